@@ -6,13 +6,21 @@ import { CAMPAIGN_SIZE } from './support/campaign.js';
 import { makeFastFolder } from './support/fast-folder.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const HOUR_MS = 3_600_000;
 
 /** The test files of `npm test`, `npm run test:campaign` and `npm run soak`. */
 const FILES = {
   small: () => listTestFiles().filter((file) => !isOnline(file)),
-  full: () => listTestFiles().filter((file) => isOnline(file) || readTestFile(file).includes('/campaign.js')),
-  soak: () => ['test/soak/*.soak.ts'],
+  full: () => listTestFiles().filter((file) => isOnline(file) || does(file, 'full')),
+  soak: () => ['test/soak/*.soak.ts', ...listTestFiles().filter((file) => does(file, 'soak'))],
 } as const;
+
+/** Whether a test file does more at a size than at the smaller ones. */
+function does(file: string, size: 'full' | 'soak'): boolean {
+  const text = readTestFile(file);
+  if (!text.includes('/campaign.js')) return false;
+  return text.includes(`${size}: `) || (size === 'full' && text.includes('campaignCases('));
+}
 
 /** Whether the tests of a file need the npm registry. */
 function isOnline(file: string): boolean {
@@ -55,7 +63,7 @@ export default defineConfig({
       },
     ],
     setupFiles: ['test/support/setup.ts'],
-    testTimeout: 120_000,
+    testTimeout: CAMPAIGN_SIZE === 'soak' ? HOUR_MS : 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
     // Most tests wait for processes and sockets: two files at once also where one core is reported free.

@@ -14,7 +14,7 @@ import { type Cluster, connect, readAll, startPostgres } from './support/postgre
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from './support/remap.js';
 
 /** Sizes are asserted at both sizes of the campaign; the full one prints the table that the documentation quotes. */
-const ROWS = campaign({ small: 20_000, full: 100_000 });
+const ROWS = campaign({ small: 20_000, soak: 100_000 });
 /** No id is in more rows than another, and a tenth of the rows have none. */
 const IDS = ROWS / 2;
 

@@ -5,8 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { Sqlite } from '../../src/store/sqlite.js';
-import { campaignCases } from '../support/campaign.js';
 import { alterDatabase } from '../support/seal.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
@@ -138,21 +136,6 @@ describe('commands of proof end with the code of what they found', () => {
     server.close();
     expect([ended.code, ended.stdout]).toEqual([2, '']);
     expect(ended.stderr).toContain('Name a free port');
-  });
-
-  it('6 while another process holds the database, named', async () => {
-    const cwd = copyDone();
-    const holder = new Sqlite(join(cwd, 'svc-migrate.db'));
-    holder.exec('BEGIN EXCLUSIVE');
-    for (const args of campaignCases(
-      [['verify'], ['recheck'], ['explain', INVOICES, '1'], ['export', 'v4']],
-      1,
-    )) {
-      const ended = await run(cwd, args);
-      expect([args[0], ended.code, ended.stdout]).toEqual([args[0], 6, '']);
-      expect(ended.stderr).toMatch(PLAIN_ERROR);
-    }
-    holder.close();
   });
 
   it('6 while a verify goes on, which is named and leaves nothing behind', async () => {

@@ -13,7 +13,7 @@ import { multiplyRecords } from '../support/large-database.js';
 const SLOWER = 5;
 const WITHIN_MS = 2000 * SLOWER;
 /** Copies of each record: long statements take longer with more. */
-const COPIES = campaign({ small: 40, full: 800 });
+const COPIES = campaign({ small: 40, full: 200, soak: 800 });
 const NOTE = 'svc-migrate.db.lock';
 const PRELOAD = new URL('../support/signal-point.mjs', import.meta.url);
 

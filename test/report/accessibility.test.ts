@@ -3,7 +3,7 @@ import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderHtml } from '../../src/report/render-html.js';
-import { campaignCases } from '../support/campaign.js';
+import { campaign, campaignCases } from '../support/campaign.js';
 import { BIG, REPORTS } from './sample-reports.js';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -54,11 +54,15 @@ describe.skipIf(browserFile === null)('the HTML report in a browser', () => {
     return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
   }
 
-  const cases = REPORTS.flatMap(([name, report]) =>
-    SCHEMES.flatMap((scheme) => WIDTHS.map((width) => ({ name, report, scheme, width }))),
+  const all = REPORTS.flatMap(([name, report], at) =>
+    SCHEMES.flatMap((scheme, row) =>
+      WIDTHS.map((width, column) => ({ name, report, scheme, width, isOdd: (at + row + column) % 2 === 1 })),
+    ),
   );
+  // Colours hang on the scheme and the layout on the width: each report once with either.
+  const cases = campaign({ small: campaignCases(all, 3), full: all.filter(({ isOdd }) => isOdd), soak: all });
 
-  it.each(campaignCases(cases, 3))(
+  it.each(cases)(
     'has nothing that axe-core objects to, fetches nothing and scrolls in its tables only: $name, $scheme, $width px',
     async ({ report, scheme, width }) => {
       const { page, tried, close } = await open([...renderHtml(report)].join(''), scheme, width);

@@ -8,14 +8,19 @@ type Size = (typeof SIZES)[number];
 /** The size that this run asks for. */
 export const CAMPAIGN_SIZE: Size = parseSize(process.env['CAMPAIGN'] ?? 'small');
 
-/** How much a campaign does at the size that this run asks for. */
-export function campaign<T>(sizes: { readonly small: T; readonly full: T }): T {
-  return CAMPAIGN_SIZE === 'small' ? sizes.small : sizes.full;
+/**
+ * How much a campaign does at the size that this run asks for; a size that is not given does what the one before it does.
+ * `npm run test:campaign` runs the files that say `full:`, `npm run soak` those that say `soak:`.
+ */
+export function campaign<T>(sizes: { readonly small: T; readonly full?: T; readonly soak?: T }): T {
+  const { small, full = small, soak = full } = sizes;
+  return { small, full, soak }[CAMPAIGN_SIZE];
 }
 
 /** The cases that a campaign goes through: all of them, or about so many, evenly spread, where it is small. */
 export function campaignCases<T>(cases: readonly T[], small: number): readonly T[] {
-  const stride = CAMPAIGN_SIZE === 'small' ? Math.max(1, cases.length / small) : 1;
+  const most = campaign({ small, full: cases.length });
+  const stride = Math.max(1, cases.length / most);
   return cases.filter((_, at) => at === 0 || Math.floor(at / stride) > Math.floor((at - 1) / stride));
 }
 

@@ -13,9 +13,13 @@ import { createRemap, IN_PLACE, NEW, openContext, target } from '../support/rema
 
 /** Rows of the fact table: one case at full size, the others show that they do the same. */
 const rowsOf = (name: EngineName, { mode }: Policy) =>
-  campaign({ small: 100_000, full: name === 'clickhouse' && mode === 'new' ? 10_000_000 : 1_000_000 });
+  campaign({
+    small: 100_000,
+    full: 300_000,
+    soak: name === 'clickhouse' && mode === 'new' ? 10_000_000 : 1_000_000,
+  });
 /** V3 ids of each model. */
-const IDS = campaign({ small: 2_000, full: 300_000 });
+const IDS = campaign({ small: 2_000, full: 60_000, soak: 300_000 });
 const MODELS = ['accounting/invoices', 'accounting/payments', 'crm/contacts'];
 const COLUMNS = ['invoice_id', 'payment_id', 'contact_id'];
 

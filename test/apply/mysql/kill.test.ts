@@ -5,12 +5,12 @@ import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
 import { makeCase, remapRowsOf, type Shape, storePlatformIds } from '../support/cases.js';
-import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
+import { describeKills, KillLives, killMany, spread } from '../support/kill-lives.js';
 import { connectMysql, startMysql } from '../support/mysql.js';
 import { createMysqlPlace } from '../support/mysql-kill-place.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const KILLS = campaign({ small: 4, full: 200 });
+const KILLS = campaign({ small: 4, full: 60, soak: 1000 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const server = await startMysql();
@@ -25,7 +25,7 @@ describe.skipIf(server === null)('MariaDB', () => {
   });
 
   it(`killed at ${KILLS} moments it is applied exactly once and taken back without a trace`, {
-    timeout: 600_000,
+    timeout: 3_600_000,
   }, async () => {
     if (server === null) return;
     const cases = SHAPES.map((shape, at) => storePlatformIds(makeCase(at + 200, shape), at + 1));
@@ -36,7 +36,7 @@ describe.skipIf(server === null)('MariaDB', () => {
     const client = await connectMysql(url);
     const lives = new KillLives(await createMysqlPlace(url, client, context, cases), children);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, stride: 17, chain: campaign({ small: 4, full: 8 }) });
+    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 4, full: 8 }) });
     process.stderr.write(`MariaDB: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 4);
     await client.end();

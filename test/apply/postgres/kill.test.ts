@@ -5,13 +5,13 @@ import { campaign } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
 import { makeCase, remapRowsOf, type Shape, storePlatformIds } from '../support/cases.js';
-import { describeKills, KillLives, killMany } from '../support/kill-lives.js';
+import { describeKills, KillLives, killMany, spread } from '../support/kill-lives.js';
 import { connect, startPostgres } from '../support/postgres.js';
 import { createPostgresPlace } from '../support/postgres-kill-place.js';
 import { dumpDatabase } from '../support/postgres-tables.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const KILLS = campaign({ small: 4, full: 300 });
+const KILLS = campaign({ small: 4, full: 80 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const cluster = await startPostgres();
@@ -38,7 +38,7 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
     const lives = new KillLives(await createPostgresPlace(url, client, context, cases), children);
     const before = dumpDatabase(cluster, url);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, stride: 17, chain: campaign({ small: 4, full: 8 }) });
+    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 4, full: 8 }) });
     expect(dumpDatabase(cluster, url)).toBe(before);
     process.stderr.write(`PostgreSQL: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 3);

@@ -185,26 +185,41 @@ function changedRows(one: Case): number[] {
 }
 
 /**
- * Kills until so many processes were killed: in each life a first one at a step that moves on by `stride` from life
- * to life, then others soon after they began or at a random moment, until the job is done or `chain` were killed.
+ * Kills until so many processes were killed: in each life one at its step `first` (of the life, from 0, and of the steps
+ * of an undisturbed process), then others soon after they began or at a random moment, until the job is done or `chain`
+ * were killed.
  */
 export async function killMany(
   lives: KillLives,
   kills: number,
-  { seed, stride, chain }: { readonly seed: number; readonly stride: number; readonly chain: number },
+  {
+    seed,
+    first,
+    chain,
+  }: {
+    readonly seed: number;
+    readonly first: (life: number, steps: number) => number;
+    readonly chain: number;
+  },
 ): Promise<void> {
   const random = seeded(seed);
   const next = (work: Work): Moment =>
     random(3) === 0
       ? { kind: 'time', share: random(600) / 1000 }
       : { kind: 'step', at: random(1 + lives.steps(work) / 2) };
-  for (let first = 0; lives.tally.kills < kills; first += stride) {
+  for (let life = 0; lives.tally.kills < kills; life += 1) {
     const moments = (work: Work): Moment[] => [
-      { kind: 'step', at: first % lives.steps(work) },
+      { kind: 'step', at: first(life, lives.steps(work)) },
       ...Array.from({ length: chain - 1 }, () => next(work)),
     ];
     await lives.live({ write: moments('write'), undo: moments('undo') });
   }
+}
+
+/** Steps that, however many lives there are, lie all over the work: each in the middle of a wide gap between the others. */
+export function spread(life: number, steps: number): number {
+  const golden = (Math.sqrt(5) - 1) / 2;
+  return Math.floor(((life * golden) % 1) * steps);
 }
 
 export function describeKills({ lives, tally }: KillLives): string {

@@ -6,9 +6,9 @@ import { makeFastFolder } from '../../support/fast-folder.js';
 import { createRemap, INVOICES, NEW, openContext, pairs } from '../support/remap.js';
 import { type SyncPlace, sqlitePlace, startSyncServers } from '../support/sync-places.js';
 
-const IDS = campaign({ small: 2000, full: 200_000 });
-const STATEMENTS = campaign({ small: 200, full: 5000 });
-const ROUNDS = campaign({ small: 1, full: 5 });
+const IDS = campaign({ small: 2000, full: 50_000, soak: 200_000 });
+const STATEMENTS = campaign({ small: 200, full: 1000, soak: 5000 });
+const ROUNDS = campaign({ small: 1, full: 3, soak: 5 });
 
 const folder = makeFastFolder();
 const remap = join(folder, 'remap.db');

@@ -12,7 +12,7 @@ import { makeFastFolder } from '../../support/fast-folder.js';
 import { createRemap, INVOICES, NEW, openContext, type RemapRow, seeded } from '../support/remap.js';
 import { type SyncPlace, sqlitePlace, startSyncServers } from '../support/sync-places.js';
 
-const SEEDS = campaign({ small: 2, full: 12 });
+const SEEDS = campaign({ small: 2, full: 4, soak: 60 });
 
 const folder = makeFastFolder();
 const remap = join(folder, 'remap.db');
