@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { CAMPAIGN_SIZE } from './support/campaign.js';
 import { makeFastFolder } from './support/fast-folder.js';
 
@@ -47,6 +48,22 @@ function listTestFiles(): string[] {
 
 const files = FILES[CAMPAIGN_SIZE]();
 
+/**
+ * Of campaigns, the files that work longest go first, so that none goes on alone at the end: what waits for the registry,
+ * then the short files, which are one campaign and nothing else.
+ */
+class CampaignsFirst extends BaseSequencer {
+  override async sort(specs: TestSpecification[]): Promise<TestSpecification[]> {
+    if (CAMPAIGN_SIZE === 'small') return super.sort(specs);
+    const places = specs.map((spec) => {
+      const text = readFileSync(spec.moduleId, 'utf8');
+      return { spec, project: spec.project.name, length: isOnline(spec.moduleId) ? 0 : text.length };
+    });
+    places.sort((a, b) => a.project.localeCompare(b.project) || a.length - b.length);
+    return places.map(({ spec }) => spec);
+  }
+}
+
 /** Holds all temporary files of this run. */
 const temporary = makeFastFolder();
 process.env['TMPDIR'] = temporary;
@@ -66,8 +83,9 @@ export default defineConfig({
     testTimeout: CAMPAIGN_SIZE === 'soak' ? HOUR_MS : 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // Most tests wait for processes and sockets: two files at once also where one core is reported free.
-    maxWorkers: 2,
+    sequence: { sequencer: CampaignsFirst },
+    // Most tests wait for processes and sockets: two files at once also where one core is reported free. Campaigns wait more.
+    maxWorkers: CAMPAIGN_SIZE === 'full' ? 3 : 2,
     // Modules of the built program are loaded as they are.
     server: { deps: { external: [/\/dist\//] } },
     // `.ci/run` counts from the JSON files.

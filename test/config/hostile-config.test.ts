@@ -19,7 +19,7 @@ function errorOf(text: string): unknown {
   }
 }
 
-const MANY = campaign({ small: 50_000, full: 200_000 });
+const MANY = campaign({ small: 50_000, soak: 200_000 });
 
 describe('a configuration', () => {
   it.each([

@@ -80,7 +80,7 @@ describe('companies whose evidence points to a company that is already paired', 
 /** More company pairs than are counted one by one. */
 const MANY = 600;
 /** So many times as many companies take less than twice that time. */
-const TIMES = campaign({ small: 4, full: 8 });
+const TIMES = campaign({ small: 4, soak: 8 });
 
 /** A record of each company under one key; `factOf` says which are alike. */
 function onePerCompany(

@@ -5,7 +5,7 @@ import { type ChildRow, judgeChildren } from '../../src/match/judge-children.js'
 import { campaign } from '../support/campaign.js';
 import { cpuMsOf, growthOf } from '../support/growth.js';
 
-const RUNS = campaign({ small: 1000, full: 2000 });
+const RUNS = campaign({ small: 1000, soak: 20_000 });
 
 const part = fc.record({
   path: fc.constantFrom('line_items', 'taxes'),

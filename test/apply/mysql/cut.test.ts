@@ -15,8 +15,8 @@ import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../support/remap.js';
 
 /** One in so many messages is cut; and one in so many of the client's, with the answer lost. */
-const STRIDE = campaign({ small: 1000, full: 96 });
-const CLIENT_STRIDE = campaign({ small: 40, full: 6 });
+const STRIDE = campaign({ small: 1000, full: 200, soak: 24 });
+const CLIENT_STRIDE = campaign({ small: 40, full: 10, soak: 2 });
 
 const server = await startMysql();
 
@@ -49,7 +49,7 @@ describe.skipIf(server === null)('a connection to MariaDB that is cut', () => {
   });
 
   it(`at every ${STRIDE}th message, and after every ${CLIENT_STRIDE}th of ours, is made anew: nothing is lost or done twice`, {
-    timeout: 600_000,
+    timeout: 3_600_000,
   }, async () => {
     const client = await connectMysql(url);
     const rows = [...foreignTable(false)].map(([k, { id, note }]) => `(${k}, ${id}, '${note}')`);

@@ -15,7 +15,7 @@ const targets = [target({ kind: 'mysql', urlEnv: 'TEST_MYSQL', table: 't', ids }
 describe.skipIf(server === null)('MariaDB', () => {
   itSparesForeignWrites(
     'MariaDB',
-    campaign({ small: 2, full: 8 }),
+    campaign({ small: 2, full: 4, soak: 40 }),
     async () => {
       const url = (await server?.createDatabase('others')) ?? '';
       return {

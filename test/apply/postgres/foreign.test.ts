@@ -15,7 +15,7 @@ const targets = [target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids }
 describe.skipIf(cluster === null)('PostgreSQL', () => {
   itSparesForeignWrites(
     'PostgreSQL',
-    campaign({ small: 2, full: 8 }),
+    campaign({ small: 2, full: 4, soak: 40 }),
     async () => {
       const url = (await cluster?.createDatabase('others')) ?? '';
       return {
