@@ -4,7 +4,7 @@ import type { ApplyContext } from '../apply/context.js';
 import type { Proposal } from '../apply/scan/propose.js';
 import { buildTargets, renderScan } from '../apply/scan/render-scan.js';
 import { type Scanned, type ScanPlace, scan } from '../apply/scan/sample-places.js';
-import { placeKey } from '../apply/target-kinds.js';
+import { placeKey } from '../apply/stores.js';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ApplyRequest } from './apply-request.js';

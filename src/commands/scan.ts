@@ -10,8 +10,14 @@ import { describeFix, renderDiff } from '../scan/fix/fix-report.js';
 import { languageOf } from '../scan/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';
-import { renderGitlab, renderSarif, renderUseAnnotations } from '../scan/render-ci.js';
-import { describeUses, renderUses, renderUsesMarkdown } from '../scan/render-uses.js';
+import {
+  describeUses,
+  renderGitlab,
+  renderSarif,
+  renderUseAnnotations,
+  renderUses,
+  renderUsesMarkdown,
+} from '../scan/render-uses.js';
 import { RULES } from '../scan/rules/rules.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
 import { buildScanSettings, CERTAINTIES, type Certainty, type ScanSettings } from '../scan/scan-settings.js';

@@ -4,7 +4,7 @@ import { isRequestError, SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import type { PlannedStream } from '../store/streams.js';
-import { type CompanyListRow, saveCompanyList, saveV4Companies } from '../store/v4-companies.js';
+import { type CompanyListRow, saveCompanyList, saveV4Companies } from '../store/streams.js';
 
 import { assertAcceptable, type ExportOptions } from './begin-export.js';
 import { isoOf } from './passes.js';

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
-import { COMPANY_LIST } from '../store/v4-companies.js';
+import { COMPANY_LIST } from '../store/streams.js';
 import { groupBy } from '../text/group-by.js';
 import { readCompanyEvidence } from './company-evidence.js';
 import {

@@ -1,11 +1,10 @@
 import { sha256Of } from '../runtime/sha256.js';
-import { append } from './append.js';
-import { indentEnd, lineOf, lineStarts, lineText } from './lines.js';
+import { append } from '../text/group-by.js';
 import type { RuleInput } from './rule-input.js';
-import { isGenerated } from './rules/client-library.js';
-import { RULES, type RuleId } from './rules/rules.js';
+import { isGenerated, RULES, type RuleId } from './rules/rules.js';
 import type { IgnoredUse, V3Use } from './scan-report.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
+import { indentEnd, lineOf, lineStarts, lineText } from './source-file.js';
 
 /** What was found in a file. */
 export interface FileResult {

@@ -1,5 +1,5 @@
+import { append } from '../text/group-by.js';
 import { ancestor, argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
-import { append } from './append.js';
 import { elementsOf, isPattern, namesInPattern } from './destructuring.js';
 import type { SyntaxNode } from './syntax.js';
 

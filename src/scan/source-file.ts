@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
+import { append } from '../text/group-by.js';
 import { childAt, nameOf, plainText, walk } from './access.js';
-import { append } from './append.js';
 import type { Language } from './languages.js';
 import { type Declaration, type Names, readNames } from './names.js';
 import type { SyntaxNode } from './syntax.js';
@@ -19,7 +19,7 @@ export interface SourceFile {
 }
 
 /** A name that comes from another module. */
-export interface ImportedName {
+interface ImportedName {
   /** '' where all names of a module are exported again. */
   readonly local: string;
   readonly module: string;
@@ -182,4 +182,33 @@ function parents(folder: string): string[] {
 /** A name in lower case without underscores: a file may differ from its class in both. */
 export function foldName(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
+}
+
+/** Where each line of a text starts. Lines are counted from 1, positions in UTF-16 units from 0. */
+export function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+/** The line that a position is on. */
+export function lineOf(starts: readonly number[], position: number): number {
+  let [low, high] = [0, starts.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((starts[middle] ?? 0) <= position) low = middle;
+    else high = middle - 1;
+  }
+  return low + 1;
+}
+
+/** A line without its line feed. */
+export function lineText(source: string, starts: readonly number[], line: number): string {
+  return source.slice(starts[line - 1], (starts[line] ?? source.length + 1) - 1);
+}
+
+/** Where the text of a line starts, after its indentation. */
+export function indentEnd(source: string, starts: readonly number[], line: number): number {
+  const indent = /^[ \t]*/.exec(lineText(source, starts, line))?.[0] ?? '';
+  return (starts[line - 1] ?? 0) + indent.length;
 }

@@ -5,9 +5,9 @@ import {
   fieldsAround,
   functionIn,
   functionOfValue,
+  ImportResolver,
   pickField,
 } from './declarations.js';
-import { ImportResolver } from './import-resolver.js';
 import { type Declaration, ELEMENT, isField, isSelf, lookUp } from './names.js';
 import { classIn, type Project, type SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';

@@ -4,8 +4,7 @@ import { checksumOf, damaged } from './checksum.js';
 import type { Db } from './open.js';
 import { readSlices } from './remap.js';
 import { Sqlite } from './sqlite.js';
-import { listStreams, readCompanyList } from './streams.js';
-import { readV4Companies } from './v4-companies.js';
+import { listStreams, readCompanyList, readV4Companies } from './streams.js';
 
 /**
  * Compares every stored record with its checksum, and the number of records and rejected objects of each list with the

@@ -11,8 +11,7 @@ import {
 } from './meta.js';
 import type { Db } from './open.js';
 import { nameOfList } from './readiness.js';
-import { listStreams, readCompanyList, type StreamRow } from './streams.js';
-import { readV4Companies, sealV4Companies } from './v4-companies.js';
+import { listStreams, readCompanyList, readV4Companies, type StreamRow, sealV4Companies } from './streams.js';
 
 /** A database that holds some of the lists of an export. */
 export interface Part {

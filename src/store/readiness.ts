@@ -6,8 +6,7 @@ import { readExportSeq, readMeta, readRemapInputs, readStoredFingerprint, writeM
 import type { Db } from './open.js';
 import { EVERYTHING, type Scope, v4CompaniesOf } from './remap.js';
 import { type RemapRun, readRemapRuns } from './remap-tables.js';
-import { listStreams, readCompanyList, type StreamRow } from './streams.js';
-import { readV4Companies } from './v4-companies.js';
+import { listStreams, readCompanyList, readV4Companies, type StreamRow } from './streams.js';
 
 /** The data that decide whether a remap is complete and current. */
 export interface Readiness {

@@ -16,8 +16,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { startSandbox } from '../../src/sandbox/start.js';
-import { renderGitlab, renderSarif, renderUseAnnotations } from '../../src/scan/render-ci.js';
-import { renderUses, renderUsesMarkdown } from '../../src/scan/render-uses.js';
+import {
+  renderGitlab,
+  renderSarif,
+  renderUseAnnotations,
+  renderUses,
+  renderUsesMarkdown,
+} from '../../src/scan/render-uses.js';
 import { type ScanResult, scanFiles } from '../../src/scan/scan-files.js';
 import { buildScanReport, scanSchema } from '../../src/scan/scan-report.js';
 import { buildScanSettings } from '../../src/scan/scan-settings.js';

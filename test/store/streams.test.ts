@@ -2,8 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { prepareBumpExportSeq, readExportSeq, readMeta, writeMeta } from '../../src/store/meta.js';
 import { prepareSaveRecords } from '../../src/store/records.js';
 import { dropStream, dropUnseen } from '../../src/store/stream-contents.js';
-import { ensureStreams, listStreams, prepareSaveStream, readCompanyList } from '../../src/store/streams.js';
-import { saveCompanyList } from '../../src/store/v4-companies.js';
+import {
+  ensureStreams,
+  listStreams,
+  prepareSaveStream,
+  readCompanyList,
+  saveCompanyList,
+} from '../../src/store/streams.js';
 import { cpuMsOf, growthOf } from '../support/growth.js';
 import { addStreams, openTestDatabase, record, rowsOf } from './support.js';
 

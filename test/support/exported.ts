@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/config.js';
 import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
-import { COMPANY_LIST } from '../../src/store/v4-companies.js';
+import { COMPANY_LIST } from '../../src/store/streams.js';
 import { seal } from './seal.js';
 
 /** One exported object as a test states it; what it leaves out has a plain default. */

@@ -1,7 +1,7 @@
 import { checksumOf } from '../../src/store/checksum.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { digestRemap, sealRun } from '../../src/store/remap-digest.js';
-import { sealV4Companies } from '../../src/store/v4-companies.js';
+import { sealV4Companies } from '../../src/store/streams.js';
 
 /** Gives rows that no export and no remap wrote the checksums, counters and digests that they would have. */
 export function seal(db: Db): void {

@@ -12,12 +12,10 @@ import {
   readMysqlLedger,
   readStampedColumns,
 } from './mysql-catalog.js';
-import { mysqlError } from './mysql-errors.js';
-import { lookUpInMysql, openMysqlFill } from './mysql-lookups.js';
+import { lookUpInMysql, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
-import { MysqlSession } from './mysql-session.js';
+import { MysqlSession, mysqlError } from './mysql-session.js';
 import { MYSQL_LEDGER, MYSQL_TEXT, quoteMysql, updateMysql } from './mysql-text.js';
-import { openMysqlTrial } from './mysql-trial.js';
 
 /** Opens the tables of one MySQL or MariaDB database; all targets have the same connection string. */
 export function openMysqlStore(context: ApplyContext, targets: readonly MysqlTarget[]): DataStore {

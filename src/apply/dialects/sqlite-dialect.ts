@@ -4,10 +4,9 @@ import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { readSqliteBytes, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
-import { lookUpInSqlite, openSqliteFill } from './sqlite-lookups.js';
+import { keyNotes, lookUpInSqlite, openSqliteFill, readOnlyNotes, trialNotes } from './sqlite-lookups.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
 import { SQLITE_LEDGER, SQLITE_TEXT } from './sqlite-text.js';
-import { keyNotes, readOnlyNotes, trialNotes } from './sqlite-trial.js';
 
 /** Opens the tables of one SQLite database. */
 export function openSqliteStore(

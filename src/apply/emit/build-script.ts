@@ -11,14 +11,12 @@ import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
+import { type CrosswalkRow, createList, readCrosswalk, stagingSql } from './crosswalk.js';
 import { type EmitScript, type EmitTable, isRecorded, sqlRunName } from './emit-script.js';
 import { EMIT_TEXTS, type EmitText } from './emit-texts.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
-import { type CrosswalkRow, readCrosswalk } from './read-crosswalk.js';
-import { fillSql, rewriteSql, updatesSql } from './rewrite-statements.js';
+import { fillSql, rewriteSql, undoChecks, undoListSql, undoneSql, updatesSql } from './rewrite-statements.js';
 import { checkOnce, checkSql, checksOf, createChecks, filledChecks, writtenCheck } from './script-checks.js';
-import { createList, stagingSql } from './staging.js';
-import { undoChecks, undoListSql, undoneSql } from './undo-statements.js';
 
 /** The SQL of one plan for one database, as statements without semicolons. */
 export interface SqlScript {

@@ -2,8 +2,8 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { scopeTerms } from '../engine/judge-cells.js';
+import type { CrosswalkRow } from './crosswalk.js';
 import type { EmitText } from './emit-texts.js';
-import type { CrosswalkRow } from './read-crosswalk.js';
 
 /** One table of a script. */
 export interface EmitTable {

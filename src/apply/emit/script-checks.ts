@@ -2,8 +2,8 @@ import { newColumnOf } from '../../config/apply-targets.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
+import { isOurs } from './crosswalk.js';
 import { crosswalkMatch, type EmitScript, type EmitTable, isRecorded, keyOf, newKey } from './emit-script.js';
-import { isOurs } from './read-crosswalk.js';
 
 /** A condition of the script. */
 export interface Check {

@@ -8,7 +8,7 @@ import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { categorySql } from '../ids/model-ids.js';
 import { quoteText } from '../sql-names.js';
-import { insertValues } from './staging.js';
+import { insertValues } from './crosswalk.js';
 import type { WarehouseText } from './warehouse-texts.js';
 
 /** What becomes of the V3 ids of a column: a table that a script makes. */

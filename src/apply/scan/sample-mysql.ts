@@ -2,12 +2,17 @@ import type { MysqlTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { readMysqlFacts } from '../dialects/mysql-catalog.js';
 import { mysqlEngine } from '../dialects/mysql-dialect.js';
-import { mysqlError } from '../dialects/mysql-errors.js';
-import { MysqlSession } from '../dialects/mysql-session.js';
+import { MysqlSession, mysqlError } from '../dialects/mysql-session.js';
 import { exactBytes, MYSQL_LEDGER, quoteMysql } from '../dialects/mysql-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
-import { type ColumnSample, type PlaceSample, SAMPLED_ROWS, SAMPLED_VALUES } from './column-sample.js';
-import { sampleColumns, sampleTables } from './sample-tables.js';
+import {
+  type ColumnSample,
+  type PlaceSample,
+  SAMPLED_ROWS,
+  SAMPLED_VALUES,
+  sampleColumns,
+  sampleTables,
+} from './column-sample.js';
 
 /**
  * Samples every table that the user may read, or only one.

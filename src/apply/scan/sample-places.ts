@@ -1,7 +1,7 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
 import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { targetKind } from '../target-kinds.js';
+import { targetKind } from '../stores.js';
 import type { Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
 import { proposePatterns, proposeScopes, type ScopeColumns } from './propose-patterns.js';

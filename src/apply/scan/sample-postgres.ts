@@ -2,13 +2,18 @@ import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { PLACE_ON_PATH } from '../dialects/postgres-catalog.js';
 import { postgresEngine } from '../dialects/postgres-dialect.js';
-import { postgresError } from '../dialects/postgres-errors.js';
-import { PgSession } from '../dialects/postgres-session.js';
+import { PgSession, postgresError } from '../dialects/postgres-session.js';
 import { ledgerIn } from '../dialects/postgres-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
-import { type ColumnSample, type PlaceSample, SAMPLED_ROWS, SAMPLED_VALUES } from './column-sample.js';
-import { sampleColumns, sampleTables } from './sample-tables.js';
+import {
+  type ColumnSample,
+  type PlaceSample,
+  SAMPLED_ROWS,
+  SAMPLED_VALUES,
+  sampleColumns,
+  sampleTables,
+} from './column-sample.js';
 
 /**
  * Samples every table that the user may read, or only one.

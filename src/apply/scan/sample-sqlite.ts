@@ -5,8 +5,15 @@ import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects
 import { SQLITE_LEDGER } from '../dialects/sqlite-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
-import { type ColumnSample, type PlaceSample, SAMPLED_ROWS, SAMPLED_VALUES } from './column-sample.js';
-import { type ListedTable, sampleColumns, sampleTables } from './sample-tables.js';
+import {
+  type ColumnSample,
+  type ListedTable,
+  type PlaceSample,
+  SAMPLED_ROWS,
+  SAMPLED_VALUES,
+  sampleColumns,
+  sampleTables,
+} from './column-sample.js';
 
 /**
  * Samples every table of a SQLite database, or only one.

@@ -10,18 +10,18 @@ import { writesPlatformId } from '../engine/platform-ids.js';
 import { addEmptyColumns } from '../engine/write-new-columns.js';
 import { toId } from '../ids/model-ids.js';
 import { blocks, type Note } from '../plan.js';
-import { listCrosswalk } from './crosswalk-ids.js';
-import { installSync, type Refreshed } from './install-sync.js';
+import { installSync, listCrosswalk, type Refreshed } from './install-sync.js';
 import {
   dropObjects,
   type Installed,
+  listRecorded,
   nameOfObject,
   namesOf,
+  type RecordedCells,
   readInstalled,
   type SyncObject,
   staleObjects,
 } from './installed.js';
-import { listRecorded, type RecordedCells } from './recorded.js';
 import { syncNotes } from './sync-notes.js';
 import { type SyncColumn, syncColumn } from './sync-table.js';
 

@@ -1,6 +1,6 @@
 import { sha256Of } from '../../runtime/sha256.js';
+import { isOurs } from '../emit/crosswalk.js';
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
-import { isOurs } from '../emit/read-crosswalk.js';
 import type { SqlText } from '../engine/dialect.js';
 import { scopeTerms } from '../engine/judge-cells.js';
 import type { Ledger } from '../engine/ledger-tables.js';

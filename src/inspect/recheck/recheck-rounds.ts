@@ -6,8 +6,7 @@ import type { ExportSummary } from '../../export/run-export.js';
 import type { Saver } from '../../export/saver.js';
 import type { Db } from '../../store/open.js';
 import { type OpenRow, readCompanyPairs, readOpenParents, readOpenRows } from '../../store/open-findings.js';
-import { listStreams, type StreamRow } from '../../store/streams.js';
-import { readV4Companies } from '../../store/v4-companies.js';
+import { listStreams, readV4Companies, type StreamRow } from '../../store/streams.js';
 import { formatDuration } from '../../text/numbers.js';
 import { askAgain, planRecheck } from './plan-recheck.js';
 

@@ -1,10 +1,10 @@
 import { applyEdits, type TextEdit } from '../../text/text-edits.js';
 import { walk } from '../access.js';
-import { indentEnd, lineOf, lineStarts, lineText } from '../lines.js';
 import { MARK } from '../rules/rules.js';
 import type { SourceFile } from '../source-file.js';
+import { indentEnd, lineOf, lineStarts, lineText } from '../source-file.js';
 import type { SyntaxNode, SyntaxParser } from '../syntax.js';
-import type { Todo } from './unfixed.js';
+import type { Todo } from './fix-report.js';
 
 /** Puts a comment above each use, or above the code around it where the parser would not read it as a comment. */
 export function markCode(file: SourceFile, todos: readonly Todo[], parser: SyntaxParser): MarkedText {

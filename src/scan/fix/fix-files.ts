@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import { applyEdits } from '../../text/text-edits.js';
-import { isGenerated } from '../rules/client-library.js';
+import { isGenerated } from '../rules/rules.js';
 import { type ParsedFile, type ScanIo, type ScanRequest, type ScanResult, scanFiles } from '../scan-files.js';
 import type { V3Use } from '../scan-report.js';
 import { atLeast, type Certainty, type FixSettings } from '../scan-settings.js';
 import type { SyntaxParser } from '../syntax.js';
 import { readText } from '../walk-files.js';
 import { errorsIn, type MarkedText, markCode, markText, type Unmarked } from './add-comments.js';
+import { listTodos, type Todo } from './fix-report.js';
 import { type FixUnit, planUnits } from './plan-units.js';
-import { listTodos, type Todo } from './unfixed.js';
 
 /** A file with the text that it had and the text that it gets. */
 export interface PatchedFile {

@@ -1,9 +1,99 @@
 import { createTwoFilesPatch } from 'diff';
+import { append } from '../../text/group-by.js';
 import { countOf } from '../../text/numbers.js';
 import * as z from '../../zod.js';
-import { append } from '../append.js';
+import type { RuleId } from '../rules/rules.js';
+import type { V3Use } from '../scan-report.js';
 import type { FixPlan, PatchedFile } from './fix-files.js';
-import { UNFIXED, type UnfixedReason } from './unfixed.js';
+import type { FixUnit } from './plan-units.js';
+
+/** Why a request is left as it is: what the summary says, and what a comment tells the reader to do. */
+const UNFIXED = {
+  likely: {
+    title: 'it is not certain that this is V3',
+    todo: 'check whether this is V3, then request {route}',
+  },
+  unknown_v4: {
+    title: 'the address of V4 is not known (v4.baseUrl in the configuration)',
+    todo: 'request {route}',
+  },
+  model: {
+    title: 'the name of the model in V4 is not known, or only a guess (set it in the configuration)',
+    todo: 'find out what V4 calls this model, then request {route}',
+  },
+  no_company: {
+    title: 'no company is named, and V4 needs one in the path',
+    todo: 'name the company: {route}',
+  },
+  company_filter: {
+    title: 'the company filter is not a single [eq]',
+    todo: 'request each company separately: {route}',
+  },
+  company_pair: {
+    title:
+      'the remap has no usable pair for a company in the code (--company-ids same states that its id stayed)',
+    todo: 'find the V4 id of the company, then request {route}',
+  },
+  company_variable: {
+    title:
+      'a variable holds the company, and its ids may have changed (--company-ids same states that they did not)',
+    todo: 'make sure that the company id is one of V4, then request {route}',
+  },
+  record: {
+    title: 'the address names a record by its V3 id',
+    todo: 'use the V4 id of the record: svc-migrate lookup MODEL ID',
+  },
+  parameter: {
+    title: 'V4 does not describe a parameter of the request (--facts tells whether V4 honours it)',
+    todo: 'find out whether V4 honours every parameter (svc-migrate doctor), then request {route}',
+  },
+  parameters_unseen: {
+    title: 'not all parameters and options of the request are written in the call',
+    todo: 'move the request and its parameters to {route}',
+  },
+  method: { title: 'it is not a GET request', todo: 'find the V4 form of this request' },
+  address_built: {
+    title: 'the address is put together in a way that cannot be rewritten piece by piece',
+    todo: 'request {route}',
+  },
+  address_elsewhere: {
+    title: 'a part of the address is written in another file',
+    todo: 'request {route}',
+  },
+  address_used: {
+    title: 'the address is also used by code that was not followed',
+    todo: 'move every use of this address to V4 at once: {route}',
+  },
+  address_shared: {
+    title: 'the address is shared with a request that stays as it is',
+    todo: 'move every request to this address at once: {route}',
+  },
+  request_form: {
+    title: '--fix does not know this kind of call',
+    todo: 'request {route}, and read the list from data.data',
+  },
+  response_used: {
+    title: 'the response goes to code that was not followed',
+    todo: 'request {route}, and read the list from data.data wherever the response goes',
+  },
+  response_typed: {
+    title: 'the response has a declared type, which must change too',
+    todo: 'request {route}, and change the type of the response: the list is in data.data',
+  },
+  ignored: { title: 'an svc-migrate-ignore comment excludes it', todo: '' },
+  encoding: { title: 'the file is not valid UTF-8', todo: 'request {route}' },
+  unproven: {
+    title: 'the patched file did not pass its check',
+    todo: 'request {route}, and read the list from data.data',
+  },
+  not_written: { title: 'its file was not written', todo: 'request {route}' },
+  overlapping: {
+    title: 'two patches would change the same place differently',
+    todo: 'request {route}',
+  },
+} as const;
+
+export type UnfixedReason = keyof typeof UNFIXED;
 
 const count = z.int().nonnegative();
 const reasons = Object.keys(UNFIXED) as [UnfixedReason, ...UnfixedReason[]];
@@ -113,4 +203,41 @@ export function renderDiff(files: readonly PatchedFile[]): string {
       return patch.replace(/^=+\n/, '');
     })
     .join('');
+}
+
+/** A place that has something left to do. */
+export interface Todo {
+  readonly line: number;
+  readonly text: string;
+}
+
+/** What is to be done about a use that belongs to no request, after the rule's own V4 form. */
+const ADVICE: Readonly<Record<RuleId, (v4: string) => string>> = {
+  'base-url': (v4) => `move this address to V4: ${v4}`,
+  route: (v4) => `request ${v4}`,
+  'company-filter': () => 'name the company in the path: /v4/core/companies/{companyId}/…',
+  'query-parameter': () => 'find out whether V4 honours this parameter (svc-migrate doctor)',
+  envelope: (v4) => `read ${v4}`,
+  graphql: (v4) => `V4 has no GraphQL: ${v4}`,
+  'hard-coded-id': () => 'put the V4 id here: svc-migrate lookup MODEL ID',
+  webhook: () => 'look up every id: V3 and V4 ids arrive here',
+  'recorded-response': () => 'record this response again, from V4',
+  'stored-id': () => 'rewrite the stored ids: svc-migrate apply',
+  'id-width': () => 'use a type of 64 bits',
+  'client-library': () => 'use a client that is generated from V4',
+  mark: () => '',
+};
+
+/** What is left to do in a file, one entry a line: advice on a request as a whole goes before advice on its parts. */
+export function listTodos(uses: readonly V3Use[], units: readonly FixUnit[]): Todo[] {
+  const todos = new Map<number, string>();
+  for (const { line, rule, v4 } of uses) {
+    if (rule === 'mark') continue;
+    const unit = units.find((one) => one.line === line && one.reason !== null && one.reason !== 'ignored');
+    const text =
+      unit?.reason == null ? ADVICE[rule](v4) : UNFIXED[unit.reason].todo.replace('{route}', unit.route);
+    if (unit !== undefined || !todos.has(line))
+      todos.set(line, text.replace(/\s+/g, ' ').replaceAll('*/', ''));
+  }
+  return [...todos].map(([line, text]) => ({ line, text })).sort((a, b) => a.line - b.line);
 }

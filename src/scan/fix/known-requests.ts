@@ -3,8 +3,8 @@ import { lookUp } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import { UNBOUND, type ValueResolver } from '../value-resolver.js';
+import type { UnfixedReason } from './fix-report.js';
 import { CLIENT_FORMS, type ClientForm, REQUEST_FORMS, type RequestForm } from './known-clients.js';
-import type { UnfixedReason } from './unfixed.js';
 
 /** A query parameter that is passed beside the address. */
 export interface GivenParameter {

@@ -1,16 +1,15 @@
 import { mergeEdits, type TextEdit } from '../../text/text-edits.js';
 import { childAt, walk } from '../access.js';
 import type { FileResult } from '../judge-file.js';
-import { lineOf, lineStarts } from '../lines.js';
 import { type Address, positionInFile, type RuleInput, type SourceReaders } from '../rule-input.js';
 import type { FixSettings } from '../scan-settings.js';
 import type { SourceFile } from '../source-file.js';
+import { lineOf, lineStarts } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
-import type { FixReport } from './fix-report.js';
+import type { FixReport, UnfixedReason } from './fix-report.js';
 import type { RequestForm } from './known-clients.js';
 import { KnownRequests } from './known-requests.js';
 import { rewriteAddress } from './rewrite-address.js';
-import type { UnfixedReason } from './unfixed.js';
 import { ValueFlow, type ValueUse } from './value-flow.js';
 
 /** A request with everything that depends on it: patched as a whole (`reason` is null), or not at all. */

@@ -8,8 +8,8 @@ import type { SyntaxNode } from '../syntax.js';
 import { flatten, type Piece, pieceAt } from '../text-pieces.js';
 import type { TextReader } from '../text-reader.js';
 import { UNBOUND } from '../value-resolver.js';
+import type { UnfixedReason } from './fix-report.js';
 import type { GivenParameter } from './known-requests.js';
-import type { UnfixedReason } from './unfixed.js';
 
 /** The address of a request, and the parameters passed beside it. */
 export interface RequestParts {

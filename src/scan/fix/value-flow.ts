@@ -3,9 +3,9 @@ import { type Declaration, ELEMENT } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { TextReader } from '../text-reader.js';
+import type { UnfixedReason } from './fix-report.js';
 import { GETTERS, MAKES_URL, PLAIN_TYPES, STEPS, type ValueState } from './known-clients.js';
 import type { KnownRequests } from './known-requests.js';
-import { NameUses } from './name-uses.js';
 import {
   callOn,
   declaredType,
@@ -13,9 +13,9 @@ import {
   isPartOfText,
   isReceiver,
   isTypedTarget,
+  NameUses,
   patternOf,
-} from './syntax-roles.js';
-import type { UnfixedReason } from './unfixed.js';
+} from './name-uses.js';
 
 /** Where a value ends up. */
 export type ValueUse =

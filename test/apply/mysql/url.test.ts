@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { connectionOptions, MYSQL_URL } from '../../../src/apply/dialects/mysql-url.js';
-import { readUrl } from '../../../src/apply/dialects/server-url.js';
+import { connectionOptions, MYSQL_URL, readUrl } from '../../../src/apply/dialects/server-url.js';
 
 const VERIFIED = { rejectUnauthorized: true, verifyIdentity: true };
 const UNVERIFIED = { rejectUnauthorized: false, verifyIdentity: false };

@@ -3,7 +3,7 @@ import {
   isConnectionLost,
   isWorthRetrying,
   postgresError,
-} from '../../../src/apply/dialects/postgres-errors.js';
+} from '../../../src/apply/dialects/postgres-session.js';
 import { SvcError } from '../../../src/errors.js';
 
 it.each([

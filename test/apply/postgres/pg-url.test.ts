@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { POSTGRES_URL } from '../../../src/apply/dialects/postgres-url.js';
-import { readUrl } from '../../../src/apply/dialects/server-url.js';
+import { POSTGRES_URL, readUrl } from '../../../src/apply/dialects/server-url.js';
 import { makeFolder } from '../support/folder.js';
 
 const URL = 'postgres://user:password@127.0.0.1:5432/shop';
