@@ -5,7 +5,7 @@ import { buildFingerprint, type Config } from '../config/config.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
 import { writeText } from '../runtime/write-output.js';
-import { assertSameExport } from '../store/meta.js';
+import { assertSameExport } from '../store/fingerprint.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { findIncomplete, type Readiness } from '../store/readiness.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';

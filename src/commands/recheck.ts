@@ -13,7 +13,8 @@ import {
   runRound,
 } from '../inspect/recheck/recheck-rounds.js';
 import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render-recheck.js';
-import { assertSameExport, saveHostWaits } from '../store/meta.js';
+import { assertSameExport } from '../store/fingerprint.js';
+import { saveHostWaits } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';

@@ -4,7 +4,7 @@ import { SvcError } from '../errors.js';
 import { buildRemap, type RemapSummary } from '../match/build-remap.js';
 import type { NamedPair } from '../match/pair-companies.js';
 import { serveThread } from '../runtime/threads.js';
-import { assertSameExport } from '../store/meta.js';
+import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import { withDatabase } from './database.js';
 

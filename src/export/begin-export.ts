@@ -5,10 +5,9 @@ import {
   compareFingerprint,
   type Fingerprint,
   otherConfiguration,
-  readMeta,
   saveFingerprint,
-  writeMeta,
-} from '../store/meta.js';
+} from '../store/fingerprint.js';
+import { readMeta, writeMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import {
   ensureStreams,

@@ -39,17 +39,6 @@ export interface ContradictionList {
   readonly first: readonly Contradiction[];
 }
 
-interface ContradictionRow {
-  code: ContradictionCode;
-  model: string;
-  path: string;
-  region: string | null;
-  company: bigint | null;
-  platform_id: string | null;
-  v3: bigint | null;
-  v4: bigint | null;
-}
-
 /**
  * Checks the remap against the exported records: every V3 record and child must be in exactly one row, every V4 one in
  * at least one, every row must have been exported, and no row may contradict its own records. Empty if it all holds.
@@ -60,12 +49,14 @@ interface ContradictionRow {
 export function findContradictions(db: Db, models: readonly string[], limit: number): ContradictionList[] {
   const params = { models: JSON.stringify(models) };
   const lists = new Map<ContradictionCode, { total: number; first: Contradiction[] }>();
-  for (const query of [V3_CONTRADICTIONS, ...Object.entries(QUERIES).map(withCode)]) {
-    for (const row of db.prepare<[object], ContradictionRow>(query).iterate(params)) {
+  const queries = Object.entries(QUERIES).map(([code, query]) => [`'${code}' AS code`, query] as const);
+  for (const [code, query] of [['code', V3_CONTRADICTIONS] as const, ...queries]) {
+    const sql = `SELECT ${code}, ${NAMES} FROM (${query})`;
+    for (const row of db.prepare<[object], Contradiction>(sql).iterate(params)) {
       const list = lists.get(row.code) ?? { total: 0, first: [] };
       lists.set(row.code, list);
       list.total += 1;
-      if (list.first.length < limit) list.first.push(toContradiction(row));
+      if (list.first.length < limit) list.first.push(row);
     }
   }
   return CONTRADICTION_CODES.flatMap((code) => {
@@ -74,14 +65,8 @@ export function findContradictions(db: Db, models: readonly string[], limit: num
   });
 }
 
-function withCode([code, query]: readonly [string, string]): string {
-  return `SELECT '${code}' AS code, * FROM (${query})`;
-}
-
-function toContradiction(row: ContradictionRow): Contradiction {
-  const { code, model, path, region, company, platform_id, v3, v4 } = row;
-  return { code, model, path, region, companyId: company, platformId: platform_id, v3SvcId: v3, v4SvcId: v4 };
-}
+const NAMES =
+  'model, path, region, company AS companyId, platform_id AS platformId, v3 AS v3SvcId, v4 AS v4SvcId';
 
 const CONFIGURED = 'stream.model IN (SELECT value FROM json_each(@models))';
 

@@ -94,10 +94,7 @@ export interface RejectedCount {
 }
 
 export function readRejectedCounts(db: Db): RejectedCount[] {
-  return db
-    .prepare<[], RejectedCount>(
-      `SELECT generation, region, model, company_id, count(*) AS n FROM rejected
-       GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id`,
-    )
-    .all();
+  const sql = `SELECT generation, region, model, company_id, count(*) AS n FROM rejected
+    GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id`;
+  return db.prepare<[], RejectedCount>(sql).all();
 }

@@ -61,12 +61,9 @@ export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<R
 
 /** Makes the function that returns whether the V3 record of a row is deleted; always false for a child. */
 export function prepareIsDeleted(db: Db): (row: RemapRow) => boolean {
-  const find = db
-    .prepare<[string | null, string, bigint | null, bigint | null], bigint>(
-      `SELECT r.deleted FROM stream AS s JOIN record AS r ON r.stream_id = s.id
-       WHERE s.generation = 'v3' AND s.region = ? AND s.model = ? AND r.company_id = ? AND r.svc_id = ?`,
-    )
-    .pluck();
+  const sql = `SELECT r.deleted FROM stream AS s JOIN record AS r ON r.stream_id = s.id
+    WHERE s.generation = 'v3' AND s.region = ? AND s.model = ? AND r.company_id = ? AND r.svc_id = ?`;
+  const find = db.prepare<[string | null, string, bigint | null, bigint | null], bigint>(sql).pluck();
   return ({ region, model, path, v3_company_id, v3_svc_id }) =>
     path === '' && find.get(region, model, v3_company_id, v3_svc_id) === 1n;
 }
@@ -91,20 +88,16 @@ export function prepareFindV4(db: Db): (row: RemapRow, v4SvcId: bigint) => Store
   return ({ model, v4_company_id }, v4SvcId) => find.get(model, v4_company_id, v4SvcId);
 }
 
+const NAMING_COLUMNS = [
+  ...(['model', 'path', 'reason', 'status', 'region', 'platform_id', 'parent_platform_id'] as const),
+  ...(['v3_company_id', 'v4_company_id', 'v3_svc_id', 'v4_svc_id'] as const),
+];
+type NamingColumn = (typeof NAMING_COLUMNS)[number];
+
 /** The values that identify a row of the remap; at least an id or a platform_id. */
-export interface RowName {
-  readonly model: string;
-  readonly path: string;
-  readonly reason: string;
-  readonly status?: Status | undefined;
-  readonly region?: string | undefined;
-  readonly platform_id?: string | undefined;
-  readonly parent_platform_id?: string | undefined;
-  readonly v3_company_id?: bigint | undefined;
-  readonly v4_company_id?: bigint | undefined;
-  readonly v3_svc_id?: bigint | undefined;
-  readonly v4_svc_id?: bigint | undefined;
-}
+export type RowName = { readonly [K in 'model' | 'path' | 'reason']: string } & {
+  readonly [K in NamingColumn]?: NonNullable<RemapRow[K]> | undefined;
+};
 
 export interface NamedRow {
   /** Its rowid in the remap. */
@@ -112,20 +105,6 @@ export interface NamedRow {
   readonly status: Status;
   readonly inScope: boolean;
 }
-
-const NAMING_COLUMNS = [
-  'model',
-  'path',
-  'reason',
-  'status',
-  'region',
-  'platform_id',
-  'parent_platform_id',
-  'v3_company_id',
-  'v4_company_id',
-  'v3_svc_id',
-  'v4_svc_id',
-] as const satisfies readonly (keyof RowName)[];
 
 /** Makes the function that looks up findings by their values. It returns at most two, enough to show that they are not unique. */
 export function prepareNamedRows(db: Db, scope: Scope): (name: RowName) => NamedRow[] {
@@ -146,22 +125,12 @@ export function prepareNamedRows(db: Db, scope: Scope): (name: RowName) => Named
   };
 }
 
+type Json<T> = T extends bigint ? string : T;
+
 /** A remap row in JSON. */
-export interface ReportFinding {
-  readonly model: string;
-  readonly path: string;
-  readonly region: string | null;
-  readonly v3_company_id: string | null;
-  readonly v4_company_id: string | null;
-  readonly platform_id: string | null;
-  readonly parent_platform_id: string | null;
-  readonly v3_svc_id: string | null;
-  readonly v4_svc_id: string | null;
-  readonly status: Status;
-  readonly reason: string | null;
-  readonly matched_by: string | null;
+export type ReportFinding = { readonly [K in keyof Omit<RemapRow, 'evidence'>]: Json<RemapRow[K]> } & {
   readonly evidence: unknown;
-}
+};
 
 /** Converts a remap row to JSON: ids become strings, the evidence is parsed. */
 export function toFinding(row: RemapRow): ReportFinding {

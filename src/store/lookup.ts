@@ -52,11 +52,9 @@ export type Lookup = (
  */
 export function prepareLookup(db: Db): Lookup {
   const remap = openVerifiedRemap(db);
-  const select = db
-    .prepare<[bigint], Row>(
-      'SELECT status, reason, v3_svc_id, v4_svc_id, region, v3_company_id, v4_company_id, path FROM remap WHERE rowid = ?',
-    )
-    .raw();
+  const sql =
+    'SELECT status, reason, v3_svc_id, v4_svc_id, region, v3_company_id, v4_company_id, path FROM remap WHERE rowid = ?';
+  const select = db.prepare<[bigint], Row>(sql).raw();
   const read = (at: bigint): Row => {
     const row = select.get(at);
     if (row === undefined) throw damagedRemap('rows');

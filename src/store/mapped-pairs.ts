@@ -58,14 +58,11 @@ export function readPairRows(db: Db): IterableIterator<bigint> {
 /** The pairs with these rowids (null: all), children directly after their parents. */
 export function readPairs(db: Db, rows: readonly bigint[] | null): IterableIterator<MappedPair> {
   const only = rows === null ? '' : 'AND rowid IN (SELECT value FROM json_each(@rows))';
-  return db
-    .prepare<[object], MappedPair>(
-      `SELECT rowid AS row, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
-         platform_id AS platformId, ${V4_KEY} AS v4PlatformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
-         v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
-       FROM remap WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`,
-    )
-    .iterate({ rows: `[${(rows ?? []).join(',')}]` });
+  const sql = `SELECT rowid AS row, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
+      platform_id AS platformId, ${V4_KEY} AS v4PlatformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
+      v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
+    FROM remap WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`;
+  return db.prepare<[object], MappedPair>(sql).iterate({ rows: `[${(rows ?? []).join(',')}]` });
 }
 
 /** The records that contain a pair of children. */

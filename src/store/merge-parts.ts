@@ -1,14 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { SvcError } from '../errors.js';
+import { groupBy } from '../text/group-by.js';
 import { checksumOf } from './checksum.js';
-import {
-  type Fingerprint,
-  prepareBumpExportSeq,
-  readExportSeq,
-  readMeta,
-  readStoredFingerprint,
-  saveFingerprint,
-} from './meta.js';
+import { type Fingerprint, readStoredFingerprint, saveFingerprint } from './fingerprint.js';
+import { prepareBumpExportSeq, readExportSeq, readMeta } from './meta.js';
 import type { Db } from './open.js';
 import { nameOfList } from './readiness.js';
 import { listStreams, readCompanyList, readV4Companies, type StreamRow, sealV4Companies } from './streams.js';
@@ -42,13 +37,11 @@ function isBegun({ state, pages }: StreamRow): boolean {
 
 /** Compares the parts with each other and with the settings of the whole. */
 export function judgeParts(parts: readonly Part[], whole: Fingerprint): PartProblems {
-  const lists = new Map<string, { readonly file: string; readonly stream: StreamRow }[]>();
-  for (const { file, streams } of parts) {
-    for (const stream of streams) {
-      const key = `${stream.generation} ${stream.region} ${stream.model} ${stream.companyId}`;
-      lists.set(key, [...(lists.get(key) ?? []), { file, stream }]);
-    }
-  }
+  const all = parts.flatMap(({ file, streams }) => streams.map((stream) => ({ file, stream })));
+  const lists = groupBy(all, ({ stream }) => {
+    const { generation, region, model, companyId } = stream;
+    return `${generation} ${region} ${model} ${companyId}`;
+  });
   const conflicting = [...parts.flatMap((part) => settingProblems(part, whole)), ...companyProblems(parts)];
   const incomplete = parts
     .filter(({ hasCompanyList }) => !hasCompanyList)
@@ -171,11 +164,8 @@ async function copyList(db: Db, list: StreamRow, step: () => void): Promise<void
 /** Makes the function that copies a chunk of records from a svc_id on. It returns the next chunk's svc_id; null at the end. */
 function prepareCopyRecords(db: Db, id: bigint, list: StreamRow): (from: bigint) => bigint | null {
   const own = columnsOf(db, 'record').filter((name) => name !== 'stream_id');
-  const end = db
-    .prepare<[bigint, bigint], bigint>(
-      `SELECT svc_id FROM part.record WHERE stream_id = ? AND svc_id >= ? ORDER BY svc_id LIMIT 1 OFFSET ${CHUNK}`,
-    )
-    .pluck();
+  const endSql = `SELECT svc_id FROM part.record WHERE stream_id = ? AND svc_id >= ? ORDER BY svc_id LIMIT 1 OFFSET ${CHUNK}`;
+  const end = db.prepare<[bigint, bigint], bigint>(endSql).pluck();
   const isInChunk = 'stream_id = @old AND svc_id >= @from AND (@next IS NULL OR svc_id < @next)';
   const statements = [
     `INSERT INTO main.record(stream_id, ${own.join(', ')}) SELECT @id, ${own.join(', ')} FROM part.record WHERE ${isInChunk}`,

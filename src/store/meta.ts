@@ -1,8 +1,8 @@
-import type { Generation } from '../domain.js';
-import { SvcError } from '../errors.js';
 import * as z from '../zod.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
+
+/** Settings that are kept as rows of `meta`: texts, of which most are JSON. */
 
 /**
  * The value of `key`, or null.
@@ -11,11 +11,8 @@ import type { Db } from './open.js';
  */
 export function readMeta(db: Db, key: string): string | null {
   // Reads all rows, because a row whose key is damaged would not be found by its key.
-  const rows = db
-    .prepare<[], { key: string; value: string; intact: bigint }>(
-      `SELECT key, value, ${isIntact('meta')} AS intact FROM meta`,
-    )
-    .all();
+  const sql = `SELECT key, value, ${isIntact('meta')} AS intact FROM meta`;
+  const rows = db.prepare<[], { key: string; value: string; intact: bigint }>(sql).all();
   const broken = rows.find(({ intact }) => intact === 0n);
   if (broken !== undefined) throw damaged(`The setting ${broken.key}`);
   return rows.find((row) => row.key === key)?.value ?? null;
@@ -26,6 +23,12 @@ export function writeMeta(db: Db, key: string, value: string): void {
     'INSERT INTO meta(key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value',
   ).run(key, value);
   prepareSeal(db)(key);
+}
+
+/** The value of `key` as JSON; null if it is not set. */
+export function readMetaJson<T>(db: Db, key: string, schema: z.ZodType<T>): T | null {
+  const text = readMeta(db, key);
+  return text === null ? null : schema.parse(JSON.parse(text));
 }
 
 const EXPORT_SEQ = 'export_seq';
@@ -62,8 +65,7 @@ const KEY = 'host_waits';
 
 /** The saved waits that are not over. */
 export function readHostWaits(db: Db, nowMs: number): readonly StoredWait[] {
-  const text = readMeta(db, KEY);
-  return text === null ? [] : currentWaits(waitsSchema.parse(JSON.parse(text)), nowMs);
+  return currentWaits(readMetaJson(db, KEY, waitsSchema) ?? [], nowMs);
 }
 
 /** Saves waits, in a transaction of its own; those of other hosts are kept while they are not over. */
@@ -87,7 +89,7 @@ export function currentWaits(waits: readonly StoredWait[], nowMs: number): reado
 }
 
 const REMAP_INPUTS = 'remap_inputs';
-const inputsSchema = z.record(z.string(), z.string());
+export const textsSchema = z.record(z.string(), z.string());
 
 /** Saves the SHA-256 of the input files of the remap, by the name of the setting. */
 export function writeRemapInputs(db: Db, digests: Readonly<Record<string, string>>): void {
@@ -96,7 +98,7 @@ export function writeRemapInputs(db: Db, digests: Readonly<Record<string, string
 
 /** The SHA-256 of the input files of the last remap, by the name of the setting. */
 export function readRemapInputs(db: Db): Readonly<Record<string, string>> {
-  return inputsSchema.parse(JSON.parse(readMeta(db, REMAP_INPUTS) ?? '{}'));
+  return readMetaJson(db, REMAP_INPUTS, textsSchema) ?? {};
 }
 
 const SCAN = 'scan';
@@ -122,98 +124,5 @@ export function saveScanCounts(db: Db, counts: ScanCounts): void {
 
 /** null: no scan was stored. */
 export function readScanCounts(db: Db): ScanCounts | null {
-  const text = readMeta(db, SCAN);
-  return text === null ? null : scanCountsSchema.parse(JSON.parse(text));
-}
-
-/** The settings that an export depends on, by name. Names that start with `v3` or `v4` affect only that generation. */
-export type Fingerprint = Readonly<Record<string, string>>;
-
-/** A setting that changed; null if it was or is not set. */
-export interface FingerprintDifference {
-  readonly name: string;
-  readonly stored: string | null;
-  readonly current: string | null;
-}
-
-const GENERATIONS = ['v3', 'v4'] as const;
-const storedSchema = z.record(z.string(), z.string());
-
-/**
- * Refuses a database that was exported with another configuration. A generation without stored records is not compared,
- * so that a wrong address can be corrected.
- *
- * @throws SvcError `other_configuration`, which lists every difference
- */
-export function assertSameExport(db: Db, current: Fingerprint): void {
-  const differences = compareFingerprint(db, current);
-  if (differences.length > 0) throw otherConfiguration(differences);
-}
-
-/** The differences between this configuration and that of the stored exports. */
-export function compareFingerprint(db: Db, current: Fingerprint): FingerprintDifference[] {
-  const found = new Map<string, FingerprintDifference>();
-  for (const generation of GENERATIONS) {
-    const stored = readFingerprint(db, generation);
-    if (stored === null || !holdsRecords(db, generation)) continue;
-    const wanted = partOf(current, generation);
-    for (const name of new Set([...Object.keys(stored), ...Object.keys(wanted)])) {
-      const difference = { name, stored: stored[name] ?? null, current: wanted[name] ?? null };
-      if (difference.stored !== difference.current) found.set(name, difference);
-    }
-  }
-  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/**
- * Saves the fingerprint of a generation; returns whether it replaced a different one. Call it inside the transaction
- * that begins the export.
- */
-export function saveFingerprint(db: Db, generation: Generation, current: Fingerprint): boolean {
-  const part = partOf(current, generation);
-  const text = JSON.stringify(Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))));
-  const before = readMeta(db, metaKey(generation));
-  writeMeta(db, metaKey(generation), text);
-  return before !== null && before !== text;
-}
-
-export function otherConfiguration(differences: readonly FingerprintDifference[]): SvcError {
-  const lines = differences.map(
-    ({ name, stored, current }) => `${name}: ${stored ?? '(none)'} → ${current ?? '(none)'}`,
-  );
-  return new SvcError(
-    'other_configuration',
-    `This database was exported with another configuration: ${lines.join('; ')}.`,
-    {
-      hint: differences.every(({ name }) => name.startsWith('v4'))
-        ? 'Restore these settings, or read V4 anew with `svc-migrate export v4 --restart` (V3 is kept).'
-        : 'Restore these settings, or export into a new database with --db.',
-    },
-  );
-}
-
-/** The stored fingerprint of both generations. */
-export function readStoredFingerprint(db: Db): Fingerprint {
-  const entries = GENERATIONS.flatMap((generation) => Object.entries(readFingerprint(db, generation) ?? {}));
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function holdsRecords(db: Db, generation: Generation): boolean {
-  const stream = db.prepare<[string], unknown>(`
-    SELECT 1 FROM stream WHERE generation = ? AND EXISTS (SELECT 1 FROM record WHERE stream_id = stream.id)`);
-  return stream.get(generation) !== undefined;
-}
-
-function readFingerprint(db: Db, generation: Generation): Fingerprint | null {
-  const text = readMeta(db, metaKey(generation));
-  return text === null ? null : storedSchema.parse(JSON.parse(text));
-}
-
-function partOf(fingerprint: Fingerprint, generation: Generation): Fingerprint {
-  const other = generation === 'v3' ? 'v4' : 'v3';
-  return Object.fromEntries(Object.entries(fingerprint).filter(([name]) => !name.startsWith(other)));
-}
-
-function metaKey(generation: Generation): string {
-  return `fingerprint_${generation}`;
+  return readMetaJson(db, SCAN, scanCountsSchema);
 }

@@ -31,26 +31,20 @@ export function readOpenRows(db: Db): IterableIterator<OpenRow> {
 
 /** The records that contain open children with a reason of their own, not inherited from the record. */
 export function readOpenParents(db: Db): IterableIterator<OpenRow> {
-  return db
-    .prepare<[], OpenRow>(
-      `SELECT DISTINCT ${COLUMNS('parent')} FROM remap CROSS JOIN remap AS parent
-         ON parent.model = remap.model AND parent.platform_id = remap.parent_platform_id AND parent.path = ''
-         AND iif(remap.v3_svc_id IS NULL, parent.v4_company_id = remap.v4_company_id,
-           parent.v3_company_id = remap.v3_company_id AND parent.region = remap.region)
-       WHERE remap.path <> '' AND ${IS_OPEN} AND remap.reason NOT LIKE 'parent\\_%' ESCAPE '\\'`,
-    )
-    .iterate();
+  const sql = `SELECT DISTINCT ${COLUMNS('parent')} FROM remap CROSS JOIN remap AS parent
+      ON parent.model = remap.model AND parent.platform_id = remap.parent_platform_id AND parent.path = ''
+      AND iif(remap.v3_svc_id IS NULL, parent.v4_company_id = remap.v4_company_id,
+        parent.v3_company_id = remap.v3_company_id AND parent.region = remap.region)
+    WHERE remap.path <> '' AND ${IS_OPEN} AND remap.reason NOT LIKE 'parent\\_%' ESCAPE '\\'`;
+  return db.prepare<[], OpenRow>(sql).iterate();
 }
 
 /** Makes the function that reads the current outcome of an earlier row: `matched`, `deleted/…`; null if it is gone. */
 export function prepareReadOutcome(db: Db): (row: OpenRow) => string | null {
   const outcome = `SELECT status || ifnull('/' || reason, '') FROM remap
     WHERE model = ? AND path = ?`;
-  const byV3 = db
-    .prepare<(string | bigint | null)[], string>(
-      `${outcome} AND v3_svc_id = ? AND region = ? AND v3_company_id = ? LIMIT 1`,
-    )
-    .pluck();
+  const sql = `${outcome} AND v3_svc_id = ? AND region = ? AND v3_company_id = ? LIMIT 1`;
+  const byV3 = db.prepare<(string | bigint | null)[], string>(sql).pluck();
   const byV4 = db
     .prepare<(string | bigint | null)[], string>(`${outcome} AND v4_svc_id = ? AND v4_company_id = ? LIMIT 1`)
     .pluck();
@@ -77,14 +71,11 @@ export function readControlRecord(
   region: string,
   model: string,
 ): ControlRecord | undefined {
-  return db
-    .prepare<[string, string, string], ControlRecord>(
-      `SELECT record.company_id AS companyId, record.svc_id AS svcId, record.platform_id AS platformId
-       FROM stream CROSS JOIN record ON record.stream_id = stream.id
-       WHERE generation = ? AND region = ? AND model = ? AND record.platform_id IS NOT NULL AND record.deleted = 0
-       LIMIT 1`,
-    )
-    .get(generation, region, model);
+  const sql = `SELECT record.company_id AS companyId, record.svc_id AS svcId, record.platform_id AS platformId
+    FROM stream CROSS JOIN record ON record.stream_id = stream.id
+    WHERE generation = ? AND region = ? AND model = ? AND record.platform_id IS NOT NULL AND record.deleted = 0
+    LIMIT 1`;
+  return db.prepare<[string, string, string], ControlRecord>(sql).get(generation, region, model);
 }
 
 /** How the companies are paired. */

@@ -2,7 +2,8 @@ import { type Config, digestInputFiles, type FileSettings } from '../config/conf
 import { type Blocker, type Generation, isUnfinished, type ModelPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
-import { readExportSeq, readMeta, readRemapInputs, readStoredFingerprint, writeMeta } from './meta.js';
+import { readStoredFingerprint } from './fingerprint.js';
+import { readExportSeq, readMeta, readRemapInputs, writeMeta } from './meta.js';
 import type { Db } from './open.js';
 import { EVERYTHING, type Scope, v4CompaniesOf } from './remap.js';
 import { type RemapRun, readRemapRuns } from './remap-tables.js';

@@ -22,11 +22,8 @@ export interface CompanyRow {
 
 /** The company pairs of the last remap: V3 companies first, then V4 companies without a pair. */
 export function readCompanyRows(db: Db): CompanyRow[] {
-  return db
-    .prepare<[], CompanyRow>(
-      'SELECT * FROM company ORDER BY v3_company_id IS NULL, region, v3_company_id, v4_company_id',
-    )
-    .all();
+  const sql = 'SELECT * FROM company ORDER BY v3_company_id IS NULL, region, v3_company_id, v4_company_id';
+  return db.prepare<[], CompanyRow>(sql).all();
 }
 
 /** The V3 companies in a scope that could not be paired beyond doubt. */
@@ -124,12 +121,9 @@ export interface DecisionCount {
 }
 
 export function readDecisionCounts(db: Db, scope: Scope): DecisionCount[] {
-  return db
-    .prepare<[object], DecisionCount>(
-      `SELECT model, outcome, count(*) AS n FROM decision AS r WHERE ${v3Scope(scope)}
-       GROUP BY model, outcome ORDER BY model, outcome`,
-    )
-    .all(scopeParams(db, scope));
+  const sql = `SELECT model, outcome, count(*) AS n FROM decision AS r WHERE ${v3Scope(scope)}
+    GROUP BY model, outcome ORDER BY model, outcome`;
+  return db.prepare<[object], DecisionCount>(sql).all(scopeParams(db, scope));
 }
 
 /** Decisions that changed nothing, in the order of the file, stale ones first. */
@@ -170,14 +164,11 @@ const COLUMNS = 'model, region, v3_company_id, v4_company_id, platform_id, v3_sv
 /** The counts of the last remap's comparison, by model. */
 export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
   const where = v3Scope(scope);
-  return db
-    .prepare<[object], DriftCount>(
-      `WITH found AS (SELECT r.model, count(*) AS n FROM drift AS r WHERE ${where} GROUP BY r.model)
-       SELECT r.model, sum(r.pairs) AS pairs, sum(r.compared) AS compared, ifnull(max(found.n), 0) AS differing
-       FROM drift_scope AS r LEFT JOIN found ON found.model = r.model
-       WHERE ${where} GROUP BY r.model ORDER BY r.model`,
-    )
-    .all(scopeParams(db, scope));
+  const sql = `WITH found AS (SELECT r.model, count(*) AS n FROM drift AS r WHERE ${where} GROUP BY r.model)
+    SELECT r.model, sum(r.pairs) AS pairs, sum(r.compared) AS compared, ifnull(max(found.n), 0) AS differing
+    FROM drift_scope AS r LEFT JOIN found ON found.model = r.model
+    WHERE ${where} GROUP BY r.model ORDER BY r.model`;
+  return db.prepare<[object], DriftCount>(sql).all(scopeParams(db, scope));
 }
 
 /** The first `perModel` differing pairs of each model, at most `total`. */
@@ -196,15 +187,12 @@ export function readDriftSamples(db: Db, scope: Scope, perModel: number, total: 
 
 /** Every differing pair as a row of the remap, with the differing fields as evidence. */
 export function readDriftFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
-  return db
-    .prepare<[object], RemapRow>(
-      `SELECT r.model, '' AS path, r.region, r.v3_company_id, r.v4_company_id, nullif(r.platform_id, '') AS platform_id,
-         NULL AS parent_platform_id, r.v3_svc_id, r.v4_svc_id, 'matched' AS status, NULL AS reason,
-         (SELECT matched_by FROM remap AS m
-          WHERE m.model = r.model AND m.v3_svc_id = r.v3_svc_id AND m.path = '' AND m.region = r.region
-            AND m.v3_company_id = r.v3_company_id) AS matched_by,
-         '{"drift":' || r.fields || '}' AS evidence
-       FROM drift AS r WHERE ${v3Scope(scope)} ORDER BY r.rowid`,
-    )
-    .iterate(scopeParams(db, scope));
+  const sql = `SELECT r.model, '' AS path, r.region, r.v3_company_id, r.v4_company_id, nullif(r.platform_id, '') AS platform_id,
+      NULL AS parent_platform_id, r.v3_svc_id, r.v4_svc_id, 'matched' AS status, NULL AS reason,
+      (SELECT matched_by FROM remap AS m
+       WHERE m.model = r.model AND m.v3_svc_id = r.v3_svc_id AND m.path = '' AND m.region = r.region
+         AND m.v3_company_id = r.v3_company_id) AS matched_by,
+      '{"drift":' || r.fields || '}' AS evidence
+    FROM drift AS r WHERE ${v3Scope(scope)} ORDER BY r.rowid`;
+  return db.prepare<[object], RemapRow>(sql).iterate(scopeParams(db, scope));
 }

@@ -171,12 +171,11 @@ export function scopeParams(db: Db, scope: Scope): Readonly<Record<string, strin
 
 /** The V4 companies of these V3 companies, and unpaired V4 companies with these ids. */
 export function v4CompaniesOf(db: Db, companies: readonly bigint[]): bigint[] {
+  const sql = `SELECT DISTINCT v4_company_id FROM company WHERE v4_company_id IS NOT NULL
+      AND coalesce(v3_company_id, v4_company_id) IN (SELECT value FROM json_each(@companies))
+    ORDER BY v4_company_id`;
   return db
-    .prepare<[object], bigint>(
-      `SELECT DISTINCT v4_company_id FROM company WHERE v4_company_id IS NOT NULL
-         AND coalesce(v3_company_id, v4_company_id) IN (SELECT value FROM json_each(@companies))
-       ORDER BY v4_company_id`,
-    )
+    .prepare<[object], bigint>(sql)
     .pluck()
     .all({ companies: `[${companies.join(',')}]` });
 }
@@ -208,11 +207,8 @@ export function* readSlices<Row>(
   sql: string,
   params: Readonly<Record<string, string>>,
 ): Generator<Slice<Row>> {
-  const bounds = db
-    .prepare<[], { first: bigint | null; last: bigint | null }>(
-      `SELECT (SELECT min(rowid) FROM ${table}) AS first, (SELECT max(rowid) FROM ${table}) AS last`,
-    )
-    .get();
+  const boundsSql = `SELECT (SELECT min(rowid) FROM ${table}) AS first, (SELECT max(rowid) FROM ${table}) AS last`;
+  const bounds = db.prepare<[], { first: bigint | null; last: bigint | null }>(boundsSql).get();
   if (bounds === undefined || bounds.first === null || bounds.last === null) return;
   const statement = db.prepare<[object], Row>(sql);
   const total = Number((bounds.last - bounds.first) / ROWS) + 1;

@@ -147,11 +147,9 @@ export function readStoredChild(
   path: string,
   svcId: bigint,
 ): StoredChildRow | undefined {
-  return db
-    .prepare<[bigint, string, bigint], StoredChildRow>(
-      'SELECT svc_id, platform_id, unique_id, deleted FROM child WHERE record_id = ? AND path = ? AND svc_id = ?',
-    )
-    .get(recordId, path, svcId);
+  const sql =
+    'SELECT svc_id, platform_id, unique_id, deleted FROM child WHERE record_id = ? AND path = ? AND svc_id = ?';
+  return db.prepare<[bigint, string, bigint], StoredChildRow>(sql).get(recordId, path, svcId);
 }
 
 /** A field with a scalar value, as text; null for null. */
@@ -171,12 +169,9 @@ const BODY = `iif(json_valid(CAST(p.body AS TEXT)), CAST(p.body AS TEXT), '{}')`
 
 /** The scalar fields of a stored record in their order; empty if no payload is stored. */
 export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {
-  return db
-    .prepare<[bigint], PayloadField>(
-      `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}) AS f
-       WHERE p.record_id = ? AND ${SINGLE} ORDER BY f.id`,
-    )
-    .all(recordId);
+  const sql = `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}) AS f
+    WHERE p.record_id = ? AND ${SINGLE} ORDER BY f.id`;
+  return db.prepare<[bigint], PayloadField>(sql).all(recordId);
 }
 
 /** The scalar fields of a child of a stored record. */
@@ -187,15 +182,12 @@ export function readChildFields(
   svcId: bigint,
   idField: string,
 ): PayloadField[] {
-  return db
-    .prepare<[object], PayloadField>(
-      `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}, '$.' || json_quote(@path)) AS item,
-         json_each(item.value) AS f
-       WHERE p.record_id = @recordId AND item.type = 'object'
-         AND json_extract(item.value, '$.' || json_quote(@idField)) = @svcId AND ${SINGLE}
-       ORDER BY item.id, f.id`,
-    )
-    .all({ recordId, path, svcId, idField });
+  const sql = `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}, '$.' || json_quote(@path)) AS item,
+      json_each(item.value) AS f
+    WHERE p.record_id = @recordId AND item.type = 'object'
+      AND json_extract(item.value, '$.' || json_quote(@idField)) = @svcId AND ${SINGLE}
+    ORDER BY item.id, f.id`;
+  return db.prepare<[object], PayloadField>(sql).all({ recordId, path, svcId, idField });
 }
 
 /** A list that contains an id that is not in the remap. */
@@ -210,20 +202,14 @@ export interface OutsideRow {
 
 /** Lists of a model where this id belongs to an excluded company. */
 export function readExcludedPlaces(db: Db, model: string, svcId: bigint): OutsideRow[] {
-  return db
-    .prepare<[string, bigint], OutsideRow>(
-      `SELECT s.generation, s.region, s.model, s.company_id, NULL AS reason
-       FROM stream AS s JOIN excluded AS e ON e.stream_id = s.id WHERE s.model = ? AND e.svc_id = ?`,
-    )
-    .all(model, svcId);
+  const sql = `SELECT s.generation, s.region, s.model, s.company_id, NULL AS reason
+    FROM stream AS s JOIN excluded AS e ON e.stream_id = s.id WHERE s.model = ? AND e.svc_id = ?`;
+  return db.prepare<[string, bigint], OutsideRow>(sql).all(model, svcId);
 }
 
 /** Rejected objects of a model that contain `text`; at most `limit`. */
 export function readRejectedWith(db: Db, model: string, text: string, limit: number): OutsideRow[] {
-  return db
-    .prepare<[string, string, bigint], OutsideRow>(
-      `SELECT generation, region, model, company_id, reason FROM rejected
-       WHERE model = ? AND instr(raw, ?) > 0 ORDER BY id LIMIT ?`,
-    )
-    .all(model, text, BigInt(limit));
+  const sql = `SELECT generation, region, model, company_id, reason FROM rejected
+    WHERE model = ? AND instr(raw, ?) > 0 ORDER BY id LIMIT ?`;
+  return db.prepare<[string, string, bigint], OutsideRow>(sql).all(model, text, BigInt(limit));
 }

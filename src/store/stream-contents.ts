@@ -180,11 +180,8 @@ export function prepareClaimRecords(
   row: StreamRow,
   records: readonly ParsedRecord[],
 ) => { readonly kept: readonly ParsedRecord[]; readonly lost: number } {
-  const owner = db
-    .prepare<[string, string, bigint], bigint>(
-      'SELECT stream_id FROM split_record WHERE region = ? AND model = ? AND svc_id = ?',
-    )
-    .pluck();
+  const sql = 'SELECT stream_id FROM split_record WHERE region = ? AND model = ? AND svc_id = ?';
+  const owner = db.prepare<[string, string, bigint], bigint>(sql).pluck();
   const setOwner = db.prepare(
     'INSERT OR REPLACE INTO split_record(region, model, svc_id, stream_id) VALUES (?, ?, ?, ?)',
   );

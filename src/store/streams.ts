@@ -45,12 +45,8 @@ const IS_COMPANY_LIST = "(generation = 'v4' AND company_id IS NULL)";
 
 /** Ids of a generation's lists of records that were not read to the end. */
 export function listUnfinished(db: Db, generation: Generation): bigint[] {
-  return db
-    .prepare<[string], bigint>(
-      `SELECT id FROM stream WHERE generation = ? AND state IN ('running', 'failed') AND NOT ${IS_COMPANY_LIST}`,
-    )
-    .pluck()
-    .all(generation);
+  const sql = `SELECT id FROM stream WHERE generation = ? AND state IN ('running', 'failed') AND NOT ${IS_COMPANY_LIST}`;
+  return db.prepare<[string], bigint>(sql).pluck().all(generation);
 }
 
 /** Adds missing streams as `running`, and updates the routes of the others. */
@@ -215,18 +211,12 @@ interface ListedCompany {
 /** The model of the company list's row in `stream`. */
 export const COMPANY_LIST = 'core/companies';
 
+type ListCounts = 'pages' | 'records' | 'uniqueRecords' | TotalCount;
+
 /** The row of the company list in `stream`. */
-export interface CompanyListRow {
+export interface CompanyListRow extends Pick<StreamRow, ListCounts | 'endNote' | 'startedAt' | 'finishedAt'> {
   readonly state: 'complete' | 'short' | 'failed';
   readonly endReason: string;
-  readonly endNote: string | null;
-  readonly pages: number;
-  readonly records: number;
-  readonly uniqueRecords: number;
-  readonly totalCountFirst: number | null;
-  readonly totalCountLast: number | null;
-  readonly startedAt: string;
-  readonly finishedAt: string | null;
 }
 
 /** Replaces the row of the company list; null if the list was not requested. */

@@ -14,7 +14,7 @@ import { exitCodeOf } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { Draw } from '../../src/sandbox/seeded-random.js';
-import { saveFingerprint } from '../../src/store/meta.js';
+import { saveFingerprint } from '../../src/store/fingerprint.js';
 import { guardDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { newIo, type TestIo } from '../report/support.js';

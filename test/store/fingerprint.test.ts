@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertSameExport, compareFingerprint, saveFingerprint } from '../../src/store/meta.js';
+import { assertSameExport, compareFingerprint, saveFingerprint } from '../../src/store/fingerprint.js';
 import { prepareSaveRecords } from '../../src/store/records.js';
 import { ensureStreams, listStreams } from '../../src/store/streams.js';
 import { openTestDatabase, record } from './support.js';
