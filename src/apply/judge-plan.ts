@@ -211,12 +211,9 @@ function describeMissing(column: string, counts: readonly PlanCount[]): string {
   const missing = counts.filter(isMissing);
   const deleted = sum(missing.filter(({ name }) => HAS_V4_ID.test(name)));
   const others = sum(missing) - deleted;
-  const parts = [
-    ...(others === 0 ? [] : [`${others} ${others === 1 ? 'id has' : 'ids have'} no certain V4 id`]),
-    ...(deleted === 0
-      ? []
-      : [`${deleted} ${deleted === 1 ? 'id is' : 'ids are'} of deleted records that have a V4 id`]),
-  ];
+  const ofOthers = `${others} ${others === 1 ? 'id has' : 'ids have'} no certain V4 id`;
+  const ofDeleted = `${deleted} ${deleted === 1 ? 'id is' : 'ids are'} of deleted records that have a V4 id`;
+  const parts = [...(others === 0 ? [] : [ofOthers]), ...(deleted === 0 ? [] : [ofDeleted])];
   const map = deleted === 0 ? '' : '--map-deleted maps those of deleted records; ';
   return `${column}: ${parts.join(', ')} (${map}--missing keep or null allows them).`;
 }

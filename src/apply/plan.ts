@@ -39,6 +39,11 @@ export function blocks(code: string, text: string): Note {
   return { level: 'blocks', code, text };
 }
 
+/** The notes that block writing, by their codes; false: it does not apply. */
+export function blocksOf(found: Readonly<Record<string, string | false>>): Note[] {
+  return Object.entries(found).flatMap(([code, text]) => (text === false ? [] : [blocks(code, text)]));
+}
+
 /** Blocks a column whose table refuses the values of a rewrite. `refusal`: what refuses them, as a predicate. */
 export function blocksRefused(column: string, refusal: string): Note {
   const values = `${column}: the new ids, or the temporary values of rows that exchange ids,`;

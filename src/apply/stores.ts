@@ -2,6 +2,7 @@ import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
+import { groupBy } from '../text/group-by.js';
 import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
 import { openWarehouseStore } from './emit/warehouse-store.js';
@@ -21,15 +22,13 @@ export async function openStores(
   context: ApplyContext,
   targets: readonly ApplyTarget[],
 ): Promise<OpenStore[]> {
-  const places = new Map<string, ApplyTarget[]>();
-  for (const [at, target] of targets.entries()) {
-    const key = isSharedPlace(target) ? placeKey(target) : String(at);
-    places.set(key, [...(places.get(key) ?? []), target]);
-  }
+  const places = groupBy(targets.entries(), ([at, target]) =>
+    isSharedPlace(target) ? placeKey(target) : String(at),
+  );
   const stores: OpenStore[] = [];
-  for (const own of places.values()) {
-    const [first] = own;
-    if (first !== undefined) stores.push(withNames(await targetKind(first).open(context, own), own));
+  for (const place of places.values()) {
+    const own = place.map(([, target]) => target);
+    stores.push(withNames(await targetKind(firstOf(own)).open(context, own), own));
   }
   return stores;
 }

@@ -4,7 +4,7 @@ import { didYouMeanEnding } from '../../text/suggest.js';
 import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
-import { blocks, type Note } from '../plan.js';
+import { blocks, blocksOf, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
 import { MOST_KEY_BYTES, quoteMysql, quoteMysqlText } from './mysql-text.js';
 
@@ -28,19 +28,14 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
     uniques,
     foreignKeys: await readForeignKeys(session, table),
     triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
-    notes: [
-      ...(kind === 'SYSTEM VERSIONED'
-        ? [blocks('system_versioned', `${table} is system-versioned: its history would keep the V3 ids.`)]
-        : []),
-      ...(kind === 'VIEW' || isTransactional === 'YES'
-        ? []
-        : [
-            blocks(
-              'engine',
-              `${table} uses ${engine}, which has no transactions: ALTER TABLE … ENGINE=InnoDB.`,
-            ),
-          ]),
-    ],
+    notes: blocksOf({
+      system_versioned:
+        kind === 'SYSTEM VERSIONED' && `${table} is system-versioned: its history would keep the V3 ids.`,
+      engine:
+        kind !== 'VIEW' &&
+        isTransactional !== 'YES' &&
+        `${table} uses ${engine}, which has no transactions: ALTER TABLE … ENGINE=InnoDB.`,
+    }),
   };
 }
 
@@ -143,11 +138,9 @@ function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn
 
 /** Columns that the server sets to the time of every UPDATE that does not name them. */
 export async function readStampedColumns(session: MysqlSession, table: string): Promise<string[]> {
-  const { rows } = await session.query(
-    `SELECT COLUMN_NAME FROM information_schema.COLUMNS
-     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND EXTRA LIKE '%on update%'`,
-    [table],
-  );
+  const sql = `SELECT COLUMN_NAME FROM information_schema.COLUMNS
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND EXTRA LIKE '%on update%'`;
+  const { rows } = await session.query(sql, [table]);
   return rows.map(([name]) => name ?? '');
 }
 
@@ -198,13 +191,12 @@ const TRIGGERS = `
 
 /** Objects with the names of the ledger: tables with their columns, others with their type. */
 export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await session.query(
-    `SELECT SUBSTRING(t.TABLE_NAME, 13), t.TABLE_TYPE, c.COLUMN_NAME, c.COLUMN_TYPE FROM information_schema.TABLES t
-       JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME
-     WHERE t.TABLE_SCHEMA = DATABASE()
-       AND t.TABLE_NAME IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')
-     ORDER BY t.TABLE_NAME, c.ORDINAL_POSITION`,
-  );
+  const sql = `SELECT SUBSTRING(t.TABLE_NAME, 13), t.TABLE_TYPE, c.COLUMN_NAME, c.COLUMN_TYPE FROM information_schema.TABLES t
+      JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME
+    WHERE t.TABLE_SCHEMA = DATABASE()
+      AND t.TABLE_NAME IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')
+    ORDER BY t.TABLE_NAME, c.ORDINAL_POSITION`;
+  const { rows } = await session.query(sql);
   // MariaDB shows the widths of integers, newer versions of MySQL do not.
   const typeOf = (type: string) => type.replace(/^([a-z]*int)\(\d+\)/, '$1');
   return new Map(
@@ -219,25 +211,18 @@ export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMa
 
 /** Properties of the server that prevent writing. */
 export async function serverNotes(session: MysqlSession): Promise<Note[]> {
-  const { rows } = await session.query(
-    'SELECT version(), @@read_only, @@log_bin, @@binlog_format, @@max_allowed_packet',
-  );
+  const sql = 'SELECT version(), @@read_only, @@log_bin, @@binlog_format, @@max_allowed_packet';
+  const { rows } = await session.query(sql);
   const [version, readOnly, logs, format] = rows[0] ?? [];
-  const found: readonly (readonly [boolean, Note])[] = [
-    [
-      isOld(version ?? ''),
-      blocks('old_server', `Version ${version} is too old: MySQL 8.0.21 or MariaDB 10.5 is needed.`),
-    ],
-    [readOnly !== '0', blocks('read_only_server', 'This server is read-only (read_only): name the primary.')],
-    [
-      logs === '1' && format === 'STATEMENT',
-      blocks(
-        'binlog_format',
-        'binlog_format=STATEMENT cannot log READ COMMITTED transactions: set it to MIXED or ROW.',
-      ),
-    ],
-  ];
-  return found.flatMap(([applies, note]) => (applies ? [note] : []));
+  return blocksOf({
+    old_server:
+      isOld(version ?? '') && `Version ${version} is too old: MySQL 8.0.21 or MariaDB 10.5 is needed.`,
+    read_only_server: readOnly !== '0' && 'This server is read-only (read_only): name the primary.',
+    binlog_format:
+      logs === '1' &&
+      format === 'STATEMENT' &&
+      'binlog_format=STATEMENT cannot log READ COMMITTED transactions: set it to MIXED or ROW.',
+  });
 }
 
 function isOld(version: string): boolean {
@@ -253,14 +238,12 @@ export async function readMysqlBytes(
   columns: readonly string[],
 ): Promise<TableBytes> {
   const names = columns.map(quoteMysqlText).join(', ');
-  const { rows } = await session.query(
-    `SELECT coalesce(t.DATA_LENGTH, 0), coalesce(t.INDEX_LENGTH, 0), i.total, i.own
-     FROM information_schema.TABLES t CROSS JOIN (
-       SELECT count(DISTINCT INDEX_NAME) AS total, count(DISTINCT CASE WHEN COLUMN_NAME IN (${names}) THEN INDEX_NAME END) AS own
-       FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND INDEX_NAME <> 'PRIMARY') i
-     WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1`,
-    [table],
-  );
+  const sql = `SELECT coalesce(t.DATA_LENGTH, 0), coalesce(t.INDEX_LENGTH, 0), i.total, i.own
+    FROM information_schema.TABLES t CROSS JOIN (
+      SELECT count(DISTINCT INDEX_NAME) AS total, count(DISTINCT CASE WHEN COLUMN_NAME IN (${names}) THEN INDEX_NAME END) AS own
+      FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND INDEX_NAME <> 'PRIMARY') i
+    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1`;
+  const { rows } = await session.query(sql, [table]);
   const [bytes = 0, indexes = 0, total = 0, own = 0] = (rows[0] ?? []).map(Number);
   return { table: bytes, indexes: total === 0 ? 0 : (indexes * own) / total, indexCount: own, hasWal: false };
 }

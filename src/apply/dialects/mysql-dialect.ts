@@ -1,9 +1,9 @@
 import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql, hasLedger, type Ledger } from '../engine/ledger-tables.js';
+import { OWN_LEDGER } from '../sql-names.js';
 import {
   type MysqlForeignKey,
   readForeignKeys,
@@ -14,27 +14,14 @@ import {
 } from './mysql-catalog.js';
 import { lookUpInMysql, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
-import { MysqlSession, mysqlError } from './mysql-session.js';
-import { MYSQL_LEDGER, MYSQL_TEXT, quoteMysql, updateMysql } from './mysql-text.js';
+import { MysqlSession } from './mysql-session.js';
+import { MYSQL_TEXT, quoteMysql, updateMysql } from './mysql-text.js';
+import { openServerStore } from './server-session.js';
 
-/** Opens the tables of one MySQL or MariaDB database; all targets have the same connection string. */
+/** Opens the tables of one MySQL or MariaDB database. */
 export function openMysqlStore(context: ApplyContext, targets: readonly MysqlTarget[]): DataStore {
-  const [first] = targets;
-  if (first === undefined) throw new Error('a store without targets');
-  const session = new MysqlSession(context, first);
-  return openDatabaseStore(
-    {
-      use: async (_, work) => {
-        try {
-          return await work(mysqlEngine(context, session));
-        } catch (error) {
-          throw mysqlError(error);
-        }
-      },
-      close: () => session.close(),
-    },
-    targets,
-  );
+  const open = (source: MysqlTarget) => new MysqlSession(context, source);
+  return openServerStore(targets, open, (session) => mysqlEngine(context, session));
 }
 
 function asMysql(target: TableTarget): MysqlTarget {
@@ -48,7 +35,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
   const dialect: Dialect = {
     ...MYSQL_TEXT,
     ...tableLocks(session),
-    ledgerOf: () => MYSQL_LEDGER,
+    ledgerOf: () => OWN_LEDGER,
     readLedgerShape: () => readMysqlLedger(session),
     ledgerObstacles: async () => [],
     ensureLedger: (ledger) => session.retry(() => ensureMysqlLedger(engine, session, ledger)),

@@ -121,10 +121,9 @@ export function openMysqlFill(
         await makeMap(engine, session, { work, table: facts.table, from: `${table} AS t`, where, at }, 'new');
         isMade = true;
       }
-      const filled = await session.query(
-        `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${[`${fresh} = ${asMysqlType('m.new', type)}`, ...stamps].join(', ')}
-         WHERE ${where} AND ${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`,
-      );
+      const sql = `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${[`${fresh} = ${asMysqlType('m.new', type)}`, ...stamps].join(', ')}
+        WHERE ${where} AND ${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`;
+      const filled = await session.query(sql);
       return filled.count;
     },
   };
@@ -231,13 +230,11 @@ async function readChecks(
   table: string,
   column: string,
 ): Promise<{ readonly name: string; readonly clause: string }[]> {
-  const { rows } = await session.query(
-    `SELECT c.CONSTRAINT_NAME, c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t
-       JOIN information_schema.CHECK_CONSTRAINTS c ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME
-         ${(await hasTableOfChecks(session)) ? 'AND c.TABLE_NAME = t.TABLE_NAME' : ''}
-     WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1 AND t.CONSTRAINT_TYPE = 'CHECK'`,
-    [table],
-  );
+  const sql = `SELECT c.CONSTRAINT_NAME, c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t
+      JOIN information_schema.CHECK_CONSTRAINTS c ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME
+        ${(await hasTableOfChecks(session)) ? 'AND c.TABLE_NAME = t.TABLE_NAME' : ''}
+    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1 AND t.CONSTRAINT_TYPE = 'CHECK'`;
+  const { rows } = await session.query(sql, [table]);
   const name = quoteMysql(column).toLowerCase();
   return rows
     .map(([check, clause]) => ({ name: check ?? '', clause: clause ?? '' }))

@@ -3,9 +3,10 @@ import { errorCodeOf } from '../../errors.js';
 import { addedColumns } from '../engine/platform-ids.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
+import { OWN_LEDGER } from '../sql-names.js';
 import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
 import type { MysqlSession } from './mysql-session.js';
-import { MYSQL_LEDGER, quoteMysql, quoteMysqlText } from './mysql-text.js';
+import { quoteMysql, quoteMysqlText } from './mysql-text.js';
 
 /** MySQL refuses longer names. */
 const MAX_NAME_CHARS = 64;
@@ -107,7 +108,7 @@ export const PRIVILEGES = `
     WHERE GRANTEE = ${ME} AND TABLE_SCHEMA = DATABASE()
   UNION ALL SELECT PRIVILEGE_TYPE, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMN_PRIVILEGES
     WHERE GRANTEE = ${ME} AND TABLE_SCHEMA = DATABASE()`;
-const LEDGER_TABLES = [MYSQL_LEDGER.run, MYSQL_LEDGER.entry, MYSQL_LEDGER.skipped];
+const LEDGER_TABLES = [OWN_LEDGER.run, OWN_LEDGER.entry, OWN_LEDGER.skipped];
 const WRITES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
 /** Why the table's unique keys cannot be used. */

@@ -7,7 +7,7 @@ import * as z from '../../zod.js';
 import type { ApplyContext } from '../context.js';
 import type { Cells, TransactionMode } from '../engine/session.js';
 import { quoteMysqlText } from './mysql-text.js';
-import { type ServerKind, ServerSession } from './server-session.js';
+import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
 import { connectionOptions, MYSQL_URL } from './server-url.js';
 
 /**
@@ -259,10 +259,7 @@ export function mysqlError(error: unknown): unknown {
   const number = numberOf(error);
   const code = errorCodeOf(error);
   if (isMysqlConnectionLost(error)) {
-    return new SvcError('bad_input', 'The connection to MySQL was lost or could not be made.', {
-      hint: 'Run the same command again: the ledger records what was carried out.',
-      facts: { error: code },
-    });
+    return SERVER_ERRORS.lost('MySQL', code);
   }
   if (code === 'HANDSHAKE_SSL_ERROR') {
     return new SvcError('config', `TLS with the MySQL server failed: ${error.message}.`, {
@@ -280,20 +277,14 @@ export function mysqlError(error: unknown): unknown {
   }
   const facts = { error: code, errno: number };
   const sentence = `MySQL: ${error.message}.`;
-  if (TRANSIENT.has(number)) {
-    return new SvcError('locked', sentence, {
-      facts,
-      hint: 'Other programs keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
-    });
-  }
+  if (TRANSIENT.has(number)) return SERVER_ERRORS.busy(sentence, { facts });
   return new SvcError('bad_input', sentence, { facts, hint: hintOf(number) });
 }
 
 function hintOf(number: number): string | undefined {
-  if (NO_RIGHTS.has(number)) return 'The user lacks the rights for this: grant them, or use another user.';
-  if (TOO_LONG.has(number)) return 'A statement took too long: raise --statement-timeout, or 0 for none.';
-  if (CONSTRAINTS.has(number))
-    return 'A constraint of the table refuses the new ids; nothing of this step was written.';
-  if (number === 1290 || number === 1792) return 'This server is read-only: name the primary.';
+  if (NO_RIGHTS.has(number)) return SERVER_HINTS.rights;
+  if (TOO_LONG.has(number)) return SERVER_HINTS.tooLong;
+  if (CONSTRAINTS.has(number)) return SERVER_HINTS.constraint;
+  if (number === 1290 || number === 1792) return SERVER_HINTS.readOnly;
   return number === 1153 ? 'Raise max_allowed_packet of the server.' : undefined;
 }

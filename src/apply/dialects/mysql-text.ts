@@ -1,5 +1,4 @@
 import type { LedgerText, SqlText, UpdateFrom } from '../engine/dialect.js';
-import type { Ledger } from '../engine/ledger-tables.js';
 import { quoteText } from '../sql-names.js';
 
 /** Bytes of a row's key in the ledger; InnoDB indexes at most 3072. */
@@ -140,14 +139,4 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   isTypeName: (name) => TYPE_NAME.test(name),
   foreignLedgerNote: ': rename it first.',
   foreignLedgerHint: 'Rename it first.',
-};
-
-/** The ledger in the user's database; its tables have a prefix of their own. */
-export const MYSQL_LEDGER: Ledger = {
-  name: 'svc_migrate',
-  prefix: 'svc_migrate_',
-  run: 'svc_migrate_run',
-  entry: 'svc_migrate_entry',
-  skipped: 'svc_migrate_skipped',
-  view: 'svc_migrate_ledger',
 };

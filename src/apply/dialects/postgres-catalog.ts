@@ -3,7 +3,7 @@ import { didYouMeanEnding } from '../../text/suggest.js';
 import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
-import { blocks, type Note } from '../plan.js';
+import { blocks, blocksOf, type Note } from '../plan.js';
 import { quoteName } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 
@@ -20,13 +20,11 @@ const KINDS: Readonly<Record<string, string>> = {
 export async function readPgFacts(session: PgSession, target: PostgresTarget): Promise<TableFacts> {
   const oid = await findOid(session, target.table);
   if (oid === null) return missingTable(session, target.table);
-  const { rows } = await session.query(
-    `SELECT n.nspname, c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.oid = $1::oid`,
-    [oid],
-  );
+  const sql = `SELECT n.nspname, c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = $1::oid`;
+  const { rows } = await session.query(sql, [oid]);
   const [schema = '', name = '', kind = ''] = (rows[0] ?? []).map((cell) => cell ?? '');
-  const read = async (sql: string) => (await session.query(sql, [oid])).rows;
+  const read = async (query: string) => (await session.query(query, [oid])).rows;
   return {
     table: `${quoteName(schema)}.${quoteName(name)}`,
     kind: KINDS[kind] ?? 'relation without rows',
@@ -51,24 +49,21 @@ export const PLACE_ON_PATH =
 
 /** Finds a table by its name as SQL reads it, otherwise by the name exactly as written. */
 async function findOid(session: PgSession, table: string): Promise<string | null> {
-  const { rows } = await session.query(
-    `SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (
-       n.nspname || '.' || c.relname = $1 OR quote_ident(n.nspname) || '.' || quote_ident(c.relname) = $1
-       OR lower($1) = n.nspname || '.' || c.relname AND ${PLACE_ON_PATH} IS NOT NULL
-       OR (c.relname IN ($1, lower($1)) OR quote_ident(c.relname) = $1) AND ${PLACE_ON_PATH} IS NOT NULL)
-     ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC, ${PLACE_ON_PATH} LIMIT 1`,
-    [table],
-  );
+  const sql = `SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (
+      n.nspname || '.' || c.relname = $1 OR quote_ident(n.nspname) || '.' || quote_ident(c.relname) = $1
+      OR lower($1) = n.nspname || '.' || c.relname AND ${PLACE_ON_PATH} IS NOT NULL
+      OR (c.relname IN ($1, lower($1)) OR quote_ident(c.relname) = $1) AND ${PLACE_ON_PATH} IS NOT NULL)
+    ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC, ${PLACE_ON_PATH} LIMIT 1`;
+  const { rows } = await session.query(sql, [table]);
   return rows[0]?.[0] ?? null;
 }
 
 async function missingTable(session: PgSession, table: string): Promise<TableFacts> {
-  const { rows } = await session.query(
-    `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END
-     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 1000`,
-  );
+  const sql = `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 1000`;
+  const { rows } = await session.query(sql);
   const known = rows.map(([name]) => name ?? '');
   const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
   const notes = [blocks('unknown_table', `There is no table "${table}"${didYouMeanEnding(table, known)}`)];
@@ -197,51 +192,44 @@ async function readNotes(
   kind: string,
   target: PostgresTarget,
 ): Promise<Note[]> {
-  const { rows } = await session.query(
-    `SELECT pg_is_in_recovery(), has_table_privilege($1::oid, 'SELECT'), row_security_active($1::oid),
-       (SELECT relispartition FROM pg_class WHERE oid = $1::oid),
-       EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid WHERE h.inhparent = $1::oid AND NOT c.relispartition),
-       EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN'),
-       (SELECT string_agg(a.attname, ', ') FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid
-          AND a.attnum = ANY (p.partattrs::int2[]) WHERE p.partrelid = $1::oid
-          AND a.attname = ANY (SELECT json_array_elements_text($2::json)))`,
-    [oid, JSON.stringify(target.ids.map((id) => id.column))],
-  );
+  const sql = `SELECT pg_is_in_recovery(), has_table_privilege($1::oid, 'SELECT'), row_security_active($1::oid),
+      (SELECT relispartition FROM pg_class WHERE oid = $1::oid),
+      EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid WHERE h.inhparent = $1::oid AND NOT c.relispartition),
+      EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN'),
+      (SELECT string_agg(a.attname, ', ') FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid
+         AND a.attnum = ANY (p.partattrs::int2[]) WHERE p.partrelid = $1::oid
+         AND a.attname = ANY (SELECT json_array_elements_text($2::json)))`;
+  const { rows } = await session.query(sql, [oid, JSON.stringify(target.ids.map((id) => id.column))]);
   const [standby, mayRead, secured, isPartition, hasChildren, hasRules, movedBy] = rows[0] ?? [];
   const warning = (code: string, text: string): Note => ({ level: 'warning', code, text });
-  const found: readonly (readonly [boolean, Note])[] = [
-    [standby === 't', blocks('read_only_server', 'This server is a standby: name the primary.')],
-    [mayRead === 'f', blocks('no_select', 'The user may not read this table: GRANT SELECT.')],
-    [
-      secured === 't',
-      blocks('row_security', 'Row security hides rows from this user: use the owner of the table.'),
-    ],
-    [hasChildren === 't', blocks('inheritance', 'Other tables inherit from this one: name each of them.')],
-    [
-      hasRules === 't',
-      blocks('rules', 'A rule rewrites updates of this table, so the result would be uncertain.'),
-    ],
-    [isPartition === 't', warning('partition', 'This is one partition of a larger table.')],
-    [
-      kind === 'p',
-      { level: 'info', code: 'partitioned', text: 'A partitioned table: all its partitions are rewritten.' },
-    ],
-    [
-      typeof movedBy === 'string',
-      warning('partition_key', `Rows may move to other partitions: ${movedBy} is part of the partition key.`),
-    ],
+  const isParted = 'A partitioned table: all its partitions are rewritten.';
+  return [
+    ...blocksOf({
+      read_only_server: standby === 't' && 'This server is a standby: name the primary.',
+      no_select: mayRead === 'f' && 'The user may not read this table: GRANT SELECT.',
+      row_security: secured === 't' && 'Row security hides rows from this user: use the owner of the table.',
+      inheritance: hasChildren === 't' && 'Other tables inherit from this one: name each of them.',
+      rules: hasRules === 't' && 'A rule rewrites updates of this table, so the result would be uncertain.',
+    }),
+    ...(isPartition === 't' ? [warning('partition', 'This is one partition of a larger table.')] : []),
+    ...(kind === 'p' ? [{ level: 'info', code: 'partitioned', text: isParted } as const] : []),
+    ...(typeof movedBy === 'string'
+      ? [
+          warning(
+            'partition_key',
+            `Rows may move to other partitions: ${movedBy} is part of the partition key.`,
+          ),
+        ]
+      : []),
   ];
-  return found.flatMap(([applies, note]) => (applies ? [note] : []));
 }
 
 /** Bytes of a table, or of its partitions, and of all its indexes: each gets every new row version. `table`: its quoted name. */
 export async function readPgBytes(session: PgSession, table: string): Promise<TableBytes> {
-  const { rows } = await session.query(
-    `SELECT sum(pg_relation_size(relid)), sum(pg_indexes_size(relid)),
-       (SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass)
-     FROM (SELECT $1::regclass AS relid UNION SELECT relid FROM pg_partition_tree($1::regclass)) AS part`,
-    [table],
-  );
+  const sql = `SELECT sum(pg_relation_size(relid)), sum(pg_indexes_size(relid)),
+      (SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass)
+    FROM (SELECT $1::regclass AS relid UNION SELECT relid FROM pg_partition_tree($1::regclass)) AS part`;
+  const { rows } = await session.query(sql, [table]);
   const [bytes, indexes, indexCount] = (rows[0] ?? []).map(Number);
   return { table: bytes ?? 0, indexes: indexes ?? 0, indexCount: indexCount ?? 0, hasWal: false };
 }

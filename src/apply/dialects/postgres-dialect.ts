@@ -1,6 +1,5 @@
 import type { PostgresTarget, TableTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { createLedgerSql, hasLedger, ledgerNotes } from '../engine/ledger-tables.js';
@@ -10,27 +9,14 @@ import { quoteName } from '../sql-names.js';
 import { readPgBytes, readPgFacts } from './postgres-catalog.js';
 import { lookUpInPostgres, openPostgresFill, openTrial } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
-import { PgSession, postgresError } from './postgres-session.js';
+import { PgSession } from './postgres-session.js';
 import { ledgerIn, OTHER_SCHEMA, POSTGRES_TEXT } from './postgres-text.js';
+import { openServerStore } from './server-session.js';
 
-/** Opens the tables of one PostgreSQL database; all targets have the same connection string. */
+/** Opens the tables of one PostgreSQL database. */
 export function openPostgresStore(context: ApplyContext, targets: readonly PostgresTarget[]): DataStore {
-  const [first] = targets;
-  if (first === undefined) throw new Error('a store without targets');
-  const session = new PgSession(context, first);
-  return openDatabaseStore(
-    {
-      use: async (_, work) => {
-        try {
-          return await work(postgresEngine(context, session));
-        } catch (error) {
-          throw postgresError(error);
-        }
-      },
-      close: () => session.close(),
-    },
-    targets,
-  );
+  const open = (source: PostgresTarget) => new PgSession(context, source);
+  return openServerStore(targets, open, (session) => postgresEngine(context, session));
 }
 
 function asPostgres(target: TableTarget): PostgresTarget {
@@ -107,13 +93,11 @@ async function otherLedgerNotes(
 
 /** Tables in a schema that have the names of ledger tables, with their columns. */
 async function readPostgresLedger(session: PgSession, schema: string): Promise<Map<string, string>> {
-  const { rows } = await session.query(
-    `SELECT c.relname, CASE WHEN c.relkind = 'r' THEN (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
-         FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END
-     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = $1 AND c.relname IN ('run', 'entry', 'skipped')`,
-    [schema],
-  );
+  const sql = `SELECT c.relname, CASE WHEN c.relkind = 'r' THEN (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
+        FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname IN ('run', 'entry', 'skipped')`;
+  const { rows } = await session.query(sql, [schema]);
   return new Map(rows.map(([name, columns]) => [name ?? '', columns ?? '']));
 }
 
@@ -122,20 +106,18 @@ async function readPostgresLedger(session: PgSession, schema: string): Promise<M
  * member of, a superuser, and the owner of the database or of the rewritten table. `table`: its quoted name.
  */
 async function ledgerOwnerNotes(session: PgSession, schema: string, table: string): Promise<Note[]> {
-  const { rows } = await session.query(
-    `WITH owned AS (
-       SELECT 'schema ' || nspname AS what, nspowner AS owner FROM pg_namespace WHERE nspname = $1
-       UNION ALL SELECT 'table ' || n.nspname || '.' || c.relname, c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-         WHERE n.nspname = $1 AND c.relname IN ('run', 'entry', 'skipped', 'ledger')
-     )
-     SELECT o.what, r.rolname FROM owned o JOIN pg_roles r ON r.oid = o.owner JOIN pg_roles me ON me.rolname = current_user
-     WHERE NOT (r.oid = me.oid OR r.rolsuper OR r.rolname = 'pg_database_owner'
-       OR r.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())
-       OR r.oid = (SELECT relowner FROM pg_class WHERE oid = to_regclass($2))
-       OR NOT me.rolsuper AND pg_has_role(r.oid, 'USAGE'))
-     LIMIT 1`,
-    [schema, table],
-  );
+  const sql = `WITH owned AS (
+      SELECT 'schema ' || nspname AS what, nspowner AS owner FROM pg_namespace WHERE nspname = $1
+      UNION ALL SELECT 'table ' || n.nspname || '.' || c.relname, c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = $1 AND c.relname IN ('run', 'entry', 'skipped', 'ledger')
+    )
+    SELECT o.what, r.rolname FROM owned o JOIN pg_roles r ON r.oid = o.owner JOIN pg_roles me ON me.rolname = current_user
+    WHERE NOT (r.oid = me.oid OR r.rolsuper OR r.rolname = 'pg_database_owner'
+      OR r.oid = (SELECT datdba FROM pg_database WHERE datname = current_database())
+      OR r.oid = (SELECT relowner FROM pg_class WHERE oid = to_regclass($2))
+      OR NOT me.rolsuper AND pg_has_role(r.oid, 'USAGE'))
+    LIMIT 1`;
+  const { rows } = await session.query(sql, [schema, table]);
   const [what, owner] = rows[0] ?? [];
   if (what === undefined) return [];
   const text = `The ${what} belongs to ${owner ?? ''}, whose code would run here. ${OTHER_SCHEMA}`;
@@ -158,11 +140,10 @@ async function ensureLedger(engine: Engine, schema: string): Promise<void> {
 
 /** Schemas that hold a ledger the user may read. */
 async function listLedgers(session: PgSession): Promise<string[]> {
-  const { rows } = await session.query(
-    `SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relname = 'run' AND c.relkind = 'r' AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
-       AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('plan_sha256', 'remap_sha256', 'done_entry')) = 3
-     ORDER BY 1`,
-  );
+  const sql = `SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = 'run' AND c.relkind = 'r' AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+      AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('plan_sha256', 'remap_sha256', 'done_entry')) = 3
+    ORDER BY 1`;
+  const { rows } = await session.query(sql);
   return rows.map(([name]) => name ?? '');
 }

@@ -111,10 +111,9 @@ export function openPostgresFill(
       // The cost of a range must depend on its own size: its rows use the index of the map.
       if (range.where !== 'true')
         await session.exec('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
-      const filled = await session.query(
-        `UPDATE ${range.table} AS t SET ${fresh} = m.new::${type} FROM ${map} AS m
-         WHERE ${range.where} AND t.${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`,
-      );
+      const sql = `UPDATE ${range.table} AS t SET ${fresh} = m.new::${type} FROM ${map} AS m
+        WHERE ${range.where} AND t.${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`;
+      const filled = await session.query(sql);
       return filled.count;
     },
   };

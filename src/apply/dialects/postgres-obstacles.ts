@@ -44,17 +44,15 @@ async function privilegeNotes(
     added,
   }: { readonly mode: Mode; readonly isAtomic: boolean; readonly added: readonly string[] },
 ): Promise<Note[]> {
-  const { rows } = await session.query(
-    `SELECT (SELECT bool_and(has_column_privilege($1::regclass, name, 'UPDATE')) FROM json_array_elements_text($2::json) AS name),
-       (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::regclass),
-       (SELECT has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $3),
-       has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP'), current_user,
-       has_table_privilege($1::regclass, 'UPDATE, DELETE, TRUNCATE'),
-       (SELECT bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
-          AND has_table_privilege(c.oid, 'DELETE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = $3 AND c.relname IN ('run', 'entry', 'skipped'))`,
-    [table, JSON.stringify(columns), ledgerSchema],
-  );
+  const sql = `SELECT (SELECT bool_and(has_column_privilege($1::regclass, name, 'UPDATE')) FROM json_array_elements_text($2::json) AS name),
+      (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::regclass),
+      (SELECT has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $3),
+      has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP'), current_user,
+      has_table_privilege($1::regclass, 'UPDATE, DELETE, TRUNCATE'),
+      (SELECT bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
+         AND has_table_privilege(c.oid, 'DELETE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname = $3 AND c.relname IN ('run', 'entry', 'skipped'))`;
+  const { rows } = await session.query(sql, [table, JSON.stringify(columns), ledgerSchema]);
   const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user, mayLock, mayLedger] = rows[0] ?? [];
   const lacks: readonly (readonly [boolean, string])[] = [
     [mode === 'in_place' && mayUpdate === 'f', 'may not update these columns: GRANT UPDATE.'],
@@ -90,19 +88,17 @@ async function readOnlyNotes(session: PgSession): Promise<Note[]> {
 
 /** PostgreSQL refuses UPDATE on a published table without a replica identity. */
 async function replicaIdentityNotes(session: PgSession, table: string): Promise<Note[]> {
-  const { rows } = await session.query(
-    `SELECT c.relname, string_agg(DISTINCT p.pubname, ', ') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       JOIN pg_publication_tables pt ON c.oid = $1::regclass AND pt.schemaname = n.nspname AND pt.tablename = c.relname
-         OR (pt.schemaname, pt.tablename) IN (SELECT an.nspname, a.relname FROM pg_partition_ancestors(c.oid) AS anc
-           JOIN pg_class a ON a.oid = anc.relid JOIN pg_namespace an ON an.oid = a.relnamespace)
-       JOIN pg_publication p ON p.pubname = pt.pubname AND p.pubupdate
-     WHERE c.relkind = 'r' AND (c.oid = $1::regclass OR c.oid IN (SELECT relid FROM pg_partition_tree($1::regclass)))
-       AND CASE c.relreplident WHEN 'f' THEN false WHEN 'n' THEN true
-         WHEN 'i' THEN NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident AND i.indisvalid)
-         ELSE NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid) END
-     GROUP BY c.relname ORDER BY 1`,
-    [table],
-  );
+  const sql = `SELECT c.relname, string_agg(DISTINCT p.pubname, ', ') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+      JOIN pg_publication_tables pt ON c.oid = $1::regclass AND pt.schemaname = n.nspname AND pt.tablename = c.relname
+        OR (pt.schemaname, pt.tablename) IN (SELECT an.nspname, a.relname FROM pg_partition_ancestors(c.oid) AS anc
+          JOIN pg_class a ON a.oid = anc.relid JOIN pg_namespace an ON an.oid = a.relnamespace)
+      JOIN pg_publication p ON p.pubname = pt.pubname AND p.pubupdate
+    WHERE c.relkind = 'r' AND (c.oid = $1::regclass OR c.oid IN (SELECT relid FROM pg_partition_tree($1::regclass)))
+      AND CASE c.relreplident WHEN 'f' THEN false WHEN 'n' THEN true
+        WHEN 'i' THEN NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident AND i.indisvalid)
+        ELSE NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid) END
+    GROUP BY c.relname ORDER BY 1`;
+  const { rows } = await session.query(sql, [table]);
   return rows.map(([name, publications]) =>
     blocks(
       'replica_identity',
@@ -112,10 +108,8 @@ async function replicaIdentityNotes(session: PgSession, table: string): Promise<
 }
 
 async function addColumnNotes(session: PgSession, table: string): Promise<Note[]> {
-  const { rows } = await session.query(
-    'SELECT relispartition, reloftype <> 0 FROM pg_class WHERE oid = $1::regclass',
-    [table],
-  );
+  const sql = 'SELECT relispartition, reloftype <> 0 FROM pg_class WHERE oid = $1::regclass';
+  const { rows } = await session.query(sql, [table]);
   const [isPartition, isTyped] = rows[0] ?? [];
   if (isPartition === 't')
     return [blocks('partition', `${table} is a partition and takes no new column: name the whole table.`)];
@@ -126,19 +120,17 @@ async function addColumnNotes(session: PgSession, table: string): Promise<Note[]
 
 /** Materialized views that copy these columns, directly or through other views. */
 async function viewNotes(session: PgSession, table: string, columns: readonly string[]): Promise<Note[]> {
-  const { rows } = await session.query(
-    `WITH RECURSIVE dependent AS (
-       SELECT r.ev_class AS view FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
-         LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-       WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::regclass
-         AND (d.refobjsubid = 0 OR a.attname = ANY (ARRAY(SELECT json_array_elements_text($2::json))))
-       UNION SELECT r.ev_class FROM dependent v JOIN pg_depend d ON d.refobjid = v.view AND d.refclassid = 'pg_class'::regclass
-         JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
-     )
-     SELECT DISTINCT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM dependent v JOIN pg_class c ON c.oid = v.view
-       JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'm' ORDER BY 1`,
-    [table, JSON.stringify(columns)],
-  );
+  const sql = `WITH RECURSIVE dependent AS (
+      SELECT r.ev_class AS view FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
+        LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+      WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::regclass
+        AND (d.refobjsubid = 0 OR a.attname = ANY (ARRAY(SELECT json_array_elements_text($2::json))))
+      UNION SELECT r.ev_class FROM dependent v JOIN pg_depend d ON d.refobjid = v.view AND d.refclassid = 'pg_class'::regclass
+        JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
+    )
+    SELECT DISTINCT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM dependent v JOIN pg_class c ON c.oid = v.view
+      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'm' ORDER BY 1`;
+  const { rows } = await session.query(sql, [table, JSON.stringify(columns)]);
   return rows.map(([view]) => ({
     level: 'warning',
     code: 'materialized_view',

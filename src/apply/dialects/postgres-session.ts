@@ -7,7 +7,7 @@ import { errorCodeOf, SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
 import type { Cells, TransactionMode } from '../engine/session.js';
 import { quoteName } from '../sql-names.js';
-import { type ServerKind, ServerSession } from './server-session.js';
+import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
 import { POSTGRES_URL, secureUrl, type TlsPolicy } from './server-url.js';
 
 const BEGIN: Readonly<Record<TransactionMode, string>> = {
@@ -214,39 +214,21 @@ function connectError(error: unknown): unknown {
 export function postgresError(error: unknown): unknown {
   if (error instanceof SvcError || !(error instanceof Error)) return error;
   if (isConnectionLost(error)) {
-    const code = 'code' in error ? String(error.code) : error.message;
-    return new SvcError('bad_input', 'The connection to PostgreSQL was lost or could not be made.', {
-      hint: 'Run the same command again: the ledger records what was carried out.',
-      facts: { error: code },
-    });
+    return SERVER_ERRORS.lost('PostgreSQL', 'code' in error ? String(error.code) : error.message);
   }
   if (!(error instanceof pg.DatabaseError)) return error;
   const facts = { sqlstate: error.code, table: error.table, constraint: error.constraint };
-  if (TRANSIENT.has(error.code ?? '')) {
-    return new SvcError('locked', `PostgreSQL: ${error.message}.`, {
-      facts,
-      hint: 'Other programs keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
-      cause: error,
-    });
-  }
-  return new SvcError(
-    'bad_input',
-    `PostgreSQL: ${error.message}${error.detail === undefined ? '' : ` (${error.detail})`}.`,
-    {
-      facts,
-      hint: hintOf(error.code ?? ''),
-      cause: error,
-    },
-  );
+  const options = { facts, cause: error };
+  if (TRANSIENT.has(error.code ?? '')) return SERVER_ERRORS.busy(`PostgreSQL: ${error.message}.`, options);
+  const detail = error.detail === undefined ? '' : ` (${error.detail})`;
+  const text = `PostgreSQL: ${error.message}${detail}.`;
+  return new SvcError('bad_input', text, { ...options, hint: hintOf(error.code ?? '') });
 }
 
 function hintOf(code: string): string | undefined {
-  if (code.startsWith('28') || code === '42501')
-    return 'The user lacks the rights for this: grant them, or use another user.';
-  if (code === '57014') return 'A statement took too long: raise --statement-timeout, or 0 for none.';
-  if (code.startsWith('23'))
-    return 'A constraint of the table refuses the new ids; nothing of this step was written.';
+  if (code.startsWith('28') || code === '42501') return SERVER_HINTS.rights;
+  if (code === '57014') return SERVER_HINTS.tooLong;
+  if (code.startsWith('23')) return SERVER_HINTS.constraint;
   if (code === '2BP01') return 'Drop what uses the column, then run the same command again.';
-  if (code === '25006') return 'This server is read-only: name the primary.';
-  return undefined;
+  return code === '25006' ? SERVER_HINTS.readOnly : undefined;
 }

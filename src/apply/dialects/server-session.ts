@@ -1,5 +1,8 @@
 import type { ServerTarget } from '../../config/apply-targets.js';
-import type { ApplyContext } from '../context.js';
+import { SvcError, type SvcErrorOptions } from '../../errors.js';
+import type { ApplyContext, DataStore } from '../context.js';
+import { openDatabaseStore } from '../engine/database-store.js';
+import type { Engine } from '../engine/dialect.js';
 import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
 import { readUrl, type TlsPolicy, type UrlForm } from './server-url.js';
 
@@ -11,6 +14,42 @@ export interface ServerKind {
   /** Turns errors of the driver and the server into SvcErrors; returns others unchanged. */
   toSvcError(error: unknown): unknown;
 }
+
+/** Opens the tables of one server; all targets have the same connection string. */
+export function openServerStore<S extends ServerSession<unknown>, T extends ServerTarget>(
+  [first, ...others]: readonly T[],
+  open: (source: T) => S,
+  engineOf: (session: S) => Engine,
+): DataStore {
+  if (first === undefined) throw new Error('a store without targets');
+  const session = open(first);
+  return openDatabaseStore(
+    { use: (_, work) => session.guard(() => work(engineOf(session))), close: () => session.close() },
+    [first, ...others],
+  );
+}
+
+/** The errors that mean the same on every server. */
+export const SERVER_ERRORS = {
+  lost: (product: string, error: string) =>
+    new SvcError('bad_input', `The connection to ${product} was lost or could not be made.`, {
+      hint: 'Run the same command again: the ledger records what was carried out.',
+      facts: { error },
+    }),
+  busy: (sentence: string, options: Omit<SvcErrorOptions, 'hint'>) =>
+    new SvcError('locked', sentence, {
+      ...options,
+      hint: 'Other programs keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
+    }),
+} as const;
+
+/** What to do about an error of the server, by its cause. */
+export const SERVER_HINTS = {
+  rights: 'The user lacks the rights for this: grant them, or use another user.',
+  tooLong: 'A statement took too long: raise --statement-timeout, or 0 for none.',
+  constraint: 'A constraint of the table refuses the new ids; nothing of this step was written.',
+  readOnly: 'This server is read-only: name the primary.',
+} as const;
 
 /** A session over one connection `C`, opened when it is first needed and reopened after it was lost. */
 export abstract class ServerSession<C> implements Session {
@@ -87,6 +126,15 @@ export abstract class ServerSession<C> implements Session {
       await this.releaseLocks();
       return result;
     });
+  }
+
+  /** Runs `work`, with errors of the driver and the server turned into SvcErrors. */
+  async guard<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#kind.toSvcError(error);
+    }
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { groupBy } from '../../text/group-by.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
@@ -99,11 +100,8 @@ interface IndexInfo extends UniqueColumns {
 
 /** Unique indexes. One with an expression or a condition may depend on any column, so it lists all of them. */
 function readIndexes(db: UserDb, table: string, info: readonly ColumnInfo[]): IndexInfo[] {
-  const list = db
-    .prepare<[], { name: string; origin: string; partial: number }>(
-      `SELECT name, origin, partial FROM pragma_index_list(${quoteText(table)}) WHERE "unique" = 1`,
-    )
-    .all();
+  const listSql = `SELECT name, origin, partial FROM pragma_index_list(${quoteText(table)}) WHERE "unique" = 1`;
+  const list = db.prepare<[], { name: string; origin: string; partial: number }>(listSql).all();
   return list.map(({ name, origin, partial }) => {
     const sql = `SELECT name FROM pragma_index_info(${quoteText(name)}) ORDER BY seqno`;
     const parts = db.prepare<[], string | null>(sql).pluck().all();
@@ -147,19 +145,12 @@ interface ForeignKeyRow {
 }
 
 function readForeignKeys(db: UserDb, table: string, direction: ForeignKey['direction']): ForeignKey[] {
-  const rows = db
-    .prepare<[string], ForeignKeyRow>(
-      `SELECT m.name AS child, f.id, f."table", f."from", f."to", f.on_update
-       FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f
-       WHERE m.type = 'table' AND ${direction === 'out' ? 'm.name' : 'f."table"'} = ? COLLATE NOCASE
-       ORDER BY m.name, f.id, f.seq`,
-    )
-    .all(table);
-  const groups = new Map<string, ForeignKeyRow[]>();
-  for (const row of rows) {
-    const key = `${row.id} ${row.child}`;
-    groups.set(key, [...(groups.get(key) ?? []), row]);
-  }
+  const sql = `SELECT m.name AS child, f.id, f."table", f."from", f."to", f.on_update
+    FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f
+    WHERE m.type = 'table' AND ${direction === 'out' ? 'm.name' : 'f."table"'} = ? COLLATE NOCASE
+    ORDER BY m.name, f.id, f.seq`;
+  const rows = db.prepare<[string], ForeignKeyRow>(sql).all(table);
+  const groups = groupBy(rows, ({ id, child }) => `${id} ${child}`);
   return [...groups.values()].map((group) => {
     const [{ child = '', table: parent = '', on_update = '' } = {}] = group;
     const from = group.map((row) => row.from);
@@ -181,13 +172,10 @@ function readForeignKeys(db: UserDb, table: string, direction: ForeignKey['direc
 
 /** Objects with the names of the ledger: tables with their columns, others with their type. */
 export function readSqliteLedger(db: UserDb): ReadonlyMap<string, string> {
-  const rows = db
-    .prepare<[], { name: string; shape: string | null }>(
-      `SELECT substr(m.name, length('svc_migrate_') + 1) AS name, CASE m.type WHEN 'table' THEN
-         (SELECT group_concat(c.name || ' ' || c.type, ', ') FROM pragma_table_info(m.name) AS c) ELSE m.type END AS shape
-       FROM sqlite_schema AS m WHERE m.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`,
-    )
-    .all();
+  const sql = `SELECT substr(m.name, length('svc_migrate_') + 1) AS name, CASE m.type WHEN 'table' THEN
+      (SELECT group_concat(c.name || ' ' || c.type, ', ') FROM pragma_table_info(m.name) AS c) ELSE m.type END AS shape
+    FROM sqlite_schema AS m WHERE m.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`;
+  const rows = db.prepare<[], { name: string; shape: string | null }>(sql).all();
   return new Map(rows.map(({ name, shape }) => [name, shape ?? '']));
 }
 

@@ -3,10 +3,11 @@ import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
+import { OWN_LEDGER } from '../sql-names.js';
 import { readSqliteBytes, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
 import { keyNotes, lookUpInSqlite, openSqliteFill, readOnlyNotes, trialNotes } from './sqlite-lookups.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
-import { SQLITE_LEDGER, SQLITE_TEXT } from './sqlite-text.js';
+import { SQLITE_TEXT } from './sqlite-text.js';
 
 /** Opens the tables of one SQLite database. */
 export function openSqliteStore(
@@ -36,7 +37,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
   const { db } = session;
   const dialect: Dialect = {
     ...SQLITE_TEXT,
-    ledgerOf: () => SQLITE_LEDGER,
+    ledgerOf: () => OWN_LEDGER,
     readLedgerShape: async () => readSqliteLedger(db),
     ledgerObstacles: async () => [],
     ensureLedger: async () => {},

@@ -72,14 +72,11 @@ export function openSqliteFill(
     ranges: () => fillRanges(db, facts.table, rowid, context.tuning.batchRows),
     fill: async ({ table, where }) => {
       const parts = handle.map((part, at) => `t.${part} AS h${at}`).join(', ');
-      return db
-        .prepare(
-          `UPDATE ${table} AS u SET ${fresh} = ${value} FROM (
-             SELECT ${parts}, ${call} AS svc_migrate_new
-             FROM ${table} AS t WHERE ${where} AND t.${quoteName(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
-           ) AS x WHERE ${handle.map((part, at) => `u.${part} = x.h${at}`).join(' AND ')} AND ${isChanged} AND svc_migrate_new IS NOT NULL`,
-        )
-        .run().changes;
+      const sql = `UPDATE ${table} AS u SET ${fresh} = ${value} FROM (
+          SELECT ${parts}, ${call} AS svc_migrate_new
+          FROM ${table} AS t WHERE ${where} AND t.${quoteName(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
+        ) AS x WHERE ${handle.map((part, at) => `u.${part} = x.h${at}`).join(' AND ')} AND ${isChanged} AND svc_migrate_new IS NOT NULL`;
+      return db.prepare(sql).run().changes;
     },
   };
 }
@@ -178,14 +175,10 @@ function tryRows(
   const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'in_place');
   for (const result of parked === null ? [value] : [value, parked]) {
     const cells = names.map((name) => (name === id.column ? result : `w.${quoteName(name)}`));
-    const rows = db
-      .prepare<[], unknown[]>(
-        `SELECT ${cells.join(', ')} FROM (SELECT row_number() OVER () AS row_no, * FROM (
-           SELECT t.*, t.${quoteName(id.column)} AS o0, ${call} AS svc_migrate_new
-           FROM ${table} AS t LIMIT -1) WHERE ${isChanged} LIMIT -1) AS w`,
-      )
-      .raw()
-      .safeIntegers();
+    const sql = `SELECT ${cells.join(', ')} FROM (SELECT row_number() OVER () AS row_no, * FROM (
+        SELECT t.*, t.${quoteName(id.column)} AS o0, ${call} AS svc_migrate_new
+        FROM ${table} AS t LIMIT -1) WHERE ${isChanged} LIMIT -1) AS w`;
+    const rows = db.prepare<[], unknown[]>(sql).raw().safeIntegers();
     for (const row of rows.iterate()) {
       insert.run(...row);
       clear.run();

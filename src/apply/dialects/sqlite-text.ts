@@ -1,5 +1,4 @@
 import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
-import type { Ledger } from '../engine/ledger-tables.js';
 import { INT64 } from '../engine/parking.js';
 import { quoteName } from '../sql-names.js';
 
@@ -87,14 +86,4 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   isTypeName: () => true,
   foreignLedgerNote: ': rename it first.',
   foreignLedgerHint: 'Rename it first.',
-};
-
-/** The ledger in the user's database; its tables have a prefix of their own. */
-export const SQLITE_LEDGER: Ledger = {
-  name: 'svc_migrate',
-  prefix: 'svc_migrate_',
-  run: 'svc_migrate_run',
-  entry: 'svc_migrate_entry',
-  skipped: 'svc_migrate_skipped',
-  view: 'svc_migrate_ledger',
 };

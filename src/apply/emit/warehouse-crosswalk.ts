@@ -177,11 +177,8 @@ export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: Cro
 
 function summarize(remap: Db, outcomes: string): Pick<Crosswalk, 'rows' | 'checksum'> {
   const checksum = checksumSql('old', 'new', (term, by) => `${term} % ${by}`);
-  const row = remap
-    .prepare<[], { rows: bigint; checksum: string }>(
-      `SELECT count(*) AS rows, CAST(${checksum} AS TEXT) AS checksum FROM (${outcomes})`,
-    )
-    .get();
+  const sql = `SELECT count(*) AS rows, CAST(${checksum} AS TEXT) AS checksum FROM (${outcomes})`;
+  const row = remap.prepare<[], { rows: bigint; checksum: string }>(sql).get();
   return { rows: Number(row?.rows ?? 0), checksum: row?.checksum ?? '0' };
 }
 

@@ -38,16 +38,11 @@ function probes([low, high]: readonly [bigint, bigint]): bigint[] {
 
 /** Prepares to compare samples with the ids of every model in the remap. */
 export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: ColumnSample) => ColumnEvidence {
-  const isV3 = db
-    .prepare<[string, bigint, string], unknown>(
-      'SELECT 1 FROM remap WHERE model = ? AND v3_svc_id = ? AND path = ? LIMIT 1',
-    )
-    .pluck();
-  const isV4 = db
-    .prepare<[string, bigint, string], unknown>(
-      'SELECT 1 FROM remap WHERE model = ? AND v4_svc_id = ? AND path = ? LIMIT 1',
-    )
-    .pluck();
+  const prepare = (id: 'v3_svc_id' | 'v4_svc_id') =>
+    db.prepare<[string, bigint, string]>(
+      `SELECT 1 FROM remap WHERE model = ? AND ${id} = ? AND path = ? LIMIT 1`,
+    );
+  const [isV3, isV4] = [prepare('v3_svc_id'), prepare('v4_svc_id')];
   const overlapOf = (
     { model, path }: ModelRef,
     ids: readonly bigint[],

@@ -1,4 +1,5 @@
 import { isServer, patternModels } from '../../config/apply-targets.js';
+import { groupBy } from '../../text/group-by.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
@@ -77,11 +78,8 @@ function describeProposal(word: string, proposal: Proposal): string[] {
 export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string) => string): object[] {
   const names = new Set<string>();
   return scanned.flatMap(({ place, proposals, scopes }) => {
-    const tables = new Map<string | null, Proposal[]>();
-    for (const proposal of proposals.filter(({ standing }) => standing === 'likely')) {
-      const table = tableOf(proposal);
-      tables.set(table, [...(tables.get(table) ?? []), proposal]);
-    }
+    const likely = proposals.filter(({ standing }) => standing === 'likely');
+    const tables = groupBy(likely, tableOf);
     return [...tables].map(([table, own]) => {
       const { target } = place;
       const wanted = table ?? fileOf(isServer(target) ? target.name : target.file);
@@ -117,12 +115,9 @@ function placeOf(target: ScanTarget, fileOf: (path: string) => string): object {
 /** The id columns of a target: one for each column and path, with all its patterns, and the columns beside it. */
 function buildIds(proposals: readonly Proposal[], scope: ScopeColumns | undefined): object[] {
   const { table: _, ...beside } = scope ?? { table: null };
-  const columns = new Map<string, Proposal[]>();
-  for (const proposal of proposals) {
-    const { column, path } = proposal.evidence.sample;
-    const key = JSON.stringify([column, path]);
-    columns.set(key, [...(columns.get(key) ?? []), proposal]);
-  }
+  const columns = groupBy(proposals, ({ evidence: { sample } }) =>
+    JSON.stringify([sample.column, sample.path]),
+  );
   return [...columns.values()].map((own) => ({ ...idOf(own), ...beside }));
 }
 

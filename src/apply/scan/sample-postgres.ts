@@ -2,7 +2,7 @@ import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
 import { PLACE_ON_PATH } from '../dialects/postgres-catalog.js';
 import { postgresEngine } from '../dialects/postgres-dialect.js';
-import { PgSession, postgresError } from '../dialects/postgres-session.js';
+import { PgSession } from '../dialects/postgres-session.js';
 import { ledgerIn } from '../dialects/postgres-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { quoteName } from '../sql-names.js';
@@ -25,38 +25,27 @@ export async function samplePostgres(
   source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'tls' | 'ledgerSchema'>,
   only: string | null,
 ): Promise<PlaceSample> {
+  const { ledgerSchema } = source;
   const session = new PgSession(context, source);
-  try {
-    return await session.transaction('read', () => sampleAll(context, session, source.ledgerSchema, only));
-  } catch (error) {
-    throw postgresError(error);
-  } finally {
-    await session.close();
-  }
+  const read = async () =>
+    sampleTables(context, await listTables(session, ledgerSchema), only, ({ name, oid }) =>
+      sampleTable(context, session, name, oid, ledgerSchema),
+    );
+  return session.transaction('read', read).finally(() => session.close());
 }
 
-async function sampleAll(
-  context: ApplyContext,
-  session: PgSession,
-  ledgerSchema: string,
-  only: string | null,
-): Promise<PlaceSample> {
-  const { rows } = await session.query(
-    `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
-       has_table_privilege(c.oid, 'SELECT'), c.oid
-     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname !~ '^pg_'
-       AND n.nspname NOT IN ('information_schema', $1) ORDER BY 1`,
-    [ledgerSchema],
-  );
-  const tables = rows.map(([name, kind, mayRead, oid]) => ({
+async function listTables(session: PgSession, ledgerSchema: string) {
+  const sql = `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
+      has_table_privilege(c.oid, 'SELECT'), c.oid
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname !~ '^pg_'
+      AND n.nspname NOT IN ('information_schema', $1) ORDER BY 1`;
+  const { rows } = await session.query(sql, [ledgerSchema]);
+  return rows.map(([name, kind, mayRead, oid]) => ({
     name: name ?? '',
     oid: oid ?? '0',
     obstacle: obstacleOf(kind ?? '', mayRead === 't'),
   }));
-  return sampleTables(context, tables, only, ({ name, oid }) =>
-    sampleTable(context, session, name, oid, ledgerSchema),
-  );
 }
 
 /** `kind`: as `relkind` in `pg_class`. */

@@ -2,9 +2,8 @@ import type { ApplyContext } from '../context.js';
 import { readSqliteFacts } from '../dialects/sqlite-catalog.js';
 import { sqliteEngine } from '../dialects/sqlite-dialect.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects/sqlite-session.js';
-import { SQLITE_LEDGER } from '../dialects/sqlite-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
-import { quoteName } from '../sql-names.js';
+import { OWN_LEDGER, quoteName } from '../sql-names.js';
 import {
   type ColumnSample,
   type ListedTable,
@@ -39,12 +38,9 @@ export async function sampleSqlite(
 }
 
 function listTables(db: UserDb): ListedTable[] {
-  const tables = db
-    .prepare<[], { name: string; type: string }>(
-      `SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'
-         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'svc\\_migrate\\_%' ESCAPE '\\' ORDER BY name`,
-    )
-    .all();
+  const sql = `SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'
+      AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'svc\\_migrate\\_%' ESCAPE '\\' ORDER BY name`;
+  const tables = db.prepare<[], { name: string; type: string }>(sql).all();
   const obstacleOf = (type: string) =>
     type === 'table' ? null : type === 'view' ? 'a view' : `a ${type} table`;
   return tables.map(({ name, type }) => ({ name, obstacle: obstacleOf(type) }));
@@ -58,16 +54,15 @@ async function sampleTable(
   const { db } = session;
   const facts = readSqliteFacts(db, table);
   const engine = sqliteEngine(context, session, db.name);
-  const runs = await readRunsOfTable(engine, SQLITE_LEDGER, facts.table);
+  const runs = await readRunsOfTable(engine, OWN_LEDGER, facts.table);
   const columns = facts.columns.filter(({ isGenerated }) => !isGenerated).map(({ name }) => name);
   return sampleColumns({ table, runs, key: facts.keys[0] ?? [], columns }, async (column) => {
     await session.throwIfInterrupted();
     const name = quoteName(column);
-    const { rows } = await session.query(
-      `SELECT DISTINCT CAST(v AS TEXT) FROM (
-         SELECT ${name} AS v FROM ${quoteName(table)} WHERE ${name} IS NOT NULL AND typeof(${name}) <> 'blob' LIMIT ${SAMPLED_ROWS}
-       ) WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`,
-    );
+    const sql = `SELECT DISTINCT CAST(v AS TEXT) FROM (
+        SELECT ${name} AS v FROM ${quoteName(table)} WHERE ${name} IS NOT NULL AND typeof(${name}) <> 'blob' LIMIT ${SAMPLED_ROWS}
+      ) WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`;
+    const { rows } = await session.query(sql);
     return rows;
   });
 }

@@ -144,16 +144,13 @@ async function exchangeRows(engine: Engine, column: SyncColumn, loaded: number):
   const newOf = (name: string) =>
     `${name} = (SELECT loaded.${name} FROM ${next} AS loaded WHERE ${isSame('loaded', ids)})`;
   const names = [...key, 'v4', 'reason'].join(', ');
-  const removed = await session.query(
-    `DELETE FROM ${ids} WHERE NOT EXISTS (SELECT 1 FROM ${next} AS loaded WHERE ${isSame('loaded', ids)})`,
-  );
-  const changed = await session.query(
-    `UPDATE ${ids} SET ${newOf('v4')}, ${newOf('reason')}
-     WHERE EXISTS (SELECT 1 FROM ${next} AS loaded WHERE ${isSame('loaded', ids)} AND (${differs}))`,
-  );
+  const isLoaded = `EXISTS (SELECT 1 FROM ${next} AS loaded WHERE ${isSame('loaded', ids)}`;
+  const isInUse = `EXISTS (SELECT 1 FROM ${ids} AS in_use WHERE ${isSame('in_use', 'loaded')})`;
+  const set = `${newOf('v4')}, ${newOf('reason')}`;
+  const removed = await session.query(`DELETE FROM ${ids} WHERE NOT ${isLoaded})`);
+  const changed = await session.query(`UPDATE ${ids} SET ${set} WHERE ${isLoaded} AND (${differs}))`);
   const added = await session.query(
-    `INSERT INTO ${ids}(${names}) SELECT ${names} FROM ${next} AS loaded
-     WHERE NOT EXISTS (SELECT 1 FROM ${ids} AS in_use WHERE ${isSame('in_use', 'loaded')})`,
+    `INSERT INTO ${ids}(${names}) SELECT ${names} FROM ${next} AS loaded WHERE NOT ${isInUse}`,
   );
   return { added: added.count, changed: changed.count, removed: removed.count };
 }
@@ -213,11 +210,8 @@ function* remapIds(
 ): Generator<readonly [v3: string, region: string, company: string]> {
   const region = regionColumn === undefined ? "''" : "ifnull(region, '')";
   const company = companyColumn === undefined ? "''" : "ifnull(v3_company_id, '')";
-  const rows = remap
-    .prepare<[string, string], [v3: string, region: string, company: string]>(
-      `SELECT DISTINCT CAST(v3_svc_id AS TEXT), ${region}, CAST(${company} AS TEXT) FROM remap
-       WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL`,
-    )
-    .raw();
+  const sql = `SELECT DISTINCT CAST(v3_svc_id AS TEXT), ${region}, CAST(${company} AS TEXT) FROM remap
+    WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL`;
+  const rows = remap.prepare<[string, string], [v3: string, region: string, company: string]>(sql).raw();
   yield* rows.iterate(model, path);
 }

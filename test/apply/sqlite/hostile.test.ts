@@ -1,7 +1,8 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { SQLITE_LEDGER, SQLITE_TEXT } from '../../../src/apply/dialects/sqlite-text.js';
+import { SQLITE_TEXT } from '../../../src/apply/dialects/sqlite-text.js';
 import { enteredRows, unenteredRows } from '../../../src/apply/engine/ledger-entries.js';
 import { createLedgerSql } from '../../../src/apply/engine/ledger-tables.js';
+import { OWN_LEDGER } from '../../../src/apply/sql-names.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
@@ -46,8 +47,8 @@ describe('keys in SQLite', () => {
   it.each(['INTEGER', 'TEXT', 'ANY'])('of type %s find their entries without reading all of them', (type) => {
     sql(`CREATE TABLE t(id ${type} PRIMARY KEY NOT NULL, i INTEGER)`);
     const db = new Sqlite(file);
-    db.exec(createLedgerSql(SQLITE_TEXT, SQLITE_LEDGER).join(';'));
-    const entered = enteredRows(SQLITE_TEXT, SQLITE_LEDGER, [{ unit: '1', labels: ['i'] }], ['i']);
+    db.exec(createLedgerSql(SQLITE_TEXT, OWN_LEDGER).join(';'));
+    const entered = enteredRows(SQLITE_TEXT, OWN_LEDGER, [{ unit: '1', labels: ['i'] }], ['i']);
     const { sql: from } = unenteredRows(SQLITE_TEXT, 't', ['id'], entered);
     const steps = db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN SELECT count(*) FROM ${from}`).all();
     db.close();
