@@ -39,28 +39,33 @@ function firstChild(node: SyntaxNode): SyntaxNode | undefined {
   return node.children.find(({ kind }) => kind !== 'comment');
 }
 
+/** The text of a node as it is written. */
+export function textOf({ source, start, end }: SyntaxNode): string {
+  return source.slice(start, end);
+}
+
 /** Text of a name, without the sigils of PHP and Ruby. */
-export function nameOf(node: SyntaxNode, source: string): string {
-  return source.slice(node.start, node.end).replace(/^[$@:#]+|[?!:]$/g, '');
+export function nameOf(node: SyntaxNode): string {
+  return textOf(node).replace(/^[$@:#]+|[?!:]$/g, '');
 }
 
 /** Text of a string without interpolation, of a symbol, a name or a number; null for anything else. */
-export function plainText(given: SyntaxNode, source: string): string | null {
+export function plainText(given: SyntaxNode): string | null {
   const node = unwrap(given);
-  if (node.kind === 'symbol' || node.kind === 'name') return nameOf(node, source);
-  if (node.kind === 'number') return source.slice(node.start, node.end);
+  if (node.kind === 'symbol' || node.kind === 'name') return nameOf(node);
+  if (node.kind === 'number') return textOf(node);
   if (node.kind !== 'string') return null;
   if (!node.children.every(({ kind }) => kind === 'content')) return null;
-  const [first, last] = contentRange(node, source);
-  return source.slice(first, last);
+  const [first, last] = contentRange(node);
+  return node.source.slice(first, last);
 }
 
 /** Where the text of a string without interpolation begins and ends. */
-function contentRange(node: SyntaxNode, source: string): readonly [number, number] {
+function contentRange(node: SyntaxNode): readonly [number, number] {
   const content = node.children.filter(({ kind }) => kind === 'content');
   const [first, last] = [content[0], content.at(-1)];
   if (first !== undefined && last !== undefined) return [first.start, last.end];
-  const raw = source.slice(node.start, node.end);
+  const raw = textOf(node);
   const quote = /^[@$bBrRuUfF]*("""|'''|["'`])/.exec(raw);
   if (quote === null || !raw.endsWith(quote[1] ?? '')) return [node.start, node.end];
   return [
@@ -76,34 +81,34 @@ export interface Callee {
   readonly isNew: boolean;
 }
 
-export function calleeOf(call: SyntaxNode, source: string): Callee {
+export function calleeOf(call: SyntaxNode): Callee {
   const isNew = /new_expression|object_creation/.test(call.type);
   const target = childAt(call, 'function', 'constructor', 'type') ?? (isNew ? call.children[0] : undefined);
   if (target !== undefined) {
     const named = unwrap(target);
-    const member = named.kind === 'member' ? memberOf(named, source) : null;
+    const member = named.kind === 'member' ? memberOf(named) : null;
     if (member !== null)
       return { receiver: member.object, name: member.name.replace(/<[\s\S]*$/, ''), isNew };
-    const text = source.slice(named.start, named.end).replace(/<[\s\S]*$/, '');
+    const text = textOf(named).replace(/<[\s\S]*$/, '');
     return { receiver: null, name: text.replace(/^.*[.\\:]/s, ''), isNew };
   }
   const name = childAt(call, 'name', 'method');
   const receiver = childAt(call, 'object', 'receiver', 'scope') ?? null;
-  return { receiver, name: name === undefined ? '' : nameOf(name, source), isNew };
+  return { receiver, name: name === undefined ? '' : nameOf(name), isNew };
 }
 
 /** Arguments of a call, positional and named. */
-export function argumentsOf(call: SyntaxNode, source: string): Argument[] {
+export function argumentsOf(call: SyntaxNode): Argument[] {
   const list = childAt(call, 'arguments', 'argument_list') ?? argumentList(call);
   const given = (list?.children ?? []).filter(({ kind }) => kind !== 'comment');
   return given.map((node) => {
     if (node.kind === 'pair') {
-      const entry = entryOf(node, source);
+      const entry = entryOf(node);
       if (entry !== null) return { name: entry.key, value: entry.value };
     }
     const name = childAt(node, 'name');
     const isNamed = node.type === 'argument' && name !== undefined && node.children.length > 1;
-    return { name: isNamed ? nameOf(name, source) : '', value: unwrap(node) };
+    return { name: isNamed ? nameOf(name) : '', value: unwrap(node) };
   });
 }
 
@@ -124,71 +129,71 @@ export interface Member {
 }
 
 /** The member that `node` reads, as `a.b`, `a["b"]`, `a->b` or Ruby's `a.b`; null if it reads none. */
-export function memberOf(given: SyntaxNode, source: string): Member | null {
+export function memberOf(given: SyntaxNode): Member | null {
   const node = unwrap(given);
-  if (node.kind === 'index') return indexed(node, source);
-  if (node.kind === 'call') return callWithoutArguments(node, source);
+  if (node.kind === 'index') return indexed(node);
+  if (node.kind === 'call') return callWithoutArguments(node);
   if (node.kind !== 'member') return null;
   const binding = node.children.find(({ type }) => type === 'member_binding_expression');
   const object = childAt(node, ...RECEIVER) ?? node.children[0];
   const property = binding?.children[0] ?? childAt(node, ...PROPERTY) ?? node.children.at(-1);
   if (object === undefined || property === undefined || object === property) return null;
-  return { object, name: nameOf(property, source), nameNode: property };
+  return { object, name: nameOf(property), nameNode: property };
 }
 
-function indexed(node: SyntaxNode, source: string): Member | null {
+function indexed(node: SyntaxNode): Member | null {
   const object = childAt(node, ...RECEIVER) ?? node.children[0];
   let key = childAt(node, 'index', 'subscript') ?? node.children.at(-1);
   if (key?.type === 'bracketed_argument_list') key = key.children[0];
   if (object === undefined || key === undefined || key === object) return null;
   const inner = unwrap(key);
-  const name = inner.kind === 'string' || inner.kind === 'symbol' ? plainText(inner, source) : '';
+  const name = inner.kind === 'string' || inner.kind === 'symbol' ? plainText(inner) : '';
   return { object, name: name ?? '', nameNode: inner };
 }
 
-function callWithoutArguments(node: SyntaxNode, source: string): Member | null {
-  const { receiver, name } = calleeOf(node, source);
+function callWithoutArguments(node: SyntaxNode): Member | null {
+  const { receiver, name } = calleeOf(node);
   const property = childAt(node, 'method', 'name');
-  if (receiver === null || property === undefined || argumentsOf(node, source).length > 0) return null;
+  if (receiver === null || property === undefined || argumentsOf(node).length > 0) return null;
   return { object: receiver, name, nameNode: property };
 }
 
 /** Entries of an object literal, also those of `new URLSearchParams({…})`, `dict(…)` and `Map.of(…)`. */
-export function entriesOf(given: SyntaxNode, source: string): Entry[] {
+export function entriesOf(given: SyntaxNode): Entry[] {
   const node = unwrap(given);
-  if (node.kind === 'call') return entriesOfCall(node, source);
+  if (node.kind === 'call') return entriesOfCall(node);
   if (node.kind !== 'object') return [];
   return node.children.flatMap((child) => {
     if (/^(literal_value|initializer_expression)$/.test(child.type) && child.field !== '') {
-      return entriesOf(child, source);
+      return entriesOf(child);
     }
-    const entry = entryOf(child, source);
+    const entry = entryOf(child);
     return entry === null ? [] : [entry];
   });
 }
 
-function entriesOfCall(call: SyntaxNode, source: string): Entry[] {
+function entriesOfCall(call: SyntaxNode): Entry[] {
   const initializer = call.children.find(({ field, kind }) => field === 'initializer' && kind === 'object');
-  if (initializer !== undefined) return entriesOf(initializer, source);
-  const { receiver, name } = calleeOf(call, source);
+  if (initializer !== undefined) return entriesOf(initializer);
+  const { receiver, name } = calleeOf(call);
   const list = argumentList(call);
   if (receiver !== null && /^(of|asMap)$/.test(name)) {
-    const values = argumentsOf(call, source).map(({ value }) => value);
+    const values = argumentsOf(call).map(({ value }) => value);
     return values.flatMap((keyNode, at) => {
-      const [key, value] = [plainText(keyNode, source), values[at + 1]];
+      const [key, value] = [plainText(keyNode), values[at + 1]];
       return at % 2 === 0 && key !== null && value !== undefined ? [{ key, keyNode, value }] : [];
     });
   }
   return (list?.children ?? []).flatMap((child) => {
-    const entry = child.kind === 'pair' ? entryOf(child, source) : null;
-    return entry === null ? entriesOf(child, source) : [entry];
+    const entry = child.kind === 'pair' ? entryOf(child) : null;
+    return entry === null ? entriesOf(child) : [entry];
   });
 }
 
 /** The key and value of a pair; null if the key is computed. */
-function entryOf(node: SyntaxNode, source: string): Entry | null {
+function entryOf(node: SyntaxNode): Entry | null {
   if (node.kind === 'shorthand') {
-    return { key: nameOf(node, source), keyNode: node, value: node };
+    return { key: nameOf(node), keyNode: node, value: node };
   }
   const isElement = node.kind === 'object' && node.children.length === 2;
   if (node.kind !== 'pair' && node.kind !== 'assign' && !isElement) return null;
@@ -198,7 +203,7 @@ function entryOf(node: SyntaxNode, source: string): Entry | null {
     keyNode = keyNode.children[0];
   }
   if (keyNode === undefined || value === undefined || keyNode === value) return null;
-  const key = plainText(keyNode, source);
+  const key = plainText(keyNode);
   return key === null ? null : { key, keyNode, value: unwrap(value) };
 }
 
@@ -232,10 +237,10 @@ export function isInAnnotation(node: SyntaxNode): boolean {
 }
 
 /** The argument of `base_uri "…"` in the body of a class, as in HTTParty. */
-export function baseUriOf(owner: SyntaxNode | null, source: string): SyntaxNode | null {
+export function baseUriOf(owner: SyntaxNode | null): SyntaxNode | null {
   for (const node of owner === null ? [] : walk(owner)) {
-    if (node.kind !== 'call' || !/^base_ur[il]\b/.test(source.slice(node.start, node.start + 9))) continue;
-    const first = argumentsOf(node, source)[0]?.value;
+    if (node.kind !== 'call' || !/^base_ur[il]\b/.test(textOf(node))) continue;
+    const first = argumentsOf(node)[0]?.value;
     if (first !== undefined) return unwrap(first);
   }
   return null;

@@ -26,12 +26,9 @@ export class ClientBases {
 
   /** The base address of the client whose method a call is; null if the source does not show it. */
   baseOfCall({ file, node, bound }: Expression): TextValue | null {
-    const { receiver } = calleeOf(node, file.source);
-    if (receiver === null || isSelf(receiver, file.source)) {
-      const own = baseUriOf(
-        ancestor(node, ({ kind }) => kind === 'class'),
-        file.source,
-      );
+    const { receiver } = calleeOf(node);
+    if (receiver === null || isSelf(receiver)) {
+      const own = baseUriOf(ancestor(node, ({ kind }) => kind === 'class'));
       if (own !== null) return this.#texts.read({ file, node: own, bound });
       const callee = receiver === null ? childAt(node, 'function') : undefined;
       // In TypeScript, `await f<T>()` is parsed as a call of the result of `await f`.
@@ -52,7 +49,7 @@ export class ClientBases {
   }
 
   #readBase(at: Expression, depth: number): TextValue | null {
-    const { node, file } = at;
+    const { node } = at;
     if (node.kind !== 'call') {
       return at.node.kind === 'name' ? this.#assignedBase(at) : null;
     }
@@ -69,7 +66,7 @@ export class ClientBases {
     }
     const own = this.#ownBase(at);
     if (own !== null) return own;
-    const { receiver } = calleeOf(node, file.source);
+    const { receiver } = calleeOf(node);
     return receiver === null
       ? this.#assignedBase(at)
       : (this.baseOf({ ...at, node: receiver }, depth + 1) ?? this.#assignedBase(at));
@@ -77,18 +74,18 @@ export class ClientBases {
 
   #ownBase(at: Expression): TextValue | null {
     const { file, node } = at;
-    const { name } = calleeOf(node, file.source);
-    const given = argumentsOf(node, file.source);
+    const { name } = calleeOf(node);
+    const given = argumentsOf(node);
     const named = [
       ...given.filter((one) => BASE_KEYS.test(one.name)).map(({ value }) => value),
-      ...entriesOf(node, file.source)
+      ...entriesOf(node)
         .filter(({ key }) => BASE_KEYS.test(key))
         .map(({ value }) => value),
     ];
     const nested = given.flatMap(({ value }) => {
       const resolved = this.#values.resolve({ ...at, node: value });
       return resolved.node.kind === 'object' && resolved.file === file
-        ? entriesOf(resolved.node, file.source)
+        ? entriesOf(resolved.node)
             .filter(({ key }) => BASE_KEYS.test(key))
             .map((entry) => entry.value)
         : [];
@@ -108,7 +105,7 @@ export class ClientBases {
     for (const [name, fields] of file.names.fields) {
       if (!BASE_KEYS.test(name)) continue;
       for (const { value, node } of fields) {
-        const isOwn = node.kind === 'name' || isSelf(node.children[0] ?? node, file.source);
+        const isOwn = node.kind === 'name' || isSelf(node.children[0] ?? node);
         if (value === null || isOwn) continue;
         const text = this.#texts.read({ file, node: value, bound });
         if (text !== null) return text;

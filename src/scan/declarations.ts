@@ -57,7 +57,7 @@ export function bindArguments(call: Expression, { file, node }: FoundFunction): 
   const bound = new Map<Declaration, Expression>();
   const parameters = file.names.parameters.get(node) ?? [];
   if (parameters.length === 0) return bound;
-  const given = argumentsOf(call.node, call.file.source);
+  const given = argumentsOf(call.node);
   for (const declaration of parameters) {
     if (declaration.parameter === null || declaration.parameter < 0) continue;
     const named = given.find(({ name }) => name !== '' && name === declaration.name);
@@ -78,8 +78,7 @@ export function entryNamed(file: SourceFile, name: string): SyntaxNode | null {
     if (node.type !== 'keyed_element') continue;
     const key = node.children[0];
     const value = node.children[1];
-    if (key !== undefined && value !== undefined && plainText(key.children[0] ?? key, file.source) === name)
-      return value;
+    if (key !== undefined && value !== undefined && plainText(key.children[0] ?? key) === name) return value;
   }
   return null;
 }
@@ -143,7 +142,7 @@ export class ImportResolver {
   /** The declaration behind a member of an imported module or package. */
   memberOfModule(from: SourceFile, object: SyntaxNode, name: string): FoundDeclaration | null {
     if (object.kind !== 'name') return null;
-    const local = nameOf(object, from.source);
+    const local = nameOf(object);
     const item = from.imports.find((one) => one.local === local);
     if (item !== undefined) {
       const file = this.#project.module(

@@ -15,23 +15,23 @@ interface MemberRead {
 }
 
 /** The read of `data`, `next`, `prev` or `total_count` that a node is, as a member, an index or a getter. */
-export function envelopeMember(node: SyntaxNode, source: string): MemberRead | null {
+export function envelopeMember(node: SyntaxNode): MemberRead | null {
   if (node.kind === 'member' || node.kind === 'index') {
-    const member = memberOf(node, source);
+    const member = memberOf(node);
     return member !== null && ENVELOPE_MEMBERS.test(member.name) && !isCalled(node) ? member : null;
   }
   if (node.kind !== 'call') return null;
-  const { receiver, name } = calleeOf(node, source);
-  const given = argumentsOf(node, source);
+  const { receiver, name } = calleeOf(node);
+  const given = argumentsOf(node);
   const first = given[0]?.value;
   if (receiver === null) return null;
   const second = given[1]?.value;
   if (first !== undefined && second?.kind === 'string' && /^(GetBytes|Get|data_get|get)$/.test(name)) {
-    const key = plainText(second, source);
+    const key = plainText(second);
     if (key !== null && ENVELOPE_MEMBERS.test(key)) return { object: first, name: key, nameNode: second };
   }
   if (first !== undefined && GETTER_METHODS.test(name)) {
-    const key = first.kind === 'string' || first.kind === 'symbol' ? plainText(first, source) : null;
+    const key = first.kind === 'string' || first.kind === 'symbol' ? plainText(first) : null;
     return key !== null && ENVELOPE_MEMBERS.test(key)
       ? { object: receiver, name: key, nameNode: first }
       : null;

@@ -58,7 +58,7 @@ export class EnvelopeReader {
   }
 
   #readAt(file: SourceFile, node: SyntaxNode): EnvelopeRead | null {
-    const read = envelopeMember(node, file.source);
+    const read = envelopeMember(node);
     if (read === null || isAssigned(node)) return null;
     this.#fuel.refill();
     const response = this.#responseOf({ file, node: read.object, bound: UNBOUND }, 0);
@@ -67,7 +67,7 @@ export class EnvelopeReader {
     const isOwn =
       response.kind === 'body' ||
       (node.kind === 'index' && file.language.imports !== 'relative') ||
-      (node.kind === 'call' && /^(json|GetBytes|data_get)$/.test(calleeOf(node, file.source).name)) ||
+      (node.kind === 'call' && /^(json|GetBytes|data_get)$/.test(calleeOf(node).name)) ||
       /count/i.test(read.name);
     return isOwn
       ? { node: read.nameNode, name: read.name, certainty: response.certainty, object: read.object }
@@ -133,7 +133,7 @@ export class EnvelopeReader {
 
   #traceName(at: Expression, depth: number): V3Value | null {
     const { file, node } = at;
-    const name = nameOf(node, file.source);
+    const name = nameOf(node);
     const declared = isField(node)
       ? (fieldsAround(file, name, node).find(({ value }) => value !== null) ?? null)
       : lookUp(file.names, name, node);
@@ -154,8 +154,8 @@ export class EnvelopeReader {
   }
 
   /** A variable that a call decodes into is the body. */
-  #decoded({ file, node }: Expression, response: V3Value): V3Value {
-    const isDecoder = node.kind === 'call' && PARSES.test(calleeOf(node, file.source).name);
+  #decoded({ node }: Expression, response: V3Value): V3Value {
+    const isDecoder = node.kind === 'call' && PARSES.test(calleeOf(node).name);
     return isDecoder ? { ...response, kind: 'body' } : response;
   }
 
@@ -179,12 +179,12 @@ export class EnvelopeReader {
     }
     const call = callReceiving(pair?.parent ?? scope);
     if (call === null || depth > MAX_DEPTH) return null;
-    const { receiver, name: method } = calleeOf(call, at.file.source);
+    const { receiver, name: method } = calleeOf(call);
     if (parameter === 0 && receiver !== null && RESOLVES.test(method))
       return this.#responseOf({ ...at, node: receiver }, depth + 1);
     // Operators of RxJS are arguments of `pipe`, whose receiver emits the values.
     const piped = receiver === null && OPERATORS.test(method) ? callReceiving(call) : null;
-    const source = piped === null ? null : calleeOf(piped, at.file.source);
+    const source = piped === null ? null : calleeOf(piped);
     if (parameter === 0 && source?.receiver != null && source.name === 'pipe')
       return this.#responseOf({ ...at, node: source.receiver }, depth + 1);
     if (/^(each|map)$/.test(method)) return null;
@@ -196,11 +196,11 @@ export class EnvelopeReader {
   }
 
   #traceMember(at: Expression, depth: number): V3Value | null {
-    const member = memberOf(at.node, at.file.source);
+    const member = memberOf(at.node);
     if (member === null) return null;
     const response = this.#responseOf({ ...at, node: member.object }, depth + 1);
     if (response !== null) return this.#memberOfResponse(at.file, response, member.name);
-    if (!isSelf(member.object, at.file.source)) return null;
+    if (!isSelf(member.object)) return null;
     const fields = fieldsAround(at.file, member.name, at.node);
     const value = fields.find((one) => one.value !== null)?.value;
     return value === undefined || value === null || value.kind === 'function'
@@ -216,11 +216,11 @@ export class EnvelopeReader {
   }
 
   #traceCall(at: Expression, depth: number): V3Value | null {
-    const { file, node } = at;
-    const { receiver, name } = calleeOf(node, file.source);
-    const given = argumentsOf(node, file.source).map(({ value }) => ({ ...at, node: value }));
+    const { node } = at;
+    const { receiver, name } = calleeOf(node);
+    const given = argumentsOf(node).map(({ value }) => ({ ...at, node: value }));
     const inner = [...given, ...(receiver === null ? [] : [{ ...at, node: receiver }])];
-    const isEnvelopeGetter = envelopeMember(node, file.source) !== null && receiver !== null;
+    const isEnvelopeGetter = envelopeMember(node) !== null && receiver !== null;
     if (name === 'then' || name === 'thenApply') {
       const result = this.#resultOfCallback(at, depth);
       if (result !== undefined) return result;
@@ -270,7 +270,7 @@ export class EnvelopeReader {
 
   /** What the callback of `then` returns; undefined if the callback is not written there. */
   #resultOfCallback(at: Expression, depth: number): V3Value | null | undefined {
-    const callback = argumentsOf(at.node, at.file.source)[0]?.value;
+    const callback = argumentsOf(at.node)[0]?.value;
     if (callback?.kind !== 'function') return undefined;
     return this.#firstResponse(returnsOf({ file: at.file, node: callback }), at, depth);
   }

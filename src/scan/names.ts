@@ -1,5 +1,15 @@
 import { append } from '../text/group-by.js';
-import { ancestor, argumentsOf, calleeOf, childAt, memberOf, nameOf, plainText, unwrap } from './access.js';
+import {
+  ancestor,
+  argumentsOf,
+  calleeOf,
+  childAt,
+  memberOf,
+  nameOf,
+  plainText,
+  textOf,
+  unwrap,
+} from './access.js';
 import { elementsOf, isPattern, namesInPattern } from './destructuring.js';
 import type { SyntaxNode } from './syntax.js';
 
@@ -35,8 +45,8 @@ export interface Names {
 const SELF = /^(this|self|cls|@?self\.class|static|parent)$/;
 
 /** Whether a receiver is the object itself, as `this` or `self`. */
-export function isSelf(node: SyntaxNode, source: string): boolean {
-  return SELF.test(source.slice(node.start, node.end).replace(/^\$/, ''));
+export function isSelf(node: SyntaxNode): boolean {
+  return SELF.test(textOf(node).replace(/^\$/, ''));
 }
 
 /** Whether the form of a name makes it a field, as `@name` in Ruby. */
@@ -53,8 +63,8 @@ const LOOP_TYPES =
 /** Patterns in the clauses of `match` and `case … in`. */
 const MATCH_PATTERNS = /^(dict_pattern|hash_pattern)$/;
 
-export function readNames(nodes: readonly SyntaxNode[], source: string): Names {
-  const table = new NameTable(source);
+export function readNames(nodes: readonly SyntaxNode[]): Names {
+  const table = new NameTable();
   for (const node of nodes) {
     if (node.kind === 'assign' || node.type === 'property_declaration') table.assign(node);
     else if (node.kind === 'function') table.declareFunction(node);
@@ -71,11 +81,6 @@ class NameTable implements Names {
   readonly fields = new Map<string, Declaration[]>();
   readonly parameters = new Map<SyntaxNode, Declaration[]>();
   readonly appended = new Map<string, SyntaxNode[]>();
-  readonly #source: string;
-
-  constructor(source: string) {
-    this.#source = source;
-  }
 
   assign(node: SyntaxNode): void {
     const { left, right } = sidesOf(node);
@@ -84,25 +89,24 @@ class NameTable implements Names {
     const given = right.flatMap((one) => (isList(one) ? one.children : [one]));
     if (this.#isAppending(node)) {
       const [target, value] = [targets[0], given[0]];
-      if (target?.kind === 'name' && value !== undefined)
-        append(this.appended, nameOf(target, this.#source), value);
+      if (target?.kind === 'name' && value !== undefined) append(this.appended, nameOf(target), value);
       return;
     }
     const [only] = given;
     const isDestructured = targets.length > 1 && given.length === 1 && only !== undefined;
-    const elements = isDestructured ? elementsOf(only, this.#source) : [];
+    const elements = isDestructured ? elementsOf(only) : [];
     const values = elements.length === targets.length ? elements : given;
     for (const [at, target] of targets.entries()) {
       // Where a call returns several values, as in Go, the first one is the result.
       const value = values.length === targets.length ? values[at] : at === 0 ? values[0] : undefined;
-      this.#declareTarget(target, value ?? null, null, typeOf(node, this.#source));
+      this.#declareTarget(target, value ?? null, null, typeOf(node));
     }
   }
 
   #isAppending(node: SyntaxNode): boolean {
     if (!/^(augmented|operator)/.test(node.type) && node.type !== 'assignment_expression') return false;
     const [first, last] = [node.children[0], node.children.at(-1)];
-    const operator = this.#source.slice(first?.end, last?.start).trim();
+    const operator = node.source.slice(first?.end, last?.start).trim();
     return /^[-+.*%|&]=$/.test(operator);
   }
 
@@ -111,8 +115,8 @@ class NameTable implements Names {
       this.#declarePattern(target, value);
       return;
     }
-    const name = nameOf(target, this.#source);
-    const member = target.kind === 'member' || target.kind === 'call' ? memberOf(target, this.#source) : null;
+    const name = nameOf(target);
+    const member = target.kind === 'member' || target.kind === 'call' ? memberOf(target) : null;
     if (member !== null) {
       this.#addField({ ...this.#declaration(member.name, target, value, key), type });
     } else if (target.kind === 'name') {
@@ -123,7 +127,7 @@ class NameTable implements Names {
   }
 
   #declarePattern(pattern: SyntaxNode, value: SyntaxNode | null): void {
-    for (const one of namesInPattern(pattern, value, this.#source))
+    for (const one of namesInPattern(pattern, value))
       this.#add(this.#declaration(one.name, one.node, one.value, one.key));
   }
 
@@ -137,7 +141,7 @@ class NameTable implements Names {
   declareFunction(node: SyntaxNode): void {
     const name = childAt(node, 'name');
     if (name !== undefined) {
-      const declaration = this.#declaration(nameOf(name, this.#source), node, node, null);
+      const declaration = this.#declaration(nameOf(name), node, node, null);
       this.#add(declaration);
       const isMethod = declaration.scope.kind === 'class' || childAt(node, 'receiver') !== undefined;
       if (isMethod) this.#addField(declaration);
@@ -152,7 +156,7 @@ class NameTable implements Names {
 
   #declareParameters(scope: SyntaxNode, list: SyntaxNode, first: number): void {
     const given = list.kind === 'name' ? [list] : list.children.filter(({ kind }) => kind !== 'comment');
-    const own = given.filter((one, at) => at > 0 || !isSelf(one, this.#source));
+    const own = given.filter((one, at) => at > 0 || !isSelf(one));
     let position = first;
     for (const one of own) {
       const several = one.children.filter(({ field }) => field === 'name');
@@ -165,16 +169,16 @@ class NameTable implements Names {
 
   #declareParameter(scope: SyntaxNode, one: SyntaxNode, name: SyntaxNode, position: number): void {
     if (isPattern(name)) {
-      for (const part of namesInPattern(name, null, this.#source)) {
+      for (const part of namesInPattern(name, null)) {
         const base = this.#declaration(part.name, part.node, null, part.key);
         this.#add({ ...base, parameter: position, scope });
       }
       return;
     }
     const value = childAt(one, 'value', 'default_value') ?? null;
-    const text = nameOf(name, this.#source);
+    const text = nameOf(name);
     const declared = { ...this.#declaration(text, name, value, null), parameter: position, scope };
-    const declaration = { ...declared, type: typeOf(one, this.#source) };
+    const declaration = { ...declared, type: typeOf(one) };
     this.#add(declaration);
     if (one.children.some(({ type }) => /accessibility_modifier|visibility_modifier/.test(type))) {
       this.#addField(declaration);
@@ -183,24 +187,20 @@ class NameTable implements Names {
 
   declareClass(node: SyntaxNode): void {
     const name = childAt(node, 'name');
-    if (name !== undefined) this.#add(this.#declaration(nameOf(name, this.#source), node, node, null));
+    if (name !== undefined) this.#add(this.#declaration(nameOf(name), node, node, null));
   }
 
   /** `define("X", …)`, and results that a call writes into its last argument. */
   readCall(node: SyntaxNode): void {
-    const { name } = calleeOf(node, this.#source);
-    const given = argumentsOf(node, this.#source);
+    const { name } = calleeOf(node);
+    const given = argumentsOf(node);
     const [first, last] = [given[0]?.value, given.at(-1)?.value];
     if (name === 'define' && first !== undefined && last !== undefined) {
-      const constant = plainText(first, this.#source);
+      const constant = plainText(first);
       if (constant !== null) this.#add(this.#declaration(constant, first, last, null));
-    } else if (
-      name === 'curl_setopt' &&
-      first !== undefined &&
-      /CURLOPT_URL/.test(this.#source.slice(node.start, node.end))
-    ) {
+    } else if (name === 'curl_setopt' && first !== undefined && /CURLOPT_URL/.test(textOf(node))) {
       this.#declareTarget(first, last ?? null, null);
-    } else if (last !== undefined && (DECODERS.test(name) || this.#source[last.start - 1] === '&')) {
+    } else if (last !== undefined && (DECODERS.test(name) || node.source[last.start - 1] === '&')) {
       const target = unwrap(last);
       if (target.kind === 'name') this.#declareTarget(target, node, null);
     }
@@ -265,10 +265,10 @@ function nameInside(parameter: SyntaxNode): SyntaxNode | undefined {
 }
 
 /** The declared type of a name, in the declaration or in the statement around it. */
-function typeOf(node: SyntaxNode, source: string): string {
+function typeOf(node: SyntaxNode): string {
   const type = childAt(node, 'type') ?? (node.parent === null ? undefined : childAt(node.parent, 'type'));
   if (type === undefined) return '';
-  const text = source.slice(type.start, Math.min(type.end, type.start + 200));
+  const text = textOf(type).slice(0, 200);
   return /[A-Za-z_]\w*(?=[^.\w]*$|\s*<)/.exec(text.replace(/<[\s\S]*$/, ''))?.[0] ?? '';
 }
 

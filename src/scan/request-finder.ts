@@ -1,4 +1,13 @@
-import { ancestor, argumentsOf, calleeOf, childAt, entriesOf, isInAnnotation, walk } from './access.js';
+import {
+  ancestor,
+  argumentsOf,
+  calleeOf,
+  childAt,
+  entriesOf,
+  isInAnnotation,
+  textOf,
+  walk,
+} from './access.js';
 import { ClientBases } from './client-bases.js';
 import { bindArguments, type FoundFunction } from './declarations.js';
 import type { Fuel } from './fuel.js';
@@ -89,23 +98,23 @@ export class RequestFinder {
 
   /** Whether a call only builds an address of another service or of V4. */
   #isOtherService(call: Expression): boolean {
-    const text = this.#texts.isTextBuilder(call.node, call.file.source) ? this.#texts.read(call) : null;
+    const text = this.#texts.isTextBuilder(call.node) ? this.#texts.read(call) : null;
     const kind = text === null ? 'relative' : parseUrl(flatten(text), this.#settings).kind;
     return kind === 'other' || kind === 'v4';
   }
 
   /** Whether a call certainly sends no request: it works on file paths, or is a function of the project that sends none. */
   sendsNothing(call: Expression): boolean {
-    const { receiver } = calleeOf(call.node, call.file.source);
-    const owner = receiver === null ? '' : call.file.source.slice(receiver.start, receiver.end);
+    const { receiver } = calleeOf(call.node);
+    const owner = receiver === null ? '' : textOf(receiver);
     return NO_URLS.test(owner) || this.#urlsInside(call, 0)?.length === 0;
   }
 
   /** Arguments, and entries of objects among them, that may be an address. */
   #candidates({ node, ...at }: Expression): Expression[] {
-    return argumentsOf(node, at.file.source).flatMap(({ name, value }) => {
+    return argumentsOf(node).flatMap(({ name, value }) => {
       if (value.kind === 'function' || value.kind === 'number') return [];
-      const entries = value.kind === 'object' ? entriesOf(value, at.file.source) : [];
+      const entries = value.kind === 'object' ? entriesOf(value) : [];
       const named = entries.filter(({ key }) => URL_KEYS.test(key)).map((entry) => entry.value);
       const own = name === '' || URL_KEYS.test(name) ? [value] : [];
       return [...own, ...named].map((one) => ({ ...at, node: one }));
@@ -115,7 +124,7 @@ export class RequestFinder {
   #judge(call: Expression, text: TextValue): RequestUrl {
     const flat = flatten(text);
     const url = parseUrl(flat, this.#settings);
-    const { name, receiver } = calleeOf(call.node, call.file.source);
+    const { name, receiver } = calleeOf(call.node);
     if (url.kind === 'v3') return { text, flat, url, certainty: 'certain' };
     if (url.kind === 'like_v3') return { text, flat, url, certainty: 'likely' };
     const isPath =
@@ -179,8 +188,7 @@ export class RequestFinder {
   #isV4Base(text: TextValue): boolean {
     const first = text[0];
     if (first?.kind !== 'unknown' || first.expression === null) return false;
-    const { file, node } = first.expression;
-    return /v4/i.test(file.source.slice(node.start, node.end));
+    return /v4/i.test(textOf(first.expression.node));
   }
 
   /** The addresses passed to calls inside the function that a call runs; null if the project does not have that function. */
@@ -202,9 +210,9 @@ export class RequestFinder {
 
   /** Whether a call declares a route of this program's own server. */
   servesRoute({ file, node }: Expression): boolean {
-    const { receiver, name } = calleeOf(node, file.source);
+    const { receiver, name } = calleeOf(node);
     if (!SERVES.test(name)) return false;
-    const given = argumentsOf(node, file.source);
+    const given = argumentsOf(node);
     const owner =
       receiver === null
         ? ''
@@ -222,7 +230,7 @@ export class RequestFinder {
       second !== undefined &&
       /^(name|member|index|call|object)$/.test(second.kind) &&
       second.type !== 'object' &&
-      entriesOf(second, file.source).length === 0;
+      entriesOf(second).length === 0;
     return (
       isServer &&
       receiver !== null &&

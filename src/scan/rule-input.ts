@@ -1,4 +1,4 @@
-import { ancestor, argumentsOf, calleeOf, type Entry, entriesOf, walk } from './access.js';
+import { ancestor, argumentsOf, calleeOf, type Entry, entriesOf, textOf, walk } from './access.js';
 import type { EnvelopeRead, EnvelopeReader } from './envelope-reader.js';
 import type { Fuel } from './fuel.js';
 import { type ParsedUrl, parseUrl } from './parse-url.js';
@@ -66,7 +66,7 @@ export function readRuleInput(file: SourceFile, readers: SourceReaders): RuleInp
     reads: readers.responses.readsIn(file),
     strings: strings.map((node) => ({
       start: node.start,
-      text: inner(file.source.slice(node.start, node.end)),
+      text: inner(textOf(node)),
     })),
     v3: highestCertainty(addresses),
     settings: readers.settings,
@@ -109,7 +109,7 @@ function entriesGiven(
   text: TextValue,
   values: ValueResolver,
 ): Entry[] {
-  const given = argumentsOf(at.node, at.file.source)
+  const given = argumentsOf(at.node)
     .filter(({ name }) => !/^(json|body|headers)$/.test(name))
     .map(({ value }) => ({ ...at, node: value }));
   const unknowns = text.flatMap((piece) =>
@@ -118,12 +118,10 @@ function entriesGiven(
   return [at, ...given, ...unknowns].flatMap((one) => {
     const resolved = one === at ? at : values.resolve(one);
     if (resolved.file !== at.file) return [];
-    const own = entriesOf(resolved.node, at.file.source).filter(
-      ({ key }) => !/^(json|body|headers)$/.test(key),
-    );
+    const own = entriesOf(resolved.node).filter(({ key }) => !/^(json|body|headers)$/.test(key));
     return own.flatMap((entry) => {
       const nested = values.resolve({ ...at, node: entry.value });
-      return [entry, ...(nested.file === at.file ? entriesOf(nested.node, at.file.source) : [])];
+      return [entry, ...(nested.file === at.file ? entriesOf(nested.node) : [])];
     });
   });
 }
@@ -207,9 +205,7 @@ function outermost({ file, node, bound }: Expression, { texts }: SourceReaders):
     const isList = kind === 'object' || kind === 'member' || type === 'array_element_initializer';
     const isPart = !isInList && (kind === 'concat' || kind === 'binary' || kind === 'string');
     const isJoined =
-      kind === 'call' &&
-      texts.isTextBuilder(next, file.source) &&
-      texts.read({ file, node: next, bound }) !== null;
+      kind === 'call' && texts.isTextBuilder(next) && texts.read({ file, node: next, bound }) !== null;
     if (!isPassed && !isList && !isPart && !isJoined) break;
     isInList = !isJoined && (isInList || isList);
     if (isPart || isJoined) at = next;
@@ -245,7 +241,7 @@ function judgeWritten(
   if (call !== null && readers.requests.servesRoute({ file, node: call, bound: UNBOUND }))
     return isStub ? 'likely' : null;
   if (isStub) return 'likely';
-  if (call !== null && NO_REQUESTS.test(calleeOf(call, file.source).name)) return null;
+  if (call !== null && NO_REQUESTS.test(calleeOf(call).name)) return null;
   if (call !== null && readers.requests.sendsNothing({ file, node: call, bound: UNBOUND })) return null;
   return judgePath(text);
 }
@@ -253,8 +249,7 @@ function judgeWritten(
 /** The certainty of a path with a V3 route, by the name of what precedes it. */
 function judgePath([first]: TextValue): Certainty | null {
   if (first?.kind !== 'unknown' || first.expression === null) return 'look';
-  const { file: nameFile, node: nameNode } = first.expression;
-  const label = nameFile.source.slice(nameNode.start, nameNode.end);
+  const label = textOf(first.expression.node);
   if (/v4/i.test(label)) return null;
   return /v3|api|base|url|host|endpoint|svc/i.test(label) ? 'likely' : 'look';
 }

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { append } from '../text/group-by.js';
-import { childAt, nameOf, plainText, walk } from './access.js';
+import { childAt, nameOf, plainText, textOf, walk } from './access.js';
 import type { Language } from './languages.js';
 import { type Declaration, type Names, readNames } from './names.js';
 import type { SyntaxNode } from './syntax.js';
@@ -29,52 +29,52 @@ interface ImportedName {
 
 export function readSource(path: string, language: Language, source: string, root: SyntaxNode): SourceFile {
   const nodes = walk(root);
-  const imports = nodes.flatMap((node) => readImport(node, source));
-  return { path, language, source, root, nodes, names: readNames(nodes, source), imports };
+  const imports = nodes.flatMap((node) => readImport(node));
+  return { path, language, source, root, nodes, names: readNames(nodes), imports };
 }
 
-function readImport(node: SyntaxNode, source: string): ImportedName[] {
+function readImport(node: SyntaxNode): ImportedName[] {
   const isExport = node.type === 'export_statement';
   const from = childAt(node, 'source', 'module_name');
-  if (node.type === 'import_statement' && from === undefined) return readPlainImport(node, source);
+  if (node.type === 'import_statement' && from === undefined) return readPlainImport(node);
   if (from === undefined || !(isExport || node.kind === 'import')) return [];
-  const module = plainText(from, source) ?? source.slice(from.start, from.end);
+  const module = plainText(from) ?? textOf(from);
   const specifiers = walk(node).filter(({ type }) => /^(import_specifier|export_specifier)$/.test(type));
   const direct = node.children.filter(
     ({ field, kind, type }) => field === 'name' || (kind !== 'string' && type === 'import_clause'),
   );
   if (isExport && specifiers.length === 0) return [{ local: '', module, exported: null }];
   return [
-    ...specifiers.map((one) => importedName(one, module, source)),
+    ...specifiers.map((one) => importedName(one, module)),
     ...direct.flatMap((one) =>
-      one.type === 'import_clause' ? readClause(one, module, source) : [importedName(one, module, source)],
+      one.type === 'import_clause' ? readClause(one, module) : [importedName(one, module)],
     ),
   ];
 }
 
 /** Default and namespace imports of JavaScript. */
-function readClause(clause: SyntaxNode, module: string, source: string): ImportedName[] {
+function readClause(clause: SyntaxNode, module: string): ImportedName[] {
   return clause.children.flatMap((one): ImportedName[] => {
-    if (one.kind === 'name') return [{ local: nameOf(one, source), module, exported: 'default' }];
+    if (one.kind === 'name') return [{ local: nameOf(one), module, exported: 'default' }];
     const name = one.type === 'namespace_import' ? one.children[0] : undefined;
-    return name === undefined ? [] : [{ local: nameOf(name, source), module, exported: null }];
+    return name === undefined ? [] : [{ local: nameOf(name), module, exported: null }];
   });
 }
 
 /** `import a.b as c` of Python. */
-function readPlainImport(node: SyntaxNode, source: string): ImportedName[] {
+function readPlainImport(node: SyntaxNode): ImportedName[] {
   return node.children.map((one) => {
     const name = childAt(one, 'name') ?? one;
     const alias = childAt(one, 'alias') ?? name;
-    const text = source.slice(name.start, name.end);
-    return { local: source.slice(alias.start, alias.end), module: text, exported: null };
+    const text = textOf(name);
+    return { local: textOf(alias), module: text, exported: null };
   });
 }
 
-function importedName(one: SyntaxNode, module: string, source: string): ImportedName {
+function importedName(one: SyntaxNode, module: string): ImportedName {
   const name = childAt(one, 'name') ?? one;
   const alias = childAt(one, 'alias') ?? name;
-  return { local: nameOf(alias, source), module, exported: nameOf(name, source) };
+  return { local: nameOf(alias), module, exported: nameOf(name) };
 }
 
 const SCRIPT_ENDS = [

@@ -12,6 +12,8 @@ export interface SyntaxNode {
   readonly field: string;
   readonly start: number;
   readonly end: number;
+  /** The text of its file. */
+  readonly source: string;
   readonly parent: SyntaxNode | null;
   readonly children: readonly SyntaxNode[];
 }
@@ -64,7 +66,7 @@ export class SyntaxParser {
     }
     const cursor = tree.walk();
     try {
-      return buildTree(cursor, prepared.types) ?? 'nested too deeply';
+      return buildTree(cursor, prepared.types, text) ?? 'nested too deeply';
     } finally {
       cursor.delete();
       tree.delete();
@@ -118,7 +120,7 @@ const QUOTE = /^string_(start|end)$/;
 const NO_CHILDREN: readonly SyntaxNode[] = [];
 
 /** Copies the named nodes out of the parser's memory; null if they are nested too deeply. */
-function buildTree(cursor: TreeCursor, types: NodeTypes): SyntaxNode | null {
+function buildTree(cursor: TreeCursor, types: NodeTypes, source: string): SyntaxNode | null {
   let isTooDeep = false;
   const build = (type: NodeType, parent: SyntaxNode | null, depth: number): SyntaxNode => {
     const { startIndex: start, endIndex: end } = cursor;
@@ -128,6 +130,7 @@ function buildTree(cursor: TreeCursor, types: NodeTypes): SyntaxNode | null {
       field: cursor.currentFieldName ?? '',
       start,
       end,
+      source,
       parent,
       children: NO_CHILDREN,
     };

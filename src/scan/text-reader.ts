@@ -1,4 +1,4 @@
-import { argumentsOf, calleeOf, childAt, memberOf, unwrap } from './access.js';
+import { argumentsOf, calleeOf, childAt, memberOf, textOf, unwrap } from './access.js';
 import { bindArguments, returnsOf } from './declarations.js';
 import { elementsOf } from './destructuring.js';
 import type { Fuel } from './fuel.js';
@@ -79,9 +79,9 @@ export class TextReader {
   }
 
   /** Whether a call formats or joins texts. */
-  isTextBuilder(call: SyntaxNode, source: string): boolean {
-    const { name, receiver, isNew } = calleeOf(call, source);
-    const owner = receiver === null ? '' : source.slice(receiver.start, receiver.end);
+  isTextBuilder(call: SyntaxNode): boolean {
+    const { name, receiver, isNew } = calleeOf(call);
+    const owner = receiver === null ? '' : textOf(receiver);
     const isJoined = (JOINS.test(name) || LIST_JOINS.test(name)) && !NO_URLS.test(owner);
     return FORMATS.test(name) || isJoined || (isNew && /^(URL|Uri|URI)$/.test(name));
   }
@@ -93,7 +93,7 @@ export class TextReader {
 
   #named(at: Expression, depth: number): TextValue | null {
     const resolved = this.#values.resolve(at);
-    const member = memberOf(at.node, at.file.source);
+    const member = memberOf(at.node);
     if (resolved.node === at.node && member !== null && KEEPS_RECEIVER.test(member.name)) {
       return this.read({ ...at, node: member.object }, depth + 1);
     }
@@ -105,7 +105,7 @@ export class TextReader {
     const { node, file } = at;
     const parts = node.children.filter(({ type }) => !/^(heredoc|interpolation)_(start|end)$/.test(type));
     if (parts.length === 0) {
-      const raw = file.source.slice(node.start, node.end);
+      const raw = textOf(node);
       const open = /^[@$\w]{0,3}("""|'''|["'`])/.exec(raw)?.[0].length ?? 0;
       return raw.length <= open * 2 && open > 0
         ? []
@@ -154,11 +154,11 @@ export class TextReader {
   }
 
   #call(at: Expression, depth: number): TextValue | null {
-    const { node, file } = at;
-    const { receiver, name, isNew } = calleeOf(node, file.source);
-    const given = argumentsOf(node, file.source).map(({ value }) => ({ ...at, node: value }));
+    const { node } = at;
+    const { receiver, name, isNew } = calleeOf(node);
+    const given = argumentsOf(node).map(({ value }) => ({ ...at, node: value }));
     const [first, second] = given;
-    const owner = receiver === null ? '' : file.source.slice(receiver.start, receiver.end);
+    const owner = receiver === null ? '' : textOf(receiver);
     if (FORMATS.test(name)) return this.#formatCall(at, receiver, given, depth);
     const found = this.#values.functionOf(at);
     if (found !== null) {
@@ -193,14 +193,12 @@ export class TextReader {
   /** The elements of a list with a separator between them; languages differ in which of the two comes first. */
   #joinList(given: readonly Expression[], depth: number): TextValue | null {
     const lists = given.map((one) => this.#values.resolve(one));
-    const list = lists.find(({ node, file }) => elementsOf(node, file.source).length > 0);
+    const list = lists.find(({ node }) => elementsOf(node).length > 0);
     const separators = given.filter((_, at) => lists[at] !== list).map((one) => this.read(one, depth + 1));
     const separator = separators.find((text) => text?.[0]?.kind === 'literal');
     const between = separator == null ? null : flatten(separator);
     if (list === undefined || (between !== '/' && between !== '')) return null;
-    const parts = elementsOf(list.node, list.file.source).map((node) =>
-      this.readOrUnknown({ ...list, node }, depth),
-    );
+    const parts = elementsOf(list.node).map((node) => this.readOrUnknown({ ...list, node }, depth));
     if (!parts.some(hasText)) return null;
     return between === '' ? parts.flat() : parts.reduce(joined);
   }

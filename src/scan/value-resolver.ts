@@ -56,12 +56,12 @@ export class ValueResolver {
   }
 
   #resolveAny(at: Expression, depth: number): Expression {
-    const { node, file } = at;
+    const { node } = at;
     if (node.kind === 'name' || node.kind === 'shorthand') return this.#resolveName(at, depth);
     if (node.kind === 'member' || node.kind === 'index') return this.#resolveMember(at, depth) ?? at;
     if (node.kind === 'call') {
       const field = this.#fieldOfSelf(at);
-      const read = memberOf(node, file.source);
+      const read = memberOf(node);
       if (field !== null) return this.#follow(at, field, depth);
       if (read !== null) return this.#resolveMember(at, depth) ?? at;
     }
@@ -70,7 +70,7 @@ export class ValueResolver {
 
   #resolveName(at: Expression, depth: number): Expression {
     const { file, node } = at;
-    const name = nameOf(node, file.source);
+    const name = nameOf(node);
     const declaration = isField(node)
       ? pickField(fieldsAround(file, name, node))
       : lookUp(file.names, name, node);
@@ -99,7 +99,7 @@ export class ValueResolver {
   #element(at: Expression, scope: SyntaxNode, depth: number): Expression | null {
     const call = callReceiving(scope);
     if (call === null) return null;
-    const { receiver, name } = calleeOf(call, at.file.source);
+    const { receiver, name } = calleeOf(call);
     if (
       receiver === null ||
       !/^(each|map|forEach|flatMap|flat_map|each_with_object|Select|for_each)$/.test(name)
@@ -116,13 +116,13 @@ export class ValueResolver {
       const [first] = resolved.node.kind === 'object' ? list.children : [];
       return first === undefined ? null : this.resolve({ ...resolved, node: first }, depth + 1);
     }
-    const entry = entriesOf(resolved.node, resolved.file.source).find((one) => one.key === key);
+    const entry = entriesOf(resolved.node).find((one) => one.key === key);
     return entry === undefined ? null : this.resolve({ ...resolved, node: entry.value }, depth + 1);
   }
 
   #resolveMember(at: Expression, depth: number): Expression | null {
-    const { file, node } = at;
-    const member = memberOf(node, file.source);
+    const { node } = at;
+    const member = memberOf(node);
     if (member === null) return null;
     const field = this.#fieldOfSelf(at);
     if (field !== null) return this.#follow(at, field, depth);
@@ -144,7 +144,7 @@ export class ValueResolver {
 
   /** A member of an object literal; with an unknown key, the first one, which stands for all. */
   #entryAt(object: Expression, name: string, depth: number): Expression | null {
-    const entries = entriesOf(object.node, object.file.source);
+    const entries = entriesOf(object.node);
     if (object.node.kind !== 'object') return null;
     const entry = entries.find(({ key }) => key === name) ?? (name === '' ? entries[0] : undefined);
     return entry === undefined ? null : this.resolve({ ...object, node: entry.value }, depth + 1);
@@ -153,7 +153,7 @@ export class ValueResolver {
   /** A member of a parameter whose class is in the same package, such as a receiver of Go. */
   #memberOfReceiver(at: Expression, object: SyntaxNode, name: string, depth: number): Expression | null {
     if (object.kind !== 'name') return null;
-    const declared = lookUp(at.file.names, nameOf(object, at.file.source), object);
+    const declared = lookUp(at.file.names, nameOf(object), object);
     if (declared?.parameter == null || at.file.language.imports !== 'folder') return null;
     for (const file of [at.file, ...this.#project.packageFiles(at.file, null)]) {
       const field = pickField(file.names.fields.get(name) ?? []);
@@ -166,8 +166,8 @@ export class ValueResolver {
 
   /** The field of its own class that an expression reads. */
   #fieldOfSelf({ file, node }: Expression): Declaration | null {
-    const member = memberOf(node, file.source);
-    if (member === null || !isSelf(member.object, file.source)) return null;
+    const member = memberOf(node);
+    if (member === null || !isSelf(member.object)) return null;
     return pickField(fieldsAround(file, member.name, node));
   }
 
@@ -175,18 +175,18 @@ export class ValueResolver {
   #classOf(object: Expression, depth: number): Expression | null {
     const { node, file } = object;
     if (node.kind === 'call') {
-      const { receiver, name, isNew } = calleeOf(node, file.source);
-      const owner = name === 'new' && receiver !== null ? nameOf(receiver, file.source) : name;
+      const { receiver, name, isNew } = calleeOf(node);
+      const owner = name === 'new' && receiver !== null ? nameOf(receiver) : name;
       if (isNew || name === 'new' || receiver === null) return this.#classNamed(object, owner, depth);
     }
     if (node.kind !== 'name') return null;
-    const type = lookUp(file.names, nameOf(node, file.source), node)?.type ?? '';
+    const type = lookUp(file.names, nameOf(node), node)?.type ?? '';
     return type === '' ? null : this.#classNamed(object, type, depth);
   }
 
   #declaredClass(at: Expression, receiver: SyntaxNode): Expression | null {
     if (receiver.kind !== 'name') return null;
-    const name = nameOf(receiver, at.file.source);
+    const name = nameOf(receiver);
     const type =
       (lookUp(at.file.names, name, receiver) ?? pickField(at.file.names.fields.get(name) ?? []))?.type ?? '';
     return type === '' ? null : this.#classNamed(at, type, 0);
@@ -212,7 +212,7 @@ export class ValueResolver {
 
   #findFunction(call: Expression): FoundFunction | null {
     const { file, node } = call;
-    const { receiver, name, isNew } = calleeOf(node, file.source);
+    const { receiver, name, isNew } = calleeOf(node);
     if (isNew) return null;
     if (receiver !== null && /^(|call|invoke|Invoke)$/.test(name)) {
       const own = this.resolve({ ...call, node: receiver });
@@ -220,7 +220,7 @@ export class ValueResolver {
     }
     if (name === '') return null;
     if (receiver === null) return this.#plainFunction(call, name);
-    if (isSelf(receiver, file.source)) return functionIn(file, name, node);
+    if (isSelf(receiver)) return functionIn(file, name, node);
     const inModule = this.#imports.memberOfModule(file, receiver, name);
     if (inModule !== null) return functionOfValue(inModule.file, inModule.declaration.value);
     const object = this.resolve({ ...call, node: receiver });
@@ -252,7 +252,7 @@ export class ValueResolver {
   /** A method of an object whose class is unknown: the one of that name in the files that this one imports. */
   #functionOfUnknownReceiver({ file }: Expression, receiver: SyntaxNode, name: string): FoundFunction | null {
     if (receiver.kind !== 'name') return null;
-    const text = nameOf(receiver, file.source);
+    const text = nameOf(receiver);
     const item = file.imports.find(({ local }) => local === text);
     if (item !== undefined && this.#project.module(file, item.module) === null) return null;
     const declared = lookUp(file.names, text, receiver);

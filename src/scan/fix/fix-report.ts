@@ -7,90 +7,67 @@ import type { V3Use } from '../scan-report.js';
 import type { FixPlan, PatchedFile } from './fix-files.js';
 import type { FixUnit } from './plan-units.js';
 
-/** Why a request is left as it is: what the summary says, and what a comment tells the reader to do. */
+/** Why a request is left as it is: first what the summary says, then what a comment tells the reader to do. */
 const UNFIXED = {
-  likely: {
-    title: 'it is not certain that this is V3',
-    todo: 'check whether this is V3, then request {route}',
-  },
-  unknown_v4: {
-    title: 'the address of V4 is not known (v4.baseUrl in the configuration)',
-    todo: 'request {route}',
-  },
-  model: {
-    title: 'the name of the model in V4 is not known, or only a guess (set it in the configuration)',
-    todo: 'find out what V4 calls this model, then request {route}',
-  },
-  no_company: {
-    title: 'no company is named, and V4 needs one in the path',
-    todo: 'name the company: {route}',
-  },
-  company_filter: {
-    title: 'the company filter is not a single [eq]',
-    todo: 'request each company separately: {route}',
-  },
-  company_pair: {
-    title:
-      'the remap has no usable pair for a company in the code (--company-ids same states that its id stayed)',
-    todo: 'find the V4 id of the company, then request {route}',
-  },
-  company_variable: {
-    title:
-      'a variable holds the company, and its ids may have changed (--company-ids same states that they did not)',
-    todo: 'make sure that the company id is one of V4, then request {route}',
-  },
-  record: {
-    title: 'the address names a record by its V3 id',
-    todo: 'use the V4 id of the record: svc-migrate lookup MODEL ID',
-  },
-  parameter: {
-    title: 'V4 does not describe a parameter of the request (--facts tells whether V4 honours it)',
-    todo: 'find out whether V4 honours every parameter (svc-migrate doctor), then request {route}',
-  },
-  parameters_unseen: {
-    title: 'not all parameters and options of the request are written in the call',
-    todo: 'move the request and its parameters to {route}',
-  },
-  method: { title: 'it is not a GET request', todo: 'find the V4 form of this request' },
-  address_built: {
-    title: 'the address is put together in a way that cannot be rewritten piece by piece',
-    todo: 'request {route}',
-  },
-  address_elsewhere: {
-    title: 'a part of the address is written in another file',
-    todo: 'request {route}',
-  },
-  address_used: {
-    title: 'the address is also used by code that was not followed',
-    todo: 'move every use of this address to V4 at once: {route}',
-  },
-  address_shared: {
-    title: 'the address is shared with a request that stays as it is',
-    todo: 'move every request to this address at once: {route}',
-  },
-  request_form: {
-    title: '--fix does not know this kind of call',
-    todo: 'request {route}, and read the list from data.data',
-  },
-  response_used: {
-    title: 'the response goes to code that was not followed',
-    todo: 'request {route}, and read the list from data.data wherever the response goes',
-  },
-  response_typed: {
-    title: 'the response has a declared type, which must change too',
-    todo: 'request {route}, and change the type of the response: the list is in data.data',
-  },
-  ignored: { title: 'an svc-migrate-ignore comment excludes it', todo: '' },
-  encoding: { title: 'the file is not valid UTF-8', todo: 'request {route}' },
-  unproven: {
-    title: 'the patched file did not pass its check',
-    todo: 'request {route}, and read the list from data.data',
-  },
-  not_written: { title: 'its file was not written', todo: 'request {route}' },
-  overlapping: {
-    title: 'two patches would change the same place differently',
-    todo: 'request {route}',
-  },
+  likely: ['it is not certain that this is V3', 'check whether this is V3, then request {route}'],
+  unknown_v4: ['the address of V4 is not known (v4.baseUrl in the configuration)', 'request {route}'],
+  model: [
+    'the name of the model in V4 is not known, or only a guess (set it in the configuration)',
+    'find out what V4 calls this model, then request {route}',
+  ],
+  no_company: ['no company is named, and V4 needs one in the path', 'name the company: {route}'],
+  company_filter: ['the company filter is not a single [eq]', 'request each company separately: {route}'],
+  company_pair: [
+    'the remap has no usable pair for a company in the code (--company-ids same states that its id stayed)',
+    'find the V4 id of the company, then request {route}',
+  ],
+  company_variable: [
+    'a variable holds the company, and its ids may have changed (--company-ids same states that they did not)',
+    'make sure that the company id is one of V4, then request {route}',
+  ],
+  record: [
+    'the address names a record by its V3 id',
+    'use the V4 id of the record: svc-migrate lookup MODEL ID',
+  ],
+  parameter: [
+    'V4 does not describe a parameter of the request (--facts tells whether V4 honours it)',
+    'find out whether V4 honours every parameter (svc-migrate doctor), then request {route}',
+  ],
+  parameters_unseen: [
+    'not all parameters and options of the request are written in the call',
+    'move the request and its parameters to {route}',
+  ],
+  method: ['it is not a GET request', 'find the V4 form of this request'],
+  address_built: [
+    'the address is put together in a way that cannot be rewritten piece by piece',
+    'request {route}',
+  ],
+  address_elsewhere: ['a part of the address is written in another file', 'request {route}'],
+  address_used: [
+    'the address is also used by code that was not followed',
+    'move every use of this address to V4 at once: {route}',
+  ],
+  address_shared: [
+    'the address is shared with a request that stays as it is',
+    'move every request to this address at once: {route}',
+  ],
+  request_form: [
+    '--fix does not know this kind of call',
+    'request {route}, and read the list from data.data',
+  ],
+  response_used: [
+    'the response goes to code that was not followed',
+    'request {route}, and read the list from data.data wherever the response goes',
+  ],
+  response_typed: [
+    'the response has a declared type, which must change too',
+    'request {route}, and change the type of the response: the list is in data.data',
+  ],
+  ignored: ['an svc-migrate-ignore comment excludes it', ''],
+  encoding: ['the file is not valid UTF-8', 'request {route}'],
+  unproven: ['the patched file did not pass its check', 'request {route}, and read the list from data.data'],
+  not_written: ['its file was not written', 'request {route}'],
+  overlapping: ['two patches would change the same place differently', 'request {route}'],
 } as const;
 
 export type UnfixedReason = keyof typeof UNFIXED;
@@ -164,7 +141,7 @@ export function describeFix(fix: FixReport): string[] {
   const reasons = listReasons(fix).map(([reason, places]) => {
     const shown = places.slice(0, MAX_PLACES).join(', ');
     const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
-    return `  ${places.length} because ${UNFIXED[reason].title}: ${shown}${more}`;
+    return `  ${places.length} because ${UNFIXED[reason][0]}: ${shown}${more}`;
   });
   const failed = files.flatMap(({ path, outcome }) => {
     if (outcome === 'changed')
@@ -235,7 +212,7 @@ export function listTodos(uses: readonly V3Use[], units: readonly FixUnit[]): To
     if (rule === 'mark') continue;
     const unit = units.find((one) => one.line === line && one.reason !== null && one.reason !== 'ignored');
     const text =
-      unit?.reason == null ? ADVICE[rule](v4) : UNFIXED[unit.reason].todo.replace('{route}', unit.route);
+      unit?.reason == null ? ADVICE[rule](v4) : UNFIXED[unit.reason][1].replace('{route}', unit.route);
     if (unit !== undefined || !todos.has(line))
       todos.set(line, text.replace(/\s+/g, ' ').replaceAll('*/', ''));
   }

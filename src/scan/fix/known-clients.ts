@@ -125,54 +125,46 @@ const AXIOS_OPTIONS =
 const PYTHON_OPTIONS =
   /^(headers|params|timeout|auth|cookies|verify|cert|proxies|allow_redirects|follow_redirects)$/;
 const SCRIPTS = /^(typescript|javascript)$/;
-const FORM = { packages: null, isGlobal: true, options: /^$/, hasOptions: false, hasExtras: false } as const;
+const PYTHON = /^python$/;
+/** A form with what most forms have in common. */
+function form(
+  languages: RegExp,
+  callee: RegExp,
+  result: ValueState,
+  more: Partial<RequestForm> = {},
+): RequestForm {
+  const isGlobal = more.packages === undefined;
+  const usual = { packages: null, isGlobal, options: /^$/, hasOptions: false, hasExtras: false };
+  return { ...usual, languages, callee, result, ...more };
+}
+
+const OF_AXIOS = { options: AXIOS_OPTIONS, hasOptions: true };
+const OF_RUBY = { hasExtras: true };
 
 export const REQUEST_FORMS: readonly RequestForm[] = [
-  {
-    ...FORM,
-    languages: SCRIPTS,
-    callee: /^(?:(?:globalThis|window|self)\.)?fetch$/,
+  form(SCRIPTS, /^(?:(?:globalThis|window|self)\.)?fetch$/, 'response', {
     packages: /^(node-fetch|cross-fetch|isomorphic-fetch|undici|whatwg-fetch)$/,
-    result: 'response',
+    isGlobal: true,
     options: FETCH_OPTIONS,
     hasOptions: true,
-  },
-  {
-    ...FORM,
-    languages: SCRIPTS,
-    callee: /^axios\.(get|head)$/,
-    packages: /^axios$/,
-    isGlobal: false,
-    result: 'parsed',
-    options: AXIOS_OPTIONS,
-    hasOptions: true,
-  },
-  {
-    ...FORM,
-    languages: /^python$/,
-    callee: /^(requests|httpx)\.(get|head)$/,
+  }),
+  form(SCRIPTS, /^axios\.(get|head)$/, 'parsed', { packages: /^axios$/, ...OF_AXIOS }),
+  form(PYTHON, /^(requests|httpx)\.(get|head)$/, 'response', {
     packages: /^(requests|httpx)$/,
-    isGlobal: false,
-    result: 'response',
     options: PYTHON_OPTIONS,
-  },
-  {
-    ...FORM,
-    languages: /^python$/,
-    callee: /^(urllib\.request\.)?urlopen$/,
+  }),
+  form(PYTHON, /^(urllib\.request\.)?urlopen$/, 'response', {
     packages: /^urllib(\.request)?$/,
-    isGlobal: false,
-    result: 'response',
     options: /^timeout$/,
-  },
-  { ...FORM, languages: /^ruby$/, callee: /^URI\.open$/, result: 'response', hasExtras: true },
-  { ...FORM, languages: /^ruby$/, callee: /^Net::HTTP\.get$/, result: 'text', hasExtras: true },
-  { ...FORM, languages: /^ruby$/, callee: /^Net::HTTP\.get_response$/, result: 'response', hasExtras: true },
-  { ...FORM, languages: /^php$/, callee: /^\\?file_get_contents$/, result: 'text' },
-  { ...FORM, languages: /^java$/, callee: /^HttpRequest\s*\.\s*newBuilder$/, result: 'builder' },
-  { ...FORM, languages: /^csharp$/, callee: /\.GetStringAsync$/, result: 'text' },
-  { ...FORM, languages: /^csharp$/, callee: /\.GetAsync$/, result: 'response' },
-  { ...FORM, languages: /^go$/, callee: /^http\.(Get|Head)$/, result: 'response' },
+  }),
+  form(/^ruby$/, /^URI\.open$/, 'response', OF_RUBY),
+  form(/^ruby$/, /^Net::HTTP\.get$/, 'text', OF_RUBY),
+  form(/^ruby$/, /^Net::HTTP\.get_response$/, 'response', OF_RUBY),
+  form(/^php$/, /^\\?file_get_contents$/, 'text'),
+  form(/^java$/, /^HttpRequest\s*\.\s*newBuilder$/, 'builder'),
+  form(/^csharp$/, /\.GetStringAsync$/, 'text'),
+  form(/^csharp$/, /\.GetAsync$/, 'response'),
+  form(/^go$/, /^http\.(Get|Head)$/, 'response'),
 ];
 
 /** A call that makes a client with a base address, and the calls of that client that send requests. */
@@ -191,27 +183,14 @@ export const CLIENT_FORMS: readonly ClientForm[] = [
     base: /^baseURL$/,
     options:
       /^(baseURL|headers|timeout|auth|httpAgent|httpsAgent|proxy|withCredentials|maxRedirects|validateStatus)$/,
-    sends: {
-      ...FORM,
-      languages: SCRIPTS,
-      callee: /\.(get|head)$/,
-      result: 'parsed',
-      options: AXIOS_OPTIONS,
-      hasOptions: true,
-    },
+    sends: form(SCRIPTS, /\.(get|head)$/, 'parsed', OF_AXIOS),
   },
   {
-    languages: /^python$/,
+    languages: PYTHON,
     callee: /^httpx\.(Client|AsyncClient)$/,
     base: /^base_url$/,
     options: /^(base_url|headers|timeout|auth|cookies|verify|cert|follow_redirects)$/,
-    sends: {
-      ...FORM,
-      languages: /^python$/,
-      callee: /\.(get|head)$/,
-      result: 'response',
-      options: PYTHON_OPTIONS,
-    },
+    sends: form(PYTHON, /\.(get|head)$/, 'response', { options: PYTHON_OPTIONS }),
   },
 ];
 

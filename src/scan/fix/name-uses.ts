@@ -1,5 +1,5 @@
 import { append } from '../../text/group-by.js';
-import { childAt, memberOf, nameOf } from '../access.js';
+import { childAt, memberOf, nameOf, textOf } from '../access.js';
 import { type Declaration, lookUp } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
@@ -34,7 +34,7 @@ export class NameUses {
     }
     for (const node of file.nodes) {
       if (!isVariable(node)) continue;
-      append(this.#byName, nameOf(node, file.source), node);
+      append(this.#byName, nameOf(node), node);
     }
   }
 
@@ -67,8 +67,8 @@ export class NameUses {
     if (language.imports === 'relative')
       return scope !== root || (!isModule(nodes, source) && this.#isNamedElsewhere(name));
     if (scope === root) return this.#isNamedElsewhere(name);
-    const isMember = nodes.some((one) => one.kind === 'member' && memberOf(one, source)?.name === name);
-    return isMember || !isPrivate(node, source);
+    const isMember = nodes.some((one) => one.kind === 'member' && memberOf(one)?.name === name);
+    return isMember || !isPrivate(node);
   }
 }
 
@@ -100,25 +100,20 @@ function isModule(nodes: readonly SyntaxNode[], source: string): boolean {
   return isEs || /\b(require\s*\(|module\.exports\b|exports\.)/.test(source);
 }
 
-function isPrivate(node: SyntaxNode, source: string): boolean {
+function isPrivate(node: SyntaxNode): boolean {
   for (let at: SyntaxNode | null = node; at !== null && at.kind !== 'class'; at = at.parent)
-    if (
-      at.children.some(
-        (one) => /modifier/.test(one.type) && /\bprivate\b/.test(source.slice(one.start, one.end)),
-      )
-    )
-      return true;
+    if (at.children.some((one) => /modifier/.test(one.type) && /\bprivate\b/.test(textOf(one)))) return true;
   return false;
 }
 
 /** Tests of the position of a node, which decides what happens to its value. */
 
 /** Whether a text becomes a part of a longer one. The sides of `a || b` do not. */
-export function isPartOfText(node: SyntaxNode, parent: SyntaxNode, source: string): boolean {
+export function isPartOfText(node: SyntaxNode, parent: SyntaxNode): boolean {
   if (parent.kind === 'string' || parent.kind === 'concat') return true;
   const [first, last] = [parent.children[0], parent.children.at(-1)];
   if (parent.kind !== 'binary' || first === undefined || last === undefined) return false;
-  const operator = source.slice(first.end, last.start).trim();
+  const operator = node.source.slice(first.end, last.start).trim();
   return operator === '+' || operator === '.' || (operator === '%' && node === first);
 }
 
@@ -158,10 +153,10 @@ export function isTypedTarget({ parent }: SyntaxNode): boolean {
 }
 
 /** The declared type of a variable as it is written; '' without one. */
-export function declaredType(node: SyntaxNode, source: string): string {
+export function declaredType(node: SyntaxNode): string {
   const { parent } = node;
   if (parent === null || parent.kind !== 'assign') return '';
   const type =
     childAt(parent, 'type') ?? (parent.parent === null ? undefined : childAt(parent.parent, 'type'));
-  return type === undefined || type === node ? '' : source.slice(type.start, type.end);
+  return type === undefined || type === node ? '' : textOf(type);
 }

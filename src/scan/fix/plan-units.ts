@@ -133,13 +133,13 @@ function rewriteRequest(
   const affectedCalls = addressUses.flatMap((use) => (use.kind === 'request' ? [use.call] : []));
   // If its own request is not among the uses found, the address was not followed completely.
   if (!affectedCalls.includes(call)) return 'address_built';
-  const reads = responseUses.map((use) => rewriteRead(use, file.source));
+  const reads = responseUses.map((use) => rewriteRead(use));
   if (reads.some((edit) => edit === null)) return 'response_used';
   return { edits: [...rewritten.edits, ...reads.flatMap((edit) => edit ?? [])], affectedCalls };
 }
 
 /** The edits that read a member of the envelope one level deeper; null where that cannot be written. */
-function rewriteRead(use: ValueUse, source: string): TextEdit[] | null {
+function rewriteRead(use: ValueUse): TextEdit[] | null {
   if (use.kind === 'pattern') {
     const { start, end } = use.pattern;
     return [
@@ -150,6 +150,7 @@ function rewriteRead(use: ValueUse, source: string): TextEdit[] | null {
   if (use.kind !== 'read') return null;
   const { object, access, name } = use;
   const [from, to] = nameRange(name);
+  const { source } = object;
   const written = source.slice(object.end, access.end);
   if (/\/\/|#(?!\{)|\/\*/.test(written)) return null;
   const inserted = `${source.slice(object.end, from)}data${source.slice(to, access.end)}`;

@@ -1,4 +1,5 @@
 import type { TextEdit } from '../../text/text-edits.js';
+import { textOf } from '../access.js';
 import type { QueryItem, Span } from '../parse-url.js';
 import type { Address } from '../rule-input.js';
 import { isCompanyFilter, isDescribedInV4 } from '../rules/parameters.js';
@@ -141,7 +142,7 @@ function readCompany(
   const item = address.url.query.find(({ name }) => isCompanyFilter(name, settings.fieldPrefix));
   const mapped = (id: string) => v4CompanyOf(companies, regionOf(address, settings), id);
   if (item !== undefined) {
-    const written = writtenItem(address, item, string, file.source);
+    const written = writtenItem(address, item, string);
     if (written === null) return 'address_built';
     const { value } = written;
     const text = /^\d+$/.test(value) ? mapped(value) : companies.areSame ? value : null;
@@ -166,16 +167,14 @@ function writtenItem(
   { text, flat }: Address,
   { from, to }: QueryItem,
   string: SyntaxNode,
-  source: string,
 ): { value: string; removal: TextEdit } | null {
   const first = pieceAt(text, from);
   const after = to === flat.length ? null : pieceAt(text, to);
   if (first?.piece.kind !== 'literal' || (after !== null && after.piece.kind !== 'literal')) return null;
   const start = first.piece.start + first.offset;
   const end =
-    after === null || after.piece.kind !== 'literal'
-      ? contentEnd(string, source)
-      : after.piece.start + after.offset;
+    after === null || after.piece.kind !== 'literal' ? contentEnd(string) : after.piece.start + after.offset;
+  const { source } = string;
   const isOwn =
     start > string.start && end < string.end && end > start && /[?&]/.test(source[start - 1] ?? '');
   if (!isOwn) return null;
@@ -187,7 +186,7 @@ function writtenItem(
   return { value, removal: { ...removal, text: '' } };
 }
 
-function contentEnd({ children, end }: SyntaxNode, source: string): number {
+function contentEnd({ children, end, source }: SyntaxNode): number {
   const closing = children.at(-1);
   if (closing !== undefined && closing.type === 'interpolation_end') return closing.start;
   return end - (/("""|''')$/.test(source.slice(0, end)) ? 3 : 1);
@@ -209,12 +208,12 @@ function readGivenCompany(
   mapped: (id: string) => string | null,
   areSame: boolean,
 ): Company | UnfixedReason {
-  const { source, language } = file;
+  const { language } = file;
   const isBeside =
     address.call !== null && string.start >= address.call.start && string.end <= address.call.end;
-  const removal = pairRemoval(pair, object, source);
+  const removal = pairRemoval(pair, object);
   if (!isBeside || removal === null) return 'address_built';
-  const written = source.slice(value.start, value.end);
+  const written = textOf(value);
   const digits = /^["']?(\d+)["']?$/.exec(written)?.[1];
   if (digits !== undefined) {
     const text = mapped(digits);
@@ -222,19 +221,19 @@ function readGivenCompany(
   }
   if (!areSame) return 'company_variable';
   if (!/^[@$]?[A-Za-z_][\w.]*$/.test(written)) return 'address_built';
-  const template = asTemplate(string, source, language.name);
+  const template = asTemplate(string, language.name);
   if (template === null) return 'address_built';
   return { text: template.interpolate(written), edits: [removal, ...template.edits] };
 }
 
 /** An entry of an object with its comma; null where a comment would go with it. */
-function pairRemoval(pair: SyntaxNode, object: SyntaxNode, source: string): TextEdit | null {
+function pairRemoval(pair: SyntaxNode, object: SyntaxNode): TextEdit | null {
   const at = object.children.indexOf(pair);
   const [before, next] = [object.children[at - 1], object.children[at + 1]];
   const isComment = before?.kind === 'comment' || next?.kind === 'comment';
   if (at === -1 || isComment) return null;
   if (next !== undefined) return { start: pair.start, end: next.start, text: '' };
-  const comma = /^\s*,/.exec(source.slice(pair.end, object.end))?.[0].length ?? 0;
+  const comma = /^\s*,/.exec(object.source.slice(pair.end, object.end))?.[0].length ?? 0;
   return before === undefined
     ? { start: pair.start, end: pair.end + comma, text: '' }
     : { start: before.end, end: pair.end, text: '' };
@@ -242,11 +241,11 @@ function pairRemoval(pair: SyntaxNode, object: SyntaxNode, source: string): Text
 
 /** How a string can hold an interpolated name: as it is, or with other quotes; null if it cannot. */
 function asTemplate(
-  { start, end }: SyntaxNode,
-  source: string,
+  node: SyntaxNode,
   language: string,
 ): { interpolate: (name: string) => string; edits: TextEdit[] } | null {
-  const raw = source.slice(start, end);
+  const { start, end } = node;
+  const raw = textOf(node);
   if (/^(typescript|javascript)$/.test(language)) {
     const interpolate = (name: string) => `\${${name}}`;
     if (raw.startsWith('`')) return { interpolate, edits: [] };

@@ -1,11 +1,11 @@
-import { argumentsOf, calleeOf, isArgumentList, memberOf, plainText } from '../access.js';
+import { argumentsOf, calleeOf, isArgumentList, memberOf, plainText, textOf } from '../access.js';
 import { type Declaration, ELEMENT } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { TextReader } from '../text-reader.js';
 import type { UnfixedReason } from './fix-report.js';
 import { GETTERS, MAKES_URL, PLAIN_TYPES, STEPS, type ValueState } from './known-clients.js';
-import type { KnownRequests } from './known-requests.js';
+import { calleeText, type KnownRequests } from './known-requests.js';
 import {
   callOn,
   declaredType,
@@ -74,7 +74,7 @@ export class ValueFlow {
     if (parent.kind === 'pair' || node.kind === 'shorthand') return this.#inOption(node, parent, state);
     if (parent.kind === 'wrap') return this.#wrapped(node, parent, state);
     if (isReceiver(node, parent)) return this.#readFrom(node, parent, state);
-    if (state === 'url' && isPartOfText(node, parent, this.#file.source)) return this.#follow(parent, state);
+    if (state === 'url' && isPartOfText(node, parent)) return this.#follow(parent, state);
     if (parent.kind === 'return' || (parent.kind === 'function' && node.field === 'body'))
       return this.#returned(node, state);
     const isTested = node.field === 'condition' && /^(if|while|unless)/.test(parent.type);
@@ -103,17 +103,16 @@ export class ValueFlow {
   }
 
   #wrapped(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
-    const { source } = this.#file;
     const isInterpolated = /^(interpolation|template_substitution)$/.test(parent.type);
     if (isInterpolated) return state === 'url' ? this.#follow(parent, state) : [this.#lost(state, node)];
     const isCast = /as_expression|satisfies|cast|type_assertion|conversion/.test(parent.type);
     if (isCast) {
       const type = parent.children.find((one) => one !== node);
-      const text = type === undefined ? '' : source.slice(type.start, type.end);
+      const text = type === undefined ? '' : textOf(type);
       if (!PLAIN_TYPES.test(text)) return [{ kind: 'lost', reason: 'response_typed', at: node }];
     }
     if (parent.type === 'unary_expression') {
-      return source[parent.start] === '!' ? [] : [this.#lost(state, node)];
+      return parent.source[parent.start] === '!' ? [] : [this.#lost(state, node)];
     }
     const outer = parent.type === 'argument' ? parent.parent : null;
     if (outer !== null && isArgumentList(outer)) return this.#passed(node, parent, outer, state);
@@ -124,23 +123,16 @@ export class ValueFlow {
   #passed(node: SyntaxNode, argument: SyntaxNode, list: SyntaxNode, state: ValueState): ValueUse[] {
     const call = list.parent;
     if (call?.kind !== 'call') return [this.#lost(state, node)];
-    const callee = this.#calleeText(call, list);
+    const callee = (calleeText(call) ?? '').replace(/^await\s+/, '');
     const at = list.children.filter(({ kind }) => kind !== 'comment').indexOf(argument);
     if (SHOWS.test(callee)) return [];
     if (state === 'url') {
       if (at === 0 && this.#requests.formOf(call) !== null) return [{ kind: 'request', call }];
-      const isUrl = MAKES_URL.test(callee) || this.#texts.isTextBuilder(call, this.#file.source);
+      const isUrl = MAKES_URL.test(callee) || this.#texts.isTextBuilder(call);
       return isUrl ? this.#follow(call, state) : [this.#lost(state, node)];
     }
     const into = STEPS[this.#file.language.name]?.[state]?.into?.find(([name]) => name.test(callee));
     return into === undefined || at !== 0 ? [this.#lost(state, node)] : this.#follow(call, into[1]);
-  }
-
-  #calleeText(call: SyntaxNode, list: SyntaxNode): string {
-    return this.#file.source
-      .slice(call.start, list.start)
-      .trim()
-      .replace(/^await\s+/, '');
   }
 
   /** A value in an object or with the name of a parameter: the base address of a client. */
@@ -151,10 +143,10 @@ export class ValueFlow {
 
   /** A member, an index or a method of a value. */
   #readFrom(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
-    const { source, language } = this.#file;
+    const { language } = this.#file;
     const call = callOn(node, parent);
     if (call === null) return this.#member(node, parent, state);
-    const { name } = calleeOf(call, source);
+    const { name } = calleeOf(call);
     if (state === 'client') {
       const isRequest = this.#requests.formOf(call) !== null;
       return isRequest ? [{ kind: 'request', call }] : [this.#lost(state, node)];
@@ -173,7 +165,7 @@ export class ValueFlow {
   }
 
   #member(node: SyntaxNode, parent: SyntaxNode, state: ValueState): ValueUse[] {
-    const member = memberOf(parent, this.#file.source);
+    const member = memberOf(parent);
     if (member === null) return [this.#lost(state, node)];
     const { parent: outer } = parent;
     const isWritten =
@@ -194,13 +186,11 @@ export class ValueFlow {
 
   /** `body.get("data")` and the like. */
   #getter(node: SyntaxNode, call: SyntaxNode, name: string): ValueUse[] {
-    const { source, language } = this.#file;
-    const given = argumentsOf(call, source);
+    const { language } = this.#file;
+    const given = argumentsOf(call);
     const [first] = given;
     const key =
-      first !== undefined && /^(string|symbol)$/.test(first.value.kind)
-        ? plainText(first.value, source)
-        : null;
+      first !== undefined && /^(string|symbol)$/.test(first.value.kind) ? plainText(first.value) : null;
     const isGetter = GETTERS[language.name]?.test(name) === true && given.length === 1;
     if (first === undefined || !isGetter || key === null || !MEMBERS.test(key))
       return [this.#lost('body', node)];
@@ -209,7 +199,7 @@ export class ValueFlow {
 
   /** A callback is passed what its receiver resolves to, and returns what the call resolves to. */
   #then(call: SyntaxNode, state: ValueState): ValueUse[] {
-    const given = argumentsOf(call, this.#file.source);
+    const given = argumentsOf(call);
     const callback = given[0]?.value;
     if (given.length !== 1 || callback?.kind !== 'function') return [this.#lost(state, call)];
     const parameters = (this.#file.names.parameters.get(callback) ?? []).filter(
@@ -222,9 +212,8 @@ export class ValueFlow {
     let at: SyntaxNode | null = node.parent;
     while (at !== null && at.kind !== 'function') at = at.parent;
     const call = at?.parent?.parent ?? null;
-    const isCallback =
-      at !== null && call?.kind === 'call' && argumentsOf(call, this.#file.source)[0]?.value === at;
-    const isThen = isCallback && calleeOf(call, this.#file.source).name === 'then';
+    const isCallback = at !== null && call?.kind === 'call' && argumentsOf(call)[0]?.value === at;
+    const isThen = isCallback && calleeOf(call).name === 'then';
     return isThen ? this.#follow(call, state) : [this.#lost(state, node)];
   }
 
@@ -274,7 +263,7 @@ export class ValueFlow {
 
   /** Every use of a name. */
   #followName(declared: Declaration, state: ValueState): ValueUse[] {
-    const type = declaredType(declared.node, this.#file.source);
+    const type = declaredType(declared.node);
     if (type !== '' && !PLAIN_TYPES.test(type))
       return [{ kind: 'lost', reason: 'response_typed', at: declared.node }];
     const used = this.#names.usesOf(declared);

@@ -1,4 +1,4 @@
-import { ancestor, entriesOf } from '../access.js';
+import { ancestor, entriesOf, textOf } from '../access.js';
 import type { RuleInput } from '../rule-input.js';
 import type { Rule, RuleHit } from './rules.js';
 
@@ -49,14 +49,14 @@ function inText({ strings, source, nodes, settings, v3, language }: RuleInput): 
 function inCode({ nodes, source, settings }: RuleInput): RuleHit[] {
   return nodes.flatMap((node): RuleHit[] => {
     if (node.kind !== 'object' || node.children.length > 8) return [];
-    const entries = entriesOf(node, source);
+    const entries = entriesOf(node);
     const keys = entries.map(({ key }) => key);
     const data = entries.find(({ key }) => key === 'data')?.value;
     const isList =
       data !== undefined && /^[[(]|^array\(|^new\b/.test(source.slice(data.start, data.start + 6));
     const isOne =
       isList && keys.some((key) => /^(next|prev|total_count)$/.test(key)) && !keys.includes('request_id');
-    if (!isOne || !source.slice(data.start, data.end).includes(`${settings.fieldPrefix}id`)) return [];
+    if (!isOne || !textOf(data).includes(`${settings.fieldPrefix}id`)) return [];
     const isNested = ancestor(node, ({ kind }) => kind === 'pair') !== null;
     return isNested ? [] : [{ start: node.start, certainty: 'likely' }];
   });

@@ -1,4 +1,4 @@
-import { argumentsOf, calleeOf, plainText, unwrap, walk } from '../access.js';
+import { argumentsOf, calleeOf, plainText, textOf, unwrap, walk } from '../access.js';
 import { positionInFile, type RuleInput } from '../rule-input.js';
 import type { SyntaxNode } from '../syntax.js';
 import { isCompanyFilter } from './parameters.js';
@@ -38,21 +38,21 @@ function inUrls({ addresses, path, settings }: RuleInput): RuleHit[] {
 }
 
 /** Digits that are assigned to, compared with or passed beside the name of an id. */
-function besideNames({ nodes, source, settings }: RuleInput): RuleHit[] {
+function besideNames({ nodes, settings }: RuleInput): RuleHit[] {
   const isName = idName(settings.fieldPrefix);
-  const isNamed = (node: SyntaxNode) => isName.test(plainText(unwrap(node), source) ?? '');
+  const isNamed = (node: SyntaxNode) => isName.test(plainText(unwrap(node)) ?? '');
   return nodes.flatMap((node): RuleHit[] => {
-    if (digitsOf(source, node) === null) return [];
-    const around = statementOf(node, source);
+    if (digitsOf(node) === null) return [];
+    const around = statementOf(node);
     if (around === null || around.end - around.start > 300) return [];
     const names = walk(around).filter(
       (one) => /^(name|string|symbol)$/.test(one.kind) && (one.end <= node.start || one.start >= node.end),
     );
     // The last argument of a chain of calls belongs to the last call only.
-    const near = around.kind === 'call' && !isAssertion(around, source) ? namesGiven(around, source) : names;
+    const near = around.kind === 'call' && !isAssertion(around) ? namesGiven(around) : names;
     const named = near.find(isNamed);
     if (named === undefined) return [];
-    const v4 = v4Of(plainText(unwrap(named), source) ?? '');
+    const v4 = v4Of(plainText(unwrap(named)) ?? '');
     return [{ start: node.start, certainty: around.kind === 'assign' ? 'look' : 'likely', ...v4 }];
   });
 }
@@ -67,34 +67,32 @@ function v4Of(name: string): { readonly v4?: string } {
 const ASSERTS =
   /^(to|not_to|toBe|toEqual|toStrictEqual|assert\w*|Assert\w*|Equal|isEqualTo|is|expect|where|find_by!?|findBy\w*|filter|Where|AreEqual)$/;
 
-function isAssertion(call: SyntaxNode, source: string): boolean {
-  return ASSERTS.test(calleeOf(call, source).name);
+function isAssertion(call: SyntaxNode): boolean {
+  return ASSERTS.test(calleeOf(call).name);
 }
 
-function namesGiven(call: SyntaxNode, source: string): SyntaxNode[] {
-  return argumentsOf(call, source).map(({ value }) => value);
+function namesGiven(call: SyntaxNode): SyntaxNode[] {
+  return argumentsOf(call).map(({ value }) => value);
 }
 
 /** The pair, comparison, assignment or call that a literal is a part of. */
-function statementOf(node: SyntaxNode, source: string): SyntaxNode | null {
+function statementOf(node: SyntaxNode): SyntaxNode | null {
   for (let at = node.parent, up = 0; at !== null && up < 7; at = at.parent, up += 1) {
     if (/^(pair|binary|assign)$/.test(at.kind) || /^assert/.test(at.type)) return at;
-    if (at.kind === 'call' && !/^(eq|be|equal|equalTo|is)$/.test(calleeOf(at, source).name)) return at;
+    if (at.kind === 'call' && !/^(eq|be|equal|equalTo|is)$/.test(calleeOf(at).name)) return at;
     if (at.kind === 'function' || at.kind === 'class' || at.kind === 'return') return null;
   }
   return null;
 }
 
-function digitsOf(source: string, node: SyntaxNode): string | null {
-  if (node.kind === 'number') {
-    const text = source
-      .slice(node.start, node.end)
-      .replaceAll('_', '')
-      .replace(/[nLl]+$/, '');
-    return /^[1-9]\d{1,18}$/.test(text) ? text : null;
-  }
-  const text = node.kind === 'string' ? plainText(node, source) : null;
-  return text !== null && /^[1-9]\d{1,18}$/.test(text) ? text : null;
+function digitsOf(node: SyntaxNode): string | null {
+  const isNumber = node.kind === 'number';
+  const text = isNumber
+    ? textOf(node)
+        .replaceAll('_', '')
+        .replace(/[nLl]+$/, '')
+    : plainText(node);
+  return (isNumber || node.kind === 'string') && /^[1-9]\d{1,18}$/.test(text ?? '') ? text : null;
 }
 
 function idName(prefix: string): RegExp {

@@ -1,4 +1,4 @@
-import { argumentsOf, calleeOf, plainText } from '../access.js';
+import { argumentsOf, calleeOf, plainText, textOf } from '../access.js';
 import { decodeBrackets } from '../parse-url.js';
 import { isNearV3, positionInFile, type RuleInput } from '../rule-input.js';
 import type { Certainty, ScanSettings } from '../scan-settings.js';
@@ -80,11 +80,10 @@ function inSetters(input: RuleInput): RuleHit[] {
   if (input.v3 === null) return [];
   return input.nodes.flatMap((node) => {
     if (node.kind !== 'call' && node.kind !== 'index') return [];
-    const first = node.kind === 'call' ? argumentsOf(node, input.source)[0]?.value : node.children.at(-1);
-    const name = first === undefined || first.kind === 'name' ? null : plainText(first, input.source);
+    const first = node.kind === 'call' ? argumentsOf(node)[0]?.value : node.children.at(-1);
+    const name = first === undefined || first.kind === 'name' ? null : plainText(first);
     if (first === undefined || name === null || !isV3Only(name, input)) return [];
-    const isSetter =
-      node.kind === 'call' ? SETS.test(calleeOf(node, input.source).name) : node.field === 'left';
+    const isSetter = node.kind === 'call' ? SETS.test(calleeOf(node).name) : node.field === 'left';
     return isSetter && isNearV3(node, input.addresses) ? hit(first.start, name, input) : [];
   });
 }
@@ -102,7 +101,7 @@ function byName(input: RuleInput): RuleHit[] {
         (kind === 'name' && parent?.kind === 'pair' && type !== 'variable_name'),
     )
     .filter((node) => node.field === 'key' || node.field === 'name' || node.kind !== 'name');
-  const keys = named.map((node) => ({ start: node.start, text: plainText(node, input.source) ?? '' }));
+  const keys = named.map((node) => ({ start: node.start, text: plainText(node) ?? '' }));
   return [...input.strings, ...keys].flatMap(({ start, text }) => {
     const name = text.replace(/=.*$/s, '');
     return isUnmistakable(name, input) && !isInV4(start) ? hit(start, name, input) : [];
@@ -133,7 +132,7 @@ function filtersInStrings({ strings, nodes, source, v3, addresses, settings }: R
   const near = nodes.filter(({ kind }) => kind === 'string' || kind === 'symbol');
   const certaintyAt = (start: number): Certainty => {
     const node = near.find((one) => one.start === start);
-    if (node !== undefined && source.slice(node.start, node.end).includes('=')) return 'likely';
+    if (node !== undefined && textOf(node).includes('=')) return 'likely';
     return v3 === 'certain' && (node === undefined || (!isRead(node) && isNearV3(node, addresses)))
       ? 'certain'
       : 'likely';
