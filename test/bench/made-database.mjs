@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { checksumOf } from '../../dist/store/checksum.js';
 import { openDatabase } from '../../dist/store/open.js';
-import { sealV4Companies } from '../../dist/store/v4-companies.js';
+import { sealV4Companies } from '../../dist/store/streams.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
 const NOTES = ['accounting/bill_credit_notes'];

@@ -129,7 +129,7 @@ describe('the plan for SQLite', () => {
     chmodSync(join(folder, 'read'), 0o555);
     chmodSync(folder, 0o755);
     const script = join(folder, 'access.mjs');
-    const trial = new URL('../../../dist/apply/dialects/sqlite-trial.js', import.meta.url);
+    const trial = new URL('../../../dist/apply/dialects/sqlite-lookups.js', import.meta.url);
     // Root may write everything: as somebody else.
     writeFileSync(
       script,
