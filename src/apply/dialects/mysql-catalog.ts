@@ -189,12 +189,15 @@ const TRIGGERS = `
   SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
   WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE = $1 AND EVENT_MANIPULATION = 'UPDATE' ORDER BY 1`;
 
+const LEDGER_NAMES = "'svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger'";
+
 /** Objects with the names of the ledger: tables with their columns, others with their type. */
 export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMap<string, string>> {
+  // Both sides are limited by constants: MariaDB would else open every table of every database for each of the names.
   const sql = `SELECT SUBSTRING(t.TABLE_NAME, 13), t.TABLE_TYPE, c.COLUMN_NAME, c.COLUMN_TYPE FROM information_schema.TABLES t
-      JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME
-    WHERE t.TABLE_SCHEMA = DATABASE()
-      AND t.TABLE_NAME IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')
+      JOIN information_schema.COLUMNS c ON c.TABLE_NAME = t.TABLE_NAME
+    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME IN (${LEDGER_NAMES})
+      AND c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME IN (${LEDGER_NAMES})
     ORDER BY t.TABLE_NAME, c.ORDINAL_POSITION`;
   const { rows } = await session.query(sql);
   // MariaDB shows the widths of integers, newer versions of MySQL do not.
