@@ -1,8 +1,9 @@
+import { campaign } from '../support/campaign.js';
 import { type Played, playSession, type Session, type Subject } from './apply-model.js';
 import { type Disk, initialDisk, keyOfDisk, type World } from './apply-state.js';
 
 /** Sessions that follow each other, at most. */
-const MAX_SESSIONS = 4;
+const MAX_SESSIONS = campaign({ small: 3, full: 4 });
 
 /** A session that begins from a state, with what the model says of it. */
 export interface Edge {
