@@ -10,7 +10,6 @@ const HOUR_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), 'svc-apply-cut-'));
 const cluster = await startPostgres();
 afterAll(async () => {
-  await cluster?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -17,7 +17,6 @@ const HOUR_MS = 3_600_000;
 const folder = mkdtempSync(join(tmpdir(), 'svc-apply-kill-'));
 const cluster = await startPostgres();
 afterAll(async () => {
-  await cluster?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 

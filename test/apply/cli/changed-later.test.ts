@@ -1,13 +1,12 @@
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { campaignCases } from '../../support/campaign.js';
 import { makeScene, runOf } from './scene.js';
 import { DATABASES, openShops } from './shops.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
 
-const { shops, stop } = await openShops(campaignCases(DATABASES, 1));
-afterAll(stop);
+const shops = await openShops(campaignCases(DATABASES, 1));
 
 describe.each(shops)('what others did to a rewritten table in %s', (_, open) => {
   it('is listed by --verify, which exits with 1', async () => {

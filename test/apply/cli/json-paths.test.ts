@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { campaignCases } from '../../support/campaign.js';
 import { runOf, type Scene } from './scene.js';
 import { DATABASES, openShops } from './shops.js';
@@ -7,8 +7,7 @@ const model = 'accounting/invoices';
 const IDS = ['$.head.id', '$.lines[*].id'].map((path) => ({ column: 'doc', path, model }));
 const NO_TWIN = 181;
 
-const { shops, stop } = await openShops(campaignCases(DATABASES, 1));
-afterAll(stop);
+const shops = await openShops(campaignCases(DATABASES, 1));
 
 const docOf = (head: number | null, lines: readonly (number | null)[]): string =>
   JSON.stringify({ head: { id: head }, lines: lines.map((id) => ({ id })), note: 7 });

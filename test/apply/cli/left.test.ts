@@ -1,5 +1,5 @@
 import { appendFileSync, existsSync, statSync, writeFileSync } from 'node:fs';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { campaignCases } from '../../support/campaign.js';
 import { makeScene, type Scene } from './scene.js';
 import { DATABASES, openShops, type Shop } from './shops.js';
@@ -8,8 +8,7 @@ const IDS = ['--ids', 'invoice_id=accounting/invoices'];
 /** A V3 id without a twin, and a number that is no id of the model. */
 const [NO_TWIN, FOREIGN] = [181, 5000];
 
-const { shops, stop } = await openShops(campaignCases(DATABASES, 1));
-afterAll(stop);
+const shops = await openShops(campaignCases(DATABASES, 1));
 
 /** Runs and returns the JSON, as far as a test looks at it. */
 async function apply(

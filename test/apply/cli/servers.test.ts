@@ -1,6 +1,6 @@
 import { mkdtempSync } from 'node:fs';
-import { afterAll, describe, expect, it } from 'vitest';
-import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
+import { describe, expect, it } from 'vitest';
+import { connectMysql, type MysqlServer, readMysql, startMysql } from '../support/mysql.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { IDS, MAPPED, makeScene, runOf, type Scene, upTo } from './scene.js';
 
@@ -23,7 +23,7 @@ interface TestServer {
   readonly owner: string;
   /** Connection strings that lead nowhere. */
   readonly broken: (url: string, folder: string) => readonly string[];
-  readonly server: { createDatabase(name: string): Promise<string>; stop(): Promise<void> } | null;
+  readonly server: Pick<MysqlServer, 'createDatabase'> | null;
   readonly query: (url: string, statements: readonly string[]) => Promise<Rows>;
 }
 
@@ -92,7 +92,6 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
   const { server, kind } = place;
   const app = { name: 'orders', kind, urlEnv: 'APP_DB', table: 'orders', ids: IDS };
   let databases = 0;
-  afterAll(() => server?.stop());
 
   /** A database with a table of orders, and a scene that knows its address. Skips the test where there is no server. */
   async function open(

@@ -15,16 +15,15 @@ export interface Shop {
 /** `ids`: of a configured target `orders`; without them there is none. */
 type OpenShop = (name: string, ids?: readonly object[]) => Promise<Shop>;
 
-/** A shop in each of these kinds of database, if it is there; `stop` ends their server. */
-export async function openShops(kinds: readonly (typeof DATABASES)[number][]): Promise<{
-  readonly shops: readonly (readonly [string, OpenShop])[];
-  readonly stop: () => void;
-}> {
+/** A shop in each of these kinds of database, if it is there. */
+export async function openShops(
+  kinds: readonly (typeof DATABASES)[number][],
+): Promise<readonly (readonly [string, OpenShop])[]> {
   const cluster = kinds.includes('PostgreSQL') ? await startPostgres() : null;
   const shops: [string, OpenShop][] = [['SQLite', openSqlite]];
   if (cluster !== null)
     shops.push(['PostgreSQL', async (name, ids) => openPostgres(await cluster.createDatabase(name), ids)]);
-  return { shops, stop: () => cluster?.stop() };
+  return shops;
 }
 
 async function openSqlite(_: string, ids?: readonly object[]): Promise<Shop> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
@@ -21,6 +21,7 @@ interface UserDatabase {
   run(sql: string): Promise<void>;
   rows(sql: string): Promise<Rows>;
   readonly ledger: string;
+  close(): Promise<void>;
 }
 
 const BIG = 9_007_199_254_740_993n;
@@ -48,10 +49,6 @@ const remap = join(folder, 'remap.db');
 createRemap(remap, REMAP);
 const cluster = await startPostgres();
 const server = await startMysql();
-afterAll(async () => {
-  await cluster?.stop();
-  await server?.stop();
-});
 
 const quoted = (value: string | null) => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`);
 const targetsOf = (where: object, mode: Policy['mode']) =>
@@ -87,6 +84,7 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
           );
         }),
       ledger: 'svc_migrate_',
+      close: async () => {},
     };
   },
   PostgreSQL:
@@ -94,19 +92,17 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
       ? null
       : async (name) => {
           const url = await cluster.createDatabase(name);
-          const use = async <T>(work: (client: Awaited<ReturnType<typeof connect>>) => Promise<T>) => {
-            const client = await connect(url);
-            return work(client).finally(() => client.end());
-          };
+          const client = await connect(url);
           return {
             open: (context) =>
               openPostgresStore(
                 { ...context, env: { DB: url } },
                 only('postgres', context, { urlEnv: 'DB' }),
               ),
-            run: async (sql) => void (await use((client) => client.query(sql))),
-            rows: (sql) => use((client) => readAll(client, sql)),
+            run: async (sql) => void (await client.query(sql)),
+            rows: (sql) => readAll(client, sql),
             ledger: 'svc_migrate.',
+            close: () => client.end(),
           };
         },
   MariaDB:
@@ -114,17 +110,15 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
       ? null
       : async (name) => {
           const url = await server.createDatabase(name);
-          const use = async <T>(work: (client: Awaited<ReturnType<typeof connectMysql>>) => Promise<T>) => {
-            const client = await connectMysql(url);
-            return work(client).finally(() => client.end());
-          };
+          const client = await connectMysql(url);
           return {
             open: (context) =>
               openMysqlStore({ ...context, env: { DB: url } }, only('mysql', context, { urlEnv: 'DB' })),
             // A session of the user's, whose mode says less.
-            run: async (sql) => void (await use((client) => client.query(`SET sql_mode = ''; ${sql}`))),
-            rows: (sql) => use((client) => readMysql(client, sql)),
+            run: async (sql) => void (await client.query(`SET sql_mode = ''; ${sql}`)),
+            rows: (sql) => readMysql(client, sql),
             ledger: 'svc_migrate_',
+            close: () => client.end(),
           };
         },
 };
@@ -190,7 +184,7 @@ it.each(CASES.filter(({ open }) => open !== null))(
     expect((await other.rows(script.verify))[0]?.[0]).toMatch(/^(bigint )?0$/);
     await stores[1].undo('run-1');
     expect(await other.read()).toEqual(before);
-    await Promise.all(stores.map((store) => store.close()));
+    await Promise.all([...stores, one, other].map((opened) => opened.close()));
     context.remap.close();
   },
 );

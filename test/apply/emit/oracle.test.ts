@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
@@ -47,10 +47,6 @@ beforeAll(() => createRemap(remap, CASES.flatMap(remapRowsOf)));
 
 const cluster = await startPostgres();
 const server = await startMysql();
-afterAll(async () => {
-  await cluster?.stop();
-  await server?.stop();
-});
 
 const PLACES: Readonly<Record<string, ((name: string) => Promise<Place>) | null>> = {
   SQLite: async (name) => {
@@ -185,7 +181,7 @@ describe.each(Object.entries(PLACES))('emitted SQL in %s', (product, open) => {
       await store.undo('sql-1');
       expect(await place.dump()).toBe(before);
       expect(await place.one(script.verify).catch(String)).not.toBe('0');
-      await runUp();
+      await place.run(upOf(script));
       await place.run(fileOf(script, script.down));
       expect(await place.dump()).toBe(before);
       await expect(place.run(fileOf(script, script.down))).rejects.toThrow('not in the ledger as done');

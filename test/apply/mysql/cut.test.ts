@@ -38,7 +38,6 @@ describe.skipIf(server === null)('a connection to MariaDB that is cut', () => {
   });
   afterAll(async () => {
     await proxy.close();
-    await server.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 

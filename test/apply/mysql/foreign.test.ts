@@ -13,27 +13,22 @@ const targets = [target({ kind: 'mysql', urlEnv: 'TEST_MYSQL', table: 't', ids }
 );
 
 describe.skipIf(server === null)('MariaDB', () => {
-  itSparesForeignWrites(
-    'MariaDB',
-    campaign({ small: 2, full: 4, soak: 40 }),
-    async () => {
-      const url = (await server?.createDatabase('others')) ?? '';
-      return {
-        connect: async () => {
-          const client = await connectMysql(url);
-          return {
-            run: (sql, values) => client.query(sql, [...(values ?? [])]),
-            read: (sql) => readMysql(client, sql),
-            end: () => client.end(),
-          };
-        },
-        openStore: (context) => openMysqlStore({ ...context, env: { TEST_MYSQL: url } }, targets),
-        dropLedger:
-          'DROP VIEW IF EXISTS svc_migrate_ledger; DROP TABLE IF EXISTS svc_migrate_run, svc_migrate_entry, svc_migrate_skipped',
-        keysOf: (table) => `SELECT CONVERT(row_key USING utf8mb4) FROM svc_migrate_${table}`,
-        pause: 'DO SLEEP(0.005)',
-      };
-    },
-    () => server?.stop(),
-  );
+  itSparesForeignWrites('MariaDB', campaign({ small: 2, full: 4, soak: 40 }), async () => {
+    const url = (await server?.createDatabase('others')) ?? '';
+    return {
+      connect: async () => {
+        const client = await connectMysql(url);
+        return {
+          run: (sql, values) => client.query(sql, [...(values ?? [])]),
+          read: (sql) => readMysql(client, sql),
+          end: () => client.end(),
+        };
+      },
+      openStore: (context) => openMysqlStore({ ...context, env: { TEST_MYSQL: url } }, targets),
+      dropLedger:
+        'DROP VIEW IF EXISTS svc_migrate_ledger; DROP TABLE IF EXISTS svc_migrate_run, svc_migrate_entry, svc_migrate_skipped',
+      keysOf: (table) => `SELECT CONVERT(row_key USING utf8mb4) FROM svc_migrate_${table}`,
+      pause: 'DO SLEEP(0.005)',
+    };
+  });
 });

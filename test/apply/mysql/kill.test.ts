@@ -20,7 +20,6 @@ describe.skipIf(server === null)('MariaDB', () => {
   const children = startApplyChildren('mysql');
   afterAll(async () => {
     await children.close();
-    await server?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 

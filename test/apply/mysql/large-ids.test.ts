@@ -1,4 +1,5 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { campaignCases } from '../../support/campaign.js';
 import { BESIDE, LARGE_IDS, LARGE_REMAP, nextOf } from '../support/large-ids.js';
 import { startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
@@ -22,17 +23,13 @@ describe.skipIf(server === null)('ids in MariaDB', () => {
   const scene = openMysqlScene(server, LARGE_REMAP);
   const { sql, apply, undo } = scene;
   beforeEach(scene.clear);
-  afterAll(async () => {
-    scene.close();
-    await server.stop();
-  });
 
   const cases = Object.entries(TABLES).flatMap(([name, columns]) =>
     Object.keys(BESIDE)
       .filter((beside) => !name.includes('unsigned') || beside === 'nothing else')
       .map((beside) => [name, beside, columns] as const),
   );
-  it.each(cases)(
+  it.each(campaignCases(cases, 7))(
     'large ones are rewritten and taken back to the byte: %s beside %s',
     async (name, beside, columns) => {
       const others = BESIDE[beside] ?? [];

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
 import { IN_PLACE, INVOICES, pairs } from '../support/remap.js';
@@ -22,10 +22,6 @@ describe.skipIf(server === null)('tables tied by foreign keys in MariaDB', () =>
   );
   const { sql, apply, undo, tableOf } = scene;
   beforeEach(scene.clear);
-  afterAll(async () => {
-    scene.close();
-    await server.stop();
-  });
 
   const targets = [
     tableOf({ name: 'invoices', table: 'invoices', ids: [{ column: 'id', model: INVOICES }] }),

@@ -4,13 +4,13 @@ import { rootCertificates } from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { MysqlSession, mysqlError } from '../../../src/apply/dialects/mysql-session.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
-import { connectMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, startOwnMysql } from '../support/mysql.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
 const fixture = (name: string) => new URL(`../../../fixtures/api/${name}`, import.meta.url);
 const OWN = fixture('self-signed.crt.pem').pathname;
 
-const server = await startMysql(['--ssl-cert=../cert.pem', '--ssl-key=../key.pem'], {
+const server = await startOwnMysql(['--ssl-cert=../cert.pem', '--ssl-key=../key.pem'], {
   'cert.pem': readFileSync(OWN, 'utf8'),
   'key.pem': readFileSync(fixture('self-signed.key.pem'), 'utf8'),
 });

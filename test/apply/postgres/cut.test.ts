@@ -1,11 +1,10 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PgSession } from '../../../src/apply/dialects/postgres-session.js';
 import { campaign } from '../../support/campaign.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
 import { startCutProxy } from '../support/cut-proxy.js';
 import { CutScene, commitMessages, describeCuts, everyMessage, through } from '../support/cut-scene.js';
+import { makeFolder } from '../support/folder.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
@@ -18,11 +17,7 @@ const SHARES = campaign({ small: 2, full: 6, soak: 60 });
 const cluster = await startPostgres();
 
 describe.skipIf(cluster === null)('a connection to PostgreSQL that is cut', () => {
-  const folder = makeFastFolder();
-  afterAll(async () => {
-    await cluster?.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  const folder = makeFolder();
 
   it(`at every ${STRIDE}th message, and at every ${COMMIT_STRIDE}th around a COMMIT, is made anew: nothing is lost or done twice`, {
     timeout: 3_600_000,

@@ -13,29 +13,24 @@ const targets = [target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids }
 );
 
 describe.skipIf(cluster === null)('PostgreSQL', () => {
-  itSparesForeignWrites(
-    'PostgreSQL',
-    campaign({ small: 2, full: 4, soak: 40 }),
-    async () => {
-      const url = (await cluster?.createDatabase('others')) ?? '';
-      return {
-        connect: async () => {
-          const client = await connect(url);
-          return {
-            run: (sql, values) =>
-              values === undefined ? client.query(sql) : client.query(numbered(sql), [...values]),
-            read: (sql) => readAll(client, sql),
-            end: () => client.end(),
-          };
-        },
-        openStore: (context) => openPostgresStore({ ...context, env: { TEST_PG: url } }, targets),
-        dropLedger: 'DROP SCHEMA IF EXISTS svc_migrate CASCADE',
-        keysOf: (table) => `SELECT row_key[1] FROM svc_migrate.${table}`,
-        pause: 'SELECT pg_sleep(0.005)',
-      };
-    },
-    () => cluster?.stop(),
-  );
+  itSparesForeignWrites('PostgreSQL', campaign({ small: 2, full: 4, soak: 40 }), async () => {
+    const url = (await cluster?.createDatabase('others')) ?? '';
+    return {
+      connect: async () => {
+        const client = await connect(url);
+        return {
+          run: (sql, values) =>
+            values === undefined ? client.query(sql) : client.query(numbered(sql), [...values]),
+          read: (sql) => readAll(client, sql),
+          end: () => client.end(),
+        };
+      },
+      openStore: (context) => openPostgresStore({ ...context, env: { TEST_PG: url } }, targets),
+      dropLedger: 'DROP SCHEMA IF EXISTS svc_migrate CASCADE',
+      keysOf: (table) => `SELECT row_key[1] FROM svc_migrate.${table}`,
+      pause: 'SELECT pg_sleep(0.005)',
+    };
+  });
 });
 
 function numbered(sql: string): string {

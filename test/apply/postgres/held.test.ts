@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DEFAULT_TUNING } from '../../../src/apply/context.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import { findBlocks, judgeCheck } from '../../../src/apply/judge-plan.js';
@@ -25,7 +25,6 @@ describe.skipIf(cluster === null)('a cell in PostgreSQL', () => {
       [20, 20],
     ]),
   );
-  afterAll(() => cluster?.stop());
 
   async function open(name: string, table: string) {
     const url = (await cluster?.createDatabase(name)) ?? '';

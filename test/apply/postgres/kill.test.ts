@@ -21,7 +21,6 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
   const children = startApplyChildren('postgres');
   afterAll(async () => {
     await children.close();
-    await cluster?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 

@@ -1,4 +1,5 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { campaignCases } from '../../support/campaign.js';
 import { BESIDE, LARGE_IDS, LARGE_REMAP, nextOf } from '../support/large-ids.js';
 import { startPostgres } from '../support/postgres.js';
 import { openPostgresScene } from '../support/postgres-scene.js';
@@ -21,31 +22,30 @@ describe.skipIf(cluster === null)('large ids under unique constraints in Postgre
   if (cluster === null) return;
   const scene = openPostgresScene(cluster, LARGE_REMAP);
   beforeEach(scene.clear);
-  afterAll(async () => {
-    scene.close();
-    await cluster.stop();
-  });
 
   const cases = Object.entries(TABLES).flatMap(([name, columns]) =>
     Object.keys(BESIDE).map((beside) => [name, beside, columns] as const),
   );
-  it.each(cases)('are rewritten and taken back to the byte: %s beside %s', async (_, beside, columns) => {
-    const others = BESIDE[beside] ?? [];
-    const isBounded = columns.includes('bigint') || columns.includes('numeric UNIQUE');
-    // With both ends of the range taken no integer is left over to step aside to.
-    const isFull = isBounded && others.includes(-(2n ** 63n));
-    const ids = Object.values(LARGE_IDS)
-      .filter((one) => !isFull || !one.some((id) => id > 2n ** 63n - 100n))
-      .flat();
-    await scene.sql(`CREATE TABLE t(${columns})`);
-    await scene.sql(`INSERT INTO t(i) VALUES ${[...ids, ...others].map((id) => `(${id})`).join(', ')}`);
-    const before = await scene.sql('SELECT t::text FROM t ORDER BY k');
-    expect(await scene.apply(KEEP)).toEqual([]);
-    const after = (await scene.sql('SELECT i FROM t ORDER BY k')).map(([id]) => id);
-    expect(after).toEqual([...ids.map(nextOf), ...others].map(String));
-    await scene.undo();
-    expect(await scene.sql('SELECT t::text FROM t ORDER BY k')).toEqual(before);
-  });
+  it.each(campaignCases(cases, 8))(
+    'are rewritten and taken back to the byte: %s beside %s',
+    async (_, beside, columns) => {
+      const others = BESIDE[beside] ?? [];
+      const isBounded = columns.includes('bigint') || columns.includes('numeric UNIQUE');
+      // With both ends of the range taken no integer is left over to step aside to.
+      const isFull = isBounded && others.includes(-(2n ** 63n));
+      const ids = Object.values(LARGE_IDS)
+        .filter((one) => !isFull || !one.some((id) => id > 2n ** 63n - 100n))
+        .flat();
+      await scene.sql(`CREATE TABLE t(${columns})`);
+      await scene.sql(`INSERT INTO t(i) VALUES ${[...ids, ...others].map((id) => `(${id})`).join(', ')}`);
+      const before = await scene.sql('SELECT t::text FROM t ORDER BY k');
+      expect(await scene.apply(KEEP)).toEqual([]);
+      const after = (await scene.sql('SELECT i FROM t ORDER BY k')).map(([id]) => id);
+      expect(after).toEqual([...ids.map(nextOf), ...others].map(String));
+      await scene.undo();
+      expect(await scene.sql('SELECT t::text FROM t ORDER BY k')).toEqual(before);
+    },
+  );
 
   it.each([
     ['bigint UNIQUE', [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 63n - 2n, 2n ** 63n - 3n]],

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { startPostgres } from '../support/postgres.js';
 import { openPostgresScene } from '../support/postgres-scene.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
@@ -22,10 +22,6 @@ describe.skipIf(cluster === null)('the ledger in PostgreSQL', () => {
     await scene.clear();
     await sql('CREATE TABLE t(k integer PRIMARY KEY, i bigint)');
     await sql('INSERT INTO t VALUES (1, 5), (2, 6)');
-  });
-  afterAll(async () => {
-    scene.close();
-    await cluster.stop();
   });
 
   it.each([

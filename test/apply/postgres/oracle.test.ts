@@ -7,19 +7,15 @@ import { itAgreesWithTheOracle } from '../support/server-oracle.js';
 const cluster = await startPostgres();
 
 describe.skipIf(cluster === null)('PostgreSQL', () => {
-  itAgreesWithTheOracle(
-    'PostgreSQL',
-    async (name, cases) => {
-      const url = (await cluster?.createDatabase(name)) ?? '';
-      const client = await connect(url);
-      await createTables(client, cases);
-      return {
-        openStore: (context) => openPostgresStore({ ...context, env: { TEST_PG: url } }, targetsOf(cases)),
-        read: () => readTables(client, cases),
-        dump: () => dumpRows(client, cases),
-        close: () => client.end(),
-      };
-    },
-    () => cluster?.stop(),
-  );
+  itAgreesWithTheOracle('PostgreSQL', async (name, cases) => {
+    const url = (await cluster?.createDatabase(name)) ?? '';
+    const client = await connect(url);
+    await createTables(client, cases);
+    return {
+      openStore: (context) => openPostgresStore({ ...context, env: { TEST_PG: url } }, targetsOf(cases)),
+      read: () => readTables(client, cases),
+      dump: () => dumpRows(client, cases),
+      close: () => client.end(),
+    };
+  });
 });

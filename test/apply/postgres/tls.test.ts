@@ -8,7 +8,7 @@ import { PgSession } from '../../../src/apply/dialects/postgres-session.js';
 import { secureUrl, tlsModeFor } from '../../../src/apply/dialects/server-url.js';
 import type { SvcError } from '../../../src/errors.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
-import { connect, startPostgres } from '../support/postgres.js';
+import { connect, startOwnPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
 const OFF = 'db.example.com';
@@ -114,7 +114,7 @@ describe('a connection string', () => {
   });
 });
 
-const cluster = await startPostgres();
+const cluster = await startOwnPostgres();
 
 describe.skipIf(cluster === null)('a TLS handshake with PostgreSQL', () => {
   if (cluster === null) return;

@@ -15,7 +15,7 @@ export interface ApplyChildren {
   close(): Promise<void>;
 }
 
-const AHEAD = 2;
+const AHEAD = 1;
 
 export function startApplyChildren(kind: Order['place']['kind']): ApplyChildren {
   const compiled = compileChild('test/apply/support/apply-child.ts');

@@ -16,13 +16,9 @@ export function openMysqlScene(server: MysqlServer, rows: Iterable<RemapRow>) {
           context,
           targets.filter((one): one is MysqlTarget => one.kind === 'mysql'),
         ),
-      query: async (url, sql) => {
+      connect: async (url) => {
         const client = await connectMysql(url);
-        try {
-          return await readMysql(client, sql);
-        } finally {
-          await client.end();
-        }
+        return { query: (sql) => readMysql(client, sql), end: () => client.end() };
       },
     },
     rows,

@@ -1,19 +1,16 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import mysql from 'mysql2/promise';
-import { freePort } from '../../support/free-port.js';
+import { findUser, keepServer, makeServerFolder, type ServerProcess, startServer } from './server-process.js';
 
-/** A MariaDB server of the test's own, on loopback. */
+/** A MariaDB server, on loopback. */
 export interface MysqlServer {
   readonly port: number;
   /** Connection string of a database, for the administrator or another user, who has the same password. */
   url(database: string, user?: string): string;
-  /** A new empty database. */
+  /** A new empty database, in place of one of that name. */
   createDatabase(name: string): Promise<string>;
-  stop(): Promise<void>;
 }
 
 const PASSWORD = 'canary-password';
@@ -24,24 +21,39 @@ function findProgram(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find(existsSync);
 }
 
-/** The server refuses to run as root: then it runs as the user its package made. */
-function findUser(): { uid?: number; gid?: number } {
-  if (process.getuid?.() !== 0) return {};
-  const line = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .find((one) => one.startsWith('mysql:'));
-  const [, , uid, gid] = (line ?? '').split(':');
-  return uid === undefined || gid === undefined ? {} : { uid: Number(uid), gid: Number(gid) };
+/**
+ * The server that the test files of this process share, without users and databases; null where there is none to start.
+ * `settings`: options of the server.
+ */
+export async function startMysql(settings: readonly string[] = []): Promise<MysqlServer | null> {
+  const server = await keepServer(`MariaDB ${settings.join(' ')}`, () => startOwnMysql(settings));
+  if (server !== null) await empty(server);
+  return server;
+}
+
+async function empty(server: MysqlServer): Promise<void> {
+  const client = await connectMysql(server.url('mysql'));
+  const all = async (sql: string) => (await readMysql(client, sql)).map(([value]) => value ?? '');
+  // A session that was left behind may hold a lock.
+  for (const id of await all("SELECT id FROM information_schema.PROCESSLIST WHERE user = 'admin'")) {
+    if (Number(id) !== client.threadId) await client.query(`KILL SOFT CONNECTION ${id}`).catch(() => {});
+  }
+  for (const name of await all('SHOW DATABASES'))
+    if (!/^(mysql|.*_schema)$/.test(name)) await client.query(`DROP DATABASE ${name}`);
+  const users = `SELECT CONCAT(QUOTE(user), '@', QUOTE(host)) FROM mysql.user
+    WHERE user NOT IN ('admin', 'mariadb.sys', 'PUBLIC') AND host <> 'localhost'`;
+  for (const user of await all(users)) await client.query(`DROP USER ${user}`);
+  await client.end();
 }
 
 /**
- * Starts a server with fresh data; null, said loudly, where there is no MariaDB to start: then nothing is proved here.
- * `settings`: options of the server; `files`: texts in the folder above its data.
+ * Starts a server with fresh data, for tests that change it; null, said loudly, where there is no MariaDB to start: then
+ * nothing is proved here. `files`: texts in the folder above its data.
  */
-export async function startMysql(
+export async function startOwnMysql(
   settings: readonly string[] = [],
   files: Readonly<Record<string, string>> = {},
-): Promise<MysqlServer | null> {
+): Promise<(MysqlServer & Pick<ServerProcess, 'stop'>) | null> {
   const [install, program] = [findProgram('mariadb-install-db'), findProgram('mariadbd')];
   if (install === undefined || program === undefined) {
     process.stderr.write(
@@ -50,8 +62,8 @@ export async function startMysql(
     );
     return null;
   }
-  const user = findUser();
-  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-my-'));
+  const user = findUser('mysql');
+  const folder = makeServerFolder('svc-my-', user);
   const data = join(folder, 'data');
   const grants = join(folder, 'grants.sql');
   const statements = [
@@ -61,7 +73,6 @@ export async function startMysql(
   ];
   writeFileSync(grants, `${statements.join('\n')}\n`);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
   const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' }, stdio: 'ignore' as const };
   const common = ['--no-defaults', `--datadir=${data}`];
   execFileSync(install, [...common, '--skip-test-db', '--skip-name-resolve', `--tmpdir=${folder}`], options);
@@ -79,9 +90,12 @@ export async function startMysql(
     '--skip-innodb-doublewrite',
     ...settings,
   ];
-  const { port, server } = await startServer(program, all, options);
-  const kill = () => server.kill('SIGKILL');
-  process.once('exit', kill);
+  const { port, stop } = await startServer(
+    'MariaDB',
+    folder,
+    (own) => spawn(program, [...all, `--port=${own}`], options),
+    async (own) => (await connectMysql(`mysql://admin:${PASSWORD}@127.0.0.1:${own}/mysql`)).end(),
+  );
   const url = (database: string, name = 'admin') =>
     `mysql://${name}:${PASSWORD}@127.0.0.1:${port}/${database}`;
   return {
@@ -89,45 +103,12 @@ export async function startMysql(
     url,
     createDatabase: async (name) => {
       const client = await connectMysql(url('mysql'));
-      await client.query(`CREATE DATABASE ${name} CHARACTER SET utf8mb4`);
+      await client.query(`DROP DATABASE IF EXISTS ${name}; CREATE DATABASE ${name} CHARACTER SET utf8mb4`);
       await client.end();
       return url(name);
     },
-    stop: async () => {
-      process.off('exit', kill);
-      const ended = new Promise((done) => server.once('exit', done));
-      server.kill('SIGTERM');
-      await ended;
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop,
   };
-}
-
-/** Another process may take the free port first: then the next one is tried. */
-async function startServer(
-  program: string,
-  settings: readonly string[],
-  options: object,
-): Promise<{ readonly port: number; readonly server: ChildProcess }> {
-  for (let attempt = 0; attempt < 5; attempt += 1) {
-    const port = await freePort();
-    const server = spawn(program, [...settings, `--port=${port}`], options);
-    if (await isReady(port, server)) return { port, server };
-    server.kill('SIGKILL');
-  }
-  throw new Error('MariaDB did not start');
-}
-
-async function isReady(port: number, server: ChildProcess): Promise<boolean> {
-  for (let attempt = 0; attempt < 600 && server.exitCode === null; attempt += 1) {
-    try {
-      await (await connectMysql(`mysql://admin:${PASSWORD}@127.0.0.1:${port}/mysql`)).end();
-      return server.exitCode === null;
-    } catch {
-      await sleep(50);
-    }
-  }
-  return false;
 }
 
 /** A connection that reads everything as text. */

@@ -16,13 +16,9 @@ export function openPostgresScene(cluster: Cluster, rows: Iterable<RemapRow>) {
           context,
           targets.filter((one): one is PostgresTarget => one.kind === 'postgres'),
         ),
-      query: async (url, sql) => {
+      connect: async (url) => {
         const client = await connect(url);
-        try {
-          return await readAll(client, sql);
-        } finally {
-          await client.end();
-        }
+        return { query: (sql) => readAll(client, sql), end: () => client.end() };
       },
     },
     rows,

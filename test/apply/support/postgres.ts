@@ -1,21 +1,18 @@
-import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { freePort } from '../../support/free-port.js';
+import { findUser, keepServer, makeServerFolder, type ServerProcess, startServer } from './server-process.js';
 
-/** A PostgreSQL server of the test's own, on loopback. */
+/** A PostgreSQL server, on loopback. */
 export interface Cluster {
   readonly port: number;
   /** Connection string of a database. */
   url(database?: string): string;
-  /** A new empty database. */
+  /** A new empty database, in place of one of that name. */
   createDatabase(name: string): Promise<string>;
   /** Runs one of the server's programs; returns what it prints. */
   execute(program: string, args: readonly string[]): string;
-  stop(): Promise<void>;
 }
 
 /** Where Debian, Red Hat, Homebrew and others put the server's programs. */
@@ -30,21 +27,32 @@ function findPrograms(): string | null {
   return found.at(-1) ?? onPath ?? null;
 }
 
-/** PostgreSQL refuses to run as root: then it runs as the user its package made. */
-function findUser(): { uid?: number; gid?: number } {
-  if (process.getuid?.() !== 0) return {};
-  const line = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .find((one) => one.startsWith('postgres:'));
-  const [, , uid, gid] = (line ?? '').split(':');
-  return uid === undefined || gid === undefined ? {} : { uid: Number(uid), gid: Number(gid) };
+/** The server that the test files of this process share, without users and databases; null where there is none to start. */
+export async function startPostgres(): Promise<Cluster | null> {
+  const cluster = await keepServer('PostgreSQL', startOwnPostgres);
+  if (cluster !== null) await empty(cluster);
+  return cluster;
+}
+
+async function empty(cluster: Cluster): Promise<void> {
+  const client = await connect(cluster.url());
+  const names = async (sql: string) => (await readAll(client, sql)).map(([name]) => name ?? '');
+  for (const name of await names(
+    "SELECT quote_ident(datname) FROM pg_database WHERE datname !~ '^(postgres|template.)$'",
+  ))
+    await client.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  for (const name of await names(
+    "SELECT quote_ident(rolname) FROM pg_roles WHERE rolname !~ '^(postgres$|pg_)'",
+  ))
+    await client.query(`DROP ROLE ${name}`);
+  await client.end();
 }
 
 /**
- * Starts a server with a fresh cluster; null, said loudly, where there is no PostgreSQL to start: then nothing is
- * proved here.
+ * Starts a server with a fresh cluster, for tests that change it; null, said loudly, where there is no PostgreSQL to
+ * start: then nothing is proved here.
  */
-export async function startPostgres(): Promise<Cluster | null> {
+export async function startOwnPostgres(): Promise<(Cluster & Pick<ServerProcess, 'stop'>) | null> {
   const programs = findPrograms();
   if (programs === null) {
     process.stderr.write(
@@ -53,50 +61,33 @@ export async function startPostgres(): Promise<Cluster | null> {
     );
     return null;
   }
-  const user = findUser();
-  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-pg-'));
-  if (user.uid !== undefined && user.gid !== undefined) chownSync(folder, user.uid, user.gid);
+  const user = findUser('postgres');
+  const folder = makeServerFolder('svc-pg-', user);
   const data = join(folder, 'data');
   const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' } };
   const initdb = ['-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync', '--no-locale'];
   execFileSync(join(programs, 'initdb'), initdb, { ...options, stdio: 'ignore' });
-  const { port, server } = await startServer(join(programs, 'postgres'), folder, {
-    ...options,
-    stdio: 'ignore',
-  });
-  const kill = () => server.kill('SIGKILL');
-  process.once('exit', kill);
+  const { port, stop } = await startServer(
+    'PostgreSQL',
+    folder,
+    (own) =>
+      spawn(join(programs, 'postgres'), ['-D', data, ...settings(folder, own)], {
+        ...options,
+        stdio: 'ignore',
+      }),
+    (own) => run(own, 'SELECT 1'),
+  );
+  const url = (database = 'postgres') => `postgres://postgres:canary-password@127.0.0.1:${port}/${database}`;
   return {
     port,
-    url: (database = 'postgres') => `postgres://postgres:canary-password@127.0.0.1:${port}/${database}`,
+    url,
     createDatabase: async (name) => {
-      await run(port, 'postgres', `CREATE DATABASE ${name}`);
-      return `postgres://postgres:canary-password@127.0.0.1:${port}/${name}`;
+      await run(port, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, `CREATE DATABASE ${name}`);
+      return url(name);
     },
     execute: (program, args) => execFileSync(join(programs, program), args, { ...options, encoding: 'utf8' }),
-    stop: async () => {
-      process.off('exit', kill);
-      const ended = new Promise((done) => server.once('exit', done));
-      server.kill('SIGINT');
-      await ended;
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop,
   };
-}
-
-/** Another process may take the free port first: then the next one is tried. */
-async function startServer(
-  program: string,
-  folder: string,
-  options: SpawnOptions,
-): Promise<{ readonly port: number; readonly server: ChildProcess }> {
-  for (let attempt = 0; attempt < 5; attempt += 1) {
-    const port = await freePort();
-    const server = spawn(program, ['-D', join(folder, 'data'), ...settings(folder, port)], options);
-    if (await isReady(port, server)) return { port, server };
-    server.kill('SIGKILL');
-  }
-  throw new Error('PostgreSQL did not start');
 }
 
 function settings(folder: string, port: number): string[] {
@@ -114,32 +105,19 @@ function settings(folder: string, port: number): string[] {
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** False where the server ended, or somebody else answers on its port. */
-async function isReady(port: number, server: ChildProcess): Promise<boolean> {
-  for (let attempt = 0; attempt < 600 && server.exitCode === null; attempt += 1) {
-    try {
-      await run(port, 'postgres', 'SELECT 1');
-      return server.exitCode === null;
-    } catch {
-      await sleep(50);
-    }
-  }
-  return false;
-}
-
-async function run(port: number, database: string, sql: string): Promise<void> {
+async function run(port: number, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client({
     host: '127.0.0.1',
     port,
     user: 'postgres',
     password: 'x',
-    database,
+    database: 'postgres',
     connectionTimeoutMillis: 5000,
   });
   client.on('error', () => {});
   await client.connect();
   try {
-    await client.query(sql);
+    for (const sql of statements) await client.query(sql);
   } finally {
     await client.end();
   }

@@ -1,8 +1,7 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
+import { makeFolder } from './folder.js';
 import { ForeignApp, foreignTable, sqlOf } from './foreign-app.js';
 import {
   applyTo,
@@ -39,15 +38,10 @@ export function itSparesForeignWrites(
   product: string,
   seeds: number,
   createPlace: () => Promise<ForeignPlace>,
-  stop: () => Promise<void> | undefined,
 ): void {
-  const folder = makeFastFolder();
+  const folder = makeFolder();
   const remap = join(folder, 'remap.db');
   createRemap(remap, FOREIGN_REMAP);
-  afterAll(async () => {
-    await stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
 
   async function openScene(
     place: ForeignPlace,

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { campaign } from '../../support/campaign.js';
 import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf, storePlatformIds } from './cases.js';
@@ -19,22 +19,18 @@ export interface OraclePlace {
 
 const TABLES = campaign({ small: 13, full: 60 });
 /** Each table costs dozens of round trips: many mappings in each. */
-const MAPS = campaign({ small: 16, full: 170 });
+const MAPS = campaign({ small: 12, full: 170 });
 
 /** Holds a database server to the oracle. `createPlace`: a new database of this name with the tables of the cases. */
 export function itAgreesWithTheOracle(
   product: string,
   createPlace: (name: string, cases: readonly Case[]) => Promise<OraclePlace>,
-  stop: () => Promise<void> | undefined,
 ): void {
   const cases = Array.from({ length: TABLES }, (_, at) =>
     storePlatformIds(makeCase(at + 1, undefined, MAPS), at + 1),
   );
   const remap = join(makeFolder(), 'remap.db');
   beforeAll(() => createRemap(remap, cases.flatMap(remapRowsOf)));
-  afterAll(async () => {
-    await stop();
-  });
   const expected = (isMapped: boolean) => cases.map((one) => rowsOf(one, isMapped).map(showRow).sort());
 
   it(`agrees with the oracle on ${TABLES * MAPS} mappings, is the same three times as once, and comes back exactly`, async () => {

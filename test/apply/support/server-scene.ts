@@ -1,11 +1,11 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import type { ApplyContext, DataStore, Written } from '../../../src/apply/context.js';
 import { findBlocks } from '../../../src/apply/judge-plan.js';
 import type { Plan, Policy } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/stores.js';
 import { isServer, type ServerTarget } from '../../../src/config/apply-targets.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
+import { makeFolder } from './folder.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, type RemapRow, target } from './remap.js';
 
 interface Options {
@@ -23,22 +23,32 @@ export interface SceneServer {
   readonly owner: string;
   createDatabase(name: string): Promise<string>;
   openStore(context: ApplyContext, targets: readonly ServerTarget[]): DataStore;
-  /** Runs one statement; its rows as text. */
-  query(url: string, sql: string): Promise<(string | null)[][]>;
+  connect(url: string): Promise<SceneSession>;
+}
+
+/** A session that reads everything as text. */
+interface SceneSession {
+  query(sql: string): Promise<(string | null)[][]>;
+  end(): Promise<void>;
 }
 
 /** A remap and a database of a user on a test server. Call once for each test file. */
 export function openServerScene(server: SceneServer, rows: Iterable<RemapRow>) {
-  const folder = makeFastFolder();
-  const remap = join(folder, 'remap.db');
+  const remap = join(makeFolder(), 'remap.db');
   createRemap(remap, rows);
   let url = '';
-  let databases = 0;
+  let session: Promise<SceneSession> | null = null;
+
+  async function endSession(): Promise<void> {
+    await (await session)?.end();
+    session = null;
+  }
+  afterAll(endSession);
 
   /** An empty database for the next test. */
   async function clear(): Promise<void> {
-    databases += 1;
-    url = await server.createDatabase(`scene_${databases}`);
+    await endSession();
+    url = await server.createDatabase('scene');
   }
 
   function tableOf(more: object = {}): ServerTarget {
@@ -48,7 +58,11 @@ export function openServerScene(server: SceneServer, rows: Iterable<RemapRow>) {
     return parsed;
   }
 
-  const sql = (text: string) => server.query(url, text);
+  /** Runs one statement; its rows as text. */
+  async function sql(text: string): Promise<(string | null)[][]> {
+    session ??= server.connect(url);
+    return (await session).query(text);
+  }
 
   async function withSite<T>(
     policy: Policy,
@@ -97,6 +111,5 @@ export function openServerScene(server: SceneServer, rows: Iterable<RemapRow>) {
     await withSite(IN_PLACE, options, (store) => store.undo(run));
   }
 
-  const close = () => rmSync(folder, { recursive: true, force: true });
-  return { tableOf, sql, url: () => url, look, apply, undo, clear, close };
+  return { tableOf, sql, url: () => url, look, apply, undo, clear };
 }

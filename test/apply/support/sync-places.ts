@@ -117,9 +117,5 @@ export async function startSyncServers() {
               close: () => client.end(),
             };
           },
-    stop: async () => {
-      await postgres?.stop();
-      await mysql?.stop();
-    },
   };
 }

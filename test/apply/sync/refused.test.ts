@@ -1,12 +1,11 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunFacts } from '../../../src/apply/context.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
+import { makeFolder } from '../support/folder.js';
 import { createRemap, INVOICES, NEW, openContext, pairs } from '../support/remap.js';
 import { type SyncPlace, sqlitePlace, startSyncServers } from '../support/sync-places.js';
 
-const folder = makeFastFolder();
+const folder = makeFolder();
 const remap = join(folder, 'remap.db');
 createRemap(
   remap,
@@ -16,10 +15,6 @@ createRemap(
   ]),
 );
 const servers = await startSyncServers();
-afterAll(async () => {
-  await servers.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 type Kind = SyncPlace['kind'];
 

@@ -12,7 +12,7 @@ import { makeFastFolder } from '../../support/fast-folder.js';
 import { createRemap, INVOICES, NEW, openContext, type RemapRow, seeded } from '../support/remap.js';
 import { type SyncPlace, sqlitePlace, startSyncServers } from '../support/sync-places.js';
 
-const SEEDS = campaign({ small: 2, full: 4, soak: 60 });
+const SEEDS = campaign({ small: 1, full: 4, soak: 60 });
 
 const folder = makeFastFolder();
 const remap = join(folder, 'remap.db');
@@ -29,7 +29,6 @@ const child = await compileChild('test/apply/support/sync-child.ts');
 const servers = await startSyncServers();
 afterAll(async () => {
   child.remove();
-  await servers.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -178,12 +177,13 @@ const PLACES: readonly (readonly [string, ((name: string) => Promise<SyncPlace>)
   ['MariaDB', servers.mysql],
 ];
 
-describe.each(PLACES)('a rollout in %s', (product, open) => {
+describe.each(PLACES.map((place, at) => [...place, at] as const))('a rollout in %s', (product, open, at) => {
   it.skipIf(open === null)(
     'leaves every row right or listed, while an application writes and is killed',
     async () => {
       let [rows, stale] = [0, 0];
-      for (let seed = 1; seed <= SEEDS; seed += 1) {
+      // Triggers before the first fill and after it take turns, also where there is one seed.
+      for (let seed = 1 + at; seed <= at + SEEDS; seed += 1) {
         databases += 1;
         const place = await open?.(`rollout_${databases}`);
         if (place === undefined) return;

@@ -1,13 +1,12 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { DataStore } from '../../../src/apply/context.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
+import { makeFolder } from '../support/folder.js';
 import { connectMysql } from '../support/mysql.js';
 import { createRemap, INVOICES, NEW, openContext, pairs } from '../support/remap.js';
 import { type SyncPlace, sqlitePlace, startSyncServers } from '../support/sync-places.js';
 
-const folder = makeFastFolder();
+const folder = makeFolder();
 const [first, second] = ['first.db', 'second.db'].map((name) => join(folder, name));
 createRemap(
   first ?? '',
@@ -31,10 +30,6 @@ createRemap(models, [
   { v3: 5, v4: 500, region: 'eu', company: 10, model: 'crm/companies' },
 ]);
 const servers = await startSyncServers();
-afterAll(async () => {
-  await servers.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const RUN = { run: 'run-1', planSha256: '', isExact: false };
 
