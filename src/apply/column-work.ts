@@ -7,13 +7,15 @@ import {
 } from '../config/apply-targets.js';
 import type { Db } from '../store/open.js';
 import { didYouMeanEnding } from '../text/suggest.js';
+import type { ApplyContext } from './context.js';
 import { partsOf } from './engine/json-columns.js';
 import { writesPlatformId } from './engine/platform-ids.js';
 import { ColumnTally } from './ids/column-tally.js';
 import type { InvalidForm } from './ids/id-form.js';
-import type { Id, ModelIds } from './ids/model-ids.js';
+import type { Id } from './ids/model-ids.js';
 import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';
 import { PlatformIdResolver } from './ids/platform-id-resolver.js';
+import type { RemapIds } from './ids/remap-ids.js';
 import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
 import { blocks, type Note, type Policy } from './plan.js';
 
@@ -45,22 +47,21 @@ export interface FinalsSink {
 /** `replace`: by the V4 id; `clear`: empty the cell; `keep`: no V4 id is known; `none`: the cell holds no id of the model. */
 export type CellAction = 'replace' | 'clear' | 'keep' | 'none';
 
-/** The remap, and the ids loaded from it so far. */
+/** The remap as columns look ids up in it. */
 export interface RemapSource {
-  readonly remap: Db;
-  readonly idMaps: Map<string, ModelIds>;
+  readonly ids: RemapIds;
 }
 
 /** Prepares to process a column. The ids of a model are loaded once per source. */
-export function openColumn({ remap, idMaps }: RemapSource, column: IdColumn, policy: Policy): ColumnWork {
+export function openColumn({ ids }: RemapSource, column: IdColumn, policy: Policy): ColumnWork {
   const parts = partsOf(column);
   if (parts.length > 1) {
-    const [first, ...others] = parts.map((part) => openColumn({ remap, idMaps }, part, policy));
+    const [first, ...others] = parts.map((part) => openColumn({ ids }, part, policy));
     if (first !== undefined) return { ...first, column, parts: [first, ...others] };
   }
-  const lookUp = lookUpOf(remap, column, policy);
-  const inText = column.pattern === undefined ? null : buildPatternResolver(remap, column, lookUp, idMaps);
-  const records = inText ?? new Resolver(remap, lookUp, idMaps);
+  const lookUp = lookUpOf(ids, column, policy);
+  const inText = column.pattern === undefined ? null : buildPatternResolver(ids, column, lookUp);
+  const records = inText ?? new Resolver(ids, lookUp);
   const isPlatformId = writesPlatformId(column) && records instanceof Resolver;
   const resolver = isPlatformId ? new PlatformIdResolver(records) : records;
   return {
@@ -80,11 +81,11 @@ export function restartTally(work: ColumnWork): ColumnWork {
   return { ...work, tally: new ColumnTally(work.resolver) };
 }
 
-function lookUpOf(db: Db, column: IdColumn, policy: Policy): LookUp {
+function lookUpOf(remap: RemapIds, column: IdColumn, policy: Policy): LookUp {
   const { region, regionColumn, company, companyColumn } = column;
   return {
     model: column.model === undefined ? null : parseModelRef(column.model),
-    models: modelsOf(db, column),
+    models: modelsOf(remap, column),
     region: region ?? (regionColumn === undefined ? undefined : null),
     company: company ?? (companyColumn === undefined ? undefined : null),
     mapDeleted: policy.mapDeleted,
@@ -92,27 +93,25 @@ function lookUpOf(db: Db, column: IdColumn, policy: Policy): LookUp {
 }
 
 /** The model that each value of `modelColumn` stands for; null: none of ours. */
-export function modelsOf(db: Db, column: IdColumn): Map<string, ModelRef | null> {
+export function modelsOf(remap: RemapIds, column: IdColumn): Map<string, ModelRef | null> {
   if (column.modelColumn === undefined) return new Map();
-  if (column.models === undefined) return new Map(readModelRefs(db).map((ref) => [formatModelRef(ref), ref]));
+  if (column.models === undefined) return new Map(remap.refs().map((ref) => [formatModelRef(ref), ref]));
   return new Map(
     Object.entries(column.models).map(([word, ref]) => [word, ref === null ? null : parseModelRef(ref)]),
   );
 }
 
-/** Every model and child path the remap holds. */
-export function readModelRefs(db: Db): ModelRef[] {
-  return db.prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap ORDER BY model, path').all();
-}
-
 /** Notes on models and regions that a column names but the remap does not hold. */
-export function checkColumn(db: Db, column: IdColumn): Note[] {
+export function checkColumn(
+  { remap: db, ids }: Pick<ApplyContext, 'remap' | 'ids'>,
+  column: IdColumn,
+): Note[] {
   const own = column.model === undefined ? Object.values(column.models ?? {}) : [column.model];
   const named = [...own, ...patternModels(column)];
   const notes: Note[] = [];
   for (const name of named) {
     if (name === null || holdsModel(db, parseModelRef(name))) continue;
-    const known = readModelRefs(db).map(formatModelRef);
+    const known = ids.refs().map(formatModelRef);
     notes.push(blocks('unknown_model', `The remap holds no model ${name}${didYouMeanEnding(name, known)}`));
   }
   if (column.region !== undefined && !holdsRegion(db, column.region)) {

@@ -3,7 +3,7 @@ import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import type { SqlScript } from './emit/build-script.js';
 import type { WarehouseRequest } from './emit/emit-request.js';
-import type { ModelIds } from './ids/model-ids.js';
+import type { RemapIds } from './ids/remap-ids.js';
 import type { Mode, Policy, TargetPlan } from './plan.js';
 import type { SyncedTable, SyncRequest } from './sync/sync-tables.js';
 import type { OnUnmapped } from './unmapped.js';
@@ -37,8 +37,8 @@ export const DEFAULT_TUNING: Tuning = {
 export interface ApplyContext {
   /** The svc-migrate database, read only. */
   readonly remap: Db;
-  /** Ids loaded from it so far. */
-  readonly idMaps: Map<string, ModelIds>;
+  /** Its ids, verified. */
+  readonly ids: RemapIds;
   readonly remapFile: string;
   readonly facts: RemapFacts;
   readonly policy: Policy;

@@ -4,6 +4,7 @@ import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../apply/context.js';
 import type { EmitRequest } from '../apply/emit/emit-request.js';
 import { emitSql } from '../apply/emit/emit-sql.js';
+import { RemapIds } from '../apply/ids/remap-ids.js';
 import type { Plan, Policy } from '../apply/plan.js';
 import { closeStores, openStores } from '../apply/stores.js';
 import { switchSync } from '../apply/sync/sync-action.js';
@@ -35,6 +36,9 @@ export interface ApplyJob {
   readonly agreed: Plan | null;
 }
 
+/** Actions whose queries read any part of the remap. The others verify what they read, when they read it: see `RemapIds`. */
+const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['scan', 'emit', 'sync']);
+
 /** Runs `apply`; called in its thread. */
 export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
   const { action, targets, tuning } = request;
@@ -43,6 +47,10 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     if (!request.allowIncomplete && request.sync?.turn !== 'off') assertUsableRemap(db, config);
     const policy = agreed?.policy ?? request.policy;
     const context = buildContext({ db, file: config.database, policy, tuning }, io);
+    if (READS_EVERYTHING.has(action)) {
+      io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
+      assertDigests(db);
+    }
     if (action === 'scan') return proposeTargets(context, request, config, io.width);
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
     const formatCommand = commandFormatter(source, agreed?.policy ?? request.asked, request);
@@ -149,8 +157,6 @@ function buildContext({ db, file, policy, tuning }: ContextOptions, io: WorkIo):
   if (last === undefined) {
     throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
   }
-  io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
-  assertDigests(db);
   return contextOf({ db, file, policy, tuning }, last, io);
 }
 
@@ -177,7 +183,7 @@ function contextOf(
 ): ApplyContext {
   return {
     remap: db,
-    idMaps: new Map(),
+    ids: new RemapIds(db),
     remapFile: file,
     facts: { sha256: last.sha256, builtAt: last.built_at },
     policy,

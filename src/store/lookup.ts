@@ -117,6 +117,13 @@ export interface VerifiedRemap {
    * @throws SvcError `corrupt_database`
    */
   find(part: IndexPart, model: string, key: IndexKey): readonly bigint[];
+  /**
+   * Ranges of rowids, in ascending order, in which all rows of a model with a key are; the rows are verified. Call it,
+   * and read the rows, in one transaction.
+   *
+   * @throws SvcError `corrupt_database`
+   */
+  rangesOf(part: IndexPart, model: string): Iterable<readonly [from: bigint, to: bigint]>;
 }
 
 /**
@@ -129,37 +136,53 @@ export function openVerifiedRemap(db: Db): VerifiedRemap {
   const readVersion = db.prepare<[], bigint>('PRAGMA data_version').pluck();
   let version: bigint | undefined;
   let blocks: VerifiedRemap | undefined;
+  const current = (): VerifiedRemap => {
+    const now = readVersion.get();
+    if (blocks === undefined || now !== version) blocks = createBlocks(db);
+    version = now;
+    return blocks;
+  };
   return {
-    find: (part, model, key) => {
-      const now = readVersion.get();
-      if (blocks === undefined || now !== version) blocks = createBlocks(db);
-      version = now;
-      return blocks.find(part, model, key);
-    },
+    find: (part, model, key) => current().find(part, model, key),
+    rangesOf: (part, model) => current().rangesOf(part, model),
   };
 }
 
 function createBlocks(db: Db): VerifiedRemap {
-  const verifyRow = prepareVerifyRow(db);
-  const indexes = new Map<IndexPart, FindEntries>();
+  const verifyBlock = prepareVerifyBlock(db);
+  const indexes = new Map<IndexPart, IndexEntries>();
+  const indexOf = (part: IndexPart): IndexEntries => {
+    const index = indexes.get(part) ?? openIndex(db, part);
+    indexes.set(part, index);
+    return index;
+  };
   return {
     find: (part, model, key) => {
-      const find = indexes.get(part) ?? prepareFindEntries(db, part);
-      indexes.set(part, find);
-      const rows = find(model, key);
-      for (const row of rows) verifyRow(row);
+      const rows = indexOf(part).find(model, key);
+      for (const row of rows) verifyBlock(blockOf(row));
       return rows.map(BigInt);
+    },
+    *rangesOf(part, model) {
+      const numbers = new Set<number>();
+      for (const { rows } of indexOf(part).readAll(model)) for (const row of rows) numbers.add(blockOf(row));
+      for (const block of Float64Array.from(numbers).sort()) {
+        verifyBlock(block);
+        yield [BigInt(block * ROWS_PER_BLOCK + 1), BigInt((block + 1) * ROWS_PER_BLOCK)];
+      }
     },
   };
 }
 
-function prepareVerifyRow(db: Db): (row: number) => void {
+function blockOf(row: number): number {
+  return Math.floor((row - 1) / ROWS_PER_BLOCK);
+}
+
+function prepareVerifyBlock(db: Db): (block: number) => void {
   const text = readBlocks(db, 'rows') ?? '';
   const digests = text.slice(text.indexOf('\n') + 1);
   const digestBlock = prepareRowBlock(db);
   const verified = new Set<number>();
-  return (row) => {
-    const block = Math.floor((row - 1) / ROWS_PER_BLOCK);
+  return (block) => {
     if (verified.has(block)) return;
     const expected = digests.slice(block * DIGEST_LENGTH, (block + 1) * DIGEST_LENGTH);
     if (digestBlock(block) !== expected) throw damagedRemap('rows');
@@ -167,7 +190,13 @@ function prepareVerifyRow(db: Db): (row: number) => void {
   };
 }
 
-type FindEntries = (model: string, key: IndexKey) => readonly number[];
+/** The verified entries of an index. */
+interface IndexEntries {
+  /** The rowids of a key, in ascending order. */
+  find(model: string, key: IndexKey): readonly number[];
+  /** All entries of a model, block by block. */
+  readAll(model: string): Iterable<Entries>;
+}
 
 /** The blocks of one model: the first key, the digest, and the entries (once verified) of each. */
 interface ModelBlocks {
@@ -176,7 +205,7 @@ interface ModelBlocks {
   readonly entries: (Entries | undefined)[];
 }
 
-function prepareFindEntries(db: Db, part: IndexPart): FindEntries {
+function openIndex(db: Db, part: IndexPart): IndexEntries {
   const byModel = new Map(
     parseIndexBlocks(readBlocks(db, part) ?? '[]').map(([model, blocks]): [string, ModelBlocks] => {
       const firsts = blocks.map(([first]) => parseKey(part, first));
@@ -189,15 +218,22 @@ function prepareFindEntries(db: Db, part: IndexPart): FindEntries {
     if (digest !== digests[at]) throw damagedRemap(part);
     return parseEntries(part, text);
   };
-  return (model, key) => {
-    const blocks = byModel.get(model);
-    if (blocks === undefined) return [];
-    const at = countBelow(blocks.firsts, key, true) - 1;
-    const entries = blocks.entries[at] ?? verifyBlock(model, blocks, at);
-    blocks.entries[at] = entries;
-    const from = countBelow(entries.keys, key, false);
-    const to = countBelow(entries.keys, key, true);
-    return [...entries.rows.subarray(from, to)].sort((a, b) => a - b);
+  return {
+    find: (model, key) => {
+      const blocks = byModel.get(model);
+      if (blocks === undefined) return [];
+      const at = countBelow(blocks.firsts, key, true) - 1;
+      const entries = blocks.entries[at] ?? verifyBlock(model, blocks, at);
+      blocks.entries[at] = entries;
+      const from = countBelow(entries.keys, key, false);
+      const to = countBelow(entries.keys, key, true);
+      return [...entries.rows.subarray(from, to)].sort((a, b) => a - b);
+    },
+    *readAll(model) {
+      const blocks = byModel.get(model);
+      for (const at of blocks?.firsts.keys() ?? [])
+        if (blocks !== undefined) yield verifyBlock(model, blocks, at);
+    },
   };
 }
 

@@ -30,8 +30,8 @@ import { type RemapRun, readRemapRuns } from './remap-tables.js';
  * The digests of the blocks are in `remap_digest`, one text per part. The digest of that text is in the row of
  * `remap_run` (that of `rows` is the `sha256` in reports), and that row has a checksum.
  *
- * Code that reads the whole remap calls `verifyDigests` in the same transaction. Look-ups use `VerifiedRemap`, which
- * verifies each block once, when it is first read.
+ * Code that reads the whole remap calls `verifyDigests` in the same transaction. Look-ups and `apply` use `VerifiedRemap`,
+ * which verifies each block once, when it is first read.
  */
 export type RemapPart = 'rows' | IndexPart | TablePart | ExportedPart;
 

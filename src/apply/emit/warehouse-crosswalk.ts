@@ -4,9 +4,8 @@ import { formatModelRef, type IdColumn, parseModelRef } from '../../config/apply
 import { SvcError } from '../../errors.js';
 import type { Db } from '../../store/open.js';
 import * as z from '../../zod.js';
-import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { categorySql } from '../ids/model-ids.js';
+import { categorySql, type RemapIds } from '../ids/remap-ids.js';
 import { quoteText } from '../sql-names.js';
 import { insertValues } from './crosswalk.js';
 import type { WarehouseText } from './warehouse-texts.js';
@@ -87,10 +86,11 @@ export function scopeColumns(id: IdColumn): string[] {
 
 type NamedModel = readonly [word: string | null, model: string];
 
-function modelsOf(remap: Db, { model, models }: IdColumn): readonly NamedModel[] {
+function modelsOf(remap: RemapIds, { model, models }: IdColumn): readonly NamedModel[] {
   if (model !== undefined) return [[null, model]];
   if (models === undefined)
-    return readModelRefs(remap)
+    return remap
+      .refs()
       .map(formatModelRef)
       .map((ref) => [ref, ref]);
   return Object.entries(models).flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
@@ -135,7 +135,7 @@ HAVING min(category) = max(category) AND (min(category) <> 'mapped' OR min(v4_sv
 export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: CrosswalkOptions): Crosswalk {
   const { text, map, idType, parquet } = options;
   const type = text.types[idType];
-  const models = modelsOf(context.remap, id);
+  const models = modelsOf(context.ids, id);
   if (models.length === 0) {
     throw new SvcError('bad_input', `Column ${id.column} names no model; no SQL was written.`, {
       hint: 'Name one in its "models", or leave the column out.',

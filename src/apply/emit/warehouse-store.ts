@@ -27,7 +27,7 @@ export function openWarehouseStore(context: ApplyContext, targets: readonly Ware
 const WAREHOUSE_NOTE =
   'svc-migrate does not connect to warehouses: --emit-sql duckdb, clickhouse, spark, bigquery or snowflake writes the SQL.';
 
-function describeTarget({ remap }: ApplyContext, target: WarehouseTarget): TargetPlan {
+function describeTarget(context: ApplyContext, target: WarehouseTarget): TargetPlan {
   return {
     name: target.name,
     kind: target.kind,
@@ -37,7 +37,7 @@ function describeTarget({ remap }: ApplyContext, target: WarehouseTarget): Targe
     rows: 0,
     columns: [],
     earlier: NO_EARLIER,
-    notes: [blocks('warehouse', WAREHOUSE_NOTE), ...target.ids.flatMap((id) => checkColumn(remap, id))],
+    notes: [blocks('warehouse', WAREHOUSE_NOTE), ...target.ids.flatMap((id) => checkColumn(context, id))],
     fingerprint: '',
     estimate: NO_WORK,
   };

@@ -91,7 +91,7 @@ function targetNotes(
     ...rewrittenNotes(mode, ids, runs),
     ...syncedNotes(mode, ids, facts, runs),
     ...sources.flatMap(mergedNotes),
-    ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context.remap, id), ...pathNotes(id)]),
+    ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context, id), ...pathNotes(id)]),
     ...earlierRunNotes(context, target, key, runs),
     ...newColumnNotes(context, target, runs, {
       hasColumn: (column) => findColumn(engine, facts, column) !== undefined,

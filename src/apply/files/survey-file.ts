@@ -56,7 +56,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
   const { rows, defects } = pass.scanner.found();
   const output = outputOf(target, policy);
   const notes = [
-    ...target.ids.flatMap((column) => checkColumn(context.remap, column)),
+    ...target.ids.flatMap((column) => checkColumn(context, column)),
     ...fileNotes(target, policy.mode),
     ...defects.map((defect) => defectNote(defect, policy)),
     ...earlier.notes,

@@ -1,5 +1,4 @@
 import type { ModelRef } from '../../config/apply-targets.js';
-import type { Db } from '../../store/open.js';
 import type { Category } from './resolver.js';
 
 /** A 64-bit integer that works as a key of a `Map`: a number where that is exact, otherwise a bigint. */
@@ -105,7 +104,7 @@ export class ModelIds {
   readonly answers: Answer[] = [];
   /** By slot; empty without scopes. */
   readonly scopes: RemapScope[] = [];
-  /** By slot, once `loadPlatformIds` has filled it; undefined if the rows of the id differ. */
+  /** By slot, once they are loaded; undefined if the rows of the id differ. */
   platformIds: readonly (string | null | undefined)[] | null = null;
   readonly #numbers = new NumberIndex();
   readonly #bigints = Array.from({ length: SHARDS }, () => new Map<bigint, number>());
@@ -131,68 +130,4 @@ export class ModelIds {
       this.answers[slot] = SEVERAL;
     }
   }
-}
-
-export interface LoadOptions {
-  readonly ref: ModelRef;
-  /** Keep region and company of each id, for targets that name them. */
-  readonly isScoped: boolean;
-  /** Take a deleted record's V4 id as its twin. */
-  readonly mapDeleted: boolean;
-}
-
-type RemapCells = [bigint, bigint | null, string, string | null, bigint | null];
-
-/**
- * Reads the V3 ids of one model. All at once: looking up a million of them with a prepared statement takes three to eight
- * times as long.
- */
-export function loadModelIds(db: Db, { ref, isScoped, mapDeleted }: LoadOptions): ModelIds {
-  const rows = db
-    .prepare<[string, string], RemapCells>(
-      `SELECT v3_svc_id, v4_svc_id, ${categorySql(mapDeleted)}, region, v3_company_id
-       FROM remap WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL`,
-    )
-    .raw();
-  const ids = new ModelIds(ref);
-  // One object for all rows that say the same.
-  const categories = new Map<string, Category>();
-  const scopes = new Map<string, RemapScope>();
-  for (const [old, now, text, region, company] of rows.iterate(ref.model, ref.path)) {
-    const answer = text === 'mapped' && now !== null ? toId(now) : keep(categories, text, text);
-    const scope = { region, company: company === null ? null : String(company) };
-    const key = `${region ?? ''}\0${scope.company ?? ''}`;
-    ids.add(toId(old), answer, isScoped ? keep(scopes, key, scope) : null);
-  }
-  return ids;
-}
-
-/** Reads the `platform_id`s of the V3 ids of one model: all at once, as single look-ups take ten times as long. */
-export function loadPlatformIds(db: Db, ids: ModelIds): readonly (string | null | undefined)[] {
-  const rows = db
-    .prepare<[string, string], [bigint, string | null]>(
-      'SELECT v3_svc_id, platform_id FROM remap WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL',
-    )
-    .raw();
-  const found = new Array<string | null | undefined>(ids.answers.length);
-  const isKnown = new Uint8Array(ids.answers.length);
-  for (const [id, platformId] of rows.iterate(ids.ref.model, ids.ref.path)) {
-    const slot = ids.find(toId(id));
-    if (slot < 0) continue;
-    found[slot] = isKnown[slot] === 1 && found[slot] !== platformId ? undefined : platformId;
-    isKnown[slot] = 1;
-  }
-  return found;
-}
-
-function keep<T>(known: Map<string, T>, key: string, value: T): T {
-  const first = known.get(key);
-  if (first === undefined) known.set(key, value);
-  return first ?? value;
-}
-
-/** The category of a remap row's V3 id in any SQL: `mapped`, or its status and reason. */
-export function categorySql(mapDeleted: boolean): string {
-  const statuses = mapDeleted ? "'matched', 'deleted'" : "'matched'";
-  return `CASE WHEN v4_svc_id IS NOT NULL AND status IN (${statuses}) THEN 'mapped' ELSE status || '/' || coalesce(reason, '') END`;
 }

@@ -1,10 +1,9 @@
 import { type IdColumn, parseModelRef, patternsOf } from '../../config/apply-targets.js';
 import type { PatternPart } from '../../config/id-pattern.js';
-import type { Db } from '../../store/open.js';
 import { escapeRegExp } from '../../text/escape.js';
 import { applyEdits, type TextEdit } from '../../text/text-edits.js';
 import type { InvalidForm } from './id-form.js';
-import type { ModelIds } from './model-ids.js';
+import type { RemapIds } from './remap-ids.js';
 import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './resolver.js';
 
 interface CompiledPattern {
@@ -14,16 +13,11 @@ interface CompiledPattern {
 }
 
 /** Prepares to look up texts by the patterns of a column. `lookUp`: that of `{id}`. */
-export function buildPatternResolver(
-  db: Db,
-  column: IdColumn,
-  lookUp: LookUp,
-  loaded: Map<string, ModelIds>,
-): PatternResolver {
+export function buildPatternResolver(remap: RemapIds, column: IdColumn, lookUp: LookUp): PatternResolver {
   const resolvers = new Map<string | null, Resolver>();
   const resolverOf = (model: string | null): Resolver => {
     const own = model === null ? lookUp.model : parseModelRef(model);
-    const found = resolvers.get(model) ?? new Resolver(db, { ...lookUp, model: own }, loaded);
+    const found = resolvers.get(model) ?? new Resolver(remap, { ...lookUp, model: own });
     resolvers.set(model, found);
     return found;
   };

@@ -1,15 +1,7 @@
 import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
-import type { Db } from '../../store/open.js';
 import { type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
-import {
-  categorySql,
-  type Id,
-  loadModelIds,
-  loadPlatformIds,
-  type ModelIds,
-  SEVERAL,
-  toId,
-} from './model-ids.js';
+import { type Id, type ModelIds, SEVERAL, toId } from './model-ids.js';
+import type { RemapIds, RowOfId } from './remap-ids.js';
 
 /** Why a value is not known to be a V3 id. */
 export type UnknownReason =
@@ -85,36 +77,22 @@ export interface CellResolver {
 
 const CACHED_UNKNOWNS = 100_000;
 
-const ROWS_OF_ID = `model = @model AND v3_svc_id = @id AND path = @path
-  AND (@region IS NULL OR region = @region) AND (@company IS NULL OR v3_company_id = @company)`;
-
 /** Looks up cells that are ids themselves. */
 export class Resolver implements CellResolver {
   id: Id | null = null;
   ids: ModelIds | null = null;
   slot = -1;
   newValue: Id = 0;
-  readonly #db: Db;
+  readonly #remap: RemapIds;
   readonly #lookUp: LookUp;
   readonly #isScoped: boolean;
-  readonly #loaded: Map<string, ModelIds>;
   readonly #unknowns = new Map<string, Category>();
   readonly #fixed: ModelIds | null;
-  readonly #readPlatformIds: (rowsOfId: object) => readonly (string | null)[];
-  readonly #findV4: ReturnType<typeof prepareFindV4>;
 
-  /** `loaded`: a cache of ids shared by the resolvers of one remap. */
-  constructor(db: Db, lookUp: LookUp, loaded: Map<string, ModelIds> = new Map()) {
-    this.#db = db;
-    this.#findV4 = prepareFindV4(db);
-    this.#loaded = loaded;
+  constructor(remap: RemapIds, lookUp: LookUp) {
+    this.#remap = remap;
     this.#lookUp = lookUp;
     this.#isScoped = lookUp.region !== undefined || lookUp.company !== undefined;
-    // DISTINCT would scan all rows of the model in the order of an index on platform_id.
-    const platformIds = db
-      .prepare<[object], string | null>(`SELECT platform_id FROM remap WHERE ${ROWS_OF_ID}`)
-      .pluck();
-    this.#readPlatformIds = (rowsOfId) => platformIds.all(rowsOfId);
     this.#fixed = lookUp.model === null ? null : this.#load(lookUp.model);
   }
 
@@ -165,11 +143,7 @@ export class Resolver implements CellResolver {
   }
 
   #load(ref: ModelRef): ModelIds {
-    const options = { ref, isScoped: this.#isScoped, mapDeleted: this.#lookUp.mapDeleted };
-    const key = `${formatModelRef(ref)} ${options.isScoped} ${options.mapDeleted}`;
-    const ids = this.#loaded.get(key) ?? loadModelIds(this.#db, options);
-    this.#loaded.set(key, ids);
-    return ids;
+    return this.#remap.load({ ref, isScoped: this.#isScoped, mapDeleted: this.#lookUp.mapDeleted });
   }
 
   #lookUpId(ids: ModelIds, id: Id, scope: RowScope): Category {
@@ -187,12 +161,13 @@ export class Resolver implements CellResolver {
   /** The one `platform_id` of the V3 records with the id that was looked up last; null if none or several are known. */
   platformId(row: RowScope): string | null {
     if (this.ids === null || this.slot < 0) return null;
-    this.ids.platformIds ??= loadPlatformIds(this.#db, this.ids);
+    this.ids.platformIds ??= this.#remap.loadPlatformIds(this.ids);
     const known = this.ids.platformIds[this.slot];
     if (known !== undefined || !this.#isScoped) return known ?? null;
-    const { region, company } = this.#scopeOf(row);
-    const [first = null, ...others] = this.#readPlatformIds(this.#rowsOfId(this.ids.ref, region, company));
-    return others.every((other) => other === first) ? first : null;
+    const [first, ...others] = this.#rowsOfId(this.ids.ref, this.#scopeOf(row));
+    return others.every(({ platformId }) => platformId === first?.platformId)
+      ? (first?.platformId ?? null)
+      : null;
   }
 
   #scopeOf(row: RowScope): Pick<RowScope, 'region' | 'company'> {
@@ -203,17 +178,23 @@ export class Resolver implements CellResolver {
     };
   }
 
-  #rowsOfId(ref: ModelRef, region: string | null, company: string | null): object {
-    return { ...ref, region, company: company === null ? null : companyId(company), id: this.#bigId() };
+  /** The remap rows of the id that was looked up last, in the given region and company. */
+  #rowsOfId(ref: ModelRef, { region, company }: Pick<RowScope, 'region' | 'company'>): RowOfId[] {
+    return this.#remap
+      .rowsOf(ref, this.id ?? 0, this.#lookUp.mapDeleted)
+      .filter(
+        (row) => (region === null || row.region === region) && (company === null || row.company === company),
+      );
   }
 
   #lookUpScoped(ids: ModelIds, slot: number, category: Category, row: RowScope): Category {
-    const { region, company } = this.#scopeOf(row);
+    const named = this.#scopeOf(row);
+    const { region, company } = named;
     const isUnnamed =
       (this.#lookUp.region === null && region === null) ||
       (this.#lookUp.company === null && company === null);
     if (isUnnamed) return 'unknown/no_scope';
-    if (category === SEVERAL) return this.#lookUpRows(ids.ref, region, company);
+    if (category === SEVERAL) return this.#lookUpRows(ids.ref, named);
     const own = ids.scopes[slot];
     const isOther =
       (region !== null && own?.region !== region) || (company !== null && own?.company !== company);
@@ -221,16 +202,8 @@ export class Resolver implements CellResolver {
   }
 
   /** Looks up an id with several remap rows among those of the given region and company. */
-  #lookUpRows(ref: ModelRef, region: string | null, company: string | null): Category {
-    const rows = this.#db
-      .prepare<
-        [object],
-        { readonly category: Category; readonly v4: bigint | null; readonly outcome: string }
-      >(
-        `SELECT ${categorySql(this.#lookUp.mapDeleted)} AS category, v4_svc_id AS v4,
-           status || '/' || ifnull(reason, '') AS outcome FROM remap WHERE ${ROWS_OF_ID}`,
-      )
-      .all(this.#rowsOfId(ref, region, company));
+  #lookUpRows(ref: ModelRef, scope: Pick<RowScope, 'region' | 'company'>): Category {
+    const rows = this.#rowsOfId(ref, scope);
     const [first] = rows;
     if (first === undefined) return 'unknown/other_scope';
     const { category, outcome } = first;
@@ -245,24 +218,8 @@ export class Resolver implements CellResolver {
     const key = `${formatModelRef(ref)} ${id}`;
     const known = this.#unknowns.get(key);
     if (known !== undefined) return known;
-    const v4 = this.#findV4.get(ref.model, this.#bigId(), ref.path);
-    const category = v4 === undefined ? 'unknown/not_in_remap' : 'unknown/known_as_v4_only';
+    const category = this.#remap.hasV4(ref, id) ? 'unknown/known_as_v4_only' : 'unknown/not_in_remap';
     if (this.#unknowns.size < CACHED_UNKNOWNS) this.#unknowns.set(key, category);
     return category;
   }
-
-  #bigId(): bigint {
-    return BigInt(this.id ?? 0);
-  }
-}
-
-function prepareFindV4(db: Db) {
-  return db.prepare<[string, bigint, string]>(
-    'SELECT 1 FROM remap WHERE model = ? AND v4_svc_id = ? AND path = ? LIMIT 1',
-  );
-}
-
-/** A text that is not an id becomes -1, which no company has. */
-function companyId(text: string): bigint {
-  return isIdText(text) ? BigInt(text) : -1n;
 }

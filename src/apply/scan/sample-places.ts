@@ -1,5 +1,4 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
-import { readModelRefs } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { targetKind } from '../stores.js';
 import type { Unseen } from './column-sample.js';
@@ -28,7 +27,7 @@ export interface Scanned {
  * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
  */
 export async function scan(context: ApplyContext, places: readonly ScanPlace[]): Promise<Scanned[]> {
-  const evidenceOf = prepareEvidence(context.remap, readModelRefs(context.remap));
+  const evidenceOf = prepareEvidence(context.remap, context.ids.refs());
   const scanned: Scanned[] = [];
   for (const place of places) {
     const { columns, unseen } = await targetKind(place.target).sample(context, place.target, place.table);

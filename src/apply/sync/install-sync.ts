@@ -197,9 +197,9 @@ export function* listCrosswalk(
 }
 
 /** The models of a column, each with the word by which rows name it. */
-function modelsOfColumn({ remap }: ApplyContext, id: IdColumn): (readonly [string, ModelRef])[] {
+function modelsOfColumn({ ids }: ApplyContext, id: IdColumn): (readonly [string, ModelRef])[] {
   if (id.model !== undefined) return [['', parseModelRef(id.model)]];
-  return [...modelsOf(remap, id)].flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
+  return [...modelsOf(ids, id)].flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
 }
 
 /** Distinct V3 ids of a model; with region and company where rows name those. */

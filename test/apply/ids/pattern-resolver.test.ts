@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeText, openColumn } from '../../../src/apply/column-work.js';
+import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import type { RowScope } from '../../../src/apply/ids/resolver.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { openDatabase } from '../../../src/store/open.js';
@@ -20,7 +21,7 @@ createRemap(remapFile, [
   { v3: 1, v4: 11, model: COMPANIES, company: 7 },
   { v3: 5, model: COMPANIES, company: 7 },
 ]);
-const source = { remap: openDatabase(remapFile, 'read'), idMaps: new Map() };
+const source = { ids: new RemapIds(openDatabase(remapFile, 'read')) };
 
 interface Look extends Partial<IdColumn> {
   readonly scope?: Partial<RowScope>;

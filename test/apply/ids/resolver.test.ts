@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
 import { IdSet, ModelIds, toId } from '../../../src/apply/ids/model-ids.js';
 import { PlatformIdResolver } from '../../../src/apply/ids/platform-id-resolver.js';
+import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';
@@ -70,7 +71,7 @@ function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}): Re
   const file = join(folder, `${files}.db`);
   createRemap(file, rows);
   const model = { model: INVOICES, path: '' };
-  return new Resolver(openDatabase(file, 'read'), {
+  return new Resolver(new RemapIds(openDatabase(file, 'read')), {
     model,
     models: new Map(),
     region: undefined,
@@ -202,32 +203,6 @@ describe('ColumnTally', () => {
     expect(byName.get('unknown/not_in_remap')).toMatchObject({ rows: 40, ids: 20 });
     expect(byName.get('unknown/decimal')).toMatchObject({ rows: 4, ids: 1, samples: ['1.0'] });
   });
-});
-
-it('reads platform_ids by the index of the ids, not by that of the platform_ids', () => {
-  const file = join(makeFolder(), 'remap.db');
-  createRemap(file, [
-    { v3: 5, v4: 6, region: 'eu', platformId: 'p5' },
-    { v3: 5, v4: 7, region: 'us', platformId: 'p5' },
-    { v3: 8, v4: 9, platformId: null },
-  ]);
-  const db = openDatabase(file, 'read');
-  const prepare = vi.spyOn(db, 'prepare');
-  const lookUp = { model: { model: INVOICES, path: '' }, models: new Map(), mapDeleted: false };
-  const resolver = new Resolver(db, { ...lookUp, region: undefined, company: undefined });
-  const platformIds = [5, 8, 99].map((id) => {
-    resolver.lookUpNumber(id, NO_SCOPE);
-    return resolver.platformId(NO_SCOPE);
-  });
-  expect(platformIds).toEqual(['p5', null, null]);
-  const [sql = ''] = prepare.mock.calls.map(([text]) => text).filter((text) => text.includes('platform_id'));
-  const steps = db
-    .prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
-    .all({ model: INVOICES, path: '', id: 5, region: null, company: null });
-  expect(steps.map(({ detail }) => detail)).toEqual([
-    expect.stringContaining('INDEX remap_v3 (model=? AND v3_svc_id=?)'),
-  ]);
-  db.close();
 });
 
 it('finds the platform_id on which all V3 records agree that a row can mean', () => {

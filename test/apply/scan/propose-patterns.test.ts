@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readModelRefs } from '../../../src/apply/column-work.js';
+import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { prepareEvidence } from '../../../src/apply/scan/propose.js';
 import { proposePatterns } from '../../../src/apply/scan/propose-patterns.js';
 import { buildTargets } from '../../../src/apply/scan/render-scan.js';
@@ -16,7 +16,7 @@ createRemap(remapFile, [
   ...COMPANIES.map((v3) => ({ v3, v4: v3 + 1_000_000, model: 'crm/companies' })),
 ]);
 const remap = openDatabase(remapFile, 'read');
-const evidenceOf = prepareEvidence(remap, readModelRefs(remap));
+const evidenceOf = prepareEvidence(remap, new RemapIds(remap).refs());
 
 /** The `ids` that the scan of one column prints, if it proposes any. */
 function idsOf(values: readonly string[], column = 'c', run: string | null = null): unknown[] {

@@ -1,4 +1,5 @@
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../../../src/apply/context.js';
+import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { type ApplyTarget, applyTargetSchema } from '../../../src/config/apply-targets.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
@@ -79,9 +80,10 @@ export function openContext(
   policy: Policy,
   tuning: Partial<Tuning> = {},
 ): ApplyContext & { readonly remap: Db } {
+  const remap = openDatabase(remapFile, 'read');
   return {
-    remap: openDatabase(remapFile, 'read'),
-    idMaps: new Map(),
+    remap,
+    ids: new RemapIds(remap),
     remapFile,
     facts: { sha256: 'sha-of-remap', builtAt: 't' },
     policy,

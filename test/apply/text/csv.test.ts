@@ -4,6 +4,7 @@ import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
 import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
+import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { type DialectRequest, detectDialect } from '../../../src/apply/text/csv-dialect.js';
 import { buildCsvScanner } from '../../../src/apply/text/csv-records.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
@@ -22,7 +23,7 @@ createRemap(remapFile, [
   ...pairs(Array.from({ length: 400 }, (_, at) => [at + 1, twinOf(at + 1)] as const)),
   ...Array.from({ length: 20 }, (_, at) => ({ v3: 401 + at })),
 ]);
-const remap = { remap: openDatabase(remapFile, 'read'), idMaps: new Map() };
+const remap = { ids: new RemapIds(openDatabase(remapFile, 'read')) };
 
 /** Looks up invoices; its ids are loaded once for all files. */
 const OPENED = openColumn(remap, { column: 'id', model: INVOICES }, IN_PLACE);

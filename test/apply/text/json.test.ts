@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
+import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/records.js';
 import { buildJsonRewriter, rewriteJson } from '../../../src/apply/text/rewrite-json.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
@@ -22,7 +23,7 @@ createRemap(remapFile, [
   { v3: 4 },
   { v3: 5, v4: 50, company: 7, model: 'crm/companies' },
 ]);
-const remap = { remap: openDatabase(remapFile, 'read'), idMaps: new Map() };
+const remap = { ids: new RemapIds(openDatabase(remapFile, 'read')) };
 
 function rewrite(text: string, ids: readonly Partial<IdColumn>[], missing: 'keep' | 'null' = 'keep') {
   const works: ColumnWork[] = ids.map((one) =>

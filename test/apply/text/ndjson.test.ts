@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openColumn, restartTally } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
+import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/records.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { campaign } from '../../support/campaign.js';
@@ -21,7 +22,7 @@ createRemap(remapFile, [
   ...pairs(Array.from({ length: 300 }, (_, at) => [BigInt(at + 1), twinOf(BigInt(at + 1))] as const)),
   ...pairs([[BIG, twinOf(BIG)]]),
 ]);
-const remap = { remap: openDatabase(remapFile, 'read'), idMaps: new Map() };
+const remap = { ids: new RemapIds(openDatabase(remapFile, 'read')) };
 const OPENED = openColumn(remap, { column: '$', model: INVOICES }, IN_PLACE);
 
 async function rewrite(input: Buffer, bom: number, chunkBytes: number): Promise<Buffer> {

@@ -1,0 +1,142 @@
+import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
+import { openVerifiedRemap, type VerifiedRemap } from '../../store/lookup.js';
+import type { Db } from '../../store/open.js';
+import { assertDigests } from '../../store/remap-digest.js';
+import { type Id, ModelIds, type RemapScope, toId } from './model-ids.js';
+import type { Category } from './resolver.js';
+
+export interface LoadOptions {
+  readonly ref: ModelRef;
+  /** Keep region and company of each id, for targets that name them. */
+  readonly isScoped: boolean;
+  /** Take a deleted record's V4 id as its twin. */
+  readonly mapDeleted: boolean;
+}
+
+/** A row of the remap, found by its V3 id. */
+export interface RowOfId {
+  readonly path: string;
+  readonly region: string | null;
+  /** Digits. */
+  readonly company: string | null;
+  readonly category: Category;
+  /** Status and reason. */
+  readonly outcome: string;
+  readonly v4: bigint | null;
+  readonly platformId: string | null;
+}
+
+type RemapCells = [v3: bigint, v4: bigint | null, Category, region: string | null, company: string | null];
+
+/**
+ * The ids of the remap, by model. Every part of the remap is verified when it is first read, so that no other part costs
+ * anything. All methods throw `corrupt_database` if a part was altered or damaged.
+ */
+export class RemapIds {
+  readonly #db: Db;
+  readonly #remap: VerifiedRemap;
+  readonly #loaded = new Map<string, ModelIds>();
+  #refs: readonly ModelRef[] | null = null;
+  #select: ReturnType<typeof prepareRow> | null = null;
+
+  constructor(db: Db) {
+    this.#db = db;
+    this.#remap = openVerifiedRemap(db);
+  }
+
+  /** Loads the V3 ids of one model, once. All at once: looking up a million of them one by one takes three to eight times as long. */
+  load({ ref, isScoped, mapDeleted }: LoadOptions): ModelIds {
+    const key = `${formatModelRef(ref)} ${isScoped} ${mapDeleted}`;
+    const ids = this.#loaded.get(key) ?? new ModelIds(ref);
+    if (this.#loaded.has(key)) return ids;
+    // One object for all rows that say the same.
+    const scopes = new Map<string, RemapScope>();
+    const scopeOf = (region: string | null, company: string | null): RemapScope => {
+      const name = `${region ?? ''}\0${company ?? ''}`;
+      const scope = scopes.get(name) ?? { region, company };
+      scopes.set(name, scope);
+      return scope;
+    };
+    const scope = isScoped ? 'region, CAST(v3_company_id AS TEXT)' : 'NULL, NULL';
+    const columns = `v3_svc_id, v4_svc_id, ${categorySql(mapDeleted)}, ${scope}`;
+    this.#readModel<RemapCells>(ref, columns, ([v3, v4, category, region, company]) => {
+      const answer = category === 'mapped' && v4 !== null ? toId(v4) : category;
+      ids.add(toId(v3), answer, isScoped ? scopeOf(region, company) : null);
+    });
+    this.#loaded.set(key, ids);
+    return ids;
+  }
+
+  /** The `platform_id`s of loaded ids, by slot; undefined where the rows of an id differ. */
+  loadPlatformIds(ids: ModelIds): readonly (string | null | undefined)[] {
+    const found = new Array<string | null | undefined>(ids.answers.length);
+    const isKnown = new Uint8Array(ids.answers.length);
+    this.#readModel<[bigint, string | null]>(ids.ref, 'v3_svc_id, platform_id', ([id, platformId]) => {
+      const slot = ids.find(toId(id));
+      if (slot < 0) return;
+      found[slot] = isKnown[slot] === 1 && found[slot] !== platformId ? undefined : platformId;
+      isKnown[slot] = 1;
+    });
+    return found;
+  }
+
+  /** Whether an id is a V4 id of a model. */
+  hasV4(ref: ModelRef, id: Id): boolean {
+    return this.#find('v4', ref, id, false).length > 0;
+  }
+
+  /** The rows of a V3 id. */
+  rowsOf(ref: ModelRef, id: Id, mapDeleted: boolean): readonly RowOfId[] {
+    return this.#find('v3', ref, id, mapDeleted);
+  }
+
+  /** Every model and child path. Verifies all rows. */
+  refs(): readonly ModelRef[] {
+    if (this.#refs === null) {
+      assertDigests(this.#db, ['rows']);
+      this.#refs = this.#db
+        .prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap NOT INDEXED ORDER BY model, path')
+        .all();
+    }
+    return this.#refs;
+  }
+
+  #find(part: 'v3' | 'v4', { model, path }: ModelRef, id: Id, mapDeleted: boolean): RowOfId[] {
+    this.#select ??= prepareRow(this.#db);
+    const select = this.#select;
+    return this.#remap.find(part, model, BigInt(id)).flatMap((row) => {
+      const found = select.get({ row, mapDeleted: mapDeleted ? 1n : 0n });
+      return found?.path === path ? [found] : [];
+    });
+  }
+
+  #readModel<Row>({ model, path }: ModelRef, columns: string, onRow: (row: Row) => void): void {
+    const select = this.#db
+      .prepare<[bigint, bigint, string, string], Row>(
+        `SELECT ${columns} FROM remap NOT INDEXED
+         WHERE rowid BETWEEN ? AND ? AND model = ? AND path = ? AND v3_svc_id IS NOT NULL`,
+      )
+      .raw();
+    // In one transaction, so that verified rows are the ones that are read.
+    this.#db.transaction(() => {
+      for (const [from, to] of this.#remap.rangesOf('v3', model)) {
+        for (const row of select.all(from, to, model, path)) onRow(row);
+      }
+    })();
+  }
+}
+
+function prepareRow(db: Db) {
+  return db.prepare<[object], RowOfId>(
+    `SELECT path, region, CAST(v3_company_id AS TEXT) AS company, v4_svc_id AS v4, platform_id AS platformId,
+       status || '/' || coalesce(reason, '') AS outcome,
+       CASE WHEN @mapDeleted THEN ${categorySql(true)} ELSE ${categorySql(false)} END AS category
+     FROM remap WHERE rowid = @row`,
+  );
+}
+
+/** The category of a remap row's V3 id in any SQL: `mapped`, or its status and reason. */
+export function categorySql(mapDeleted: boolean): string {
+  const statuses = mapDeleted ? "'matched', 'deleted'" : "'matched'";
+  return `CASE WHEN v4_svc_id IS NOT NULL AND status IN (${statuses}) THEN 'mapped' ELSE status || '/' || coalesce(reason, '') END`;
+}
