@@ -27,10 +27,10 @@ function isSameEdit(a: TextEdit, b: TextEdit): boolean {
 /** The text after `edits`, which are sorted and do not overlap. */
 export function applyEdits(source: string, edits: readonly TextEdit[]): string {
   let from = 0;
-  const parts = edits.flatMap(({ start, end, text }) => {
-    const kept = source.slice(from, start);
+  let result = '';
+  for (const { start, end, text } of edits) {
+    result += source.slice(from, start) + text;
     from = end;
-    return [kept, text];
-  });
-  return `${parts.join('')}${source.slice(from)}`;
+  }
+  return result + source.slice(from);
 }

@@ -87,15 +87,14 @@ export class PatternResolver implements CellResolver {
     scope: RowScope,
   ): Category {
     const edits: TextEdit[] = [];
-    const others: Category[] = [];
+    let worst: Category | null = null;
     for (const [at, resolver] of resolvers.entries()) {
       const { start = 0, end = 0 } = spans[at] ?? {};
       const category = resolver.lookUpText(text.slice(start, end), scope);
       if (category === 'mapped') edits.push({ start, end, text: resolver.newText });
-      else others.push(category);
+      else if (worst === null || (isUnknown(category) && !isUnknown(worst))) worst = category;
     }
-    const [worst] = others.sort((a, b) => Number(isUnknown(b)) - Number(isUnknown(a)));
-    if (worst !== undefined) return worst;
+    if (worst !== null) return worst;
     this.edits = edits;
     this.newText = applyEdits(text, edits);
     return 'mapped';

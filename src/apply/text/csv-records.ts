@@ -173,7 +173,7 @@ class CsvScanner implements RecordScanner {
     const to = isQuoted ? end - 1 : end;
     const scope = column.hasScope ? this.#scopeOf(bytes, column) : NO_SCOPE;
     if (column.work.inText !== null) {
-      const edit = editInText(column.work, bytes.subarray(from, to), isQuoted, scope);
+      const edit = editInText(column.work, bytes, { from, to, isQuoted }, scope);
       if (edit !== null) onEdit(from, to, edit);
       return;
     }
@@ -191,10 +191,26 @@ class CsvScanner implements RecordScanner {
   }
 }
 
-/** What a cell with ids inside text becomes, in Latin-1; null if it stays. `bytes`: without the quotes around it. */
-function editInText(work: ColumnWork, bytes: Buffer, isQuoted: boolean, scope: RowScope): string | null {
-  const encoding = encodingOf(bytes);
-  const raw = bytes.toString(encoding);
+/** A cell without the quotes around it. */
+interface CellBytes {
+  readonly from: number;
+  readonly to: number;
+  readonly isQuoted: boolean;
+}
+
+const NOT_ASCII = /[\x80-\xff]/;
+
+/** What a cell with ids inside text becomes, in Latin-1; null if it stays. */
+function editInText(
+  work: ColumnWork,
+  bytes: Buffer,
+  { from, to, isQuoted }: CellBytes,
+  scope: RowScope,
+): string | null {
+  const latin1 = bytes.toString('latin1', from, to);
+  // ASCII is the same in both encodings.
+  const encoding = NOT_ASCII.test(latin1) ? encodingOf(bytes.subarray(from, to)) : 'latin1';
+  const raw = encoding === 'latin1' ? latin1 : bytes.toString(encoding, from, to);
   const text = isQuoted ? raw.replaceAll('""', '"') : raw;
   const isExact = !isQuoted || text.replaceAll('"', '""') === raw;
   const action = isExact ? judgeText(work, text, scope) : judgeInvalid(work, 'not_a_value', () => raw, scope);
