@@ -78,6 +78,9 @@ async function checkCopy(copy: string, io: Io): Promise<void> {
     const module = new URL('./check-copy-thread.js', import.meta.url);
     const options = { name: 'check', module, end: { afterMs: 0, error: backupStopped } };
     await runInThread<CheckCopyThread>(options, io, copy);
+  } catch (error) {
+    // The copy may be gone before the thread has opened it.
+    throw io.signal.aborted ? backupStopped() : error;
   } finally {
     io.signal.removeEventListener('abort', remove);
   }
