@@ -4,7 +4,7 @@ import type { RuleInput } from './rule-input.js';
 import { isGenerated, RULES, type RuleId } from './rules/rules.js';
 import type { IgnoredUse, V3Use } from './scan-report.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
-import { indentEnd, lineOf, lineStarts, lineText } from './source-file.js';
+import { Lines } from './source-file.js';
 
 /** What was found in a file. */
 export interface FileResult {
@@ -21,21 +21,21 @@ const MAX_SHOWN = 160;
 
 /** Applies the rules to a file; of several hits of one rule on a line, the surest is kept. */
 export function judgeFile(input: RuleInput, source: string, language: string): FileResult {
-  const starts = lineStarts(source);
+  const lines = new Lines(source);
   const rules = isGenerated(input) ? RULES.filter(({ id }) => id === 'client-library') : RULES;
   const surest = new Map<string, V3Use>();
   for (const { id, message, v4: general, find } of rules) {
     for (const { start, certainty, v4 = general, route = null } of find(input)) {
-      const line = lineOf(starts, start);
+      const line = lines.at(start);
       const known = surest.get(`${id} ${line}`);
       if (known !== undefined && rankOf(known.certainty) <= rankOf(certainty)) continue;
-      const column = start - (starts[line - 1] ?? 0) + 1;
-      const text = lineText(source, starts, line).slice(0, MAX_SHOWN).trim();
+      const column = start - lines.startOf(line) + 1;
+      const text = lines.textOf(line).slice(0, MAX_SHOWN).trim();
       const use = { file: input.path, line, column, rule: id, certainty, message, v4, text };
       surest.set(`${id} ${line}`, { ...use, fingerprint: '', route });
     }
   }
-  const reasons = readIgnored(input, source, starts);
+  const reasons = readIgnored(input, lines);
   const all = withFingerprints([...surest.values()].sort((a, b) => a.line - b.line || a.column - b.column));
   return {
     path: input.path,
@@ -63,11 +63,8 @@ function withFingerprints(uses: readonly V3Use[]): V3Use[] {
 }
 
 /** Reasons of `svc-migrate-ignore` comments, by the lines they apply to: their own, or those of the next statement. */
-function readIgnored(
-  { nodes }: RuleInput,
-  source: string,
-  starts: readonly number[],
-): ReadonlyMap<number, string> {
+function readIgnored({ nodes }: RuleInput, lines: Lines): ReadonlyMap<number, string> {
+  const { source } = lines;
   const reasons = new Map<number, string>();
   for (const { 0: all, 1: reason = '', index } of source.matchAll(
     /(?:#|\/\/|\/\*|--|<!--)\s*svc-migrate-ignore:[ \t]*([^\n]*)/g,
@@ -80,29 +77,24 @@ function readIgnored(
       );
     const text = reason.replace(/\s*(\*\/|-->)\s*$/, '').trim();
     if (!isComment || text === '') continue;
-    const line = lineOf(starts, index);
-    const isAlone = source.slice(starts[line - 1], index).trim() === '';
+    const line = lines.at(index);
+    const isAlone = source.slice(lines.startOf(line), index).trim() === '';
     const first = isAlone ? line + 1 : line;
-    for (let at = first; at <= (isAlone ? lastLineFrom(nodes, source, starts, first) : first); at += 1)
+    for (let at = first; at <= (isAlone ? lastLineFrom(nodes, lines, first) : first); at += 1)
       reasons.set(at, text);
   }
   return reasons;
 }
 
 /** The last line of the statement that begins on a line. */
-function lastLineFrom(
-  nodes: RuleInput['nodes'],
-  source: string,
-  starts: readonly number[],
-  line: number,
-): number {
-  const start = indentEnd(source, starts, line);
+function lastLineFrom(nodes: RuleInput['nodes'], lines: Lines, line: number): number {
+  const start = lines.indentEnd(line);
   const isBlock = nodes.filter(
     (node) =>
       node.start === start && node.parent !== null && node.kind !== 'function' && node.kind !== 'class',
   );
-  const lines = isBlock.map(({ end }) => lineOf(starts, end - 1)).filter((last) => last - line < 20);
-  return Math.max(line, ...lines);
+  const ends = isBlock.map(({ end }) => lines.at(end - 1)).filter((last) => last - line < 20);
+  return Math.max(line, ...ends);
 }
 
 /** Rules that find different parts of one address. */

@@ -12,7 +12,7 @@ import { RequestFinder } from './request-finder.js';
 import { type RuleInput, readRuleInput, type SourceReaders } from './rule-input.js';
 import type { IgnoredUse, V3Use } from './scan-report.js';
 import type { ScanSettings } from './scan-settings.js';
-import { lineOf, lineStarts, Project, readSource, type SourceFile } from './source-file.js';
+import { Lines, Project, readSource, type SourceFile } from './source-file.js';
 import type { SyntaxParser } from './syntax.js';
 import { TextReader } from './text-reader.js';
 import { ValueResolver } from './value-resolver.js';
@@ -242,7 +242,7 @@ function lineAt(source: string, lines: readonly { text: string; start: number }[
   let seen = 0;
   for (const { text, start } of lines) {
     seen += text.split('\n').length - 1;
-    if (line <= seen) return lineOf(lineStarts(source), start);
+    if (line <= seen) return new Lines(source).at(start);
   }
   return line;
 }

@@ -2,7 +2,7 @@ import { applyEdits, type TextEdit } from '../../text/text-edits.js';
 import { walk } from '../access.js';
 import { MARK } from '../rules/rules.js';
 import type { SourceFile } from '../source-file.js';
-import { indentEnd, lineOf, lineStarts, lineText } from '../source-file.js';
+import { Lines } from '../source-file.js';
 import type { SyntaxNode, SyntaxParser } from '../syntax.js';
 import type { Todo } from './fix-report.js';
 
@@ -35,18 +35,17 @@ function markUse(
   todo: Todo,
   parser: SyntaxParser,
 ): Marked | 'marked' | 'nowhere' {
-  const starts = lineStarts(source);
+  const lines = new Lines(source);
   const errors = errorsIn(nodes);
-  for (const line of linesAround(nodes, source, starts, todo.line)) {
-    const edit = commentAbove(source, starts, { line, comment: language.comment, todo });
+  for (const line of linesAround(nodes, lines, todo.line)) {
+    const edit = commentAbove(lines, { line, comment: language.comment, todo });
     if (edit === null) return 'marked';
     const text = applyEdits(source, [edit]);
     const root = parser.parse(language, text);
     const parsed = typeof root === 'string' ? [] : walk(root);
     const at = edit.start + (/^[ \t]*/.exec(edit.text)?.[0].length ?? 0);
     const isComment = parsed.some(({ kind, start }) => kind === 'comment' && start === at);
-    if (isComment && errorsIn(parsed) <= errors)
-      return { text, nodes: parsed, line: lineOf(starts, edit.start) };
+    if (isComment && errorsIn(parsed) <= errors) return { text, nodes: parsed, line: lines.at(edit.start) };
   }
   return 'nowhere';
 }
@@ -60,22 +59,17 @@ export function errorsIn(nodes: readonly SyntaxNode[]): number {
 const MAX_ABOVE = 20;
 
 /** The lines on which the code around a use begins, the nearest first. */
-function linesAround(
-  nodes: readonly SyntaxNode[],
-  source: string,
-  starts: readonly number[],
-  line: number,
-): number[] {
-  const first = indentEnd(source, starts, line);
-  const lines = new Set<number>();
+function linesAround(nodes: readonly SyntaxNode[], lines: Lines, line: number): number[] {
+  const first = lines.indentEnd(line);
+  const found = new Set<number>();
   const innermost = nodes.filter((node) => node.start <= first && node.end > first).at(-1);
   for (let at: SyntaxNode | null = innermost ?? null; at !== null && at.parent !== null; at = at.parent) {
-    const own = lineOf(starts, at.start);
-    if (source.slice(starts[own - 1], at.start).trim() === '') lines.add(own);
+    const own = lines.at(at.start);
+    if (lines.source.slice(lines.startOf(own), at.start).trim() === '') found.add(own);
   }
   // The text of a here-document is on other lines than its code.
-  for (let above = line - 1; above >= Math.max(1, line - MAX_ABOVE); above -= 1) lines.add(above);
-  return [...lines];
+  for (let above = line - 1; above >= Math.max(1, line - MAX_ABOVE); above -= 1) found.add(above);
+  return [...found];
 }
 
 /** Comments of files that are read as text, by the end of their names. */
@@ -97,10 +91,10 @@ export function markText(path: string, source: string, todos: readonly Todo[]): 
     if (planned !== null && 'why' in planned) unmarked.push({ line: todo.line, why: planned.why });
     else if (planned !== null && !edits.some(({ start }) => start === planned.start)) edits.push(planned);
   }
-  const starts = lineStarts(source);
+  const lines = new Lines(source);
   return {
     text: applyEdits(source, edits),
-    marked: edits.map(({ start }) => lineOf(starts, start)),
+    marked: edits.map(({ start }) => lines.at(start)),
     unmarked,
   };
 }
@@ -108,13 +102,13 @@ export function markText(path: string, source: string, todos: readonly Todo[]): 
 function planComment(path: string, source: string, todo: Todo): TextEdit | { readonly why: string } | null {
   const comment = TEXT_COMMENTS.find(([ends]) => ends.test(path))?.[1];
   if (comment === undefined) return { why: 'this kind of file has no comments' };
-  const starts = lineStarts(source);
-  const textOf = (at: number) => lineText(source, starts, at).trimEnd();
+  const lines = new Lines(source);
+  const textOf = (at: number) => lines.textOf(at).trimEnd();
   let { line } = todo;
   while (line > 1 && textOf(line - 1).endsWith('\\')) line -= 1;
-  if (isInsideText(path, source.slice(0, starts[line - 1]), textOf(line)))
+  if (isInsideText(path, source.slice(0, lines.startOf(line)), textOf(line)))
     return { why: 'a comment there would be part of a text' };
-  return commentAbove(source, starts, { line, comment, todo });
+  return commentAbove(lines, { line, comment, todo });
 }
 
 /** Whether a line is inside a quoted text, a here-document or a block of another format. */
@@ -168,18 +162,15 @@ interface CommentPlace {
 }
 
 /** The edit that puts a comment above a line; null if there is one already. */
-function commentAbove(
-  source: string,
-  starts: readonly number[],
-  { line, comment, todo }: CommentPlace,
-): TextEdit | null {
-  const textOf = (at: number) => lineText(source, starts, at);
+function commentAbove(lines: Lines, { line, comment, todo }: CommentPlace): TextEdit | null {
+  const { source } = lines;
+  const textOf = (at: number) => lines.textOf(at);
   let at = line;
   while (at > 1 && BEFORE_LINE.test(textOf(at - 1)) && /^\s*(\/\/|#|\/\*|--)/.test(textOf(at - 1))) at -= 1;
   const isMarked = [line, at].some((one) => one > 1 && isMark(textOf(one - 1)));
   if (isMarked) return null;
-  const start = starts[at - 1] ?? 0;
-  const indent = source.slice(starts[line - 1], indentEnd(source, starts, line));
+  const start = lines.startOf(at);
+  const indent = source.slice(lines.startOf(line), lines.indentEnd(line));
   const end = /\r\n/.test(source) ? '\r\n' : '\n';
   return { start, end: start, text: `${indent}${comment} ${MARK} ${todo.text}${end}` };
 }

@@ -3,8 +3,7 @@ import { childAt, walk } from '../access.js';
 import type { FileResult } from '../judge-file.js';
 import { type Address, positionInFile, type RuleInput, type SourceReaders } from '../rule-input.js';
 import type { FixSettings } from '../scan-settings.js';
-import type { SourceFile } from '../source-file.js';
-import { lineOf, lineStarts } from '../source-file.js';
+import { Lines, type SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { FixReport, UnfixedReason } from './fix-report.js';
 import type { RequestForm } from './known-clients.js';
@@ -45,15 +44,15 @@ export function planUnits(context: PlanContext): FilePlan {
   const { input, file, readers, isNamedElsewhere } = context;
   const requests = new KnownRequests(file, readers.values);
   const flow = new ValueFlow(file, requests, readers.texts, isNamedElsewhere);
-  const starts = lineStarts(file.source);
+  const lines = new Lines(file.source);
   const drafts = listAddresses(input, requests).map(({ address, place }) =>
-    draftUnit(address, place, { context, requests, flow, starts }),
+    draftUnit(address, place, { context, requests, flow, lines }),
   );
   dropShared(drafts);
   const edits = mergeFixed(drafts);
   const units = drafts.map(({ place, address, reason }) => ({
     file: input.path,
-    line: lineOf(starts, place),
+    line: lines.at(place),
     reason,
     route: routeOf(address),
   }));
@@ -91,22 +90,22 @@ interface PlanTools {
   readonly context: PlanContext;
   readonly requests: KnownRequests;
   readonly flow: ValueFlow;
-  readonly starts: readonly number[];
+  readonly lines: Lines;
 }
 
 function draftUnit(address: Address, place: number, tools: PlanTools): Draft {
-  const { context, starts } = tools;
+  const { context, lines } = tools;
   const { input, result } = context;
   const refuse = (reason: UnfixedReason): Draft => ({ place, address, reason, edits: [], affectedCalls: [] });
-  const lines = new Set(result.ignored.map(({ line }) => line));
-  if (lines.has(lineOf(starts, place))) return refuse('ignored');
+  const ignored = new Set(result.ignored.map(({ line }) => line));
+  if (ignored.has(lines.at(place))) return refuse('ignored');
   if (address.certainty !== 'certain') return refuse('likely');
   if (input.source.includes('\uFFFD')) return refuse('encoding');
   const form = address.call === null ? null : tools.requests.formOf(address.call);
   if (address.call === null || form === null) return refuse('request_form');
   const found = rewriteRequest(address, address.call, form, tools);
   if (typeof found === 'string') return refuse(found);
-  const isIgnored = found.edits.some(({ start }) => lines.has(lineOf(starts, start)));
+  const isIgnored = found.edits.some(({ start }) => ignored.has(lines.at(start)));
   return isIgnored ? refuse('ignored') : { place, address, reason: null, ...found };
 }
 
