@@ -138,15 +138,12 @@ async function surveyAfterRun(task: ApplyTask): Promise<Plan> {
     return await surveyTargets(task, true);
   } catch (error) {
     if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
-    throw new SvcError(
-      error.code,
-      `The run is finished, but the ids left over could not be counted: ${error.message}`,
-      {
-        hint: 'Run the same command again: it counts what is left and rewrites nothing twice.',
-        facts: error.facts,
-        cause: error,
-      },
-    );
+    const text = `The run is finished, but the ids left over could not be counted: ${error.message}`;
+    throw new SvcError(error.code, text, {
+      hint: 'Run the same command again: it counts what is left and rewrites nothing twice.',
+      facts: error.facts,
+      cause: error,
+    });
   }
 }
 

@@ -34,11 +34,8 @@ export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, no
   }
   const more = changes.length - NAMED_CHANGES;
   const lines = [...changes.slice(0, NAMED_CHANGES), ...(more > 0 ? [`… and ${more} more`] : [])];
-  throw new SvcError(
-    'bad_input',
-    `The data changed since the plan; nothing was written.\n${lines.map((line) => `  ${line}`).join('\n')}`,
-    { hint: 'Look at a new plan: the same command without --yes.' },
-  );
+  const text = `The data changed since the plan; nothing was written.\n${lines.map((line) => `  ${line}`).join('\n')}`;
+  throw new SvcError('bad_input', text, { hint: 'Look at a new plan: the same command without --yes.' });
 }
 
 /** Unfinished and finished runs of a plan. */

@@ -59,14 +59,11 @@ export function readCutover(db: Db): Cutover | null {
   if (text === null) return null;
   const parsed = cutoverSchema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
-  throw new SvcError(
-    'newer_database',
-    'The database holds a cutover that was begun by another version of svc-migrate.',
-    {
-      hint: 'Finish it with that version.',
-      cause: parsed.error,
-    },
-  );
+  const sentence = 'The database holds a cutover that was begun by another version of svc-migrate.';
+  throw new SvcError('newer_database', sentence, {
+    hint: 'Finish it with that version.',
+    cause: parsed.error,
+  });
 }
 
 /** Saves a cutover in a transaction of its own. */

@@ -57,15 +57,12 @@ export function otherConfiguration(differences: readonly FingerprintDifference[]
   const lines = differences.map(
     ({ name, stored, current }) => `${name}: ${stored ?? '(none)'} → ${current ?? '(none)'}`,
   );
-  return new SvcError(
-    'other_configuration',
-    `This database was exported with another configuration: ${lines.join('; ')}.`,
-    {
-      hint: differences.every(({ name }) => name.startsWith('v4'))
-        ? 'Restore these settings, or read V4 anew with `svc-migrate export v4 --restart` (V3 is kept).'
-        : 'Restore these settings, or export into a new database with --db.',
-    },
-  );
+  const text = `This database was exported with another configuration: ${lines.join('; ')}.`;
+  return new SvcError('other_configuration', text, {
+    hint: differences.every(({ name }) => name.startsWith('v4'))
+      ? 'Restore these settings, or read V4 anew with `svc-migrate export v4 --restart` (V3 is kept).'
+      : 'Restore these settings, or export into a new database with --db.',
+  });
 }
 
 /** The stored fingerprint of both generations. */

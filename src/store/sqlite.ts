@@ -39,20 +39,17 @@ function missing(isOld: boolean, cause: unknown): typeof BetterSqlite3 {
 
     constructor() {
       const command = `node ${JSON.stringify(fileURLToPath(INSTALLER))}`;
-      throw new SvcError(
-        'sqlite_missing',
-        'SQLite is not installed for this version of Node or does not run here.',
-        {
-          hint: isOld
-            ? `Run \`${command}\`, which npm skips where install scripts are blocked, or use Node 22.14 or later, which needs none.`
-            : 'Install svc-migrate again, with its optional dependencies.',
-          facts: {
-            node: process.versions.node,
-            error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause),
-          },
-          cause,
+      const text = 'SQLite is not installed for this version of Node or does not run here.';
+      throw new SvcError('sqlite_missing', text, {
+        hint: isOld
+          ? `Run \`${command}\`, which npm skips where install scripts are blocked, or use Node 22.14 or later, which needs none.`
+          : 'Install svc-migrate again, with its optional dependencies.',
+        facts: {
+          node: process.versions.node,
+          error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause),
         },
-      );
+        cause,
+      });
     }
   }
   return Missing as unknown as typeof BetterSqlite3;

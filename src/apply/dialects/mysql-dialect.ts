@@ -119,11 +119,10 @@ async function orphanQueries(session: MysqlSession, tables: readonly string[]): 
   if (!isTied) return [];
   const cascading = keys.find(({ onUpdate }) => onUpdate !== 'none');
   if (cascading !== undefined) {
-    throw new SvcError(
-      'bad_input',
-      `Foreign keys link these tables, and ${cascading.name} itself changes rows (ON UPDATE); nothing was written.`,
-      { hint: `Change ${cascading.name} to ON UPDATE RESTRICT, and name both of its tables as targets.` },
-    );
+    const text = `Foreign keys link these tables, and ${cascading.name} itself changes rows (ON UPDATE); nothing was written.`;
+    throw new SvcError('bad_input', text, {
+      hint: `Change ${cascading.name} to ON UPDATE RESTRICT, and name both of its tables as targets.`,
+    });
   }
   return keys.filter(({ direction }) => direction === 'out').map(countOrphans);
 }

@@ -50,9 +50,8 @@ export function assertTargetKinds(targets: readonly ApplyTarget[], request: Emit
   const expected = isDatabase ? dialect : 'warehouse';
   const other = targets.find(({ kind }) => kind !== expected);
   if (other === undefined) return;
-  throw new SvcError(
-    'usage',
-    `Target ${other.name} is of kind ${other.kind}, and --emit-sql ${dialect} takes tables of kind ${expected}.`,
-    { hint: 'Name the targets to write SQL for: `svc-migrate apply --emit-sql … ORDERS LINES`.' },
-  );
+  const text = `Target ${other.name} is of kind ${other.kind}, and --emit-sql ${dialect} takes tables of kind ${expected}.`;
+  throw new SvcError('usage', text, {
+    hint: 'Name the targets to write SQL for: `svc-migrate apply --emit-sql … ORDERS LINES`.',
+  });
 }

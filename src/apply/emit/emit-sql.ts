@@ -73,13 +73,10 @@ function onlyStore(stores: readonly OpenStore[]): Required<Pick<OpenStore, 'emit
   const [store, other] = stores;
   if (store?.emit === undefined) throw new Error('a store without SQL');
   if (other === undefined) return { emit: store.emit };
-  throw new SvcError(
-    'usage',
-    `The targets ${store.targets[0]} and ${other.targets[0]} are in different databases.`,
-    {
-      hint: 'Write the SQL for one database at a time: name its targets.',
-    },
-  );
+  const text = `The targets ${store.targets[0]} and ${other.targets[0]} are in different databases.`;
+  throw new SvcError('usage', text, {
+    hint: 'Write the SQL for one database at a time: name its targets.',
+  });
 }
 
 function headOf({ title }: SqlScript, run: string, { tool, remap, targets }: Plan): string[] {

@@ -43,13 +43,10 @@ export function assertCrosswalk(folder: string, remapSha256: string): void {
   if (!existsSync(file)) return;
   const found = manifestSchema.safeParse(parseJson(readFileSync(file, 'utf8')));
   if (found.data?.remapSha256 === remapSha256) return;
-  throw new SvcError(
-    'bad_input',
-    `${folder} does not hold the crosswalk of this remap; no SQL was written.`,
-    {
-      hint: `Write it again: svc-migrate dump --format parquet --output ${folder}`,
-    },
-  );
+  const sentence = `${folder} does not hold the crosswalk of this remap; no SQL was written.`;
+  throw new SvcError('bad_input', sentence, {
+    hint: `Write it again: svc-migrate dump --format parquet --output ${folder}`,
+  });
 }
 
 function parseJson(text: string): unknown {
