@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { renderMan } from './commands/help.js';
 import { buildJsonSchemas } from './commands/output-schemas.js';
-import { renderMan } from './commands/render-man.js';
 import { readVersion } from './runtime/version.js';
 
 /** Writes the JSON Schemas and the manual page that ship in the package; part of the build. */

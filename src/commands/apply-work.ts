@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { dirname, relative } from 'node:path';
 import { sleepForReal } from '../api/limiter.js';
 import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../apply/context.js';
@@ -6,10 +7,14 @@ import type { EmitRequest } from '../apply/emit/emit-request.js';
 import { emitSql } from '../apply/emit/emit-sql.js';
 import { RemapIds } from '../apply/ids/remap-ids.js';
 import type { Plan, Policy } from '../apply/plan.js';
-import { closeStores, openStores } from '../apply/stores.js';
+import type { Proposal } from '../apply/scan/propose.js';
+import { buildTargets, renderScan } from '../apply/scan/render-scan.js';
+import { type Scanned, type ScanPlace, scan } from '../apply/scan/sample-places.js';
+import { closeStores, openStores, placeKey } from '../apply/stores.js';
 import { switchSync } from '../apply/sync/sync-action.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import { runName } from '../apply/write-plan.js';
+import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -23,7 +28,6 @@ import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
 import { listStreams } from '../store/streams.js';
 import { shellLine } from '../text/escape.js';
 import { type ApplyRequest, type SyncAction, sourceOfPlan } from './apply-request.js';
-import { proposeTargets } from './apply-scan.js';
 import type { WorkIo } from './command.js';
 import { readDatabase } from './database.js';
 import { type TargetSource, targetArguments } from './target-options.js';
@@ -195,5 +199,65 @@ function contextOf(
     signal: io.signal,
     onProgress: io.onProgress,
     tuning,
+  };
+}
+
+/** `apply --scan`: proposes targets, with evidence and a piece of configuration to paste. */
+async function proposeTargets(
+  context: ApplyContext,
+  { targets, table }: Pick<ApplyRequest, 'targets' | 'table'>,
+  config: Config,
+  width: number,
+): Promise<ApplyResult> {
+  const scanned = await scan(context, listPlaces(targets, table));
+  const proposed = buildTargets(scanned, (path) => nearPath(path, dirname(config.file)));
+  const isSome = proposed.length > 0;
+  return {
+    exitCode: 0,
+    text: renderScan(scanned, proposed, width),
+    json: { action: 'scan', places: scanned.map(describePlace), apply: { targets: proposed } },
+    next: isSome
+      ? 'paste the targets that are right, then svc-migrate apply'
+      : 'name the columns yourself: svc-migrate apply --help',
+    plan: null,
+  };
+}
+
+function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
+  const places = new Map<string, ScanPlace>();
+  for (const target of targets) {
+    if (target.kind === 'warehouse') continue;
+    const key = placeKey(target);
+    if (!places.has(key)) places.set(key, { target, table });
+  }
+  return [...places.values()];
+}
+
+/** A path relative to the configuration, for files below its folder. */
+function nearPath(path: string, folder: string): string {
+  const near = relative(folder, path);
+  return near === '' || near.startsWith('..') ? path : near;
+}
+
+function describePlace({ place, proposals, unseen }: Scanned): object {
+  const { target } = place;
+  const where = isServer(target) ? { urlEnv: target.urlEnv, urlFile: target.urlFile } : { file: target.file };
+  return { kind: target.kind, ...where, columns: proposals.map(describeProposal), unseen };
+}
+
+function describeProposal({ evidence, standing, best, isNamed, pattern }: Proposal): object {
+  const { sample, seen, overlaps } = evidence;
+  const { table, column, path, isWhole } = sample;
+  return {
+    table,
+    column,
+    path,
+    pattern,
+    standing,
+    model: best?.model ?? null,
+    isNamed,
+    seen,
+    isWhole,
+    overlaps,
   };
 }

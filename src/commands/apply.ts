@@ -8,14 +8,20 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
-import { writeOutput, writeText } from '../runtime/write-output.js';
+import { writeOutput } from '../runtime/write-output.js';
 import { flippedState, readCutover } from '../store/cutover.js';
-import { addFlagsToNext, escapeJson, escapeLines, shellLine } from '../text/escape.js';
-import { type ApplyRequest, assertSameRequest, parseApplyRequest } from './apply-request.js';
+import { addFlagsToNext, escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
+import {
+  type ApplyRequest,
+  assertSameRequest,
+  parseApplyRequest,
+  parseUndoRequest,
+} from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { Given, Io } from './command.js';
 import { readDatabase } from './database.js';
-import { type NamedOutputs, ownFilesOf, replaceOutputs } from './with-outputs.js';
+import { NAME_A_PLACE } from './target-options.js';
+import { type NamedOutputs, ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
 
 /**
  * `apply`: plans, checks, writes, writes SQL, verifies or scans. Exits with 0 if it succeeded and nothing blocks the plan, 1 if ids
@@ -38,7 +44,7 @@ export async function runApply(given: Given, io: Io): Promise<number> {
   return replaceOutputs(outputsOf(request), io, async (within) => {
     const job = { kind: 'apply', config, request: { ...request, targets }, agreed } as const;
     const result = await applyInThread(job, within);
-    await writeResult(result, request, within);
+    await writeApplied(result, request, within);
     return result.exitCode;
   });
 }
@@ -108,9 +114,9 @@ function filesOf(target: ApplyTarget): string[] {
   return files.flatMap((file) => [file, sideCarFile(file)]);
 }
 
-async function writeResult(
+async function writeApplied(
   result: ApplyResult,
-  { action, planFile, json }: ApplyRequest,
+  { action, planFile, json }: Pick<ApplyRequest, 'planFile' | 'json'> & { readonly action: string },
   io: Io,
 ): Promise<void> {
   const { plan, exitCode, next, text } = result;
@@ -121,13 +127,36 @@ async function writeResult(
     action === 'plan' && planFile !== undefined && exitCode === 0
       ? shellLine(['svc-migrate', 'apply', '--yes', '--plan', planFile])
       : next;
-  if (json !== undefined) {
-    const content = { ...result.json, exitCode, next: step };
-    await writeOutput(
-      { target: json, chunks: () => [`${escapeJson(JSON.stringify(content, null, 2))}\n`] },
-      io,
-    );
+  const shown = `${text}Next: ${step}\n`;
+  const isPlanShown = action === 'plan' && planFile === '-';
+  await writeResult(
+    json,
+    {
+      json: () => renderJson({ ...result.json, exitCode, next: step }),
+      text: () => (isPlanShown ? '' : addFlagsToNext(escapeLines(shown), io.flags)),
+    },
+    io,
+  );
+}
+
+/**
+ * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were
+ * skipped, 7 if it stopped part-way. It uses the ledger and needs the run's remap only to drop new columns.
+ */
+export async function runUndo(given: Given, io: Io): Promise<number> {
+  const config = await given.config();
+  const request = parseUndoRequest(given, config);
+  const { json: target, targets } = request;
+  assertTargets(target === undefined ? [] : [target], ownFilesOf(config));
+  if (targets.length === 0) {
+    throw new SvcError('usage', 'No target is given or configured, so there is no ledger to read.', {
+      hint: NAME_A_PLACE,
+    });
   }
-  if (json !== '-' && !(action === 'plan' && planFile === '-'))
-    await writeText(io.stdout, [addFlagsToNext(escapeLines(`${text}Next: ${step}\n`), io.flags)]);
+  io.onProgress({ kind: 'stage', name: 'undo' });
+  return replaceOutputs({ json: target }, io, async (within) => {
+    const result = await applyInThread({ kind: 'undo', config, request }, within);
+    await writeApplied(result, { action: 'undo', planFile: undefined, json: target }, within);
+    return result.exitCode;
+  });
 }

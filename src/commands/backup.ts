@@ -3,7 +3,7 @@ import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { assertTargets } from '../runtime/output-targets.js';
+import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
@@ -44,9 +44,7 @@ function assertTarget(config: Config, target: string, force: boolean): void {
   assertTargets([target], ownFilesOf(config));
   const stat = statSync(target, { throwIfNoEntry: false });
   if (stat !== undefined && (!stat.isFile() || !force)) {
-    throw new SvcError('usage', `${target} exists already; it was not changed.`, {
-      hint: stat.isFile() ? 'Name another file, or replace this one with --force.' : 'Name a file.',
-    });
+    throw alreadyThere(target, stat.isFile() ? undefined : 'Name a file.');
   }
   assertNoLog(target);
 }

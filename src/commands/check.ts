@@ -5,6 +5,7 @@ import { SvcError } from '../errors.js';
 import { readBaseline, renderBaseline, rowsOverLimits } from '../report/baseline.js';
 import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
+import { alreadyThere } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
 import { listStreams } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
@@ -98,9 +99,7 @@ function assertWritable({ file, force }: NewBaseline): void {
     throw new SvcError('usage', 'A baseline is written to a file, not to stdout.');
   }
   if (force || !existsSync(file)) return;
-  throw new SvcError('usage', `${file} exists already; it was not changed.`, {
-    hint: 'Name another file, or replace this one with --force.',
-  });
+  throw alreadyThere(file);
 }
 
 /** Renders nothing from incomplete data: records not read yet would be accepted as findings. */

@@ -4,7 +4,7 @@ import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
-import { findProgram } from '../runtime/run-hook.js';
+import { findProgram } from '../runtime/programs.js';
 import { sha256Of } from '../runtime/sha256.js';
 import { shellLine } from '../text/escape.js';
 import { filesOfTargets } from './apply.js';

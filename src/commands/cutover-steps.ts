@@ -9,7 +9,7 @@ import { renderVerify } from '../inspect/verify/render-verify.js';
 import { judgeVerify } from '../inspect/verify/verify-remap.js';
 import { buildVerdict } from '../report/build-verdict.js';
 import type { Report } from '../report/report-schema.js';
-import { runHook } from '../runtime/run-hook.js';
+import { runHook } from '../runtime/programs.js';
 import { createFile, onFile } from '../runtime/write-output.js';
 import type { Cutover, CutoverStep } from '../store/cutover.js';
 import { readRemapRuns } from '../store/remap-tables.js';

@@ -18,7 +18,7 @@ import { type Db, takeLock } from '../store/open.js';
 import { findOpenLists, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { listStreams } from '../store/streams.js';
-import { escapeJson, escapeLines } from '../text/escape.js';
+import { escapeLines } from '../text/escape.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { Given, Io } from './command.js';
 import { type CutoverOptions, parseCutoverOptions, resumeCommand } from './cutover-options.js';
@@ -69,11 +69,7 @@ export async function runCutover(given: Given, io: Io): Promise<number> {
     const text = () => renderCutoverEnd(result, within);
     // A signal that stopped a step must not stop its result as well.
     const { signal } = new AbortController();
-    await writeResult(
-      target,
-      { json: () => escapeJson(renderCutoverJson(result)), text },
-      { ...within, signal },
-    );
+    await writeResult(target, { json: () => renderCutoverJson(result), text }, { ...within, signal });
     return result.exitCode;
   });
 }

@@ -9,8 +9,14 @@ import { SvcError } from '../errors.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
 import { type Correction, listCorrections } from '../inspect/doctor/corrections.js';
 import { type Finding, judgeFindings, problem } from '../inspect/doctor/doctor-finding.js';
-import { judgeProgram, readDatabaseFacts, readDisk, readUserFiles } from '../inspect/doctor/judge-local.js';
-import { readTargets } from '../inspect/doctor/judge-targets.js';
+import {
+  judgeProgram,
+  orError,
+  readDatabaseFacts,
+  readDisk,
+  readTargets,
+  readUserFiles,
+} from '../inspect/doctor/judge-local.js';
 import { probeRemote } from '../inspect/doctor/probe.js';
 import {
   type DoctorFacts,
@@ -19,7 +25,7 @@ import {
   type RemoteFacts,
 } from '../inspect/doctor/probe-results.js';
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
-import { assertTargets } from '../runtime/output-targets.js';
+import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import { addFlagsToNext, shellLine } from '../text/escape.js';
@@ -99,7 +105,7 @@ function nextOf(
 }
 
 async function collectFacts(config: Config, all: boolean, io: Io): Promise<DoctorFacts> {
-  const { named, fileErrors } = readUserFiles(config);
+  const { named, fileErrors } = await readUserFiles(config);
   const local: LocalFacts = {
     ...readVersions(),
     ...readDisk(config.database),
@@ -167,15 +173,6 @@ async function readKeys(config: Config, env: Io['env']) {
   return { keys: { v3: usable, v4: usable.get('') ?? '' }, keyErrors };
 }
 
-async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof SvcError) return error;
-    throw error;
-  }
-}
-
 /** Checks the target of `doctor --write-config` before anything is sent. */
 function assertNewConfig(target: string, config: Config, force: boolean): void {
   if (target === '-') throw new SvcError('usage', '--write-config writes a file, not stdout.');
@@ -184,10 +181,7 @@ function assertNewConfig(target: string, config: Config, force: boolean): void {
     const hint = 'Paths in a configuration are relative to it.';
     throw new SvcError('usage', `Name a file in ${dirname(config.file)}.`, { hint });
   }
-  if (force || !existsSync(target)) return;
-  throw new SvcError('usage', `${target} exists already; it was not changed.`, {
-    hint: 'Name another file, or replace this one with --force.',
-  });
+  if (!force && existsSync(target)) throw alreadyThere(target);
 }
 
 /** Writes the configuration with the corrections; comments and other settings stay. */

@@ -1,13 +1,50 @@
 import type { CompanyListing } from '../api/companies.js';
 import type { ListRequest } from '../api/queries.js';
-import type { ListPage } from '../domain.js';
+import { buildFingerprint, type Config } from '../config/config.js';
+import type { Generation, ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
+import type { ExportOptions } from '../export/begin-export.js';
+import { exportV3, exportV4 } from '../export/export-lists.js';
 import type { PageSubscription, PageSupply } from '../export/prefetch.js';
+import type { ExportSummary } from '../export/run-export.js';
 import { type Channel, flattenError, restoreError, withThread } from '../runtime/threads.js';
-import type { Io } from './command.js';
+import type { Db } from '../store/open.js';
+import type { Io, Narrowing } from './command.js';
 import { type DatabaseHold, removeOwnerNote } from './database.js';
 import type { ExportThread } from './export-thread.js';
-import type { Exporter } from './exporter-on.js';
+
+export interface ExportRequest extends Narrowing {
+  readonly config: Config;
+  /** Read everything again instead of continuing. */
+  readonly restart: boolean;
+}
+
+/** Reads one generation into the open database. Throws as `runExport` does. */
+export type Exporter = (
+  generation: Generation,
+  request: ExportRequest,
+  supply: PageSupply,
+) => Promise<ExportSummary>;
+
+/** Creates an exporter that writes into this database in the current thread. */
+export function exporterOn(
+  db: Db,
+  file: string,
+  context: Pick<ExportOptions, 'signal' | 'clock' | 'onProgress'>,
+): Exporter {
+  return (generation, { config, restart, models, companies }, supply) =>
+    (generation === 'v3' ? exportV3 : exportV4)({
+      ...context,
+      db,
+      file,
+      config,
+      fingerprint: buildFingerprint(config),
+      supply,
+      restart,
+      onlyModels: models,
+      onlyCompanies: companies,
+    });
+}
 
 /** Functions of the main thread, which sends all requests, for the export thread. `list`: a number that it assigns. */
 export type ExportMain = {

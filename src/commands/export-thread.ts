@@ -6,8 +6,7 @@ import { flattenError, restoreError, serveThread, type ThreadError } from '../ru
 import { saveHostWaits } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import { type DatabaseHold, withDatabase } from './database.js';
-import type { ExportMain } from './export-in-thread.js';
-import { type Exporter, type ExportRequest, exporterOn } from './exporter-on.js';
+import { type Exporter, type ExportMain, type ExportRequest, exporterOn } from './export-in-thread.js';
 
 export type ExportThread = {
   /** Resolves once the database is held. */

@@ -10,9 +10,8 @@ import { writeText } from '../runtime/write-output.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
-import { holdInThread } from './export-in-thread.js';
+import { type Exporter, type ExportRequest, holdInThread } from './export-in-thread.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
-import type { Exporter, ExportRequest } from './exporter-on.js';
 import { configWithMaxWait, durationOption, flagOf, narrowingOf, needsOption } from './option-values.js';
 import { withClient, withHostWaits } from './with-api.js';
 

@@ -12,7 +12,7 @@ import {
   type Undecided,
 } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-rows.js';
-import { assertTargets } from '../runtime/output-targets.js';
+import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import {
   countFindings,
@@ -123,9 +123,8 @@ function assertOutputFiles(given: Given, config: Config): void {
   );
   const existing = drafts.find((file) => existsSync(file));
   if (existing === undefined || given.isSet('force')) return;
-  throw new SvcError('usage', `${existing} exists already; it was not changed.`, {
-    hint: 'Edit it and run `svc-migrate remap`, name another file, or replace this one with --force.',
-  });
+  const hint = 'Edit it and run `svc-migrate remap`, name another file, or replace this one with --force.';
+  throw alreadyThere(existing, hint);
 }
 
 function assertRemap(db: Db): void {

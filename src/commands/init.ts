@@ -8,6 +8,7 @@ import { findConfigFile } from '../config/load-config.js';
 import { baseUrlProblem, PLACEHOLDER_HOST } from '../config/values.js';
 import type { ModelPair } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
+import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given, Io } from './command.js';
@@ -48,9 +49,7 @@ function write(file: string, text: string, force: boolean): void {
 }
 
 function isThere(file: string): SvcError {
-  return new SvcError('usage', `${file} exists already; it was not changed.`, {
-    hint: 'Name another file with --config, or replace this one with --force.',
-  });
+  return alreadyThere(file, 'Name another file with --config, or replace this one with --force.');
 }
 
 async function ask(input: Readable, io: Io): Promise<Omit<StarterAnswers, 'schema'>> {

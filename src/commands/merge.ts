@@ -3,7 +3,7 @@ import { rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { assertTargets } from '../runtime/output-targets.js';
+import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
 import type { Fingerprint } from '../store/fingerprint.js';
@@ -50,10 +50,8 @@ function assertOutput(config: Config, output: string, parts: readonly string[]):
   const others = ownFilesOf(config).filter((file) => file !== config.database);
   assertTargets([output], [...others, ...parts]);
   assertNoLog(output);
-  if (statSync(output, { throwIfNoEntry: false }) === undefined) return;
-  throw new SvcError('usage', `${output} exists already; it was not changed.`, {
-    hint: 'Name another file.',
-  });
+  if (statSync(output, { throwIfNoEntry: false }) !== undefined)
+    throw alreadyThere(output, 'Name another file.');
 }
 
 function openPart(file: string, { payload }: Config, io: Io): MergedPart {

@@ -24,7 +24,7 @@ import { addFlagsToNext } from '../text/escape.js';
 import type { Given, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
 import { exportGeneration } from './export.js';
-import { exporterOn } from './exporter-on.js';
+import { exporterOn } from './export-in-thread.js';
 import { configWithMaxWait, countOption, durationOption } from './option-values.js';
 import { rebuildRemap } from './remap.js';
 import { withApi } from './with-api.js';

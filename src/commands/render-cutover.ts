@@ -1,5 +1,5 @@
 import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../store/cutover.js';
-import { addFlags, escapeUnseen } from '../text/escape.js';
+import { addFlags, escapeUnseen, renderJson } from '../text/escape.js';
 import { formatDuration, formatTime } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { Io } from './command.js';
@@ -141,7 +141,7 @@ export const ASK =
 export function renderCutoverJson(result: CutoverResult): string {
   const { plan, options, cutover, stop, exitCode, applyPlan, undo, next } = result;
   const isFinished = cutover?.steps.recheck?.state === 'done';
-  const value = {
+  return renderJson({
     schemaVersion: 1,
     exitCode,
     outcome: stop !== null ? 'stopped' : options.yes || isFinished ? 'done' : 'planned',
@@ -155,8 +155,7 @@ export function renderCutoverJson(result: CutoverResult): string {
     report: cutover?.report ?? null,
     undo,
     next,
-  };
-  return `${JSON.stringify(value, null, 2)}\n`;
+  });
 }
 
 function describeStep({ name, action, because }: PlannedStep, { cutover, options }: CutoverResult) {

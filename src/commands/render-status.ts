@@ -214,7 +214,7 @@ function describeList(stream: StreamRow) {
     generation,
     region: region === '' ? null : region,
     model,
-    companyId: companyId === null ? null : String(companyId),
+    companyId,
     state,
     pages,
     records: stream.uniqueRecords,

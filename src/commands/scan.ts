@@ -24,7 +24,7 @@ import { buildScanSettings, CERTAINTIES, type Certainty, type ScanSettings } fro
 import { isOwnJson } from '../scan/walk-files.js';
 import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
-import { addFlagsToNext, escapeJson } from '../text/escape.js';
+import { addFlagsToNext, renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { Given, Io } from './command.js';
 import { withDatabase } from './database.js';
@@ -32,7 +32,7 @@ import { assertFixOptions, findUses, fixUses } from './scan-fix.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
-  json: (report) => `${escapeJson(JSON.stringify(report, null, 2))}\n`,
+  json: renderJson,
   sarif: renderSarif,
   gitlab: renderGitlab,
   markdown: renderUsesMarkdown,

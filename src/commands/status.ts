@@ -1,17 +1,17 @@
 import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertStdout, writeText } from '../runtime/write-output.js';
 import { readCutover } from '../store/cutover.js';
 import { findIncomplete, type Readiness, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { readRemapRuns } from '../store/remap-tables.js';
-import { addFlags, escapeJson } from '../text/escape.js';
+import { addFlags, renderJson } from '../text/escape.js';
 import type { Given, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import { durationOption, needsOption, notTogether } from './option-values.js';
 import { absentOf, buildStatusJson, isUnderWay, renderStatus, type StatusFacts } from './render-status.js';
-import { withOutputs } from './with-outputs.js';
+import { withOutputs, writeResult } from './with-outputs.js';
 
 /** The escape sequence that moves the cursor to the top and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
@@ -42,11 +42,8 @@ export async function runStatus(given: Given, io: Io): Promise<number> {
 async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
   if (json === '-') assertStdout();
   const facts = await readFacts(config, io);
-  if (json !== undefined) {
-    const text = `${escapeJson(JSON.stringify(buildStatusJson(facts), null, 2))}\n`;
-    await writeOutput({ target: json, chunks: () => [text] }, io);
-  }
-  if (json !== '-') await writeText(io.stdout, [renderStatus(facts, io)]);
+  const text = () => renderStatus(facts, io);
+  await writeResult(json, { json: () => renderJson(buildStatusJson(facts)), text }, io);
 }
 
 async function watch(config: Config, everyMs: number | undefined, io: Io): Promise<never> {

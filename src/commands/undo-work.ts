@@ -66,7 +66,7 @@ function showRuns({ runs, source, formatUndo }: RunsInput, io: WorkIo): ApplyRes
   return {
     exitCode: 0,
     text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, io.width),
-    json: { runs: runs.map(({ definition: _, ...run }) => run) },
+    json: { action: 'undo', runs: runs.map(({ definition: _, ...run }) => run) },
     next: last === undefined ? formatApply(source, runs.at(-1)) : formatUndo(last.run),
     plan: null,
     runs,
@@ -87,7 +87,7 @@ async function undoRun(
   const again = formatApply(source, own[0]);
   if (own.every(({ state }) => state === 'undone')) {
     const text = `Run ${run} was already undone: there is nothing to do.\n`;
-    return { exitCode: 0, text, json: { run, undone: [] }, next: again, plan: null };
+    return { exitCode: 0, text, json: { action: 'undo', run, undone: [] }, next: again, plan: null };
   }
   const undone = await undoStores(stores, run);
   const left = undone.reduce((sum, one) => sum + one.changedSinceCount, 0);
@@ -96,7 +96,7 @@ async function undoRun(
   return {
     exitCode: left === 0 ? 0 : 1,
     text: `${title}\n${renderUndone(undone, io.width)}`,
-    json: { run, undone },
+    json: { action: 'undo', run, undone },
     next: left === 0 ? again : `look at the rows changed since; ${formatUndo(run)} tries again`,
     plan: null,
   };

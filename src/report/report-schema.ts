@@ -11,9 +11,6 @@ import * as z from '../zod.js';
 import { codeUsesSchema } from './code-uses-schema.js';
 import { count, id, nullableId, time } from './schema-values.js';
 
-/** Raised for changes that break consumers of the JSON report. */
-const REPORT_SCHEMA_VERSION = 1;
-
 const v3ByStatus = z.strictObject({ matched: count, unmatched: count, deleted: count, ambiguous: count });
 const byStatus = v3ByStatus.extend({ v4_only: count });
 
@@ -211,7 +208,7 @@ const sinceSchema = z.strictObject({
 /** The JSON report. Counts are numbers, ids are strings of digits. */
 export const reportSchema = z
   .strictObject({
-    schemaVersion: z.literal(REPORT_SCHEMA_VERSION),
+    schemaVersion: z.literal(1),
     tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
     generatedAt: time,
     outcome: z.enum(OUTCOMES),

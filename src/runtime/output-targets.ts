@@ -41,6 +41,14 @@ export function assertTargets(targets: readonly string[], ownFiles: readonly str
   }
 }
 
+/** The error for an existing file that must not be replaced. */
+export function alreadyThere(
+  file: string,
+  hint = 'Name another file, or replace this one with --force.',
+): SvcError {
+  return new SvcError('usage', `${file} exists already; it was not changed.`, { hint });
+}
+
 /** Compares two results of `realPath`; hard links to one file count as the same file. */
 function isSameFile(a: string, b: string): boolean {
   if (a === b) return true;

@@ -11,7 +11,7 @@ import {
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { describeFileError, SvcError } from '../errors.js';
-import { listTrackedIgnored } from '../runtime/git.js';
+import { listTrackedIgnored } from '../runtime/programs.js';
 import { languageOf } from './languages.js';
 import { plainKindOf } from './plain-text.js';
 

@@ -23,6 +23,12 @@ export function escapeJson(json: string): string {
   return json.replace(INVISIBLE, (found) => (found === '\n' ? found : jsonEscape(found)));
 }
 
+/** A result for programs, as JSON without invisible characters; 64-bit ids are digits in text. */
+export function renderJson(value: unknown): string {
+  const digits = (_key: string, one: unknown) => (typeof one === 'bigint' ? String(one) : one);
+  return `${escapeJson(JSON.stringify(value, digits, 2))}\n`;
+}
+
 function escapeCodePoint(found: string): string {
   const code = found.codePointAt(0) ?? 0;
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { HostLimits } from '../../src/api/limiter.js';
 import type { Io } from '../../src/commands/command.js';
-import type { Exporter, ExportRequest } from '../../src/commands/exporter-on.js';
+import type { Exporter, ExportRequest } from '../../src/commands/export-in-thread.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { PageSource } from '../../src/export/prefetch.js';

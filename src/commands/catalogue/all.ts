@@ -1,8 +1,7 @@
 import { SvcError } from '../../errors.js';
 import type { CommandSpec } from '../command.js';
 import { APPLY_COMMANDS } from './apply-commands.js';
-import { MIGRATION_COMMANDS } from './migration.js';
-import { RECORD_COMMANDS } from './record-commands.js';
+import { MIGRATION_COMMANDS, RECORD_COMMANDS } from './migration.js';
 import { TOOL_COMMANDS } from './tools.js';
 
 /** Every command, in the order of a migration. */

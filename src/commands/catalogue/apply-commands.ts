@@ -169,7 +169,7 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
       'svc-migrate undo': 'list the runs in the ledgers of the configured targets',
       'svc-migrate undo --sqlite shop.db': 'list the runs in one database',
     },
-    load: async () => (await import('../undo.js')).runUndo,
+    load: async () => (await import('../apply.js')).runUndo,
   },
   {
     name: 'cutover',

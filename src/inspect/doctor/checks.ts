@@ -1,8 +1,14 @@
 import { type Finding, sortFindings } from './doctor-finding.js';
 import { judgeClocks, judgeHosts, judgePages, judgePairs, judgeParameters } from './judge-apis.js';
 import { judgeEmptyModels, judgeV3Lists, judgeV4Models } from './judge-lists.js';
-import { judgeBackfill, judgeConfig, judgeDatabase, judgeDisk, judgeProgram } from './judge-local.js';
-import { judgeTargets } from './judge-targets.js';
+import {
+  judgeBackfill,
+  judgeConfig,
+  judgeDatabase,
+  judgeDisk,
+  judgeProgram,
+  judgeTargets,
+} from './judge-local.js';
 import type { DoctorFacts } from './probe-results.js';
 
 /** Every check: a function from facts to findings. */

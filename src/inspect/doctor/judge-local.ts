@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { type ApplyTarget, isServer } from '../../config/apply-targets.js';
 import type { Config } from '../../config/config.js';
-import { type NamedCompanyPair, readCompaniesFile, readDecisionsFile } from '../../config/user-files.js';
+import { readCompaniesFile, readDecisionsFile } from '../../config/user-files.js';
 import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
@@ -227,11 +228,9 @@ export function readDisk(database: string): Pick<LocalFacts, 'freeBytes' | 'data
 }
 
 /** The company pairs named by the user, and the errors of the user's files. */
-export function readUserFiles(config: Config): Pick<LocalFacts, 'fileErrors'> & {
-  readonly named: readonly NamedCompanyPair[];
-} {
-  const named = orError(() => readCompaniesFile(config));
-  const decisions = orError(() => readDecisionsFile(config));
+export async function readUserFiles(config: Config) {
+  const named = await orError(() => readCompaniesFile(config));
+  const decisions = await orError(() => readDecisionsFile(config));
   return {
     named: named instanceof SvcError ? [] : named,
     fileErrors: [
@@ -241,11 +240,39 @@ export function readUserFiles(config: Config): Pick<LocalFacts, 'fileErrors'> & 
   };
 }
 
-function orError<T>(read: () => T): T | SvcError {
+/** The result of `work`, or the error that a user can correct. */
+export async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
   try {
-    return read();
+    return await work();
   } catch (error) {
     if (error instanceof SvcError) return error;
     throw error;
   }
+}
+
+/** Looks for the files and connection strings of the targets of `apply`, without connecting. */
+export function readTargets(
+  { apply }: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): LocalFacts['targets'] {
+  return apply.targets.map((target) => ({ name: target.name, missing: findMissing(target, env) }));
+}
+
+function findMissing(target: ApplyTarget, env: Readonly<Record<string, string | undefined>>): string | null {
+  if (target.kind === 'warehouse') return null;
+  if (isServer(target) && target.urlEnv !== undefined)
+    return (env[target.urlEnv] ?? '') === '' ? `environment variable ${target.urlEnv} is not set` : null;
+  const file = isServer(target) ? (target.urlFile ?? '') : target.file;
+  return existsSync(file) ? null : `${file} does not exist`;
+}
+
+export function judgeTargets({ targets }: Pick<LocalFacts, 'targets'>): Finding[] {
+  if (targets.length === 0) return [];
+  const absent = targets.flatMap(({ name, missing }) =>
+    missing === null ? [] : [`Target ${name}: ${missing}.`],
+  );
+  const fix = 'Correct it before `apply`, or run `apply` where it is there.';
+  if (absent.length > 0) return absent.map((text) => warning('targets', 'target_missing', text, fix));
+  const text = `${countOf(targets.length, 'target')} of apply: files and connection strings are there.`;
+  return [ok('targets', 'targets_there', text)];
 }

@@ -1,4 +1,4 @@
-import { escapeJson, escapeUnseen } from '../../text/escape.js';
+import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
 import { clipText, displayWidth, wrapText } from '../../text/text-layout.js';
 import { type Finding, judgeFindings, sortFindings } from './doctor-finding.js';
@@ -56,7 +56,7 @@ function layOut(label: string, text: string, width: number): string[] {
 /** The findings for programs, with the facts behind them; ids are digits in text. */
 export function renderDoctorJson(findings: readonly Finding[], facts: DoctorFacts | null): string {
   const exit = judgeFindings(findings);
-  const value = {
+  return renderJson({
     schemaVersion: 1,
     ready: exit === 0,
     exitCode: exit,
@@ -64,8 +64,7 @@ export function renderDoctorJson(findings: readonly Finding[], facts: DoctorFact
       return { level, area, code, text, fix: fix ?? null, exitCode: exitCode ?? null };
     }),
     facts: facts === null ? null : describeFacts(facts),
-  };
-  return `${escapeJson(JSON.stringify(value, null, 2))}\n`;
+  });
 }
 
 function describeFacts({ config, local, remote }: DoctorFacts) {
@@ -84,11 +83,7 @@ function describeFacts({ config, local, remote }: DoctorFacts) {
     v4: describeV4(v4, config),
     parameters: v4?.parameters ?? null,
     pages,
-    pairs: preview.map(({ v3CompanyId, v4CompanyId, ...one }) => ({
-      ...one,
-      v3CompanyId: String(v3CompanyId),
-      v4CompanyId: v4CompanyId === null ? null : String(v4CompanyId),
-    })),
+    pairs: preview.map(({ v3CompanyId, v4CompanyId, ...one }) => ({ ...one, v3CompanyId, v4CompanyId })),
     disk: {
       freeBytes: local.freeBytes,
       databaseBytes: local.databaseBytes,

@@ -1,5 +1,5 @@
 import { toFinding } from '../../store/findings.js';
-import { escapeJson, escapeUnseen } from '../../text/escape.js';
+import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { formatTime, groupDigits } from '../../text/numbers.js';
 import { displayWidth, fitText, wrapLines } from '../../text/text-layout.js';
 import type { CompanyPairing, Explanation, ExportedObject, ListReading, Story } from './story.js';
@@ -105,10 +105,10 @@ function describeList({ name, state, readAt, note }: ListReading): string {
 
 /** The answer for scripts; ids are digits in text, times ISO 8601. */
 export function renderExplanationJson(answer: Explanation): string {
-  const value = {
+  return renderJson({
     schemaVersion: 1,
     model: answer.model,
-    id: answer.id === null ? null : String(answer.id),
+    id: answer.id,
     platform_id: answer.platformId,
     remapBuiltAt: answer.builtAt,
     stale: answer.isStale,
@@ -131,8 +131,7 @@ export function renderExplanationJson(answer: Explanation): string {
       company: facts.company,
       lists: facts.lists,
     })),
-  };
-  return `${escapeJson(JSON.stringify(value, null, 2))}\n`;
+  });
 }
 
 function withoutFields(object: ExportedObject | null): Omit<ExportedObject, 'fields'> | null {

@@ -1,4 +1,4 @@
-import { escapeJson } from '../../text/escape.js';
+import { renderJson } from '../../text/escape.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import { judgeRecheck, type RecheckResult } from './recheck-rounds.js';
@@ -65,7 +65,7 @@ function describeLastRound({ rounds }: RecheckResult): string[] {
 /** The result for scripts, with every resolved finding; ids are strings of digits. */
 export function renderRecheckJson(result: RecheckResult): string {
   const { open, rounds, healed, persisted, appeared } = result;
-  const value = {
+  return renderJson({
     schemaVersion: 1,
     exitCode: judgeRecheck(result),
     open,
@@ -76,18 +76,13 @@ export function renderRecheckJson(result: RecheckResult): string {
       model: row.model,
       path: row.path,
       region: row.region,
-      v3_company_id: textOf(row.v3CompanyId),
-      v4_company_id: textOf(row.v4CompanyId),
+      v3_company_id: row.v3CompanyId,
+      v4_company_id: row.v4CompanyId,
       platform_id: row.platformId,
-      v3_svc_id: textOf(row.v3SvcId),
-      v4_svc_id: textOf(row.v4SvcId),
+      v3_svc_id: row.v3SvcId,
+      v4_svc_id: row.v4SvcId,
       before,
       after,
     })),
-  };
-  return `${escapeJson(JSON.stringify(value, null, 2))}\n`;
-}
-
-function textOf(id: bigint | null): string | null {
-  return id === null ? null : String(id);
+  });
 }

@@ -1,4 +1,5 @@
-import type { ContradictionCode, ContradictionList } from '../../store/conservation.js';
+import type { ContradictionCode } from '../../store/conservation.js';
+import { renderJson } from '../../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import { DISAGREEMENTS, type PairSide } from './read-live.js';
@@ -139,13 +140,23 @@ function describeOutcome(result: VerifyResult): string {
 /** The result for scripts; ids are digits in text. */
 export function renderVerifyJson(result: VerifyResult): string {
   const { wrong, contradictions, coverage, rate, ...rest } = result;
-  const value = {
+  return renderJson({
     schemaVersion: 1,
     exitCode: judgeVerify(result),
     remap: rest.remap,
-    contradictions: contradictions.map(({ code, total, first }) => {
-      return { code, total, first: first.map(contradictionJson) };
-    }),
+    contradictions: contradictions.map(({ code, total, first }) => ({
+      code,
+      total,
+      first: first.map((one) => ({
+        model: one.model,
+        path: one.path,
+        region: one.region,
+        company_id: one.companyId,
+        platform_id: one.platformId,
+        v3_svc_id: one.v3SvcId,
+        v4_svc_id: one.v4SvcId,
+      })),
+    })),
     coverage,
     agree: rest.agree,
     disagree: wrong.length,
@@ -160,40 +171,22 @@ export function renderVerifyJson(result: VerifyResult): string {
       model: pair.model,
       path: pair.path,
       region: pair.region,
-      v3_company_id: String(pair.v3CompanyId),
-      v4_company_id: String(pair.v4CompanyId),
+      v3_company_id: pair.v3CompanyId,
+      v4_company_id: pair.v4CompanyId,
       platform_id: pair.platformId,
       parent_platform_id: pair.parentPlatformId,
-      v3_svc_id: String(pair.v3SvcId),
-      v4_svc_id: String(pair.v4SvcId),
+      v3_svc_id: pair.v3SvcId,
+      v4_svc_id: pair.v4SvcId,
       status: pair.status,
       reason: pair.reason,
       v3: sideJson(v3),
       v4: sideJson(v4),
     })),
-  };
-  return `${JSON.stringify(value, null, 2)}\n`;
-}
-
-function contradictionJson(one: ContradictionList['first'][number]) {
-  return {
-    model: one.model,
-    path: one.path,
-    region: one.region,
-    company_id: one.companyId === null ? null : String(one.companyId),
-    platform_id: one.platformId,
-    v3_svc_id: one.v3SvcId === null ? null : String(one.v3SvcId),
-    v4_svc_id: one.v4SvcId === null ? null : String(one.v4SvcId),
-  };
+  });
 }
 
 function sideJson(side: PairSide | null) {
   if (side === null) return null;
-  const { companyId, platformId, platformUniqueId, deleted } = side;
-  return {
-    company_id: String(companyId),
-    platform_id: platformId,
-    platform_unique_id: platformUniqueId,
-    deleted,
-  };
+  const { companyId: company_id, platformId: platform_id, platformUniqueId, deleted } = side;
+  return { company_id, platform_id, platform_unique_id: platformUniqueId, deleted };
 }

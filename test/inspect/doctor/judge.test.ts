@@ -14,8 +14,9 @@ import {
   judgeBackfill,
   judgeDisk,
   judgeProgram,
+  judgeTargets,
+  readTargets,
 } from '../../../src/inspect/doctor/judge-local.js';
-import { judgeTargets, readTargets } from '../../../src/inspect/doctor/judge-targets.js';
 import type {
   ListAnswer,
   ListContent,

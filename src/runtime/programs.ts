@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants as files, statSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 
 /** Time that a program has to end after a signal was passed on to it, ms. */
@@ -66,4 +66,44 @@ export function runHook(
       else done(killedBy ?? code ?? 1);
     });
   });
+}
+
+/** `clean`: every tracked file is as it was committed. */
+export type GitState = 'clean' | 'dirty' | 'none';
+
+/** The state of the repository that a file or folder is in. */
+export function gitStateOf(place: string): GitState {
+  const folder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true ? place : dirname(place);
+  const status = git(folder, ['status', '--porcelain', '--untracked-files=no', '--ignore-submodules=all']);
+  if (status === null) return 'none';
+  return status.trim() === '' ? 'clean' : 'dirty';
+}
+
+/** The files that git does not track, so that it could not bring them back. */
+export function listUntracked(files: readonly string[]): string[] {
+  return files.filter(
+    (file) =>
+      git(dirname(file), ['ls-files', '--error-unmatch', '--', `:(literal)${basename(file)}`]) === null,
+  );
+}
+
+/** Absolute paths of the files below a folder that git tracks although they are ignored; none outside of git. */
+export function listTrackedIgnored(folder: string): readonly string[] {
+  const paths = git(folder, ['ls-files', '-z', '-c', '-i', '--exclude-standard']) ?? '';
+  return paths
+    .split('\0')
+    .filter((path) => path !== '')
+    .map((path) => join(folder, path));
+}
+
+/** Runs git without any program that the repository configures; null if it fails or there is no git. */
+function git(folder: string, args: readonly string[]): string | null {
+  const own = ['-C', folder, '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null'];
+  const { status, stdout } = spawnSync('git', [...own, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
+    timeout: 60_000,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return status === 0 ? stdout : null;
 }
