@@ -46,13 +46,15 @@ export async function runDemo(given: Given, io: Io): Promise<number> {
 async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, io: Io): Promise<number> {
   const file = join(folder, CONFIG_FILE);
   writeFileSync(file, `${JSON.stringify(sandbox.config(), null, 2)}\n`, { mode: 0o600 });
-  const demoIo: Io = { ...io, env: keysFor(sandbox) };
+  const { apiKey } = sandbox;
+  const demoIo: Io = { ...io, env: { SVC_MIGRATE_V3_API_KEY: apiKey, SVC_MIGRATE_V4_API_KEY: apiKey } };
   const config = loadConfig({ env: {}, flags: { config: file }, nowMs: io.clock.now() });
   const everything = { config, models: [], companies: [], restart: false };
   await runExports(everything, demoIo);
   await rebuildRemap(config, demoIo);
   const toStdout = Object.values(outputs).includes('-');
-  const files = { ...filesIn(folder), ...outputs };
+  const inFolder = Object.entries(FILES).map(([flag, name]) => [flag, join(folder, name)]);
+  const files: ReportOutputs = { ...Object.fromEntries(inFolder), ...outputs };
   const report = await writeReport(
     { ...everything, outputs: files, ...(toStdout ? {} : { verdict: 'omit' }) },
     demoIo,
@@ -77,14 +79,6 @@ function makeFolder(given: string | undefined): string {
   throw new SvcError('bad_input', `The folder ${folder} exists already; nothing was changed.`, {
     hint: 'Name a new one with --output, or leave it out for a temporary folder.',
   });
-}
-
-function keysFor({ apiKey }: Sandbox): Record<string, string> {
-  return { SVC_MIGRATE_V3_API_KEY: apiKey, SVC_MIGRATE_V4_API_KEY: apiKey };
-}
-
-function filesIn(folder: string): ReportOutputs {
-  return Object.fromEntries(Object.entries(FILES).map(([flag, name]) => [flag, join(folder, name)]));
 }
 
 function describeFolder(folder: string): string[] {

@@ -5,7 +5,8 @@ import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
-import { type EventListener, listenForEvents, waitSettled } from '../inspect/settle/wait-settled.js';
+import { waitSettled } from '../inspect/settle/wait-settled.js';
+import { type EventListener, listenForEvents } from '../inspect/settle/webhook-events.js';
 import { writeText } from '../runtime/write-output.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
@@ -19,10 +20,6 @@ export interface ExportCommandOptions extends ExportRequest {
   /** How to wait for the backfill before reading V4; undefined: do not wait. */
   readonly wait?: WaitSettings | undefined;
 }
-
-/** Defaults of `--settle` and `--wait-timeout`. */
-const SETTLE_MS = 300_000;
-const WAIT_TIMEOUT_MS = 7_200_000;
 
 /** `export v3`: reads every V3 list, continues an unfinished export, or reads only the changes since a complete one. */
 export async function runExportV3(given: Given, io: Io): Promise<number> {
@@ -74,8 +71,8 @@ function waitOptions(given: Given): WaitSettings | undefined {
     throw needsOption(flagOf(alone), '--wait');
   }
   return {
-    settleMs: durationOption(given, 'settle') ?? SETTLE_MS,
-    timeoutMs: durationOption(given, 'waitTimeout') ?? WAIT_TIMEOUT_MS,
+    settleMs: durationOption(given, 'settle') ?? 300_000,
+    timeoutMs: durationOption(given, 'waitTimeout') ?? 7_200_000,
     listen: parseAddress(given.text('listen')),
   };
 }

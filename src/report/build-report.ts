@@ -42,7 +42,6 @@ export interface ReportInputs {
   readonly since?: Since | undefined;
 }
 
-const RUNS = 50;
 const HOUR_MS = 3_600_000;
 
 /**
@@ -127,7 +126,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     baseline: accepted?.section ?? null,
     cannotSee: listCannotSee({ config, scope, streams, drift, totals, deleted: counts.deleted }),
     timeline: buildTimeline(config, dates, age.newest),
-    trend: buildTrend(readRemapRuns(db, RUNS)),
+    trend: buildTrend(readRemapRuns(db, 50)),
     since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, parts),
   };

@@ -199,11 +199,8 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
 export function commandFor(key: string, report: Report): string {
   const reason = key.split('/').at(-1) ?? key;
   const words = (COMMANDS[reason] ?? listFindings)(key, report);
-  return shellLine(['svc-migrate', ...words, ...(isNarrowed(words) ? scopeOptions(report.scope) : [])]);
-}
-
-function isNarrowed([command]: readonly string[]): boolean {
-  return command === 'findings' || command === 'report' || command === 'dump';
+  const isNarrowed = ['findings', 'report', 'dump'].some((command) => command === words[0]);
+  return shellLine(['svc-migrate', ...words, ...(isNarrowed ? scopeOptions(report.scope) : [])]);
 }
 
 function scopeOptions({ models, companies }: Report['scope']): string[] {

@@ -66,7 +66,6 @@ interface SideCount {
 }
 
 const SAMPLES_PER_KIND = 5;
-const SAMPLES = 500;
 
 class RowCounter {
   readonly #db: Db;
@@ -226,7 +225,7 @@ class RowCounter {
       /** Matched rows of records, not of children. */
       matchedRecords: this.#matchedRecords,
       deleted: this.#deleted,
-      samples: samples.flat().slice(0, SAMPLES),
+      samples: samples.flat().slice(0, 500),
     };
   }
 }

@@ -36,11 +36,7 @@ export interface Section {
   readonly body: Html | null;
 }
 
-const COMPANIES = 500;
 const OPEN_ROWS = 20;
-const FULL_SYNCS = 500;
-const DECISIONS = 100;
-const LISTS = 300;
 
 const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as const);
 
@@ -159,7 +155,7 @@ function renderReasons(report: Report): Html | null {
 function renderCompanies(report: Report): Html | null {
   if (report.companies.length === 0) return null;
   const plain = companyTable(report);
-  const { columns, rows } = withBars(plain.columns, plain.rows.slice(0, COMPANIES), sortCompanies(report), 2);
+  const { columns, rows } = withBars(plain.columns, plain.rows.slice(0, 500), sortCompanies(report), 2);
   const more = plain.rows.length - rows.length;
   const name = countOf(more, 'more company', 'more companies');
   const note = more > 0 ? html`<p>${name}: see the JSON report.</p>` : null;
@@ -183,7 +179,7 @@ ${htmlTable(`Continued: ${caption}`, columns, rest)}</details>`;
 function renderFullSyncRows({ fullSync }: Report): Html | null {
   if (fullSync.length === 0) return null;
   const companies = [...groupBy(fullSync, (one) => `${one.v3CompanyId} in ${one.region}`)];
-  const rows = companies.slice(0, FULL_SYNCS).map(([name, own]) => {
+  const rows = companies.slice(0, 500).map(([name, own]) => {
     const sum = (count: 'records' | 'children') => groupDigits(own.reduce((all, one) => all + one[count], 0));
     const times = own.flatMap(({ earliest, latest }) => [earliest, latest]).filter((time) => time !== null);
     const range = { earliest: times.reduce(lesser, null), latest: times.reduce(greater, null) };
@@ -223,7 +219,7 @@ function renderDecisions({ decisions }: Report): Html | null {
   if (decisions === null) return null;
   const [head = ''] = describeDecisions(decisions, 0);
   const rows = decisions.idle
-    .slice(0, DECISIONS)
+    .slice(0, 100)
     .map((one) => [
       String(one.line),
       one.path === '' ? one.model : `${one.model} ${one.path}`,
@@ -253,7 +249,7 @@ function renderLists({ completeness }: Report): Html {
   const alike = groupBy(open, (one) =>
     JSON.stringify([one.generation, one.model, one.region, one.state, one.endReason]),
   );
-  const rows = [...alike.values()].slice(0, LISTS).map((own) => {
+  const rows = [...alike.values()].slice(0, 300).map((own) => {
     const [first] = own;
     if (first === undefined) return [];
     const counted = own.map(({ totalCountLast }) => totalCountLast);

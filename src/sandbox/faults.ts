@@ -1,9 +1,4 @@
-import { ORDINARY_FATE } from './fates.js';
-import { badParameter } from './list-query.js';
-import type { Table } from './record-tables.js';
-import { createAskCounter, Draw, happens, hashOf, mix, mixText } from './seeded-random.js';
-import { recordAt } from './stored-records.js';
-import type { World } from './world.js';
+import { createAskCounter, happens, hashOf, mix, mixText } from './seeded-random.js';
 
 /**
  * Faults to inject. `429` (with Retry-After), `500`, `reset`, `truncate` and `hang` affect one attempt; `cursor-expiry`
@@ -29,8 +24,6 @@ export interface FaultSetting {
   readonly rate: number;
 }
 
-const DEFAULT_RATE = 0.05;
-
 /**
  * Reads `NAME` or `NAME:RATE`.
  *
@@ -40,7 +33,7 @@ export function parseFault(text: string): FaultSetting {
   const [word, rateText] = text.split(':', 2);
   const name = FAULTS.find((known) => known === word);
   if (name === undefined) throw new TypeError(`${word} is not a fault.`);
-  const rate = rateText === undefined ? DEFAULT_RATE : Number(rateText);
+  const rate = rateText === undefined ? 0.05 : Number(rateText);
   if (!(rate >= 0 && rate <= 1) || rateText === '') {
     throw new TypeError(`The rate of ${name} is not a number from 0 to 1: ${rateText}`);
   }
@@ -67,172 +60,4 @@ export function createFaults(
     const attemptHash = mix(hash, countAsks(hash));
     return { strikes: (name) => happens(mixText(attemptHash, name), rates.get(name) ?? 0) };
   };
-}
-
-const MOST_CHANGES = 40;
-const TRIES = 8;
-
-/**
- * Changes V3 while it is being read: each call adds, changes or deletes a record of the table, at the time `now`, until
- * about a quarter of the table was changed. Only ordinary pairs change, so that the truth of all others stays valid.
- */
-export function createMutator(world: World): (table: Table, now: number) => void {
-  const draws = new Map<Table, Draw>();
-  return (table, now) => {
-    const draw = draws.get(table) ?? new Draw(hashOf(world.seed, 'mutate', table.hash));
-    draws.set(table, draw);
-    if (draw.chance(0.3) && arrive(table, now)) return;
-    if (table.changes.size >= Math.min(MOST_CHANGES, table.present / 4)) return;
-    const position = findOrdinary(world, table, draw);
-    if (position !== null) table.changes.set(position, { updatedMs: now, deleted: draw.chance(0.4) });
-  };
-}
-
-/** Adds a record; its position is after all others. */
-function arrive(table: Table, now: number): boolean {
-  let position = table.present;
-  while (table.changes.has(position)) position++;
-  if (position >= table.memberOf.length) return false;
-  table.changes.set(position, { createdMs: now, updatedMs: now, deleted: false });
-  return true;
-}
-
-function findOrdinary(world: World, table: Table, draw: Draw): number | null {
-  for (let attempt = 0; attempt < TRIES && table.present > 0; attempt++) {
-    const position = draw.below(table.present);
-    const { member, group } = recordAt(world, table, position);
-    const { block, company } = member;
-    const isPaired = world.connections[company.connection]?.kind === 'normal' && block.v4.count > 0;
-    if (isPaired && block.fates[group] === ORDINARY_FATE && !table.changes.has(position)) return position;
-  }
-  return null;
-}
-
-/** What V4 may ignore or refuse: parameters by name, filters by operator. */
-const WORDS = 'include_deleted_records select sort expand eq ne gt gte lt lte in'.split(' ');
-
-/** Deviations from the specification, or behaviour that it leaves open; none by default. */
-export interface Quirks {
-  /** V4 ignores these. */
-  readonly ignore: readonly string[];
-  /** V4 answers 400 to these. */
-  readonly refuse: readonly string[];
-  /** Larger limits are treated as this one. */
-  readonly pageCap: number | null;
-  /** Larger limits are answered with 400. */
-  readonly pageLimit: number | null;
-  /** Offset of the `Date` header, in seconds. */
-  readonly clockSkew: number;
-  /** V3 paths that are answered with 404. */
-  readonly absentV3: readonly string[];
-  /** Average number of malformed objects per record. */
-  readonly malformed: number;
-  /** Responses are compressed for clients that accept it. */
-  readonly gzip: boolean;
-  /** The `total_count` of every list. */
-  readonly totalCount: number | null;
-  /** V4 answers an unknown model with an empty list instead of 404. */
-  readonly anyModel: boolean;
-}
-
-export const NO_QUIRKS: Quirks = {
-  ignore: [],
-  refuse: [],
-  pageCap: null,
-  pageLimit: null,
-  clockSkew: 0,
-  absentV3: [],
-  malformed: 0,
-  gzip: false,
-  totalCount: null,
-  anyModel: false,
-};
-
-/** The syntax of each quirk, and what it sets. */
-const BY_NAME: Readonly<
-  Record<
-    string,
-    { readonly takes: string; readonly read: (value: string, before: Quirks) => Partial<Quirks> }
-  >
-> = {
-  ignore: { takes: '=PARAMETER', read: (value, { ignore }) => ({ ignore: [...ignore, parseWord(value)] }) },
-  refuse: { takes: '=PARAMETER', read: (value, { refuse }) => ({ refuse: [...refuse, parseWord(value)] }) },
-  'page-cap': { takes: '=N', read: (value) => ({ pageCap: parseNumber(value, 1) }) },
-  'page-limit': { takes: '=N', read: (value) => ({ pageLimit: parseNumber(value, 1) }) },
-  'clock-skew': { takes: '=SECONDS', read: (value) => ({ clockSkew: parseNumber(value, -1e9) }) },
-  'absent-v3': { takes: '=PATH', read: (value, { absentV3 }) => ({ absentV3: [...absentV3, value] }) },
-  malformed: { takes: '=RATE', read: (value) => ({ malformed: parseNumber(value, 0) }) },
-  gzip: { takes: '', read: () => ({ gzip: true }) },
-  'total-count': { takes: '=N', read: (value) => ({ totalCount: parseNumber(value, 0) }) },
-  'any-model': { takes: '', read: () => ({ anyModel: true }) },
-};
-
-/** The syntax of all quirks, for messages. */
-export const QUIRKS: readonly string[] = Object.entries(BY_NAME).map(([name, { takes }]) => name + takes);
-
-/**
- * Adds one quirk given as text, such as `ignore=gte`, `page-cap=50` or `gzip`.
- *
- * @throws TypeError for an unknown name or an invalid value
- */
-export function addQuirk(quirks: Quirks, text: string): Quirks {
-  const [name = '', ...rest] = text.split('=');
-  const quirk = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
-  if (quirk === undefined) throw new TypeError('there is no such quirk.');
-  if (quirk.takes === '' && rest.length > 0) throw new TypeError(`${name} takes no value.`);
-  return { ...quirks, ...quirk.read(rest.join('='), quirks) };
-}
-
-function parseWord(value: string): string {
-  if (WORDS.some((word) => word === value)) return value;
-  throw new TypeError(`it takes one of ${WORDS.join(', ')}.`);
-}
-
-function parseNumber(value: string, least: number): number {
-  const number = Number(value);
-  if (value !== '' && Number.isFinite(number) && number >= least) return number;
-  throw new TypeError(`its value is not a number from ${least} up.`);
-}
-
-/**
- * The parameters of a V4 list that the service does not ignore.
- *
- * @throws RequestError 400 for refused parameters
- */
-export function dropIgnoredParameters(
-  { ignore, refuse }: Quirks,
-  parameters: URLSearchParams,
-): URLSearchParams {
-  const honoured = new URLSearchParams();
-  for (const [name, value] of parameters) {
-    const [, field, operator] = /^(\w+)\[(\w+)\]$/.exec(name) ?? [];
-    const word = field === undefined || field === 'sort' ? (field ?? name) : (operator ?? '');
-    if (refuse.includes(word)) throw badParameter(name, 'not supported');
-    if (!ignore.includes(word)) honoured.append(name, value);
-  }
-  return honoured;
-}
-
-/** @throws RequestError 400 for a limit that is refused */
-export function capLimit({ pageCap, pageLimit }: Quirks, limit: number): number {
-  if (pageLimit !== null && limit > pageLimit) throw badParameter('limit', `at most ${pageLimit}`);
-  return Math.min(limit, pageCap ?? limit);
-}
-
-/** Objects that are not valid records. */
-const MALFORMED = [
-  'null',
-  '"a text"',
-  '[]',
-  '{}',
-  '{"svc_id":"17","svc_company_id":5,"platform_id":"x"}',
-  '{"svc_id":1.5,"svc_company_id":5,"platform_id":"x"}',
-  '{"svc_id":99999999999999999999,"svc_company_id":5,"platform_id":"x"}',
-  '{"svc_id":17,"platform_id":"x"}',
-] as const;
-
-/** A malformed object to insert before the record with this hash, or null. */
-export function malformedBefore({ malformed }: Quirks, hash: number): string | null {
-  if (malformed === 0 || !happens(mix(hash, 0xbad), malformed)) return null;
-  return MALFORMED[mix(hash, 0xbae) % MALFORMED.length] ?? null;
 }

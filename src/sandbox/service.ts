@@ -9,15 +9,16 @@ import {
   type ServiceAnswer,
 } from './answers.js';
 import { regionsOf } from './connections.js';
-import { type AttemptFaults, capLimit, createMutator, dropIgnoredParameters, type Quirks } from './faults.js';
+import type { AttemptFaults } from './faults.js';
 import { writeJson } from './json.js';
 import { notFound, parseQuery, type Query, RequestError } from './list-query.js';
 import { MODELS, type ModelShape } from './models.js';
 import { listMember, listNothing, listTable, type Page, type RecordList, readPage } from './pages.js';
+import { capLimit, dropIgnoredParameters, type Quirks } from './quirks.js';
 import type { Table } from './record-tables.js';
 import { createAskCounter, hashOf, hexOf, mix, mixText } from './seeded-random.js';
 import { writeRecord } from './stored-records.js';
-import type { World } from './world.js';
+import { createMutator, type World } from './world.js';
 
 /** A parsed path of the service. */
 type Route =

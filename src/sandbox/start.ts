@@ -1,10 +1,15 @@
+import { once } from 'node:events';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { type RequestLogEntry, serve } from './answers.js';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { answerError, type ServiceAnswer } from './answers.js';
 import { regionsOf } from './connections.js';
-import { createFaults, type FaultSetting, NO_QUIRKS, type Quirks } from './faults.js';
+import { type AttemptFaults, createFaults, type FaultSetting } from './faults.js';
 import type { JsonObject } from './json.js';
 import { MODELS } from './models.js';
-import { hashOf, hexOf } from './seeded-random.js';
+import { NO_QUIRKS, type Quirks } from './quirks.js';
+import { hashOf, hexOf, mixText } from './seeded-random.js';
 import { createService, type EventLogEntry, type Schedule, startEvents, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, type World, type WorldOptions } from './world.js';
@@ -43,8 +48,6 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-const LONGEST_LOG = 100_000;
-
 /** Starts a V3 and V4 service on 127.0.0.1; the same options give the same service. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { seed, faults = [], clock = Date.now, eventsUrl } = options;
@@ -64,7 +67,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     clock,
     answer: createService({ world, apiKey, clock, quirks, loadedShare }),
     onRequest: (entry) => {
-      if (log.push(entry) > LONGEST_LOG) log.shift();
+      if (log.push(entry) > 100_000) log.shift();
     },
   });
   const { schedule = scheduleByTimer } = options;
@@ -139,4 +142,113 @@ export function writePrivateFile(file: string, pieces: Iterable<string>): void {
     closeSync(descriptor);
   }
   renameSync(beside, file);
+}
+
+/** One request to the service. */
+export interface RequestLogEntry {
+  readonly method: string;
+  /** Path and query. */
+  readonly address: string;
+  /** 0 if no status was sent. */
+  readonly status: number;
+}
+
+interface HttpOptions {
+  readonly port: number;
+  readonly answer: (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
+  readonly faultsFor: (address: string) => AttemptFaults;
+  readonly retryAfterSeconds: number;
+  /** How long every answer takes. */
+  readonly latencyMs: number;
+  readonly quirks: Quirks;
+  /** Wall clock, ms since 1970. */
+  readonly clock: () => number;
+  readonly onRequest: (entry: RequestLogEntry) => void;
+}
+
+/** Serves on 127.0.0.1 only. */
+async function serve(options: HttpOptions): Promise<{ origin: string; close: () => Promise<void> }> {
+  const server = createServer((request, response) => {
+    handle(options, request, response).catch((error: unknown) => {
+      response.destroy(error instanceof Error ? error : new Error(String(error)));
+    });
+  });
+  server.listen(options.port, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new TypeError('The server has no port.');
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  return { origin: `http://127.0.0.1:${address.port}`, close };
+}
+
+async function handle(options: HttpOptions, request: IncomingMessage, response: ServerResponse) {
+  const target = request.url ?? '/';
+  const url = new URL(URL.canParse(target, 'http://sandbox') ? target : '/', 'http://sandbox');
+  const address = url.pathname + url.search;
+  const faults = options.faultsFor(address);
+  const log = (status: number): void => options.onRequest({ method: request.method ?? '', address, status });
+  if (options.latencyMs > 0) await sleep(options.latencyMs);
+  if (faults.strikes('hang')) return log(0);
+  if (faults.strikes('reset')) {
+    request.socket.resetAndDestroy();
+    return log(0);
+  }
+  const refusal = refuse(url, faults, options.retryAfterSeconds);
+  const { status, headers, body } = refusal ?? options.answer(request, url, faults);
+  const { clockSkew, gzip } = options.quirks;
+  const dated = { ...headers, date: new Date(options.clock() + clockSkew * 1000).toUTCString() };
+  log(status);
+  if (faults.strikes('truncate')) {
+    return truncate(response, { status, headers: dated, body }, (mixText(0, address) & 1) === 0);
+  }
+  if (!gzip || !String(request.headers['accept-encoding'] ?? '').includes('gzip')) {
+    return send(response, { status, headers: dated, body });
+  }
+  const zipped = [gzipSync([...body].join(''))];
+  return send(response, { status, headers: { ...dated, 'content-encoding': 'gzip' }, body: zipped });
+}
+
+function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): ServiceAnswer | null {
+  const requestId = url.pathname.startsWith('/v4') ? 'req_refused' : null;
+  if (faults.strikes('429')) {
+    const headers = { 'retry-after': String(retryAfterSeconds) };
+    return answerError(429, 'too_many_requests', 'Too many requests.', requestId, headers);
+  }
+  return faults.strikes('500') ? answerError(500, 'internal', 'Something broke.', requestId) : null;
+}
+
+interface Sent extends Omit<ServiceAnswer, 'body'> {
+  readonly body: Iterable<string | Buffer>;
+}
+
+async function send(response: ServerResponse, { status, headers, body }: Sent): Promise<void> {
+  response.writeHead(status, headers);
+  for (const piece of body) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await drained(response);
+  }
+  response.end();
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      response.off('drain', finish).off('close', finish);
+      resolve();
+    };
+    response.on('drain', finish).on('close', finish);
+  });
+}
+
+/** Sends half of the body, with or without a Content-Length. */
+function truncate(response: ServerResponse, answer: ServiceAnswer, announcesLength: boolean): void {
+  const body = Buffer.from([...answer.body].join(''), 'utf8');
+  const length = announcesLength ? { 'content-length': String(body.length) } : {};
+  response.writeHead(answer.status, { ...answer.headers, ...length });
+  response.write(body.subarray(0, body.length >>> 1), () => response.destroy());
 }

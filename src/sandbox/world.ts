@@ -2,9 +2,8 @@ import { type Company, type CompanyConnection, planConnections, regionsOf } from
 import { defaultNow, FATES, ORDINARY_FATE, type Scenario, type Times } from './fates.js';
 import { MODELS, type ModelShape } from './models.js';
 import { type Block, type BlockOptions, buildBlock, buildTable, type Table } from './record-tables.js';
-import { happens, hashOf, mix } from './seeded-random.js';
-
-const DAY_MS = 86_400_000;
+import { Draw, happens, hashOf, mix } from './seeded-random.js';
+import { recordAt } from './stored-records.js';
 
 export interface WorldOptions {
   readonly seed: number;
@@ -81,7 +80,7 @@ export function buildWorld(options: WorldOptions): World {
   return {
     seed,
     scenario,
-    times: { nowMs, sinceMs: nowMs - windowDays * DAY_MS },
+    times: { nowMs, sinceMs: nowMs - windowDays * 86_400_000 },
     connections,
     blocks,
     v3: new Map(v3),
@@ -89,8 +88,6 @@ export function buildWorld(options: WorldOptions): World {
     isAbsent,
   };
 }
-
-const FEWEST_GROUPS = 3;
 
 interface PlanOptions {
   readonly seed: number;
@@ -110,7 +107,7 @@ function planBlock(
   const weight = MODELS[model]?.weight ?? 0;
   const wanted = (scale * (share / sumWeights(connections)) * weight) / sumWeights(MODELS);
   const jitter = 0.8 + (0.4 * (hash % 1000)) / 1000;
-  const groups = weight === 0 ? 1 : Math.max(FEWEST_GROUPS, Math.round(wanted * jitter));
+  const groups = weight === 0 ? 1 : Math.max(3, Math.round(wanted * jitter));
   // Every fate of the scenario except the ordinary one, spread over the models.
   const all = [...FATES.keys()].filter(
     (fate) => fate !== ORDINARY_FATE && FATES[fate]?.weight[scenario] !== 0,
@@ -148,4 +145,40 @@ function planAbsent(
   if (happens(mix(hash, 1), 0.5)) absent.add(`all ${forAll}`);
   if (happens(mix(hash, 2), 0.5)) absent.add(`${inert} ${forOne}`);
   return absent;
+}
+
+/**
+ * Changes V3 while it is being read: each call adds, changes or deletes a record of the table, at the time `now`, until
+ * about a quarter of the table was changed. Only ordinary pairs change, so that the truth of all others stays valid.
+ */
+export function createMutator(world: World): (table: Table, now: number) => void {
+  const draws = new Map<Table, Draw>();
+  return (table, now) => {
+    const draw = draws.get(table) ?? new Draw(hashOf(world.seed, 'mutate', table.hash));
+    draws.set(table, draw);
+    if (draw.chance(0.3) && arrive(table, now)) return;
+    if (table.changes.size >= Math.min(40, table.present / 4)) return;
+    const position = findOrdinary(world, table, draw);
+    if (position !== null) table.changes.set(position, { updatedMs: now, deleted: draw.chance(0.4) });
+  };
+}
+
+/** Adds a record; its position is after all others. */
+function arrive(table: Table, now: number): boolean {
+  let position = table.present;
+  while (table.changes.has(position)) position++;
+  if (position >= table.memberOf.length) return false;
+  table.changes.set(position, { createdMs: now, updatedMs: now, deleted: false });
+  return true;
+}
+
+function findOrdinary(world: World, table: Table, draw: Draw): number | null {
+  for (let attempt = 0; attempt < 8 && table.present > 0; attempt++) {
+    const position = draw.below(table.present);
+    const { member, group } = recordAt(world, table, position);
+    const { block, company } = member;
+    const isPaired = world.connections[company.connection]?.kind === 'normal' && block.v4.count > 0;
+    if (isPaired && block.fates[group] === ORDINARY_FATE && !table.changes.has(position)) return position;
+  }
+  return null;
 }

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import {
   beginSettling,
   hasSettled,
-  meaningOf,
   observe,
   recordEvent,
   type Settling,
 } from '../../../src/inspect/settle/wait-settled.js';
+import { meaningOf } from '../../../src/inspect/settle/webhook-events.js';
 
 const RULES = { settleMs: 100, pollMs: 10 };
 
