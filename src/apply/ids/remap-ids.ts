@@ -117,12 +117,14 @@ export class RemapIds {
          WHERE rowid BETWEEN ? AND ? AND model = ? AND path = ? AND v3_svc_id IS NOT NULL`,
       )
       .raw();
-    // In one transaction, so that verified rows are the ones that are read.
-    this.#db.transaction(() => {
+    const read = () => {
       for (const [from, to] of this.#remap.rangesOf('v3', model)) {
         for (const row of select.all(from, to, model, path)) onRow(row);
       }
-    })();
+    };
+    // In one transaction, so that verified rows are the ones that are read. None can begin while a query is being read.
+    if (this.#db.inTransaction) read();
+    else this.#db.transaction(read)();
   }
 }
 

@@ -81,6 +81,8 @@ export function openContext(
   tuning: Partial<Tuning> = {},
 ): ApplyContext & { readonly remap: Db } {
   const remap = openDatabase(remapFile, 'read');
+  // as for the commands: one snapshot
+  remap.exec('BEGIN');
   return {
     remap,
     ids: new RemapIds(remap),
