@@ -10,7 +10,7 @@ import {
 
 const SHELL = new URL('./thread-shell.mjs', import.meta.url);
 /** Node.js never forgets a module: after so many, a thread is let go. */
-const MAX_RUNS = 50;
+const MAX_RUNS = 500;
 
 interface Shell {
   readonly worker: Worker;
