@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type Plugin } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { CAMPAIGN_SIZE } from './support/campaign.js';
 import { makeFastFolder } from './support/fast-folder.js';
@@ -46,6 +46,21 @@ function listTestFiles(): string[] {
     .map((name) => join('test', name));
 }
 
+/**
+ * Gives tests the built modules for those of `src`: Node.js loads and runs them as they are, where Vitest would transform
+ * each. While it watches, Vitest needs the sources to know what to run again.
+ */
+const builtModules: Plugin = {
+  name: 'built-modules',
+  enforce: 'pre',
+  apply: () => process.argv.includes('run'),
+  resolveId: (id, importer) => {
+    if (importer === undefined || !id.startsWith('.')) return null;
+    const file = resolve(dirname(importer), id);
+    return file.startsWith(join(ROOT, 'src/')) ? file.replace(join(ROOT, 'src'), join(ROOT, 'dist')) : null;
+  },
+};
+
 const files = FILES[CAMPAIGN_SIZE]();
 
 /**
@@ -70,6 +85,7 @@ process.env['TMPDIR'] = temporary;
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 
 export default defineConfig({
+  plugins: [builtModules],
   test: {
     root: ROOT,
     projects: [
