@@ -7,7 +7,7 @@ import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 let sandbox: Sandbox;
 let cwd: string;
 beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 200 });
+  sandbox = await startSandbox({ seed: 5, scale: 200, companies: 2 });
   cwd = makeFolder({ ...sandbox.config(), limits: {} });
 });
 afterAll(() => sandbox.close());

@@ -17,7 +17,7 @@ interface Rehearsal {
 
 /** A sandbox, and a folder with a configuration for it. */
 async function rehearse(options: Partial<SandboxOptions>, changes: object = {}): Promise<Rehearsal> {
-  sandbox = await startSandbox({ seed: 5, scale: 200, ...options });
+  sandbox = await startSandbox({ seed: 5, scale: 100, companies: 1, ...options });
   return { cwd: makeFolder({ ...sandbox.config(), ...changes }), env: keysOf(sandbox.apiKey) };
 }
 

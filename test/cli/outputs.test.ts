@@ -18,7 +18,7 @@ const FLAGS = Object.entries(FILES).flatMap(([flag, file]) => [`--${flag}`, file
 let sandbox: Sandbox;
 let cwd: string;
 beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 200 });
+  sandbox = await startSandbox({ seed: 5, scale: 200, companies: 2 });
 });
 afterAll(() => sandbox.close());
 beforeEach(() => {

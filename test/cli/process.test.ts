@@ -28,8 +28,15 @@ afterAll(async () => {
   silent.close();
 });
 
-/** A folder with a database that holds a remap. */
-async function exported(): Promise<string> {
+let done: Promise<string> | undefined;
+
+/** A folder with a database that holds a remap, for tests that only read it. */
+function exported(): Promise<string> {
+  done ??= makeExported();
+  return done;
+}
+
+async function makeExported(): Promise<string> {
   const cwd = makeFolder(sandbox.config());
   const ended = await runCli(['run', '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
   expect(ended.code).toBe(0);

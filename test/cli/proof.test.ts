@@ -18,7 +18,7 @@ let id: string;
 let key: string;
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 150 });
+  sandbox = await startSandbox({ seed: 5, scale: 150, companies: 2 });
   done = makeFolder(sandbox.config());
   for (const command of ['run', 'remap']) expect((await run(done, [command])).code).toBe(0);
   const row = [...sandbox.truth()].find(
@@ -139,7 +139,7 @@ describe('commands of proof end with the code of what they found', () => {
   });
 
   it('6 while a verify goes on, which is named and leaves nothing behind', async () => {
-    const slow = await startSandbox({ seed: 5, scale: 150, port: 0 });
+    const slow = await startSandbox({ seed: 5, scale: 150, companies: 1 });
     const cwd = makeFolder({
       ...slow.config(),
       v3: { ...Object(slow.config()['v3']), requestsPerSecond: 3 },

@@ -14,7 +14,7 @@ const hasPty = spawnSync('script', ['--version']).stdout?.toString().includes('u
 let sandbox: Sandbox;
 let cwd: string;
 beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 4, scale: 1500, latencyMs: 60 });
+  sandbox = await startSandbox({ seed: 4, scale: 600, latencyMs: 60 });
   cwd = makeFolder();
   const config = sandbox.config();
   const v3 = { ...Object(config['v3']), pageSize: 10, concurrency: 4 };

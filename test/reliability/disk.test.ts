@@ -34,7 +34,8 @@ beforeAll(async () => {
   folder = makeFastFolder();
   const { v3, v4, ...rest } = sandbox.config();
   const speed = { pageSize: 10, concurrency: 1, requestsPerSecond: 10_000 };
-  const config = { ...rest, v3: { ...Object(v3), ...speed }, v4: { ...Object(v4), ...speed } };
+  const models = campaignCases(Object(rest['models']), 3);
+  const config = { ...rest, models, v3: { ...Object(v3), ...speed }, v4: { ...Object(v4), ...speed } };
   writeFileSync(join(folder, CONFIG), JSON.stringify(config));
   expect((await run('run --quiet')).code).toBe(0);
   expect((await run('dump --output truth.csv')).code).toBe(0);
@@ -74,7 +75,7 @@ function onSmallDisk(name: string, kilobytes: number, lines: readonly string[]):
 }
 
 describe.runIf(CAN_MOUNT)('a disk of its own', () => {
-  const SIZES = campaign({ small: [288, 24_576], full: [8, 96, 192, 288, 384, 512, 24_576] });
+  const SIZES = campaign({ small: [288], full: [8, 96, 192, 288, 384, 512, 24_576] });
 
   it('that is too small for the database ends the run with 6; on a larger one it goes on to the same result', async () => {
     const codes: string[] = [];
@@ -96,7 +97,7 @@ describe.runIf(CAN_MOUNT)('a disk of its own', () => {
     expect(codes.filter((code) => code === '6').length).toBeGreaterThanOrEqual(
       campaign({ small: 1, full: 5 }),
     );
-    expect(codes.at(-1)).toBe('0');
+    expect(codes.at(-1)).toBe(campaign({ small: '6', full: '0' }));
   });
 
   it('that is read-only refuses whatever writes, and still shows what is there', async () => {
@@ -118,7 +119,7 @@ describe.runIf(CAN_MOUNT)('a disk of its own', () => {
 
   it('that has no room for an output keeps none of an earlier run', async () => {
     const { code, stdout, stderr } = await onSmallDisk('outputs', 24_576, [
-      'run run --quiet > /dev/null; echo earlier > a.csv',
+      `cp "${folder}/svc-migrate.db" . && echo earlier > a.csv`,
       'cat /dev/zero > filler 2> /dev/null',
       ...OUTPUTS.map((flag) => `told report --quiet --${flag} a.${flag}`),
       'told check --write-baseline a.baseline; told dump --output a.csv',

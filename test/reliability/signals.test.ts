@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { type Ended, filesIn, keysOf } from '../cli/run-cli.js';
+import { type Ended, filesIn, keysOf, runCli } from '../cli/run-cli.js';
 import { type SpawnOptions, spawnCli } from '../cli/spawn-cli.js';
 import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
@@ -41,9 +41,9 @@ beforeAll(async () => {
   folder = makeFastFolder();
   seen = makeFastFolder();
   writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(sandbox.config()));
-  expect((await run(['run', '--quiet'])).code).toBe(0);
+  expect((await prepare('run')).code).toBe(0);
   multiplyRecords(folder, COPIES);
-  expect((await run(['remap', '--quiet'])).code).toBe(0);
+  expect((await prepare('remap')).code).toBe(0);
   before = digest();
   files = filesIn(folder).filter((name) => name !== NOTE);
 });
@@ -55,6 +55,11 @@ afterAll(async () => {
   await sandbox.close();
   for (const one of [folder, seen]) rmSync(one, { recursive: true, force: true });
 });
+
+/** Runs a command in this process. */
+function prepare(command: string): Promise<Ended> {
+  return runCli([command, '--quiet'], { cwd: folder, env: keysOf(sandbox.apiKey) });
+}
 
 function run(args: readonly string[], more: Partial<SpawnOptions> = {}): Promise<Ended> {
   return spawnCli(args, { cwd: folder, ...more, env: { ...keysOf(sandbox.apiKey), ...more.env } });
