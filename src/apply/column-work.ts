@@ -5,7 +5,6 @@ import {
   parseModelRef,
   patternModels,
 } from '../config/apply-targets.js';
-import type { Db } from '../store/open.js';
 import { didYouMeanEnding } from '../text/suggest.js';
 import type { ApplyContext } from './context.js';
 import { partsOf } from './engine/json-columns.js';
@@ -102,32 +101,19 @@ export function modelsOf(remap: RemapIds, column: IdColumn): Map<string, ModelRe
 }
 
 /** Notes on models and regions that a column names but the remap does not hold. */
-export function checkColumn(
-  { remap: db, ids }: Pick<ApplyContext, 'remap' | 'ids'>,
-  column: IdColumn,
-): Note[] {
+export function checkColumn({ ids }: Pick<ApplyContext, 'ids'>, column: IdColumn): Note[] {
   const own = column.model === undefined ? Object.values(column.models ?? {}) : [column.model];
   const named = [...own, ...patternModels(column)];
   const notes: Note[] = [];
   for (const name of named) {
-    if (name === null || holdsModel(db, parseModelRef(name))) continue;
+    if (name === null || ids.holdsModel(parseModelRef(name))) continue;
     const known = ids.refs().map(formatModelRef);
     notes.push(blocks('unknown_model', `The remap holds no model ${name}${didYouMeanEnding(name, known)}`));
   }
-  if (column.region !== undefined && !holdsRegion(db, column.region)) {
+  if (column.region !== undefined && !ids.holdsRegion(column.region)) {
     notes.push(blocks('unknown_region', `The remap holds no region "${column.region}".`));
   }
   return notes;
-}
-
-function holdsModel(db: Db, { model, path }: ModelRef): boolean {
-  return (
-    db.prepare('SELECT 1 FROM remap WHERE model = ? AND path = ? LIMIT 1').get(model, path) !== undefined
-  );
-}
-
-function holdsRegion(db: Db, region: string): boolean {
-  return db.prepare('SELECT 1 FROM remap WHERE region = ? LIMIT 1').get(region) !== undefined;
 }
 
 /** Looks up and counts a text, and returns the action for it; the new text is `work.resolver.newText`. */

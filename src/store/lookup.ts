@@ -124,6 +124,12 @@ export interface VerifiedRemap {
    * @throws SvcError `corrupt_database`
    */
   rangesOf(part: IndexPart, model: string): Iterable<readonly [from: bigint, to: bigint]>;
+  /**
+   * Verifies the row with a rowid, however it was found.
+   *
+   * @throws SvcError `corrupt_database`
+   */
+  verifyRow(row: bigint): void;
 }
 
 /**
@@ -145,6 +151,7 @@ export function openVerifiedRemap(db: Db): VerifiedRemap {
   return {
     find: (part, model, key) => current().find(part, model, key),
     rangesOf: (part, model) => current().rangesOf(part, model),
+    verifyRow: (row) => current().verifyRow(row),
   };
 }
 
@@ -170,6 +177,7 @@ function createBlocks(db: Db): VerifiedRemap {
         yield [BigInt(block * ROWS_PER_BLOCK + 1), BigInt((block + 1) * ROWS_PER_BLOCK)];
       }
     },
+    verifyRow: (row) => verifyBlock(blockOf(Number(row))),
   };
 }
 

@@ -1,7 +1,7 @@
 import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import { openVerifiedRemap, type VerifiedRemap } from '../../store/lookup.js';
 import type { Db } from '../../store/open.js';
-import { assertDigests } from '../../store/remap-digest.js';
+import { assertDigests, damagedRemap } from '../../store/remap-digest.js';
 import { type Id, ModelIds, type RemapScope, toId } from './model-ids.js';
 import type { Category } from './resolver.js';
 
@@ -101,12 +101,44 @@ export class RemapIds {
     return this.#refs;
   }
 
+  /** Whether there are rows of a model or child path. Verifies all rows if there are none. */
+  holdsModel({ model, path }: ModelRef): boolean {
+    return this.#holds('model = ? AND path = ?', [model, path]);
+  }
+
+  /** Whether there are rows of a region. Verifies all rows if there are none. */
+  holdsRegion(region: string): boolean {
+    return this.#holds('region = ?', [region]);
+  }
+
+  #holds(where: string, values: readonly string[]): boolean {
+    const row = this.#db
+      .prepare<string[], bigint>(`SELECT rowid FROM remap WHERE ${where} LIMIT 1`)
+      .pluck()
+      .get(...values);
+    if (row === undefined) {
+      assertDigests(this.#db, ['rows']);
+      return this.#isRow(`NOT INDEXED WHERE ${where}`, values);
+    }
+    this.#remap.verifyRow(row);
+    // The index that found it could be damaged.
+    if (!this.#isRow(`NOT INDEXED WHERE rowid = ${row} AND ${where}`, values)) throw damagedRemap('rows');
+    return true;
+  }
+
+  #isRow(where: string, values: readonly string[]): boolean {
+    const select = this.#db.prepare<string[]>(`SELECT 1 FROM remap ${where} LIMIT 1`);
+    return select.get(...values) !== undefined;
+  }
+
   #find(part: 'v3' | 'v4', { model, path }: ModelRef, id: Id, mapDeleted: boolean): RowOfId[] {
     this.#select ??= prepareRow(this.#db);
     const select = this.#select;
     return this.#remap.find(part, model, BigInt(id)).flatMap((row) => {
-      const found = select.get({ row, mapDeleted: mapDeleted ? 1n : 0n });
-      return found?.path === path ? [found] : [];
+      const found = select.get({ row, part, model, id: BigInt(id), mapDeleted: mapDeleted ? 1n : 0n });
+      // The index could be older than the table: digests of blocks say nothing of rowids.
+      if (found === undefined) throw damagedRemap('rows');
+      return found.path === path ? [found] : [];
     });
   }
 
@@ -133,7 +165,7 @@ function prepareRow(db: Db) {
     `SELECT path, region, CAST(v3_company_id AS TEXT) AS company, v4_svc_id AS v4, platform_id AS platformId,
        status || '/' || coalesce(reason, '') AS outcome,
        CASE WHEN @mapDeleted THEN ${categorySql(true)} ELSE ${categorySql(false)} END AS category
-     FROM remap WHERE rowid = @row`,
+     FROM remap WHERE rowid = @row AND model = @model AND iif(@part = 'v3', v3_svc_id, v4_svc_id) = @id`,
   );
 }
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { openDatabase } from '../../../src/store/open.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { codeOf } from '../../support/code-of.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';
@@ -72,4 +73,56 @@ describe('RemapIds', () => {
     expect(codeOf(() => ids.load(COMPANIES))).toBe('corrupt_database');
     expect(codeOf(() => ids.hasV4(COMPANIES.ref, 1))).toBe('corrupt_database');
   });
+
+  it('knows which models, child paths and regions there are', () => {
+    const ids = openAltered('SELECT 1');
+    const models = [ref, COMPANIES.ref, { ...ref, path: 'lines' }, { model: 'crm/contacts', path: '' }];
+    expect(models.map((one) => ids.holdsModel(one))).toEqual([true, true, false, false]);
+    expect(['us', 'mars'].map((one) => ids.holdsRegion(one))).toEqual([true, false]);
+  });
+
+  it.each([
+    ['a model more', "UPDATE remap SET model = 'crm/contacts' WHERE rowid = 200"],
+    ['a path more', "UPDATE remap SET path = 'lines' WHERE rowid = 500"],
+    ['a region more', "UPDATE remap SET region = 'mars' WHERE rowid = 200"],
+    ['a model less', "DELETE FROM remap WHERE model = 'crm/companies'"],
+    ['a region less', "UPDATE remap SET region = 'default' WHERE region = 'us'"],
+  ])('notices changes that make a model or region come or go: %s', (what, sql) => {
+    const ids = openAltered(sql);
+    const others = { model: what === 'a model less' ? 'crm/companies' : 'crm/contacts', path: '' };
+    const held = what.startsWith('a path') ? { model: 'crm/companies', path: 'lines' } : others;
+    const region = what === 'a region less' ? 'us' : 'mars';
+    const ask = () => (what.startsWith('a region') ? ids.holdsRegion(region) : ids.holdsModel(held));
+    expect(codeOf(ask)).toBe('corrupt_database');
+  });
+
+  it('finds no row by an index that is older than the table', () => {
+    const file = join(makeFolder(), 'remap.db');
+    createRemap(file, [
+      { v3: 1, v4: 11 },
+      { v3: 2, v4: 12 },
+    ]);
+    // Each row takes the place of the next one, but the index does not hear of it.
+    editHidden(
+      file,
+      'UPDATE remap SET rowid = 3 WHERE rowid = 2; UPDATE remap SET rowid = 2 WHERE rowid = 1',
+    );
+    const ids = new RemapIds(openDatabase(file, 'read'));
+    expect(codeOf(() => ids.rowsOf(ref, 2, false))).toBe('corrupt_database');
+    expect(codeOf(() => ids.hasV4(ref, 12))).toBe('corrupt_database');
+    expect(codeOf(() => ids.rowsOf(ref, 1, false))).toBe('corrupt_database');
+  });
 });
+
+/** Changes the table while SQLite does not know of its indexes. */
+function editHidden(file: string, sql: string): void {
+  const edit = (statements: string) => {
+    const db = new Sqlite(file);
+    db.unsafeMode(true);
+    db.exec(`PRAGMA writable_schema = ON; ${statements}`);
+    db.close();
+  };
+  edit(`CREATE TABLE saved AS SELECT * FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'remap';
+    DELETE FROM sqlite_schema WHERE name IN (SELECT name FROM saved)`);
+  edit(`${sql}; INSERT INTO sqlite_schema SELECT * FROM saved; DROP TABLE saved`);
+}
