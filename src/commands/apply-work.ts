@@ -23,9 +23,10 @@ import { NdjsonFile } from '../runtime/ndjson-file.js';
 import { readVersion } from '../runtime/version.js';
 import type { Db } from '../store/open.js';
 import { assertUsableRemap } from '../store/readiness.js';
+import { EVERYTHING } from '../store/remap.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
-import { listStreams } from '../store/streams.js';
+import { readStreamGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
 import { type ApplyRequest, type SyncAction, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './command.js';
@@ -110,7 +111,7 @@ function newRunName(startMs: number): string {
 }
 
 function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
-  return judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs);
+  return judgeAge(readAge(readStreamGroups(db, EVERYTHING), nowMs).ms, config.maxAgeMs);
 }
 
 /** Formats command lines for the same targets; `apply --yes` with the same options, other `apply` with the same mode. */

@@ -7,7 +7,8 @@ import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
-import { listStreams } from '../store/streams.js';
+import { EVERYTHING } from '../store/remap.js';
+import { readStreamGroups } from '../store/scoped-streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
@@ -57,17 +58,18 @@ export async function judgeRemap(options: CheckOptions, io: Io): Promise<number>
   const baseline = baselineFile === undefined ? undefined : readBaseline(baselineFile);
   const extra = writeBaseline === undefined ? undefined : newOutput(writeBaseline, io.clock.now());
   await assertBothExist(options.config);
-  const report = await writeReport({ ...options, baseline, extra, verdict: 'print' }, io);
-  await writeText(io.stderr, describeProblems(report));
-  if (writeBaseline !== undefined) await writeText(io.stderr, describeWritten(report, writeBaseline.file));
-  await options.onReport?.(report);
-  return report.exitCode;
+  return writeReport({ ...options, baseline, extra, verdict: 'print' }, io, async (report) => {
+    await writeText(io.stderr, describeProblems(report));
+    if (writeBaseline !== undefined) await writeText(io.stderr, describeWritten(report, writeBaseline.file));
+    await options.onReport?.(report);
+    return report.exitCode;
+  });
 }
 
 /** @throws SvcError `config` if V3 or V4 has none of the configured lists; as `readDatabase` does */
 async function assertBothExist(config: Config): Promise<void> {
-  const streams = await readDatabase(config, async (db) => listStreams(db));
-  for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, streams, config);
+  const groups = await readDatabase(config, async (db) => readStreamGroups(db, EVERYTHING));
+  for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, groups, config);
 }
 
 /** Checks the options of `check` in advance, before hours of reading. */

@@ -17,7 +17,6 @@ import {
 import { type Db, takeLock } from '../store/open.js';
 import { findOpenLists, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
-import { listStreams } from '../store/streams.js';
 import { escapeLines } from '../text/escape.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { Given, Io } from './command.js';
@@ -104,7 +103,7 @@ async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover'
 function readOutdated(db: Db, config: Config, { settings, report, sample }: CutoverOptions, nowMs: number) {
   const cutover = readCutover(db);
   const facts = readReadiness(db, config, EVERYTHING);
-  const isOld = !judgeAge(readAge(listStreams(db), nowMs).ms, config.maxAgeMs).pass;
+  const isOld = !judgeAge(readAge(facts.groups, nowMs).ms, config.maxAgeMs).pass;
   const open = findOpenLists(facts);
   const isOpen = (generation: string) => isOld || open.some(({ next }) => next.endsWith(generation));
   const sha256 = facts.lastRun?.sha256 ?? '';

@@ -9,7 +9,7 @@ import { assertSameExport } from '../store/fingerprint.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { findIncomplete, type Readiness } from '../store/readiness.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
-import { readCompanyRows } from '../store/remap-tables.js';
+import { iterateCompanyRows } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
 import * as z from '../zod.js';
 import type { Io } from './command.js';
@@ -70,7 +70,8 @@ export async function assertRemapIntact(
  */
 export function assertCompanies(db: Db, companies: readonly bigint[] = []): void {
   if (companies.length === 0) return;
-  const known = new Set(readCompanyRows(db).map((row) => row.v3_company_id ?? row.v4_company_id));
+  const known = new Set<bigint | null>();
+  for (const row of iterateCompanyRows(db)) known.add(row.v3_company_id ?? row.v4_company_id);
   const unknown = known.size === 0 ? undefined : companies.find((id) => !known.has(id));
   if (unknown === undefined) return;
   throw new SvcError('usage', `The remap holds no company ${unknown}.`, {

@@ -10,7 +10,7 @@ import { type Sandbox, startSandbox } from '../sandbox/start.js';
 import type { Given, Io } from './command.js';
 import { countOption, outputsOf } from './option-values.js';
 import { rebuildRemap } from './remap.js';
-import { type ReportOutputs, writeReport } from './report.js';
+import { type ReportOptions, type ReportOutputs, writeReport } from './report.js';
 import { runExports } from './run.js';
 import { replaceOutputs } from './with-outputs.js';
 
@@ -55,14 +55,13 @@ async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, 
   const toStdout = Object.values(outputs).includes('-');
   const inFolder = Object.entries(FILES).map(([flag, name]) => [flag, join(folder, name)]);
   const files: ReportOutputs = { ...Object.fromEntries(inFolder), ...outputs };
-  const report = await writeReport(
-    { ...everything, outputs: files, ...(toStdout ? {} : { verdict: 'omit' }) },
-    demoIo,
-  );
-  if (toStdout) return report.exitCode;
-  const closing = { lines: describeFolder(folder), next: 'svc-migrate init' };
-  await writeText(io.stdout, [renderText(report, { ...io, closing })]);
-  return report.exitCode;
+  const options: ReportOptions = { ...everything, outputs: files, ...(toStdout ? {} : { verdict: 'omit' }) };
+  return writeReport(options, demoIo, async (report) => {
+    if (toStdout) return report.exitCode;
+    const closing = { lines: describeFolder(folder), next: 'svc-migrate init' };
+    await writeText(io.stdout, [renderText(report, { ...io, closing })]);
+    return report.exitCode;
+  });
 }
 
 function makeFolder(given: string | undefined): string {

@@ -108,19 +108,22 @@ export function assertListsExist(
   config: Pick<Config, 'models' | 'v3' | 'v4'>,
 ): void {
   const own = streams.filter((stream) => stream.generation === generation);
-  const absent = hasNoList(own, generation)
-    ? own
-    : own.filter(({ region }) => isRegionAbsent(own, region, config));
+  const gone = new Set(regionsOf(own).filter((region) => isRegionAbsent(own, region, config)));
+  const absent = hasNoList(own, generation) ? own : own.filter(({ region }) => gone.has(region));
   if (absent.length === 0) return;
   const asked = new Set(absent.map(({ model }) => model));
   const models = config.models
     .filter(({ v3 }) => asked.has(v3))
     .map(({ v3, v4 }) => (generation === 'v3' ? v3 : (v4 ?? v3)));
-  const regions = new Set(absent.map(({ region }) => region));
+  const regions = new Set(regionsOf(absent));
   const endpoints =
     generation === 'v3' ? config.v3.regions.filter(({ region }) => regions.has(region)) : [config.v4];
   const isPart = absent.length < own.length;
   throw noSuchList(generation, models, endpoints, isPart ? [...regions] : []);
+}
+
+function regionsOf(streams: readonly Pick<StreamRow, 'region'>[]): string[] {
+  return [...new Set(streams.map(({ region }) => region))];
 }
 
 /** Whether a V3 region was asked for all models and has none; one that lacks the models of `--model` proves nothing. */

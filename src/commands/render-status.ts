@@ -3,11 +3,14 @@ import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
 import { type Cutover, flippedState, progressOf } from '../store/cutover.js';
-import { hasNoList, isStale, nameOfList, type Readiness } from '../store/readiness.js';
+import { nameOfList } from '../store/planned-lists.js';
+import { hasNoList, isStale, OPEN_LISTS, type Readiness } from '../store/readiness.js';
 import type { RemapRun } from '../store/remap-tables.js';
+import type { StreamGroup } from '../store/scoped-streams.js';
 import type { StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
+import { rowsOf } from '../text/rows.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Io } from './command.js';
 import { STEP_TITLES } from './render-cutover.js';
@@ -25,8 +28,6 @@ export interface StatusFacts {
   readonly next: string;
 }
 
-const OPEN_LISTS = 20;
-
 /** The state of the database for people. */
 export function renderStatus(
   { database, owner, readiness, runs, cutover, next }: StatusFacts,
@@ -38,7 +39,7 @@ export function renderStatus(
     ...(owner === null ? [] : [`In use: ${owner}`]),
     describeGeneration(readiness, 'v3', now),
     describeGeneration(readiness, 'v4', now),
-    ...describeOpen(readiness.streams),
+    ...describeOpen(readiness),
     ...describeRemap(readiness, runs),
     describeExports(readiness),
     ...(isUnderWay(cutover) ? [describeCutover(cutover)] : []),
@@ -67,63 +68,70 @@ const FLIPPED = {
 } as const;
 
 function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
-  const streams = facts.streams.filter((stream) => stream.generation === generation);
+  const groups = facts.groups.filter((group) => group.generation === generation);
   const name = generation.toUpperCase();
-  if (streams.length === 0) return `${name}: not exported yet`;
+  if (groups.length === 0) return `${name}: not exported yet`;
   const states = [...STREAM_STATES, 'not begun' as const]
-    .map((state) => ({ state, n: streams.filter((stream) => stateOf(stream) === state).length }))
+    .map((state) => ({
+      state,
+      n: sumOf(
+        groups.filter((group) => stateOf(group) === state),
+        'lists',
+      ),
+    }))
     .filter(({ n }) => n > 0);
-  const rejected = sumOf(streams, 'rejected');
-  const oldestMs = Date.parse(oldestReading(streams) ?? '');
+  const rejected = sumOf(groups, 'rejected');
+  const oldestMs = Date.parse(oldestReading(groups) ?? '');
   const parts = [
-    `${countOf(streams.length, 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
-    describeRecords(streams),
+    `${countOf(sumOf(groups, 'lists'), 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
+    describeRecords(groups),
     ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
     `oldest reading ${formatDuration(now - oldestMs)} ago`,
   ];
   return `${name}: ${parts.join(', ')}`;
 }
 
-/** The stream's state, or `not begun` if no page of it was read yet. */
-function stateOf({ state, pages }: StreamRow): StreamState | 'not begun' {
-  return state === 'running' && pages === 0 ? 'not begun' : state;
+/** The state of a list or a group of lists, or `not begun` if no page was read yet. */
+function stateOf({ state, isBegun }: Pick<StreamGroup, 'state' | 'isBegun'>): StreamState | 'not begun' {
+  return state === 'running' && !isBegun ? 'not begun' : state;
 }
 
 /** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
-function describeRecords(streams: readonly StreamRow[]): string {
-  const records = sumOf(streams, 'uniqueRecords');
-  const isKnown = streams.every((stream) => !isUnfinished(stream) || stream.totalCountLast !== null);
-  if (!streams.some(isUnfinished) || !isKnown) return countOf(records, 'record');
-  const total = streams.reduce((sum, stream) => {
-    const { uniqueRecords, totalCountLast } = stream;
-    return sum + (isUnfinished(stream) ? Math.max(uniqueRecords, totalCountLast ?? 0) : uniqueRecords);
-  }, 0);
+function describeRecords(groups: readonly StreamGroup[]): string {
+  const records = sumOf(groups, 'uniqueRecords');
+  const open = groups.filter(isUnfinished);
+  if (open.length === 0 || sumOf(open, 'uncounted') > 0) return countOf(records, 'record');
+  const total = records - sumOf(open, 'uniqueRecords') + sumOf(open, 'expected');
   return `${groupDigits(records)} of about ${countOf(total, 'record')} (${formatShare(records, total)})`;
 }
 
-function sumOf(streams: readonly StreamRow[], count: 'uniqueRecords' | 'rejected'): number {
-  return streams.reduce((sum, stream) => sum + stream[count], 0);
+function sumOf(
+  groups: readonly StreamGroup[],
+  count: 'lists' | 'uniqueRecords' | 'rejected' | 'uncounted' | 'expected',
+): number {
+  return groups.reduce((sum, group) => sum + group[count], 0);
 }
 
 /** ISO 8601, so that texts sort as times. */
-function oldestReading(streams: readonly StreamRow[]): string | undefined {
-  return streams.map(({ readAt, startedAt }) => readAt ?? startedAt).sort()[0];
+function oldestReading(groups: readonly StreamGroup[]): string | undefined {
+  return groups.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
 }
 
-function describeOpen(streams: readonly StreamRow[]): string[] {
-  const open = streams.filter(isUnfinished);
-  if (open.length === 0) return [];
-  const shown = open.slice(0, OPEN_LISTS).map((stream) => {
+/** The first unfinished lists, V4's company list last. */
+function describeOpen({ groups, unfinished }: Readiness): string[] {
+  const open = sumOf(groups.filter(isUnfinished), 'lists');
+  if (open === 0) return [];
+  const shown = [...unfinished.v3, ...unfinished.v4].slice(0, OPEN_LISTS).map((stream) => {
     const { totalCountLast: total, uniqueRecords } = stream;
     const own = total === null ? '' : `${groupDigits(uniqueRecords)} of `;
     const records = `${own}${countOf(total ?? uniqueRecords, 'record')}`;
     const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
     const name = `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}`;
-    return stateOf(stream) === 'not begun'
+    return stateOf({ ...stream, isBegun: stream.pages > 0 }) === 'not begun'
       ? `${name}: not begun`
       : `${name}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
   });
-  const more = open.length - shown.length;
+  const more = open - shown.length;
   return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
 }
 
@@ -148,14 +156,14 @@ function describeTrend(runs: readonly RemapRun[]): string[] {
   });
 }
 
-function describeExports({ streams }: Readiness): string {
-  const absent = absentOf(streams);
+function describeExports({ groups }: Readiness): string {
+  const absent = absentOf(groups);
   if (absent.length > 0) {
     const names = absent.map((generation) => generation.toUpperCase()).join(' and ');
     return `${names} answered 404 to every list: the names or the address are wrong.`;
   }
   const workOf = (generation: 'v3' | 'v4', first: string, again: string) => {
-    const own = streams.filter((stream) => stream.generation === generation);
+    const own = groups.filter((group) => group.generation === generation);
     if (own.length === 0) return first;
     return own.some(isUnfinished) ? 'continues where it stopped' : again;
   };
@@ -165,21 +173,24 @@ function describeExports({ streams }: Readiness): string {
 }
 
 /** The generations that answered 404 to every list. */
-export function absentOf(streams: readonly StreamRow[]) {
-  return (['v3', 'v4'] as const).filter((generation) => hasNoList(streams, generation));
+export function absentOf(groups: readonly StreamGroup[]) {
+  return (['v3', 'v4'] as const).filter((generation) => hasNoList(groups, generation));
 }
 
-/** The state of the database for programs. */
-export function buildStatusJson({ database, owner, readiness, runs, cutover, next }: StatusFacts): object {
-  const { streams } = readiness;
+/** The state of the database for programs. `unfinished`: all lists that were not read to their end. */
+export function buildStatusJson(
+  { database, owner, readiness, runs, cutover, next }: StatusFacts,
+  unfinished: () => Iterable<StreamRow>,
+): object {
+  const { groups } = readiness;
   const last = runs.at(-1);
   return {
     schemaVersion: 1,
     exitCode: 0,
     database: { file: database, bytes: statSync(database).size, owner },
-    v3: describeLists(streams.filter(({ generation }) => generation === 'v3')),
-    v4: describeLists(streams.filter(({ generation }) => generation === 'v4')),
-    unfinished: streams.filter(isUnfinished).map(describeList),
+    v3: describeLists(groups.filter(({ generation }) => generation === 'v3')),
+    v4: describeLists(groups.filter(({ generation }) => generation === 'v4')),
+    unfinished: rowsOf(unfinished, describeList),
     remap: last === undefined ? null : describeBuild(last, readiness),
     trend: buildTrend(runs).map(({ builtAt, byStatus }) => ({ builtAt, byStatus })),
     cutover: cutover === null ? null : describeProgress(cutover),
@@ -197,14 +208,20 @@ function describeBuild(run: RemapRun, { exportSeq, changedInputs }: Readiness) {
   return { build: Number(run.id), builtAt: run.built_at, sha256: run.sha256, isCurrent };
 }
 
-function describeLists(streams: readonly StreamRow[]) {
+function describeLists(groups: readonly StreamGroup[]) {
   return {
     lists: Object.fromEntries(
-      STREAM_STATES.map((state) => [state, streams.filter((stream) => stream.state === state).length]),
+      STREAM_STATES.map((state) => [
+        state,
+        sumOf(
+          groups.filter((group) => group.state === state),
+          'lists',
+        ),
+      ]),
     ),
-    records: sumOf(streams, 'uniqueRecords'),
-    rejected: sumOf(streams, 'rejected'),
-    oldestReadAt: oldestReading(streams) ?? null,
+    records: sumOf(groups, 'uniqueRecords'),
+    rejected: sumOf(groups, 'rejected'),
+    oldestReadAt: oldestReading(groups) ?? null,
   };
 }
 

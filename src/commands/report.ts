@@ -61,19 +61,29 @@ export async function runReport(given: Given, io: Io): Promise<number> {
 
 async function showReport(options: ReportOptions, io: Io): Promise<number> {
   const { since } = options;
-  const report = await writeReport(options, io);
-  if (since !== undefined && report.since === null) {
-    await writeText(io.stderr, ['There is no earlier build of the remap to compare with.\n']);
-  }
-  if (report.outcome === 'incomplete') {
-    const warning = report.blockers.map((blocker) => `Warning: ${blocker.text} → ${blocker.next}\n`);
-    await writeText(io.stderr, warning);
-  }
-  return 0;
+  return writeReport(options, io, async (report) => {
+    if (since !== undefined && report.since === null) {
+      await writeText(io.stderr, ['There is no earlier build of the remap to compare with.\n']);
+    }
+    if (report.outcome === 'incomplete') {
+      const warning = report.blockers.map((blocker) => `Warning: ${blocker.text} → ${blocker.next}\n`);
+      await writeText(io.stderr, warning);
+    }
+    return 0;
+  });
 }
 
-/** Builds the report and writes it in every format asked for. */
-export async function writeReport(options: ReportOptions, io: Io): Promise<Report> {
+/**
+ * Builds the report and writes it in every format asked for. Returns the result of `use`, which gets the report while
+ * the database that its long sections are read from is open.
+ *
+ * @throws SvcError as `runReport` and `use` do
+ */
+export async function writeReport<T>(
+  options: ReportOptions,
+  io: Io,
+  use: (report: Report) => Promise<T>,
+): Promise<T> {
   const { config, outputs, baseline, since, extra } = options;
   const targets = assertOutputs(options);
   const scope = scopeOf(options);
@@ -97,7 +107,7 @@ export async function writeReport(options: ReportOptions, io: Io): Promise<Repor
     else if (options.verdict === 'print' && !targets.includes('-')) {
       await writeText(io.stdout, [renderVerdict(report, targets, io)]);
     } else if (options.verdict !== 'omit') noteVerdict(report, targets, io);
-    return report;
+    return use(report);
   });
 }
 

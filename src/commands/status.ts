@@ -1,17 +1,20 @@
 import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { assertStdout, writeText } from '../runtime/write-output.js';
+import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { readCutover } from '../store/cutover.js';
-import { findIncomplete, type Readiness, readReadiness } from '../store/readiness.js';
+import type { Db } from '../store/open.js';
+import { findIncomplete, type Readiness, readReadiness, UNFINISHED } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap.js';
 import { readRemapRuns } from '../store/remap-tables.js';
-import { addFlags, renderJson } from '../text/escape.js';
+import { iterateStreams } from '../store/scoped-streams.js';
+import { addFlags } from '../text/escape.js';
+import { streamJson } from '../text/rows.js';
 import type { Given, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import { durationOption, needsOption, notTogether } from './option-values.js';
 import { absentOf, buildStatusJson, isUnderWay, renderStatus, type StatusFacts } from './render-status.js';
-import { withOutputs, writeResult } from './with-outputs.js';
+import { withOutputs } from './with-outputs.js';
 
 /** The escape sequence that moves the cursor to the top and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
@@ -41,14 +44,19 @@ export async function runStatus(given: Given, io: Io): Promise<number> {
 
 async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
   if (json === '-') assertStdout();
-  const facts = await readFacts(config, io);
-  const text = () => renderStatus(facts, io);
-  await writeResult(json, { json: () => renderJson(buildStatusJson(facts)), text }, io);
+  await readDatabase(config, async (db) => {
+    const facts = readFacts(db, config, io);
+    if (json !== undefined) {
+      const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
+      await writeOutput({ target: json, chunks: () => streamJson(buildStatusJson(facts, unfinished)) }, io);
+    }
+    if (json !== '-') await writeText(io.stdout, [renderStatus(facts, io)]);
+  });
 }
 
 async function watch(config: Config, everyMs: number | undefined, io: Io): Promise<never> {
   for (;;) {
-    const text = renderStatus(await readFacts(config, io), io);
+    const text = renderStatus(await readDatabase(config, async (db) => readFacts(db, config, io)), io);
     await writeText(io.stdout, [io.isTty ? `${CLEAR}${text}` : `${text}\n`]);
     try {
       await sleepForReal(Math.max(LEAST_EVERY_MS, everyMs ?? EVERY_MS), io.signal);
@@ -58,23 +66,21 @@ async function watch(config: Config, everyMs: number | undefined, io: Io): Promi
   }
 }
 
-function readFacts(config: Config, { flags = '' }: Io): Promise<StatusFacts> {
-  return readDatabase(config, async (db) => {
-    const readiness = readReadiness(db, config, EVERYTHING);
-    const cutover = readCutover(db);
-    return {
-      database: config.database,
-      owner: describeOwner(config.database),
-      readiness,
-      runs: readRemapRuns(db, RUNS),
-      cutover,
-      next: addFlags(isUnderWay(cutover) ? 'svc-migrate cutover' : findNext(readiness), flags),
-    };
-  });
+function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {
+  const readiness = readReadiness(db, config, EVERYTHING);
+  const cutover = readCutover(db);
+  return {
+    database: config.database,
+    owner: describeOwner(config.database),
+    readiness,
+    runs: readRemapRuns(db, RUNS),
+    cutover,
+    next: addFlags(isUnderWay(cutover) ? 'svc-migrate cutover' : findNext(readiness), flags),
+  };
 }
 
 function findNext(facts: Readiness): string {
-  if (absentOf(facts.streams).length > 0) return 'svc-migrate doctor';
+  if (absentOf(facts.groups).length > 0) return 'svc-migrate doctor';
   const commands = new Set(findIncomplete(facts).map((blocker) => blocker.next));
   const [only] = commands;
   return commands.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');

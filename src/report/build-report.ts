@@ -10,9 +10,11 @@ import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
 import { hasSharedKey, hasV4Records, type Scope } from '../store/remap.js';
 import { readAmbiguousCompanies, readRemapRuns } from '../store/remap-tables.js';
+import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { StreamRow } from '../store/streams.js';
+import { rowsOf } from '../text/rows.js';
 import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
-import { listCannotSee } from './cannot-see.js';
+import { listCannotSee, NAMED } from './cannot-see.js';
 import type { CodeUses } from './code-uses-schema.js';
 import { type Counted, countRows } from './count-rows.js';
 import { sumFindings } from './describe.js';
@@ -21,7 +23,7 @@ import type { DriftSection, Report, ReportStream } from './report-schema.js';
 import {
   buildTrend,
   countStaleDecisions,
-  listFullSync,
+  prepareFullSync,
   readDecisions,
   readDrift,
   readSince,
@@ -52,14 +54,19 @@ const HOUR_MS = 3_600_000;
  */
 export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report> {
   const { config, scope, pause, nowMs } = inputs;
-  const countedScope = { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
+  const countedScope = countedScopeOf(config, scope);
   const facts = readReadiness(db, config, countedScope);
   const counts = await countRows(db, config, countedScope, pause);
   const isCurrent = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
   const dates = isCurrent ? await readDates(db, countedScope, pause) : { days: [], ranges: new Map() };
-  const age = readAge(facts.streams, nowMs);
+  const age = readAge(facts.groups, nowMs);
   const drift = readDrift(db, countedScope, counts.matchedRecords);
   return assemble(db, inputs, { facts, counts, dates, age, drift });
+}
+
+/** All configured models, unless models were named. */
+function countedScopeOf(config: Config, scope: Scope): Scope {
+  return { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
 }
 
 interface Parts {
@@ -73,7 +80,7 @@ interface Parts {
 function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const { facts, counts, dates, age, drift } = parts;
   const { config, scope, baseline, nowMs } = inputs;
-  const { streams } = facts;
+  const { groups } = facts;
   const { totals } = counts;
   const scan = readScanCounts(db);
   const accepted = baseline === undefined ? null : applyBaseline(db, baseline, scope, nowMs);
@@ -102,7 +109,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     gate,
     totals,
     models: [...counts.models].map(([model, own]) => ({ model, v4Model: v4NameOf(model), ...own })),
-    companies: counts.companies.map(({ counts: own, ...company }) => ({
+    companies: rowsOf(counts.companies, ({ counts: own, ...company }) => ({
       region: company.region,
       v3CompanyId: company.v3CompanyId?.toString() ?? null,
       v4CompanyId: company.v4CompanyId?.toString() ?? null,
@@ -113,8 +120,11 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
       ...one,
       candidates: [...candidates],
     })),
-    completeness: streams.map((stream) => toReportStream(stream, v4NameOf(stream.model))),
-    fullSync: listFullSync(counts.outside, dates.ranges, streams),
+    completeness: rowsOf(
+      () => iterateStreams(db, countedScopeOf(config, scope)),
+      (stream) => toReportStream(stream, v4NameOf(stream.model)),
+    ),
+    fullSync: rowsOf(() => counts.outside, prepareFullSync(db, dates.ranges)),
     findings: {
       total: sumFindings(totals),
       samples: counts.samples.map(toFinding),
@@ -124,12 +134,20 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
     decisions: readDecisions(db, config, scope),
     codeUses: scan === null ? null : describeScan(scan, nowMs),
     baseline: accepted?.section ?? null,
-    cannotSee: listCannotSee({ config, scope, streams, drift, totals, deleted: counts.deleted }),
+    cannotSee: listCannotSee({
+      ...{ config, scope, groups, drift, totals, deleted: counts.deleted },
+      short: firstLists(db, inputs, { states: ['short'] }),
+      absentInV3: firstLists(db, inputs, { generation: 'v3', states: ['absent'] }),
+    }),
     timeline: buildTimeline(config, dates, age.newest),
     trend: buildTrend(readRemapRuns(db, 50)),
     since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, parts),
   };
+}
+
+function firstLists(db: Db, { config, scope }: ReportInputs, filter: StreamFilter): StreamRow[] {
+  return [...iterateStreams(db, countedScopeOf(config, scope), { ...filter, limit: NAMED })];
 }
 
 function describeScan(
@@ -156,8 +174,8 @@ function countForGate({
   const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
     new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
   const shortStreams = new Map<string, number>();
-  for (const { state, model } of facts.streams) {
-    if (state === 'short') shortStreams.set(model, (shortStreams.get(model) ?? 0) + 1);
+  for (const { state, model, lists } of facts.groups) {
+    if (state === 'short') shortStreams.set(model, (shortStreams.get(model) ?? 0) + lists);
   }
   return {
     v3Rows: counts.v3Rows,
@@ -180,7 +198,7 @@ function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['b
       hasV4Records: v4Records > 0 || hasV4Records(db, scope.models),
       hasSharedKey: counts.pairs > 0 || hasSharedKey(db, scope),
     },
-    facts.streams,
+    facts.groups,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
-import { nameOfList } from '../store/readiness.js';
+import { nameOfList } from '../store/planned-lists.js';
 import type { Scope } from '../store/remap.js';
+import type { StreamGroup } from '../store/scoped-streams.js';
 import type { StreamRow } from '../store/streams.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { Counts, DriftSection, Report } from './report-schema.js';
@@ -8,7 +9,10 @@ import type { Counts, DriftSection, Report } from './report-schema.js';
 export interface ReadFacts {
   readonly config: Config;
   readonly scope: Scope;
-  readonly streams: readonly StreamRow[];
+  readonly groups: readonly StreamGroup[];
+  /** The first lists with a disputed count, and the first that V3 does not have. */
+  readonly short: readonly StreamRow[];
+  readonly absentInV3: readonly StreamRow[];
   readonly drift: DriftSection;
   readonly totals: Counts;
   /** Number of deleted records in the lists of V3 and V4. */
@@ -24,13 +28,15 @@ export function listCannotSee(facts: ReadFacts): Report['cannotSee'] {
 /** Whether it applies to this database, its code, a short name, and its text. */
 type Limitation = readonly [applies: boolean, code: string, name: string, text: string];
 
-function whatReadingMissed({ config, streams, totals, deleted }: ReadFacts): readonly Limitation[] {
+function whatReadingMissed({ config, groups, totals, deleted, ...first }: ReadFacts): readonly Limitation[] {
   const isAsked = config.v4.includeDeleted !== false;
-  const short = streams.filter((stream) => stream.state === 'short').map(nameOfList);
-  const absent = streams.filter((stream) => stream.generation === 'v3' && stream.state === 'absent');
+  const countOfLists = (isWanted: (group: StreamGroup) => boolean) =>
+    groups.filter(isWanted).reduce((sum, { lists }) => sum + lists, 0);
+  const short = countOfLists(({ state }) => state === 'short');
+  const absent = countOfLists(({ generation, state }) => generation === 'v3' && state === 'absent');
   return [
     [
-      streams.some((stream) => stream.generation === 'v3' && stream.position.phase === 'sweep'),
+      groups.some(({ generation, swept }) => generation === 'v3' && swept > 0),
       'v3_vanished',
       'records that vanished from V3 without a tombstone',
       'V3 was topped up by sweeps: a record that vanished from V3 without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads V3 again in full.',
@@ -48,16 +54,16 @@ function whatReadingMissed({ config, streams, totals, deleted }: ReadFacts): rea
       'V4 was asked for deleted records and showed none, though V3 has some: perhaps it does not honour include_deleted_records, and what it deleted looks unmatched.',
     ],
     [
-      short.length > 0,
+      short > 0,
       'short_lists',
       'records that a list counts and does not show',
-      `The service counts more records than it shows (${few(short)}): what it did not show is not checked.`,
+      `The service counts more records than it shows (${few(first.short.map(nameOfList), short)}): what it did not show is not checked.`,
     ],
     [
-      absent.length > 0,
+      absent > 0,
       'absent_in_v3',
       'models that V3 answered 404 for',
-      `V3 answered 404 for ${few(absent.map(nameOfList))}: ids you may hold of it are not checked.`,
+      `V3 answered 404 for ${few(first.absentInV3.map(nameOfList), absent)}: ids you may hold of it are not checked.`,
     ],
     [
       totals.rejected > 0,
@@ -68,10 +74,10 @@ function whatReadingMissed({ config, streams, totals, deleted }: ReadFacts): rea
   ];
 }
 
-function whatWasNotAsked({ config, scope, streams }: ReadFacts): readonly Limitation[] {
+function whatWasNotAsked({ config, scope, groups }: ReadFacts): readonly Limitation[] {
   const { include, exclude } = config.companies;
   const listed = [include, exclude, config.v3.companies, config.v4.companies].flat();
-  const absent = streams.filter(({ generation, state }) => generation === 'v4' && state === 'absent');
+  const absent = groups.filter(({ generation, state }) => generation === 'v4' && state === 'absent');
   const guessed = config.models
     .filter((pair) => pair.v4Guessed && absent.some(({ model }) => model === pair.v3))
     .map((pair) => pair.v3);
@@ -86,7 +92,7 @@ function whatWasNotAsked({ config, scope, streams }: ReadFacts): readonly Limita
       guessed.length > 0,
       'guessed_model_names',
       'models under another V4 name',
-      `V4 does not know the guessed names of ${few(guessed)}: the models may exist under another name.`,
+      `V4 does not know the guessed names of ${few(guessed, guessed.length)}: the models may exist under another name.`,
     ],
     [
       config.drift.trustDataHash,
@@ -157,7 +163,10 @@ function whatNoRunSees({ config, drift }: ReadFacts): readonly Limitation[] {
   ];
 }
 
-function few(names: readonly string[]): string {
-  const shown = names.slice(0, 3).join('; ');
-  return names.length > 3 ? `${shown}; and ${names.length - 3} more` : shown;
+/** Lists or models that a sentence names. */
+export const NAMED = 3;
+
+function few(names: readonly string[], count: number): string {
+  const shown = names.slice(0, NAMED).join('; ');
+  return count > NAMED ? `${shown}; and ${count - NAMED} more` : shown;
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
-import type { CompanyMatch, Generation } from '../domain.js';
-import { bareReason, REASONS, STATUSES } from '../reasons.js';
+import type { Generation } from '../domain.js';
+import { bareReason } from '../reasons.js';
 import type { Pause } from '../runtime/pause.js';
 import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
@@ -13,20 +13,12 @@ import {
   type Slice,
   v4CompaniesOf,
 } from '../store/remap.js';
-import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
+import { type CompanyRow, iterateCompanyRows } from '../store/remap-tables.js';
+import { CompanyCounts } from './company-counts.js';
+import { type CountName, countsFrom, sortReasons } from './counts.js';
 import type { RowCount } from './gate.js';
-import type { Counts } from './report-schema.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** A company or a pair of companies, with its counts. */
-export interface CompanyCounts {
-  readonly region: string | null;
-  readonly v3CompanyId: bigint | null;
-  readonly v4CompanyId: bigint | null;
-  readonly matchedBy: CompanyMatch | null;
-  readonly counts: Mutable<Counts>;
-}
 
 /** Records of one company and model outside the backfill window. */
 export interface OutsideCount {
@@ -65,6 +57,8 @@ interface SideCount {
   readonly company_id: bigint | null;
 }
 
+type Increase = (name: CountName, n: number) => void;
+
 const SAMPLES_PER_KIND = 5;
 
 class RowCounter {
@@ -72,11 +66,10 @@ class RowCounter {
   readonly #scope: Scope;
   /** V4 companies of the V3 companies in scope; null for all. */
   readonly #v4Scope: readonly bigint[] | null;
-  readonly #totals = newCounts();
-  readonly #models = new Map<string, Mutable<Counts>>();
-  readonly #companies = new Map<string, CompanyCounts>();
-  /** Key in `#companies` of each V4 company. */
-  readonly #byV4 = new Map<bigint, string>();
+  readonly #totals = new Map<CountName, number>();
+  readonly #models = new Map<string, Map<CountName, number>>();
+  readonly #companies = new CompanyCounts();
+  readonly #reasons = new Set<string>();
   readonly #rows = new Map<string, Mutable<RowCount>>();
   readonly #v3Rows = new Map<string, number>();
   readonly #outside = new Map<string, OutsideCount>();
@@ -92,9 +85,9 @@ class RowCounter {
     this.#v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
     this.#readSamples = prepareSamples(db, scope, SAMPLES_PER_KIND);
     for (const { v3 } of config.models) {
-      if (scope.models?.includes(v3) ?? true) this.#models.set(v3, newCounts());
+      if (scope.models?.includes(v3) ?? true) this.#models.set(v3, new Map());
     }
-    for (const company of readCompanyRows(db)) this.#addCompany(company);
+    for (const company of iterateCompanyRows(db)) this.#addCompany(company);
   }
 
   #addCompany({ region, v3_company_id: v3, v4_company_id: v4, matched_by: matchedBy }: CompanyRow): void {
@@ -103,54 +96,44 @@ class RowCounter {
         ? this.#v4Scope === null || (v4 !== null && this.#v4Scope.includes(v4))
         : (this.#scope.companies?.includes(v3) ?? true);
     if (!inScope) return;
-    const key = companyKey(region, v3, v4);
-    if (v4 !== null) this.#byV4.set(v4, key);
-    this.#companies.set(key, { region, v3CompanyId: v3, v4CompanyId: v4, matchedBy, counts: newCounts() });
+    this.#companies.add({ region, v3CompanyId: v3, v4CompanyId: v4, matchedBy });
   }
 
-  /** The counts to add to: totals, the model's and, if known, the company's. An unpaired company gets its own entry. */
-  #countsOf(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Mutable<Counts>[] {
-    const ofModel = this.#models.get(model) ?? newCounts();
+  /** Makes the function that adds to the totals, the model and, if known, the company. */
+  #adder(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Increase {
+    const ofModel = this.#models.get(model) ?? new Map<CountName, number>();
     this.#models.set(model, ofModel);
-    if (v3 === null && v4 === null) return [this.#totals, ofModel];
-    const paired = v3 === null && v4 !== null ? this.#byV4.get(v4) : undefined;
-    const key = paired ?? companyKey(region, v3, v4);
-    const company = this.#companies.get(key) ?? {
-      region: v3 === null ? null : region,
-      v3CompanyId: v3,
-      v4CompanyId: v3 === null ? v4 : null,
-      matchedBy: null,
-      counts: newCounts(),
+    const company = this.#companies.find(region, v3, v4);
+    return (name, n) => {
+      if (n === 0) return;
+      for (const counts of [this.#totals, ofModel]) counts.set(name, (counts.get(name) ?? 0) + n);
+      if (company !== null) this.#companies.increase(company, name, n);
     };
-    this.#companies.set(key, company);
-    return [this.#totals, ofModel, company.counts];
   }
 
-  #countsOfSide({ generation, model, region, company_id: id }: SideCount): Mutable<Counts>[] {
-    return generation === 'v3'
-      ? this.#countsOf(model, region, id, null)
-      : this.#countsOf(model, null, null, id);
+  #adderOfSide({ generation, model, region, company_id: id }: SideCount): Increase {
+    return generation === 'v3' ? this.#adder(model, region, id, null) : this.#adder(model, null, null, id);
   }
 
   addExported(exported: ExportedCount): void {
     const { generation } = exported;
     this.#deleted[generation] += Number(exported.deleted);
-    for (const counts of this.#countsOfSide(exported)) {
-      counts[`${generation}Records`] += Number(exported.records);
-      counts[`${generation}Children`] += Number(exported.children);
-    }
+    const increase = this.#adderOfSide(exported);
+    increase(`${generation}Records`, Number(exported.records));
+    increase(`${generation}Children`, Number(exported.children));
   }
 
   addGroup(group: RemapGroup): void {
     const { model, region, status, reason } = group;
     const [n, v3] = [Number(group.n), Number(group.v3)];
-    for (const counts of this.#countsOf(model, region, group.v3_company_id, group.v4_company_id)) {
-      counts.byStatus[status] += n;
-      if (status !== 'v4_only') counts.v3ByStatus[status] += v3;
-      counts.uniqueIdConflicts += Number(group.conflicts);
-      if (reason === null) continue;
+    const increase = this.#adder(model, region, group.v3_company_id, group.v4_company_id);
+    increase(`byStatus ${status}`, n);
+    if (status !== 'v4_only') increase(`v3ByStatus ${status}`, v3);
+    increase('uniqueIdConflicts', Number(group.conflicts));
+    if (reason !== null) {
       const key = `${status}/${reason}`;
-      counts.byReason[key] = (counts.byReason[key] ?? 0) + n;
+      this.#reasons.add(key);
+      increase(`byReason ${key}`, n);
     }
     const row = this.#rows.get(kindOf(group)) ?? { model, status, reason, count: 0 };
     row.count += n;
@@ -198,7 +181,7 @@ class RowCounter {
       const inScope =
         (this.#scope.models?.includes(model) ?? true) && (id === null || (companies?.includes(id) ?? true));
       if (!inScope) continue;
-      for (const counts of this.#countsOfSide(rejected)) counts.rejected += Number(n);
+      this.#adderOfSide(rejected)('rejected', Number(n));
     }
   }
 
@@ -208,12 +191,13 @@ class RowCounter {
     const samples = Array.from({ length: SAMPLES_PER_KIND }, (_, at) =>
       kinds.flatMap((rows) => rows[at] ?? []),
     );
-    for (const { counts } of this.#companies.values()) sortReasons(counts);
-    for (const counts of [this.#totals, ...this.#models.values()]) sortReasons(counts);
+    const reasons = sortReasons(this.#reasons);
+    const countsOf = (counts: ReadonlyMap<CountName, number>) =>
+      countsFrom((name) => counts.get(name) ?? 0, reasons);
     return {
-      totals: this.#totals,
-      models: this.#models,
-      companies: [...this.#companies.values()].sort(compareCompanies),
+      totals: countsOf(this.#totals),
+      models: new Map([...this.#models].map(([model, counts]) => [model, countsOf(counts)])),
+      companies: () => this.#companies.list(reasons),
       rows: [...this.#rows.values()].sort((a, b) => compare(kindOf(a), kindOf(b))),
       v3Rows: this.#v3Rows,
       outside: [...this.#outside.values()].sort(
@@ -230,51 +214,8 @@ class RowCounter {
   }
 }
 
-function newCounts(): Mutable<Counts> {
-  return {
-    v3Records: 0,
-    v3Children: 0,
-    v4Records: 0,
-    v4Children: 0,
-    rejected: 0,
-    uniqueIdConflicts: 0,
-    byStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 },
-    v3ByStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0 },
-    byReason: {},
-  };
-}
-
-function companyKey(region: string | null, v3: bigint | null, v4: bigint | null): string {
-  return v3 === null ? `v4 ${v4}` : `v3 ${v3} ${region ?? ''}`;
-}
-
 function kindOf({ model, status, reason }: Pick<RowCount, 'model' | 'status' | 'reason'>): string {
   return JSON.stringify([model, status, reason]);
-}
-
-const STATUS_ORDER: readonly string[] = STATUSES;
-const REASON_ORDER: readonly string[] = REASONS;
-
-/** Orders reasons as in `REASONS`, each before its `parent_` form. */
-function sortReasons(counts: Mutable<Counts>): void {
-  const ranked = Object.entries(counts.byReason).map(([key, count]) => {
-    const [status = '', reason = ''] = key.split('/');
-    const bare = bareReason(reason);
-    const ranks = [STATUS_ORDER.indexOf(status), REASON_ORDER.indexOf(bare), bare === reason ? 0 : 1];
-    return { key, count, rank: ranks.map((rank) => String(rank).padStart(3, '0')).join(' ') };
-  });
-  ranked.sort((a, b) => compare(a.rank, b.rank) || compare(a.key, b.key));
-  counts.byReason = Object.fromEntries(ranked.map(({ key, count }) => [key, count]));
-}
-
-/** Orders by region and ids; companies that are only in V4 come last. */
-function compareCompanies(a: CompanyCounts, b: CompanyCounts): number {
-  if ((a.v3CompanyId === null) !== (b.v3CompanyId === null)) return a.v3CompanyId === null ? 1 : -1;
-  return (
-    compare(a.region ?? '', b.region ?? '') ||
-    compare(a.v3CompanyId ?? 0n, b.v3CompanyId ?? 0n) ||
-    compare(a.v4CompanyId ?? 0n, b.v4CompanyId ?? 0n)
-  );
 }
 
 function compare<T extends bigint | string>(a: T, b: T): number {

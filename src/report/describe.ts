@@ -7,7 +7,9 @@ import type {
   Counts,
   DecisionsSection,
   DriftSection,
+  FullSync,
   Report,
+  ReportCompany,
   SinceSection,
 } from './report-schema.js';
 
@@ -85,16 +87,13 @@ export function countIds({ byStatus, v3ByStatus }: Pick<Counts, 'byStatus' | 'v3
 }
 
 /** `5 in eu → 50`, `only V4: 60`. */
-export function nameOfCompany(company: Report['companies'][number]): string {
+export function nameOfCompany(company: ReportCompany): string {
   if (company.v3CompanyId === null) return `only V4: ${company.v4CompanyId}`;
   return `${company.v3CompanyId} in ${company.region} → ${company.v4CompanyId ?? 'none'}`;
 }
 
 /** `2024-01-02 to 2026-08-01`. */
-export function nameOfRange({
-  earliest,
-  latest,
-}: Pick<Report['fullSync'][number], 'earliest' | 'latest'>): string {
+export function nameOfRange({ earliest, latest }: Pick<FullSync, 'earliest' | 'latest'>): string {
   return `${earliest?.slice(0, 10) ?? '–'} to ${latest?.slice(0, 10) ?? '–'}`;
 }
 

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import type { LimitValue } from '../config/values.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
-import type { StreamRow } from '../store/streams.js';
+import type { StreamGroup } from '../store/scoped-streams.js';
 import type { Report } from './report-schema.js';
 
 /** Rows of the remap that share model, status and reason. */
@@ -233,11 +233,13 @@ export interface EvidenceAge {
   readonly ms: number | null;
 }
 
-export function readAge(streams: readonly StreamRow[], nowMs: number): EvidenceAge {
-  const times = streams.map((stream) => stream.readAt ?? stream.startedAt);
-  const sorted = [...times].sort((a, b) => Date.parse(a) - Date.parse(b));
-  const oldest = sorted[0] ?? null;
-  const unreadable = times.some((time) => Number.isNaN(Date.parse(time)));
+export function readAge(groups: readonly StreamGroup[], nowMs: number): EvidenceAge {
+  const sorted = (name: 'oldestReadAt' | 'newestReadAt') =>
+    groups.map((group) => group[name]).sort((a, b) => Date.parse(a) - Date.parse(b));
+  const oldest = sorted('oldestReadAt')[0] ?? null;
+  const unreadable = groups.some(
+    (group) => group.undated > 0 || Number.isNaN(Date.parse(group.oldestReadAt)),
+  );
   const ms = oldest === null || unreadable ? null : nowMs - Date.parse(oldest);
-  return { oldest, newest: sorted.at(-1) ?? null, ms };
+  return { oldest, newest: sorted('newestReadAt').at(-1) ?? null, ms };
 }

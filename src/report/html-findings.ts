@@ -2,6 +2,7 @@ import type { ReportFinding } from '../store/findings.js';
 import { describeEvidence, isRowEvidence } from '../text/describe-evidence.js';
 import { groupBy } from '../text/group-by.js';
 import { countOf } from '../text/numbers.js';
+import { isEmpty } from '../text/rows.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeKey, listModels } from './describe.js';
 import { type Html, html, htmlTable, withCode } from './html-parts.js';
@@ -14,13 +15,14 @@ const SHOWN_CHARS = 300;
 export function renderObstacles({ obstacles }: CutoverVerdict, report: Report): Html | null {
   if (obstacles.length === 0) return null;
   const groups = [...groupSamples(report.findings.samples).keys()];
+  const hasLetter = !isEmpty(report.fullSync);
   const items = obstacles.map(({ key, numbers, meaning, action, models }) => {
     const found = models.length === 0 ? null : html`<p class="meta">${listModels(models, 8)}</p>`;
     const group = groups.find(
       (one) => one === key || one === key.replace('/', '/parent_') || one.startsWith(`${key}/`),
     );
     const samples = group === undefined ? [] : [html`<a href="#${anchorOf(group)}">Samples</a>`];
-    const isSync = report.fullSync.length > 0 && key.endsWith('outside_backfill_window');
+    const isSync = hasLetter && key.endsWith('outside_backfill_window');
     const letter = isSync ? [html`<a href="#full-sync">What to ask the operator for</a>`] : [];
     const links = [...samples, ...letter];
     return html`<li><h3>${nameOf(key)}${numbers === '' ? '' : `: ${numbers}`}</h3>

@@ -1,6 +1,6 @@
 import { STATUSES } from '../reasons.js';
-import { groupBy } from '../text/group-by.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import { groupAlike } from './alike-lists.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeCode, describeDecisions, nameOfRange } from './describe.js';
 import { renderObstacles, renderSamples } from './html-findings.js';
@@ -24,7 +24,6 @@ import {
   type ReportColumn,
   reasonTable,
   STATUS_NAMES,
-  sortCompanies,
   unordered,
 } from './tables.js';
 
@@ -153,10 +152,10 @@ function renderReasons(report: Report): Html | null {
 }
 
 function renderCompanies(report: Report): Html | null {
-  if (report.companies.length === 0) return null;
-  const plain = companyTable(report);
-  const { columns, rows } = withBars(plain.columns, plain.rows.slice(0, 500), sortCompanies(report), 2);
-  const more = plain.rows.length - rows.length;
+  const plain = companyTable(report, 500);
+  if (plain.total === 0) return null;
+  const { columns, rows } = withBars(plain.columns, plain.rows, plain.counts, 2);
+  const more = plain.total - rows.length;
   const name = countOf(more, 'more company', 'more companies');
   const note = more > 0 ? html`<p>${name}: see the JSON report.</p>` : null;
   return html`${foldedTable('Companies, most findings first.', columns, rows)}${note}`;
@@ -175,11 +174,25 @@ function foldedTable(
 ${htmlTable(`Continued: ${caption}`, columns, rest)}</details>`;
 }
 
+/** The rows of the first `most` groups, and the number of the other groups. */
+function firstGroups<Row>(rows: Iterable<Row>, nameOf: (row: Row) => string, most: number) {
+  const first = new Map<string, Row[]>();
+  const others = new Set<string>();
+  for (const row of rows) {
+    const name = nameOf(row);
+    const own = first.get(name);
+    if (own !== undefined) own.push(row);
+    else if (first.size < most) first.set(name, [row]);
+    else others.add(name);
+  }
+  return { first, others: others.size };
+}
+
 /** One row for each company; its models are folded where there are several. */
 function renderFullSyncRows({ fullSync }: Report): Html | null {
-  if (fullSync.length === 0) return null;
-  const companies = [...groupBy(fullSync, (one) => `${one.v3CompanyId} in ${one.region}`)];
-  const rows = companies.slice(0, 500).map(([name, own]) => {
+  const { first, others } = firstGroups(fullSync, (one) => `${one.v3CompanyId} in ${one.region}`, 500);
+  if (first.size === 0) return null;
+  const rows = [...first].map(([name, own]) => {
     const sum = (count: 'records' | 'children') => groupDigits(own.reduce((all, one) => all + one[count], 0));
     const times = own.flatMap(({ earliest, latest }) => [earliest, latest]).filter((time) => time !== null);
     const range = { earliest: times.reduce(lesser, null), latest: times.reduce(greater, null) };
@@ -200,9 +213,8 @@ function renderFullSyncRows({ fullSync }: Report): Html | null {
     numeric('Children'),
     { title: 'Dates' },
   ];
-  const more = companies.length - rows.length;
-  const name = countOf(more, 'more company', 'more companies');
-  const note = more > 0 ? html`<p>${name}: see the letter.</p>` : null;
+  const name = countOf(others, 'more company', 'more companies');
+  const note = others > 0 ? html`<p>${name}: see the letter.</p>` : null;
   return html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync. <code>svc-migrate report --full-sync request.md</code> writes the letter.</p>
 ${foldedTable('What to ask the operator for, by company.', columns, rows)}${note}`;
 }
@@ -245,31 +257,23 @@ function renderCode({ codeUses: code }: Report): Html | null {
 
 /** Lists that are not complete; those that ended alike are one row. */
 function renderLists({ completeness }: Report): Html {
-  const open = completeness.filter((one) => one.state !== 'complete');
-  const alike = groupBy(open, (one) =>
-    JSON.stringify([one.generation, one.model, one.region, one.state, one.endReason]),
-  );
-  const rows = [...alike.values()].slice(0, 300).map((own) => {
-    const [first] = own;
-    if (first === undefined) return [];
-    const counted = own.map(({ totalCountLast }) => totalCountLast);
-    const known = counted.filter((count) => count !== null);
-    return [
+  const { alike, complete, all } = groupAlike(completeness);
+  const rows = [...alike.values()]
+    .slice(0, 300)
+    .map(({ first, lists, records, counted, known }) => [
       `${first.generation.toUpperCase()} ${first.model}`,
       first.region === '' ? '–' : first.region,
-      own.length === 1 ? (first.companyId ?? 'all') : countOf(own.length, 'company', 'companies'),
+      lists === 1 ? (first.companyId ?? 'all') : countOf(lists, 'company', 'companies'),
       first.state,
       first.endReason ?? '–',
-      groupDigits(own.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0)),
-      known.length < counted.length ? '–' : groupDigits(known.reduce((sum, count) => sum + count, 0)),
-    ];
-  });
+      groupDigits(records),
+      known < lists ? '–' : groupDigits(counted),
+    ]);
   const titles = ['List', 'Region', 'Company', 'State', 'Ended by'].map((title) => ({ title }));
   const columns = [...titles, numeric('Records'), numeric('Counted by the service')];
-  const complete = completeness.length - open.length;
   const table = rows.length === 0 ? null : foldedTable('Lists that are not complete.', columns, rows);
   const more = alike.size - rows.length;
-  return html`<p>${groupDigits(complete)} of ${countOf(completeness.length, 'list')} read completely.</p>
+  return html`<p>${groupDigits(complete)} of ${countOf(all, 'list')} read completely.</p>
 ${table}${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>` : null}`;
 }
 

@@ -1,42 +1,46 @@
 import { csvCell, csvCellForPeople, escapeMarkdown } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Report } from './report-schema.js';
-
-type Row = Report['fullSync'][number];
+import { isEmpty } from '../text/rows.js';
+import type { FullSync, Report } from './report-schema.js';
 
 const COLUMNS = [
-  { title: 'V3 company', cell: (row: Row) => row.v3CompanyId },
-  { title: 'Region', cell: (row: Row) => row.region },
-  { title: 'V4 company', cell: (row: Row) => row.v4CompanyId ?? '–' },
-  { title: 'Model', cell: (row: Row) => row.model },
-  { title: 'Records', cell: (row: Row) => groupDigits(row.records), right: true },
-  { title: 'Children', cell: (row: Row) => groupDigits(row.children), right: true },
-  { title: 'From', cell: (row: Row) => row.earliest?.slice(0, 10) ?? '–' },
-  { title: 'To', cell: (row: Row) => row.latest?.slice(0, 10) ?? '–' },
-  { title: 'V4 request_id', cell: (row: Row) => row.requestId ?? '–' },
+  { title: 'V3 company', cell: (row: FullSync) => row.v3CompanyId },
+  { title: 'Region', cell: (row: FullSync) => row.region },
+  { title: 'V4 company', cell: (row: FullSync) => row.v4CompanyId ?? '–' },
+  { title: 'Model', cell: (row: FullSync) => row.model },
+  { title: 'Records', cell: (row: FullSync) => groupDigits(row.records), right: true },
+  { title: 'Children', cell: (row: FullSync) => groupDigits(row.children), right: true },
+  { title: 'From', cell: (row: FullSync) => row.earliest?.slice(0, 10) ?? '–' },
+  { title: 'To', cell: (row: FullSync) => row.latest?.slice(0, 10) ?? '–' },
+  { title: 'V4 request_id', cell: (row: FullSync) => row.requestId ?? '–' },
 ];
 
 /** A letter to the operator with all records that V4 did not load, by company and model. */
-export function renderFullSync({ fullSync, timeline, outcome }: Report): Iterable<string> {
-  const blocks = ['# Full sync request', opening(fullSync, timeline.window.since)];
-  if (outcome === 'incomplete') blocks.push('The lists were not all read to their end: there may be more.');
-  if (fullSync.length > 0) {
-    const lines = [
-      COLUMNS.map(({ title }) => title),
-      COLUMNS.map(({ right }) => (right ? '---:' : '---')),
-      ...fullSync.map((row) => COLUMNS.map(({ cell }) => escapeMarkdown(cell(row)))),
-    ];
-    blocks.push(lines.map((line) => `| ${line.join(' | ')} |`).join('\n'));
+export function* renderFullSync({ fullSync, timeline, outcome }: Report): Generator<string> {
+  yield `# Full sync request\n\n${opening(fullSync, timeline.window.since)}`;
+  if (outcome === 'incomplete') yield '\n\nThe lists were not all read to their end: there may be more.';
+  if (!isEmpty(fullSync)) {
+    yield `\n\n${tableLine(COLUMNS.map(({ title }) => title))}`;
+    yield `\n${tableLine(COLUMNS.map(({ right }) => (right ? '---:' : '---')))}`;
+    for (const row of fullSync) yield `\n${tableLine(COLUMNS.map(({ cell }) => escapeMarkdown(cell(row))))}`;
   }
-  return [`${blocks.join('\n\n')}\n`];
+  yield '\n';
 }
 
-function opening(rows: readonly Row[], since: string | null): string {
-  if (rows.length === 0) return 'There is nothing to ask for: no record is outside the backfill window.';
-  const names = new Set(rows.map((row) => `${row.v3CompanyId} ${row.region}`));
+function tableLine(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
+}
+
+function opening(rows: Iterable<FullSync>, since: string | null): string {
+  const names = new Set<string>();
+  let count = 0;
+  for (const row of rows) {
+    names.add(`${row.v3CompanyId} ${row.region}`);
+    count += row.records;
+  }
+  if (names.size === 0) return 'There is nothing to ask for: no record is outside the backfill window.';
   const companies = countOf(names.size, 'company', 'companies');
   const window = since === null ? 'the backfill window' : `the backfill window, which begins at ${since}`;
-  const count = rows.reduce((sum, row) => sum + row.records, 0);
   const verb = count === 1 ? 'is' : 'are';
   return `${countOf(count, 'record')} of ${companies} ${verb} older than ${window}, so V4 did not load ${count === 1 ? 'it' : 'them'}. Please run a full sync for:`;
 }

@@ -22,18 +22,64 @@ interface Case {
  * the outcome is not `pass`.
  */
 export function* renderJunit(report: Report): Generator<string> {
-  const { models, completeness } = report;
-  const names = new Set([...models, ...completeness].map(({ model }) => model));
-  const suites: [string, Case[]][] = [
-    ['all models', [...blockerCases(report), ...limitCases(report, null)]],
-    ...[...names].map((name): [string, Case[]] => {
-      const streams = completeness.filter(({ model }) => model === name);
-      return [name, [...limitCases(report, name), ...streams.map(streamCase)]];
-    }),
-  ];
+  const suites = new Map<string, Suite>();
+  const suiteOf = (name: string) => {
+    const suite = suites.get(name) ?? new Suite(name, limitCases(report, name));
+    suites.set(name, suite);
+    return suite;
+  };
+  for (const { model } of report.models) suiteOf(model);
+  for (const stream of report.completeness) suiteOf(stream.model).add(streamCase(stream));
+  const all = new Suite('all models', [...blockerCases(report), ...limitCases(report, null)]);
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n';
-  for (const [id, [name, cases]] of suites.entries()) yield* renderSuite(name, cases, id, report);
+  for (const [id, suite] of [all, ...suites.values()].entries()) yield* suite.render(id, report);
   yield '</testsuites>\n';
+}
+
+/** Cases that are joined into one text: there can be hundreds of thousands of lists. */
+const JOINED = 1000;
+
+/** The cases of a model as text, and how many there are of each kind. */
+class Suite {
+  readonly #name: string;
+  readonly #counts = { pass: 0, skipped: 0, failure: 0, error: 0 };
+  readonly #texts: string[] = [];
+  #last: string[] = [];
+
+  constructor(name: string, cases: readonly Case[]) {
+    this.#name = name;
+    for (const one of cases) this.add(one);
+  }
+
+  add(one: Case): void {
+    this.#counts[one.result.kind] += 1;
+    this.#last.push(renderCase(this.#name, one));
+    if (this.#last.length < JOINED) return;
+    this.#texts.push(this.#last.join(''));
+    this.#last = [];
+  }
+
+  *render(id: number, report: Report): Generator<string> {
+    const { pass, failure, error, skipped } = this.#counts;
+    const attributes = {
+      name: this.#name,
+      package: 'svc-migrate',
+      id,
+      timestamp: report.generatedAt.slice(0, 19),
+      hostname: 'localhost',
+      tests: pass + failure + error + skipped,
+      failures: failure,
+      errors: error,
+      skipped,
+      time: 0,
+    };
+    const texts = Object.entries(attributes).map(([key, value]) => `${key}="${escapeMarkup(String(value))}"`);
+    yield `<testsuite ${texts.join(' ')}>\n`;
+    yield `<properties><property name="outcome" value="${report.outcome}"/></properties>\n`;
+    yield* this.#texts;
+    yield* this.#last;
+    yield '<system-out/>\n<system-err/>\n</testsuite>\n';
+  }
 }
 
 function blockerCases({ blockers }: Report): Case[] {
@@ -70,27 +116,6 @@ function streamCase(stream: ReportStream): Case {
   const message = `${stream.state} after ${stream.pages} pages${stream.endReason === null ? '' : `: ${stream.endReason}`}`;
   const text = `Run svc-migrate export ${stream.generation} again: it continues where it stopped.`;
   return { name, result: { kind: 'error', type: 'stream_unfinished', message, text } };
-}
-
-function* renderSuite(name: string, cases: readonly Case[], id: number, report: Report): Generator<string> {
-  const of = (kind: Case['result']['kind']) => cases.filter(({ result }) => result.kind === kind).length;
-  const attributes = {
-    name,
-    package: 'svc-migrate',
-    id,
-    timestamp: report.generatedAt.slice(0, 19),
-    hostname: 'localhost',
-    tests: cases.length,
-    failures: of('failure'),
-    errors: of('error'),
-    skipped: of('skipped'),
-    time: 0,
-  };
-  const texts = Object.entries(attributes).map(([key, value]) => `${key}="${escapeMarkup(String(value))}"`);
-  yield `<testsuite ${texts.join(' ')}>\n`;
-  yield `<properties><property name="outcome" value="${report.outcome}"/></properties>\n`;
-  for (const one of cases) yield renderCase(name, one);
-  yield '<system-out/>\n<system-err/>\n</testsuite>\n';
 }
 
 function renderCase(suite: string, { name, result }: Case): string {

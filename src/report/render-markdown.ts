@@ -41,8 +41,8 @@ export function renderMarkdown(report: Report): Iterable<string> {
     ...statusBlocks(report),
     ...limitBlocks(report),
     ...reasonBlocks(report),
-    ...foldedTable('Models', modelTable(report), ROWS.models),
-    ...foldedTable('Companies', companyTable(report), ROWS.companies),
+    ...foldedTable('Models', modelTable(report), ROWS.models, report.models.length),
+    ...companyBlocks(report),
     ...fullSyncBlocks(report),
     ...[notes.drift, notes.baseline, notes.decisions, notes.code, notes.since].flatMap(noteBlocks),
     blindBlock(report),
@@ -64,13 +64,13 @@ function plain(text: string): string {
   return parts.map((part, at) => (at % 2 === 0 ? part : `<code>${part}</code>`)).join('');
 }
 
-function table({ columns, rows }: ReportTable, shown: number): string {
+function table({ columns, rows }: ReportTable, shown: number, total = rows.length): string {
   const lines = [
     columns.map(({ title }) => title),
     columns.map((column) => (column.numeric ? '---:' : '---')),
     ...rows.slice(0, shown).map((row) => row.map((cell) => escapeMarkdown(cut(cell, CELL_CHARS)))),
   ];
-  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n') + more(rows.length, shown);
+  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n') + more(total, shown);
 }
 
 /** Keeps only the columns at these indexes. */
@@ -125,15 +125,19 @@ function reasonBlocks(report: Report): string[] {
   return [`### Top reasons`, table(pick(reasonTable({ ...report, totals }), [0, 1, 2, 3]), ROWS.reasons)];
 }
 
-function foldedTable(name: string, content: ReportTable, shown: number): string[] {
-  const { length } = content.rows;
-  return length === 0 ? [] : [details(`${name} (${groupDigits(length)})`, table(content, shown))];
+function foldedTable(name: string, content: ReportTable, shown: number, total: number): string[] {
+  return total === 0 ? [] : [details(`${name} (${groupDigits(total)})`, table(content, shown, total))];
+}
+
+function companyBlocks(report: Report): string[] {
+  const companies = companyTable(report, ROWS.companies);
+  return foldedTable('Companies', companies, ROWS.companies, companies.total);
 }
 
 function fullSyncBlocks(report: Report): string[] {
-  if (report.fullSync.length === 0) return [];
-  const records = report.fullSync.reduce((sum, one) => sum + one.records, 0);
-  const body = table(pick(fullSyncTable(report), [0, 1, 2, 3, 5]), ROWS.fullSync);
+  const { total, records, ...content } = fullSyncTable(report, ROWS.fullSync);
+  if (total === 0) return [];
+  const body = table(pick(content, [0, 1, 2, 3, 5]), ROWS.fullSync, total);
   return [details(`Full sync to ask the operator for (${countOf(records, 'record')})`, body)];
 }
 

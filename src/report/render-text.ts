@@ -74,8 +74,11 @@ function verdictBlock(report: Report, verdict: CutoverVerdict, options: TextOpti
   const { width } = options;
   const lines = (text: string | null) => (text === null ? [] : wrapText(text, width));
   // Ids of these models that the user may have stored are not checked.
-  const absent = report.completeness.filter((one) => one.generation === 'v3' && one.state === 'absent');
-  const names = [...new Set(absent.map((one) => one.model))].join(', ');
+  const absent = new Set<string>();
+  for (const { generation, state, model } of report.completeness) {
+    if (generation === 'v3' && state === 'absent') absent.add(model);
+  }
+  const names = [...absent].join(', ');
   const warning =
     names === '' ? null : `Warning: V3 answered 404 for ${names}; V3 ids of these lists are not checked.`;
   return [
@@ -220,9 +223,14 @@ function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }:
 }
 
 function fullSyncBlock({ fullSync }: Report, width: number): string[] {
-  if (fullSync.length === 0) return [];
-  const records = fullSync.reduce((sum, one) => sum + one.records, 0);
-  const companies = new Set(fullSync.map((one) => `${one.v3CompanyId} ${one.region}`)).size;
+  const names = new Set<string>();
+  let records = 0;
+  for (const one of fullSync) {
+    names.add(`${one.v3CompanyId} ${one.region}`);
+    records += one.records;
+  }
+  if (names.size === 0) return [];
+  const companies = names.size;
   const text = `${countOf(records, 'record')} of ${countOf(companies, 'company', 'companies')} outside the backfill window: ask the operator for a full sync; report --full-sync FILE writes the letter.`;
   return wrapText(text, width);
 }
@@ -231,11 +239,11 @@ const STATES = ['complete', 'short', 'absent', 'running', 'failed'] as const;
 
 function evidenceBlock(report: Report, width: number): string[] {
   const { evidence, completeness } = report;
-  const counts = STATES.map((state) => ({
-    state,
-    n: completeness.filter((one) => one.state === state).length,
-  }));
-  const lists = counts.filter(({ n }) => n > 0).map(({ state, n }) => `${groupDigits(n)} ${state}`);
+  const counts = { complete: 0, short: 0, absent: 0, running: 0, failed: 0 };
+  for (const { state } of completeness) counts[state] += 1;
+  const lists = STATES.filter((state) => counts[state] > 0).map(
+    (state) => `${groupDigits(counts[state])} ${state}`,
+  );
   const { oldestReadAt, remap } = evidence;
   const lines = [`Lists read: ${lists.length === 0 ? 'none' : lists.join(', ')}.`];
   if (oldestReadAt !== null) {

@@ -1,5 +1,5 @@
 import type { RemapRow } from '../store/remap.js';
-import { escapeJson } from '../text/escape.js';
+import { streamJson } from '../text/rows.js';
 import { renderFullSync, renderFullSyncCsv } from './render-full-sync.js';
 import { renderHtml } from './render-html.js';
 import { renderJunit } from './render-junit.js';
@@ -15,7 +15,7 @@ export interface RenderSource {
 
 /** The formats for files, by their option in camel case. */
 export const RENDERERS = {
-  json: ({ report }: RenderSource) => [escapeJson(JSON.stringify(report, null, 2)), '\n'],
+  json: ({ report }: RenderSource) => streamJson(report),
   ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),
   markdown: ({ report }: RenderSource) => renderMarkdown(report),
   html: ({ report }: RenderSource) => renderHtml(report),

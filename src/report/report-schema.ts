@@ -280,7 +280,15 @@ export const reportSchema = z
   })
   .meta({ title: 'svc-migrate report' });
 
-export type Report = z.infer<typeof reportSchema>;
+/** The report as it is written. */
+export type WrittenReport = z.infer<typeof reportSchema>;
+
+/** The report before it is written: the rows of long sections are made, or read from the database, at each iteration. */
+export type Report = Omit<WrittenReport, 'companies' | 'completeness' | 'fullSync'> & {
+  readonly [Section in 'companies' | 'completeness' | 'fullSync']: Iterable<WrittenReport[Section][number]>;
+};
+export type ReportCompany = WrittenReport['companies'][number];
+export type FullSync = WrittenReport['fullSync'][number];
 export type ReportStream = z.infer<typeof stream>;
 export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;

@@ -15,11 +15,11 @@ import {
   readIdleDecisions,
   readRemapRuns,
 } from '../store/remap-tables.js';
-import type { StreamRow } from '../store/streams.js';
+import { prepareRequestId } from '../store/scoped-streams.js';
 import * as z from '../zod.js';
 import type { OutsideCount } from './count-rows.js';
 import { whyIdle } from './describe.js';
-import type { DecisionsSection, DriftSection, Report, SinceSection } from './report-schema.js';
+import type { DecisionsSection, DriftSection, FullSync, Report, SinceSection } from './report-schema.js';
 import { type Dates, rangeKey } from './timeline.js';
 
 const VALUE_CHARS = 200;
@@ -107,21 +107,16 @@ export function countStaleDecisions(db: Db, scope: Scope): ReadonlyMap<string, n
 }
 
 /**
- * What to ask the operator for: records outside the backfill window, by company and model, with the id of a request in
- * which V4 did not return them.
+ * Makes the function that says what to ask the operator for: records of a company and model outside the backfill window,
+ * with the id of a request in which V4 did not return them.
  */
-export function listFullSync(
-  outside: readonly OutsideCount[],
-  ranges: Dates['ranges'],
-  streams: readonly StreamRow[],
-): Report['fullSync'] {
-  const inV4 = streams.filter(({ generation }) => generation === 'v4');
-  const asked = new Map(inV4.map((one) => [`${one.model} ${one.companyId}`, one.position.requestId]));
+export function prepareFullSync(db: Db, ranges: Dates['ranges']): (row: OutsideCount) => FullSync {
+  const requestIdOf = prepareRequestId(db);
   const isoOf = (ms: bigint | null | undefined) => {
     const date = ms == null ? null : new Date(Number(ms));
     return date === null || Number.isNaN(date.getTime()) ? null : date.toISOString();
   };
-  return outside.map((row) => {
+  return (row) => {
     const range = ranges.get(rangeKey(row.region, row.v3CompanyId, row.model));
     return {
       region: row.region,
@@ -132,9 +127,9 @@ export function listFullSync(
       children: row.children,
       earliest: isoOf(range?.earliest),
       latest: isoOf(range?.latest),
-      requestId: asked.get(`${row.model} ${row.v4CompanyId}`) ?? null,
+      requestId: row.v4CompanyId === null ? null : requestIdOf(row.model, row.v4CompanyId),
     };
-  });
+  };
 }
 
 /** Builds of the remap with their counts, oldest first. */

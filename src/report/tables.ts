@@ -1,6 +1,7 @@
 import type { ReportLimit } from '../domain.js';
 import { STATUSES, type Status } from '../reasons.js';
 import { formatShare, groupDigits } from '../text/numbers.js';
+import { firstInOrder } from '../text/rows.js';
 import { describeAllowed, nameOfLimit } from './build-verdict.js';
 import { countIds, describeKey, nameOfCompany, nameOfRange, sumFindings } from './describe.js';
 import type { Counts, Report } from './report-schema.js';
@@ -72,15 +73,17 @@ export function modelTable({ models }: Report): ReportTable {
   };
 }
 
-/** Sorts companies by findings, most first. */
-export function sortCompanies({ companies }: Report): Report['companies'] {
-  return [...companies].sort((a, b) => sumFindings(b) - sumFindings(a));
-}
-
-export function companyTable(report: Report): ReportTable {
+/** The companies with the most findings, as a table and as counts, and the number of all. */
+export function companyTable(
+  { companies }: Report,
+  most: number,
+): ReportTable & { readonly counts: readonly Counts[]; readonly total: number } {
+  const { shown, total } = firstInOrder(companies, most, (a, b) => sumFindings(b) - sumFindings(a));
   return {
     columns: [...plain('Company', 'Paired by'), ...COUNT_COLUMNS],
-    rows: sortCompanies(report).map((one) => [nameOfCompany(one), one.matchedBy ?? '–', ...countCells(one)]),
+    rows: shown.map((one) => [nameOfCompany(one), one.matchedBy ?? '–', ...countCells(one)]),
+    counts: shown,
+    total,
   };
 }
 
@@ -111,21 +114,31 @@ export function reasonTable({ totals }: Report): ReportTable {
   };
 }
 
-export function fullSyncTable({ fullSync }: Report): ReportTable {
-  return {
-    columns: [
-      ...plain('V3 company', 'V4 company', 'Model'),
-      numeric('Records'),
-      numeric('Children'),
-      ...plain('Dates'),
-    ],
-    rows: fullSync.map((one) => [
+/** The first rows of what to ask the operator for, the number of all, and that of their records. */
+export function fullSyncTable(
+  { fullSync }: Report,
+  most: number,
+): ReportTable & { readonly total: number; readonly records: number } {
+  const rows: string[][] = [];
+  let [total, records] = [0, 0];
+  for (const one of fullSync) {
+    total += 1;
+    records += one.records;
+    if (total > most) continue;
+    rows.push([
       `${one.v3CompanyId} in ${one.region}`,
       one.v4CompanyId ?? '–',
       one.model,
       groupDigits(one.records),
       groupDigits(one.children),
       nameOfRange(one),
-    ]),
-  };
+    ]);
+  }
+  const columns = [
+    ...plain('V3 company', 'V4 company', 'Model'),
+    numeric('Records'),
+    numeric('Children'),
+    ...plain('Dates'),
+  ];
+  return { columns, rows, total, records };
 }

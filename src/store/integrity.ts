@@ -2,9 +2,10 @@ import { SvcError } from '../errors.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { checksumOf, damaged } from './checksum.js';
 import type { Db } from './open.js';
-import { readSlices } from './remap.js';
+import { EVERYTHING, readSlices } from './remap.js';
+import { readStreamGroups } from './scoped-streams.js';
 import { Sqlite } from './sqlite.js';
-import { listStreams, readCompanyList, readV4Companies } from './streams.js';
+import { assertV4Companies } from './streams.js';
 
 /**
  * Compares every stored record with its checksum, and the number of records and rejected objects of each list with the
@@ -13,22 +14,19 @@ import { listStreams, readCompanyList, readV4Companies } from './streams.js';
  * @throws SvcError `corrupt_database`
  */
 export function verifyExport(db: Db, throwIfStopped: () => void): void {
-  const names = new Map(
-    listStreams(db).map((row) => [row.id, `a ${row.generation.toUpperCase()} list of ${row.model}`]),
-  );
   // these verify what they read
-  readCompanyList(db);
-  readV4Companies(db);
+  readStreamGroups(db, EVERYTHING);
+  assertV4Companies(db);
   const sql = `
     SELECT stream_id, svc_id FROM record
     WHERE id BETWEEN @from AND @to AND checksum <> ${checksumOf('record')} LIMIT 1`;
   for (const { rows } of readSlices<{ stream_id: bigint; svc_id: bigint }>(db, 'record', sql, {})) {
     throwIfStopped();
     for (const { stream_id, svc_id } of rows) {
-      throw damaged(`A stored record of ${names.get(stream_id) ?? 'an unknown list'}`, { svc_id });
+      throw damaged(`A stored record of ${nameOfStream(db, stream_id)}`, { svc_id });
     }
   }
-  verifyCounts(db, names);
+  verifyCounts(db);
 }
 
 /**
@@ -63,27 +61,45 @@ export function verifyPayloads(db: Db, payload: 'full' | 'ids', throwIfStopped: 
   });
 }
 
-function verifyCounts(db: Db, names: ReadonlyMap<bigint, string>): void {
-  const read = (sql: string) => new Map(db.prepare<[], [id: bigint, n: bigint]>(sql).raw().all());
+function nameOfStream(db: Db, id: bigint): string {
+  const row = db
+    .prepare<[bigint], { generation: string; model: string }>(
+      'SELECT generation, model FROM stream WHERE id = ?',
+    )
+    .get(id);
+  return row === undefined ? 'an unknown list' : `a ${row.generation.toUpperCase()} list of ${row.model}`;
+}
+
+interface WrongCount {
+  readonly id: bigint;
+  readonly saved: bigint;
+  readonly found: bigint;
+}
+
+function verifyCounts(db: Db): void {
   const lists = [
     {
       what: 'stored records',
-      counted: read('SELECT id, stored FROM stream'),
-      present: read('SELECT stream_id, count(*) FROM record GROUP BY stream_id'),
+      saved: 'stored',
+      present: 'SELECT stream_id, count(*) AS n FROM record GROUP BY stream_id',
     },
     {
       what: 'rejected objects',
-      counted: read('SELECT id, rejected FROM stream'),
+      saved: 'rejected',
       // rejected children are listed but not counted
-      present: read("SELECT stream_id, count(*) FROM rejected WHERE path = '' GROUP BY stream_id"),
+      present: "SELECT stream_id, count(*) AS n FROM rejected WHERE path = '' GROUP BY stream_id",
     },
   ];
-  for (const { what, counted, present } of lists) {
-    for (const id of new Set([...counted.keys(), ...present.keys()])) {
-      const counts = { saved: counted.get(id) ?? 0n, found: present.get(id) ?? 0n };
-      if (counts.saved === counts.found) continue;
-      throw damaged(`The number of ${what} of ${names.get(id) ?? 'an unknown list'}`, counts);
-    }
+  for (const { what, saved, present } of lists) {
+    const wrong = db
+      .prepare<[], WrongCount>(`
+        SELECT ifnull(stream.id, stream_id) AS id, ifnull(${saved}, 0) AS saved, ifnull(n, 0) AS found
+        FROM stream FULL JOIN (${present}) ON stream_id = stream.id
+        WHERE ifnull(${saved}, 0) <> ifnull(n, 0) LIMIT 1`)
+      .get();
+    if (wrong === undefined) continue;
+    const { id, ...counts } = wrong;
+    throw damaged(`The number of ${what} of ${nameOfStream(db, id)}`, counts);
   }
 }
 

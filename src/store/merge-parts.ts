@@ -5,7 +5,7 @@ import { checksumOf } from './checksum.js';
 import { type Fingerprint, readStoredFingerprint, saveFingerprint } from './fingerprint.js';
 import { prepareBumpExportSeq, readExportSeq, readMeta } from './meta.js';
 import type { Db } from './open.js';
-import { nameOfList } from './readiness.js';
+import { nameOfList } from './planned-lists.js';
 import { listStreams, readCompanyList, readV4Companies, type StreamRow, sealV4Companies } from './streams.js';
 
 /** A database that holds some of the lists of an export. */

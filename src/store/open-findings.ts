@@ -1,7 +1,7 @@
 import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
-import { readCompanyRows } from './remap-tables.js';
+import { iterateCompanyRows } from './remap-tables.js';
 
 /** The columns of a remap row that `recheck` needs. */
 export interface OpenRow {
@@ -89,7 +89,7 @@ export interface CompanyPairs {
 export function readCompanyPairs(db: Db): CompanyPairs {
   const v3Of = new Map<bigint, { readonly region: string; readonly companyId: bigint }>();
   const unpairedV4: bigint[] = [];
-  for (const { region, v3_company_id: v3, v4_company_id: v4 } of readCompanyRows(db)) {
+  for (const { region, v3_company_id: v3, v4_company_id: v4 } of iterateCompanyRows(db)) {
     if (v4 === null) continue;
     if (v3 === null) unpairedV4.push(v4);
     else if (region !== null) v3Of.set(v4, { region, companyId: v3 });

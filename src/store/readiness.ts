@@ -1,22 +1,35 @@
 import { type Config, digestInputFiles, type FileSettings } from '../config/config.js';
-import { type Blocker, type Generation, isUnfinished, type ModelPair } from '../domain.js';
+import { type Blocker, type Generation, isUnfinished, STREAM_STATES } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
 import { readStoredFingerprint } from './fingerprint.js';
 import { readExportSeq, readMeta, readRemapInputs, writeMeta } from './meta.js';
 import type { Db } from './open.js';
-import { EVERYTHING, type Scope, v4CompaniesOf } from './remap.js';
+import {
+  findMissingInV3,
+  type ListedModel,
+  type MissingLists,
+  NAMED_LISTS,
+  nameOfList,
+  readMissingInV4,
+} from './planned-lists.js';
+import { EVERYTHING, type Scope } from './remap.js';
 import { type RemapRun, readRemapRuns } from './remap-tables.js';
-import { listStreams, readCompanyList, readV4Companies, type StreamRow } from './streams.js';
+import { iterateStreams, readStreamGroups, type StreamGroup } from './scoped-streams.js';
+import { assertV4Companies, type StreamRow } from './streams.js';
 
 /** The data that decide whether a remap is complete and current. */
 export interface Readiness {
   /** Model pairs in the scope. */
-  readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
-  readonly regions: readonly string[];
-  readonly streams: readonly StreamRow[];
-  /** Companies that V4 listed; null if V4 was never exported. */
-  readonly v4Companies: readonly bigint[] | null;
+  readonly models: readonly ListedModel[];
+  /** The lists in the scope. */
+  readonly groups: readonly StreamGroup[];
+  /** The first of the planned lists without a row, and their number. */
+  readonly missing: Readonly<Record<Generation, MissingLists>>;
+  /** The first lists that were not read to their end. */
+  readonly unfinished: Readonly<Record<Generation, readonly StreamRow[]>>;
+  /** Whether an export of V4 was ever begun. */
+  readonly isV4Begun: boolean;
   readonly lastRun: RemapRun | undefined;
   readonly exportSeq: bigint;
   /** Settings whose files changed since the remap was built. */
@@ -24,6 +37,10 @@ export interface Readiness {
   /** Whether the remap was built from complete lists, which were exported with the present fingerprint. */
   readonly wasComplete: boolean;
 }
+
+/** Unfinished lists in `Readiness`. */
+export const OPEN_LISTS = 20;
+export const UNFINISHED = STREAM_STATES.filter((state) => isUnfinished({ state }));
 
 /** Whether the export changed after the remap was built. */
 export function isStale(run: RemapRun, exportSeq: bigint): boolean {
@@ -40,8 +57,8 @@ export function findOpenLists(facts: Readiness): Blocker[] {
   const found = [
     missingStreams(facts, 'v3'),
     missingStreams(facts, 'v4'),
-    unfinishedStreams(facts.streams, 'v3'),
-    unfinishedStreams(facts.streams, 'v4'),
+    unfinishedStreams(facts, 'v3'),
+    unfinishedStreams(facts, 'v4'),
   ];
   return found.filter((blocker) => blocker !== null);
 }
@@ -56,9 +73,9 @@ export interface Comparable {
 }
 
 /** Why there is nothing to compare; at most one. */
-export function findNotReady(facts: Comparable, streams: readonly StreamRow[]): Blocker[] {
+export function findNotReady(facts: Comparable, groups: readonly StreamGroup[]): Blocker[] {
   const { v3Records, hasV4Records, hasSharedKey } = facts;
-  const isMisnamed = (generation: Generation) => hasNoList(streams, generation);
+  const isMisnamed = (generation: Generation) => hasNoList(groups, generation);
   if (v3Records === 0) {
     const text = isMisnamed('v3')
       ? 'V3 answered 404 to every configured list: the names of the models or the addresses are wrong.'
@@ -82,7 +99,7 @@ export function findNotReady(facts: Comparable, streams: readonly StreamRow[]): 
 
 /** Whether a generation was asked for lists, and answered 404 to all of them. */
 export function hasNoList(
-  streams: readonly Pick<StreamRow, 'generation' | 'state'>[],
+  streams: readonly Pick<StreamGroup, 'generation' | 'state'>[],
   generation: Generation,
 ): boolean {
   const own = streams.filter((stream) => stream.generation === generation);
@@ -94,77 +111,45 @@ function notReady(code: Blocker['code'], text: string, next: string): Blocker {
 }
 
 /** Whether an export of this generation was ever begun. */
-export function isExported(
-  facts: Pick<Readiness, 'streams' | 'v4Companies'>,
-  generation: Generation,
-): boolean {
-  const isBegun = facts.streams.some((stream) => stream.generation === generation);
-  return isBegun || (generation === 'v4' && facts.v4Companies !== null);
+export function isExported(facts: Pick<Readiness, 'groups' | 'isV4Begun'>, generation: Generation): boolean {
+  const isBegun = facts.groups.some((group) => group.generation === generation);
+  return isBegun || (generation === 'v4' && facts.isV4Begun);
 }
 
 function missingStreams(facts: Readiness, generation: Generation): Blocker | null {
-  const read = new Set(facts.streams.filter((stream) => stream.generation === generation).map(listKey));
-  const missing = plannedLists(facts, generation).filter((list) => !read.has(listKey(list)));
+  const { count, first } = facts.missing[generation];
   const never = !isExported(facts, generation);
-  if (missing.length === 0 && !(never && facts.models.length > 0)) return null;
+  if (count === 0 && !(never && facts.models.length > 0)) return null;
   const name = generation.toUpperCase();
   return {
     code: `${generation}_not_exported`,
     outcome: 'incomplete',
     text: never
       ? `${name} was not exported yet.`
-      : `${countOf(missing.length, `${name} list`)} not begun: ${firstFew(missing.map(nameOfList))}.`,
+      : `${countOf(count, `${name} list`)} not begun: ${firstFew(first.map(nameOfList), count)}.`,
     next: `svc-migrate export ${generation}`,
   };
 }
 
-/** A V3 list of one region and model, or a V4 list of one company and model. */
-interface PlannedList {
-  readonly region: string;
-  readonly model: string;
-  readonly companyId: bigint | null;
-}
-
-function plannedLists(facts: Readiness, generation: Generation): PlannedList[] {
-  if (generation === 'v3') {
-    return facts.regions.flatMap((region) =>
-      facts.models.map((model) => ({ region, model: model.v3, companyId: null })),
-    );
-  }
-  const models = facts.models.filter((model) => model.v4 !== null);
-  return (facts.v4Companies ?? []).flatMap((companyId) =>
-    models.map((model) => ({ region: '', model: model.v3, companyId })),
-  );
-}
-
-/** The region is '' only in V4. The key of a V3 list ignores the company, by which the list may be split. */
-function listKey({ region, model, companyId }: PlannedList): string {
-  return region === '' ? `${model} ${companyId}` : `${model} ${region}`;
-}
-
-function unfinishedStreams(streams: readonly StreamRow[], generation: Generation): Blocker | null {
-  const open = streams.filter((stream) => stream.generation === generation && isUnfinished(stream));
+function unfinishedStreams({ groups, unfinished }: Readiness, generation: Generation): Blocker | null {
+  const open = groups.filter((group) => group.generation === generation && isUnfinished(group));
   if (open.length === 0) return null;
-  const names = open.map((stream) => {
+  const names = unfinished[generation].map((stream) => {
     const why = stream.endReason === null ? '' : `, ${stream.endReason}`;
     return `${nameOfList(stream)} (${stream.state}${why})`;
   });
+  const count = open.reduce((sum, { lists }) => sum + lists, 0);
   return {
     code: 'stream_unfinished',
     outcome: 'incomplete',
-    text: `${countOf(open.length, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names)}.`,
+    text: `${countOf(count, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names, count)}.`,
     next: `svc-migrate export ${generation}`,
   };
 }
 
-/** A list for people: `payments/orders in eu, company 5`. */
-export function nameOfList({ region, model, companyId }: PlannedList): string {
-  return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
-}
-
-function firstFew(names: readonly string[]): string {
-  const shown = names.slice(0, 3).join('; ');
-  return names.length > 3 ? `${shown}; ${countOf(names.length - 3, 'more', 'more')}` : shown;
+function firstFew(names: readonly string[], count: number): string {
+  const shown = names.slice(0, NAMED_LISTS).join('; ');
+  return count > NAMED_LISTS ? `${shown}; ${countOf(count - NAMED_LISTS, 'more', 'more')}` : shown;
 }
 
 function remapBlocker(facts: Readiness): Blocker | null {
@@ -183,23 +168,42 @@ function remapBlocker(facts: Readiness): Blocker | null {
 
 /** The settings that determine which lists are read. */
 interface ListSettings {
-  readonly models: readonly Pick<ModelPair, 'v3' | 'v4'>[];
+  readonly models: readonly ListedModel[];
   readonly v3: { readonly regions: readonly { readonly region: string }[] };
 }
 
 /** Reads from the database how complete it is, within a scope. */
 export function readReadiness(db: Db, config: ListSettings & Partial<FileSettings>, scope: Scope): Readiness {
   const [lastRun] = readRemapRuns(db, 1);
+  const models = config.models.filter((model) => scope.models?.includes(model.v3) ?? true);
+  const groups = readStreamGroups(db, scope);
+  assertV4Companies(db);
   return {
-    models: config.models.filter((model) => scope.models?.includes(model.v3) ?? true),
-    regions: config.v3.regions.map(({ region }) => region),
-    streams: [...listStreams(db).filter(streamFilter(db, scope)), ...openCompanyList(db)],
-    v4Companies: listedCompanies(db, scope),
+    models,
+    groups,
+    missing: {
+      v3: findMissingInV3(groups, models, config.v3.regions),
+      v4: readMissingInV4(db, models, scope),
+    },
+    unfinished: { v3: firstUnfinished(db, scope, 'v3'), v4: firstUnfinished(db, scope, 'v4') },
+    isV4Begun: isV4Begun(db),
     lastRun,
     exportSeq: readExportSeq(db),
     changedInputs: listChangedInputs(db, config),
     wasComplete: lastRun !== undefined && wasComplete(db, lastRun),
   };
+}
+
+function firstUnfinished(db: Db, scope: Scope, generation: Generation): StreamRow[] {
+  return [...iterateStreams(db, scope, { generation, states: UNFINISHED, limit: OPEN_LISTS })];
+}
+
+/** An export of V4 saves its fingerprint first. */
+function isV4Begun(db: Db): boolean {
+  return (
+    readMeta(db, 'fingerprint_v4') !== null ||
+    db.prepare('SELECT 1 FROM v4_company LIMIT 1').get() !== undefined
+  );
 }
 
 const COMPLETE_REMAP = 'complete_remap';
@@ -258,12 +262,6 @@ export function refuseIncomplete(facts: Readiness): void {
   });
 }
 
-/** The V4 company list, unless it is `complete`. It counts in every scope. */
-function openCompanyList(db: Db): StreamRow[] {
-  const list = readCompanyList(db);
-  return list === null || list.state === 'complete' ? [] : [list];
-}
-
 /** Empty if the settings are not given. */
 function listChangedInputs(db: Db, { companies, decisions }: Partial<FileSettings>): string[] {
   if (companies === undefined || decisions === undefined) return [];
@@ -272,23 +270,4 @@ function listChangedInputs(db: Db, { companies, decisions }: Partial<FileSetting
   return [...new Set([...Object.keys(before), ...Object.keys(now)])]
     .filter((setting) => before[setting] !== now[setting])
     .sort();
-}
-
-function streamFilter(db: Db, scope: Scope): (stream: StreamRow) => boolean {
-  const v4 = scope.companies === null ? null : new Set(v4CompaniesOf(db, scope.companies));
-  const v3 = scope.companies === null ? null : new Set(scope.companies);
-  return ({ generation, model, companyId }) => {
-    const companies = generation === 'v3' ? v3 : v4;
-    const ofCompany = companyId === null || (companies?.has(companyId) ?? true);
-    return ofCompany && (scope.models?.includes(model) ?? true);
-  };
-}
-
-/** null if V4 was never exported: an export of V4 saves its fingerprint first. */
-function listedCompanies(db: Db, scope: Scope): bigint[] | null {
-  const listed = readV4Companies(db);
-  if (listed.length === 0 && readMeta(db, 'fingerprint_v4') === null) return null;
-  if (scope.companies === null) return listed;
-  const wanted = new Set(v4CompaniesOf(db, scope.companies));
-  return listed.filter((id) => wanted.has(id));
 }

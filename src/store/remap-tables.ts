@@ -22,16 +22,26 @@ export interface CompanyRow {
 
 /** The company pairs of the last remap: V3 companies first, then V4 companies without a pair. */
 export function readCompanyRows(db: Db): CompanyRow[] {
-  const sql = 'SELECT * FROM company ORDER BY v3_company_id IS NULL, region, v3_company_id, v4_company_id';
-  return db.prepare<[], CompanyRow>(sql).all();
+  return [...iterateCompanyRows(db)];
+}
+
+/** `readCompanyRows`, one by one. Nothing may be written meanwhile. */
+export function iterateCompanyRows(db: Db): IterableIterator<CompanyRow> {
+  return db
+    .prepare<[], CompanyRow>(
+      'SELECT * FROM company ORDER BY v3_company_id IS NULL, region, v3_company_id, v4_company_id',
+    )
+    .iterate();
 }
 
 /** The V3 companies in a scope that could not be paired beyond doubt. */
 export function listUnpaired(db: Db, { companies }: Scope): CompanyRow[] {
-  return readCompanyRows(db).filter(
-    ({ matched_by, v3_company_id: id }) =>
-      matched_by === 'ambiguous' && id !== null && (companies?.includes(id) ?? true),
-  );
+  const found: CompanyRow[] = [];
+  for (const row of iterateCompanyRows(db)) {
+    const { matched_by, v3_company_id: id } = row;
+    if (matched_by === 'ambiguous' && id !== null && (companies?.includes(id) ?? true)) found.push(row);
+  }
+  return found;
 }
 
 const noteSchema = z

@@ -195,7 +195,7 @@ export interface Slice<Row> {
 }
 
 /** Rows of a slice. A multiple of the block size, so that slices of the remap begin where blocks do. */
-const ROWS = BigInt(400 * ROWS_PER_BLOCK);
+const ROWS = BigInt(100 * ROWS_PER_BLOCK);
 
 /**
  * Runs a statement over a table slice by slice, so that no single statement takes long and sorting fits into memory.

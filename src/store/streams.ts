@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Generation, StreamKey, StreamState } from '../domain.js';
 import { sha256Of } from '../runtime/sha256.js';
 import * as z from '../zod.js';
@@ -18,7 +19,7 @@ export interface PlannedStream {
  */
 export function listStreams(db: Db, generation: Generation | null = null): StreamRow[] {
   const rows = db.prepare<[string | null, string | null], StoredStream>(`
-    ${SELECT} WHERE (? IS NULL OR generation = ?) AND NOT ${IS_COMPANY_LIST}
+    ${STREAM_SELECT} WHERE (? IS NULL OR generation = ?) AND NOT ${IS_COMPANY_LIST}
     ORDER BY generation, region, model, company_id`);
   return Array.from(rows.iterate(generation, generation), parseStream);
 }
@@ -29,11 +30,11 @@ export function listStreams(db: Db, generation: Generation | null = null): Strea
  * @throws SvcError `corrupt_database`
  */
 export function readCompanyList(db: Db): StreamRow | null {
-  const stored = db.prepare<[], StoredStream>(`${SELECT} WHERE ${IS_COMPANY_LIST}`).get();
+  const stored = db.prepare<[], StoredStream>(`${STREAM_SELECT} WHERE ${IS_COMPANY_LIST}`).get();
   return stored === undefined ? null : parseStream(stored);
 }
 
-const SELECT = `
+export const STREAM_SELECT = `
   SELECT id, generation, region, model, company_id AS companyId, route, state, end_reason AS endReason,
     end_note AS endNote, pages, records, unique_records AS uniqueRecords, duplicates, rejected,
     total_count_first AS totalCountFirst, total_count_last AS totalCountLast, started_at AS startedAt,
@@ -41,7 +42,7 @@ const SELECT = `
   FROM stream`;
 
 /** All other V4 lists belong to a company. */
-const IS_COMPANY_LIST = "(generation = 'v4' AND company_id IS NULL)";
+export const IS_COMPANY_LIST = "(generation = 'v4' AND company_id IS NULL)";
 
 /** Ids of a generation's lists of records that were not read to the end. */
 export function listUnfinished(db: Db, generation: Generation): bigint[] {
@@ -172,12 +173,13 @@ export interface StreamRow {
 type Count = 'pages' | 'records' | 'uniqueRecords' | 'duplicates' | 'rejected';
 type TotalCount = 'totalCountFirst' | 'totalCountLast';
 
-/** A row as returned by SQLite, integers as bigint. */
-type StoredStream = Omit<StreamRow, Count | TotalCount | 'position'> &
+/** A row of `STREAM_SELECT` as returned by SQLite, integers as bigint. */
+export type StoredStream = Omit<StreamRow, Count | TotalCount | 'position'> &
   Readonly<Record<Count, bigint>> &
   Readonly<Record<TotalCount, bigint | null>> & { readonly position: string; readonly intact: bigint };
 
-function parseStream({ intact, position, ...stored }: StoredStream): StreamRow {
+/** @throws SvcError `corrupt_database` if the row is not what was saved */
+export function parseStream({ intact, position, ...stored }: StoredStream): StreamRow {
   if (intact !== 1n) {
     throw damaged(`The state of a ${stored.generation.toUpperCase()} list of ${stored.model}`);
   }
@@ -244,7 +246,7 @@ export function saveV4Companies(db: Db, companies: readonly ListedCompany[]): vo
 
 /** Saves the digest of the listed companies. */
 export function sealV4Companies(db: Db): void {
-  writeMeta(db, LISTED, digestListed(listIds(db)));
+  writeMeta(db, LISTED, digestListed(db));
 }
 
 /** The setting that holds the digest of the listed companies. */
@@ -256,15 +258,24 @@ const LISTED = 'v4_companies';
  * @throws SvcError `corrupt_database`
  */
 export function readV4Companies(db: Db): bigint[] {
-  const ids = listIds(db);
-  if ((readMeta(db, LISTED) ?? digestListed([])) !== digestListed(ids)) throw damaged("V4's company list");
-  return ids;
+  assertV4Companies(db);
+  return db.prepare<[], bigint>(COMPANY_IDS).pluck().all();
 }
 
-function listIds(db: Db): bigint[] {
-  return db.prepare<[], bigint>('SELECT company_id FROM v4_company ORDER BY company_id').pluck().all();
+/** Verifies the companies that V4 listed without keeping them. @throws SvcError `corrupt_database` */
+export function assertV4Companies(db: Db): void {
+  if ((readMeta(db, LISTED) ?? sha256Of('')) !== digestListed(db)) throw damaged("V4's company list");
 }
 
-function digestListed(ids: readonly bigint[]): string {
-  return sha256Of(ids.join());
+const COMPANY_IDS = 'SELECT company_id FROM v4_company ORDER BY company_id';
+
+/** The SHA-256 of the ids in order, with commas between them. */
+function digestListed(db: Db): string {
+  const hash = createHash('sha256');
+  let separator = '';
+  for (const id of db.prepare<[], bigint>(COMPANY_IDS).pluck().iterate()) {
+    hash.update(`${separator}${id}`);
+    separator = ',';
+  }
+  return hash.digest('hex');
 }

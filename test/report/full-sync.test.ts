@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { renderFullSync, renderFullSyncCsv } from '../../src/report/render-full-sync.js';
-import type { Report } from '../../src/report/report-schema.js';
+import type { WrittenReport } from '../../src/report/report-schema.js';
 import { HOSTILE_TEXT, makeReport } from './sample-report.js';
 
 const SAMPLE = makeReport({ models: 2, companies: 2 });
 const join = (chunks: Iterable<string>) => [...chunks].join('');
 
-function withRow(row: Partial<Report['fullSync'][number]>): Report {
+function withRow(row: Partial<WrittenReport['fullSync'][number]>): WrittenReport {
   const [first, ...others] = SAMPLE.fullSync;
   return { ...SAMPLE, fullSync: first === undefined ? [] : [{ ...first, ...row }, ...others] };
 }

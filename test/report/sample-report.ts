@@ -1,7 +1,7 @@
 import type { LimitValue } from '../../src/config/values.js';
 import type { Status } from '../../src/reasons.js';
 import { judge, type RowCount } from '../../src/report/gate.js';
-import type { Counts, Report } from '../../src/report/report-schema.js';
+import type { Counts, WrittenReport } from '../../src/report/report-schema.js';
 
 export const HOSTILE_TEXT =
   '</script><script>alert(1)</script><img src=x onerror=alert(1)> "quoted" \'single\' & | `code` **bold** [x](http://evil.example) @team #1 www.evil.example =1+1 \u001b[31m \u0000 \u0007 \u202egnp.exe \u2066 \ufffe \ufeff \ud800 ]]> <!-- --> __proto__\n# heading\r\n|---|';
@@ -15,7 +15,7 @@ export interface ReportSize {
 }
 
 /** A made-up failing report whose numbers add up. */
-export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): Report {
+export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): WrittenReport {
   const names = Array.from(
     { length: models },
     (_, at) => `accounting/model_${String(at + 1).padStart(2, '0')}`,
@@ -176,7 +176,7 @@ function addUp(all: readonly Counts[]): Counts {
   return totals;
 }
 
-function listStreams(models: readonly string[], text: string): Report['completeness'] {
+function listStreams(models: readonly string[], text: string): WrittenReport['completeness'] {
   return models.flatMap((model, at) =>
     (['v3', 'v4'] as const).map((generation) => ({
       generation,
@@ -204,7 +204,7 @@ function listStreams(models: readonly string[], text: string): Report['completen
   );
 }
 
-function listSamples(models: readonly string[], text: string): Report['findings']['samples'] {
+function listSamples(models: readonly string[], text: string): WrittenReport['findings']['samples'] {
   return models.slice(0, 6).map((model, at) => ({
     model,
     path: at % 2 === 0 ? '' : 'line_items',
@@ -222,7 +222,7 @@ function listSamples(models: readonly string[], text: string): Report['findings'
   }));
 }
 
-function makeDecisions(text: string): Report['decisions'] {
+function makeDecisions(text: string): WrittenReport['decisions'] {
   return {
     file: 'decisions.csv',
     sha256: 'd'.repeat(64),
@@ -247,7 +247,7 @@ function makeDecisions(text: string): Report['decisions'] {
   };
 }
 
-function makeBaseline(text: string): Report['baseline'] {
+function makeBaseline(text: string): WrittenReport['baseline'] {
   const entry = { model: text, path: '', platform_id: text, v3_svc_id: null, v4_svc_id: null };
   const more = { reason: 'unexplained', note: text, expires: '2026-10-01', problem: 'expired on 2026-10-01' };
   return {
@@ -261,7 +261,7 @@ function makeBaseline(text: string): Report['baseline'] {
   };
 }
 
-function makeSince(): Report['since'] {
+function makeSince(): WrittenReport['since'] {
   const run = { builtAt: '2026-10-29T08:00:00.000Z', sha256: 'a'.repeat(64) };
   return {
     from: { run: '2', ...run },
@@ -272,7 +272,7 @@ function makeSince(): Report['since'] {
   };
 }
 
-function makeDrift(text: string): Report['drift'] {
+function makeDrift(text: string): WrittenReport['drift'] {
   const counts = { pairs: 900, compared: 900, differing: 2 };
   const ids = { v3_company_id: '1000', v4_company_id: '5000', v3_svc_id: '7', v4_svc_id: '8' };
   const sample = {
@@ -290,7 +290,7 @@ function makeDrift(text: string): Report['drift'] {
   };
 }
 
-function makeTimeline(): Report['timeline'] {
+function makeTimeline(): WrittenReport['timeline'] {
   const months = Array.from({ length: 30 }, (_, at) => {
     const date = new Date(Date.UTC(2024, 5 + at, 1)).toISOString().slice(0, 7);
     const inside = at >= 26;

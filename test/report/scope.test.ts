@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
 import { runDump } from '../../src/commands/dump.js';
 import { runReport } from '../../src/commands/report.js';
-import type { Report } from '../../src/report/report-schema.js';
+import type { WrittenReport } from '../../src/report/report-schema.js';
 import { type Exported, modelOf } from '../support/exported.js';
 import { givenOf } from '../support/given.js';
 import { NOW, newIo, withDatabase } from './support.js';
@@ -29,7 +29,7 @@ const SETUP = {
 };
 
 /** Who has how many: `5 eu → 50: 1 matched 1 unmatched 1 v4_only`. */
-function describeCompanies({ companies }: Report): string[] {
+function describeCompanies({ companies }: WrittenReport): string[] {
   return companies.map((company) => {
     const counts = Object.entries(company.byStatus).filter(([, n]) => n > 0);
     return `${company.v3CompanyId} ${company.region} → ${company.v4CompanyId}: ${counts.map(([status, n]) => `${n} ${status}`).join(' ')}`;
@@ -114,7 +114,7 @@ describe('rejected objects', () => {
 });
 
 describe('what the check cannot see', () => {
-  const codes = (report: Report) => report.cannotSee.map(({ code }) => code);
+  const codes = (report: WrittenReport) => report.cannotSee.map(({ code }) => code);
   const always = ['nested_objects', 'ghosts', 'shared_platform_id', 'after_the_export', 'drift_not_measured'];
   const backfill = { sinceMs: 0, dateFields: [] };
   const plain: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 2, key: 'k1', facts: 'x=1' }] };

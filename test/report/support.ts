@@ -7,7 +7,7 @@ import type { Io } from '../../src/commands/command.js';
 import type { Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { buildReport } from '../../src/report/build-report.js';
-import type { Report } from '../../src/report/report-schema.js';
+import type { WrittenReport } from '../../src/report/report-schema.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { EVERYTHING, type Scope } from '../../src/store/remap.js';
 import { configOf, type Exported, saveExported } from '../support/exported.js';
@@ -23,7 +23,7 @@ export interface TestDatabase {
   /** Changes the stored rows as a test needs. */
   readonly write: (work: (db: Db) => void) => void;
   readonly remap: () => void;
-  readonly report: (scope?: Scope, nowMs?: number) => Promise<Report>;
+  readonly report: (scope?: Scope, nowMs?: number) => Promise<WrittenReport>;
 }
 
 /** A database in a folder of its own, with its remap built. */
@@ -66,7 +66,14 @@ function newDatabase(
   const report = async (scope: Scope = EVERYTHING, nowMs = NOW) => {
     const db = openDatabase(file, 'read');
     try {
-      return await buildReport(db, { config, scope, nowMs, toolVersion: '0.0.0', pause: async () => {} });
+      const inputs = { config, scope, nowMs, toolVersion: '0.0.0', pause: async () => {} };
+      const { companies, completeness, fullSync, ...report } = await buildReport(db, inputs);
+      return {
+        ...report,
+        companies: [...companies],
+        completeness: [...completeness],
+        fullSync: [...fullSync],
+      };
     } finally {
       db.close();
     }

@@ -9,7 +9,7 @@ import { hasUnfinishedLog } from '../../store/database-file.js';
 import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap.js';
-import { readAmbiguousCompanies, readCompanyRows } from '../../store/remap-tables.js';
+import { iterateCompanyRows, readAmbiguousCompanies } from '../../store/remap-tables.js';
 import { describeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
@@ -194,7 +194,7 @@ function assertWritable(path: string): void {
 function describeDatabase(db: Db, config: Config): DatabaseFacts {
   const facts = readReadiness(db, config, EVERYTHING);
   const records = { v3: 0, v4: 0 };
-  for (const { generation, uniqueRecords } of facts.streams) records[generation] += uniqueRecords;
+  for (const { generation, uniqueRecords } of facts.groups) records[generation] += uniqueRecords;
   const ambiguous = facts.lastRun === undefined ? [] : readAmbiguousCompanies(db, EVERYTHING);
   return {
     kind: 'usable',
@@ -208,7 +208,7 @@ function describeDatabase(db: Db, config: Config): DatabaseFacts {
 
 function countPairs(db: Db): Record<CompanyMatch, number> {
   const counts: Record<CompanyMatch, number> = { same_id: 0, overlap: 0, file: 0, ambiguous: 0, none: 0 };
-  for (const { matched_by } of readCompanyRows(db)) counts[matched_by] += 1;
+  for (const { matched_by } of iterateCompanyRows(db)) counts[matched_by] += 1;
   return counts;
 }
 

@@ -1,0 +1,124 @@
+import { type Generation, STREAM_STATES, type StreamState } from '../domain.js';
+import { damaged, isIntact } from './checksum.js';
+import type { Db } from './open.js';
+import { type Scope, scopeParams } from './remap.js';
+import { IS_COMPANY_LIST, parseStream, STREAM_SELECT, type StoredStream, type StreamRow } from './streams.js';
+
+/**
+ * Lists of the same generation, region, model and state, with their sums. There can be hundreds of thousands of lists, so
+ * what only counts or adds them up reads groups.
+ */
+export interface StreamGroup {
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly state: StreamState;
+  /** Whether a page was read of each of them, or of none. */
+  readonly isBegun: boolean;
+  readonly lists: number;
+  readonly uniqueRecords: number;
+  readonly rejected: number;
+  /** Records by the counts of the service, at least those that were read. */
+  readonly expected: number;
+  /** Lists that the service gave no count of. */
+  readonly uncounted: number;
+  /** Lists that were last read by a sweep. */
+  readonly swept: number;
+  /** Start of the oldest and of the newest last reading. */
+  readonly oldestReadAt: string;
+  readonly newestReadAt: string;
+  /** Lists whose time of reading is no time. */
+  readonly undated: number;
+}
+
+/** A row as returned by SQLite. */
+type StoredGroup = {
+  readonly [Name in keyof StreamGroup]: StreamGroup[Name] extends string ? StreamGroup[Name] : bigint;
+} & { readonly inScope: bigint; readonly intact: bigint };
+
+/**
+ * The lists of records in a scope, and V4's company list unless it is `complete`.
+ *
+ * @throws SvcError `corrupt_database` if any list, also outside the scope, is not what was saved
+ */
+export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
+  const rows = db.prepare<[object], StoredGroup>(`
+    SELECT generation, region, model, state, pages > 0 AS isBegun, ${inScope(scope)} AS inScope, count(*) AS lists,
+      sum(unique_records) AS uniqueRecords, sum(rejected) AS rejected,
+      sum(max(unique_records, ifnull(total_count_last, 0))) AS expected, sum(total_count_last IS NULL) AS uncounted,
+      sum(CASE WHEN json_valid(position) THEN position ->> 'phase' IS 'sweep' ELSE 0 END) AS swept,
+      min(ifnull(read_at, started_at)) AS oldestReadAt, max(ifnull(read_at, started_at)) AS newestReadAt,
+      sum(unixepoch(ifnull(read_at, started_at)) IS NULL) AS undated, min(${isIntact('stream')}) AS intact
+    FROM stream GROUP BY ${IS_COMPANY_LIST}, generation, region, model, state, isBegun, inScope`);
+  const groups: StreamGroup[] = [];
+  for (const { inScope: isIn, intact, ...group } of rows.iterate(scopeParams(db, scope))) {
+    if (intact !== 1n)
+      throw damaged(`The state of a ${group.generation.toUpperCase()} list of ${group.model}`);
+    if (isIn === 1n) groups.push(toGroup(group));
+  }
+  return groups;
+}
+
+function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact'>): StreamGroup {
+  return {
+    generation: stored.generation,
+    region: stored.region,
+    model: stored.model,
+    state: stored.state,
+    isBegun: stored.isBegun === 1n,
+    lists: Number(stored.lists),
+    uniqueRecords: Number(stored.uniqueRecords),
+    rejected: Number(stored.rejected),
+    expected: Number(stored.expected),
+    uncounted: Number(stored.uncounted),
+    swept: Number(stored.swept),
+    oldestReadAt: stored.oldestReadAt,
+    newestReadAt: stored.newestReadAt,
+    undated: Number(stored.undated),
+  };
+}
+
+/** Which lists of a scope to read; everything that is left out matches any. */
+export interface StreamFilter {
+  readonly generation?: Generation;
+  readonly states?: readonly StreamState[];
+  readonly limit?: number;
+}
+
+/**
+ * Reads the lists of `readStreamGroups` one by one, in the order of `listStreams` and V4's company list last. Nothing may
+ * be written meanwhile.
+ *
+ * @throws SvcError `corrupt_database`
+ */
+export function* iterateStreams(db: Db, scope: Scope, filter: StreamFilter = {}): Generator<StreamRow> {
+  const { generation = null, states = STREAM_STATES, limit = -1 } = filter;
+  const rows = db.prepare<[object], StoredStream>(`
+    ${STREAM_SELECT} WHERE ${inScope(scope)} AND (@generation IS NULL OR generation = @generation)
+      AND state IN (SELECT value FROM json_each(@states))
+    ORDER BY ${IS_COMPANY_LIST}, generation, region, model, company_id LIMIT @limit`);
+  const params = { generation, states: JSON.stringify(states), limit: BigInt(limit) };
+  for (const row of rows.iterate({ ...scopeParams(db, scope), ...params })) yield parseStream(row);
+}
+
+/** Makes the function that reads the `request_id` of V4's last page of a company's list; null if there is none. */
+export function prepareRequestId(db: Db): (model: string, companyId: bigint) => string | null {
+  const read = db.prepare<[string, bigint], StoredStream>(`
+    ${STREAM_SELECT} WHERE generation = 'v4' AND region = '' AND model = ? AND ifnull(company_id, 'all') = ?`);
+  return (model, companyId) => {
+    const row = read.get(model, companyId);
+    return row === undefined ? null : parseStream(row).position.requestId;
+  };
+}
+
+/** SQL condition over `stream`; its parameters are `scopeParams`. */
+function inScope({ models, companies }: Scope): string {
+  const parts = ['TRUE'];
+  if (models !== null) parts.push('model IN (SELECT value FROM json_each(@models))');
+  if (companies !== null) {
+    parts.push(`(company_id IS NULL OR CASE generation
+      WHEN 'v3' THEN company_id IN (SELECT value FROM json_each(@companies))
+      ELSE company_id IN (SELECT value FROM json_each(@v4Companies)) END)`);
+  }
+  return `iif(${IS_COMPANY_LIST}, state <> 'complete', ${parts.join(' AND ')})`;
+}

@@ -1,0 +1,64 @@
+import { escapeJson } from './escape.js';
+
+/** Rows that are made again at each iteration, so that they are never all in memory. */
+export function rowsOf<Source, Row>(
+  read: () => Iterable<Source>,
+  toRow: (one: Source) => Row,
+): Iterable<Row> {
+  return {
+    *[Symbol.iterator]() {
+      for (const one of read()) yield toRow(one);
+    },
+  };
+}
+
+export function isEmpty(rows: Iterable<unknown>): boolean {
+  for (const _ of rows) return false;
+  return true;
+}
+
+/** The number of rows and the first `most` of them in an order, without keeping the others; equal ones keep their order. */
+export function firstInOrder<Row>(
+  rows: Iterable<Row>,
+  most: number,
+  compare: (a: Row, b: Row) => number,
+): { readonly shown: readonly Row[]; readonly total: number } {
+  let shown: Row[] = [];
+  let total = 0;
+  for (const row of rows) {
+    total += 1;
+    shown.push(row);
+    if (shown.length > 2 * most + 100) shown = shown.sort(compare).slice(0, most);
+  }
+  return { shown: shown.sort(compare).slice(0, most), total };
+}
+
+/** Makes an object as JSON of two spaces with escaped invisible characters. Members that are iterables become arrays. */
+export function* streamJson(value: object): Generator<string> {
+  let separator = '{';
+  for (const [name, member] of Object.entries(value)) {
+    yield `${separator}\n  ${escapeJson(JSON.stringify(name))}: `;
+    separator = ',';
+    if (isIterable(member)) yield* renderRows(member);
+    else yield escapeJson(indented(member, '  '));
+  }
+  yield '\n}\n';
+}
+
+function* renderRows(rows: Iterable<unknown>): Generator<string> {
+  let separator = '[';
+  for (const row of rows) {
+    yield escapeJson(`${separator}\n    ${indented(row, '    ')}`);
+    separator = ',';
+  }
+  yield separator === '[' ? '[]' : '\n  ]';
+}
+
+/** Line feeds inside strings are escaped already. */
+function indented(value: unknown, indent: string): string {
+  return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent}`);
+}
+
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value;
+}

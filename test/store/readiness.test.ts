@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import type { Db } from '../../src/store/open.js';
+import { findOpenLists, readReadiness } from '../../src/store/readiness.js';
+import { EVERYTHING } from '../../src/store/remap.js';
+import { ensureStreams, saveV4Companies } from '../../src/store/streams.js';
+import { openTestDatabase } from './support.js';
+
+const MODELS = ['accounting/invoices', 'crm/companies'];
+const CONFIG = {
+  models: MODELS.map((v3) => ({ v3, v4: v3 })),
+  v3: { regions: [{ region: 'eu' }] },
+};
+
+/** As many V4 companies, with a list of each model for all but the last ones. */
+function databaseWith(companies: number, withoutLists: number): Db {
+  const db = openTestDatabase();
+  const ids = Array.from({ length: companies }, (_, at) => BigInt(at + 1));
+  db.transaction(() => {
+    saveV4Companies(
+      db,
+      ids.map((companyId) => ({ companyId, raw: Buffer.from('{}') })),
+    );
+    const planned = ids.slice(0, companies - withoutLists).flatMap((companyId) =>
+      MODELS.map((model) => ({
+        key: { generation: 'v4', region: '', model, companyId } as const,
+        route: model,
+      })),
+    );
+    ensureStreams(db, planned, '2026-01-01T00:00:00.000Z');
+  })();
+  return db;
+}
+
+describe('what is known of the lists', () => {
+  it('takes as much memory for many companies as for some', () => {
+    const sizes = [100, 2000].map((companies) => {
+      const facts = readReadiness(databaseWith(companies, 50), CONFIG, EVERYTHING);
+      return {
+        groups: facts.groups.length,
+        unfinished: facts.unfinished.v4.length,
+        missing: facts.missing.v4.first.length,
+      };
+    });
+    expect(sizes[1]).toEqual(sizes[0]);
+    expect(sizes[0]).toEqual({ groups: 2, unfinished: 20, missing: 3 });
+  });
+
+  it('names the first lists and counts the others', () => {
+    const facts = readReadiness(databaseWith(5, 2), CONFIG, EVERYTHING);
+    expect(findOpenLists(facts).map(({ text }) => text)).toEqual([
+      'V3 was not exported yet.',
+      '4 V4 lists not begun: accounting/invoices, company 4; crm/companies, company 4; accounting/invoices, company 5; 1 more.',
+      '6 V4 lists not read to the end: accounting/invoices, company 1 (running); accounting/invoices, company 2 (running); accounting/invoices, company 3 (running); 3 more.',
+    ]);
+  });
+
+  it('is only that of the companies in the scope', () => {
+    const db = databaseWith(5, 2);
+    db.exec("INSERT INTO company VALUES ('eu', 4, 4, 'same_id', 0, 0, 0, 0, '[]')");
+    const facts = readReadiness(db, CONFIG, { models: ['crm/companies'], companies: [4n] });
+    expect(findOpenLists(facts).map(({ code }) => code)).toEqual(['v3_not_exported', 'v4_not_exported']);
+  });
+
+  it('looks for the list of each company in an index', () => {
+    const db = databaseWith(2, 0);
+    const prepare = db.prepare.bind(db);
+    const plans: string[] = [];
+    db.prepare = ((sql: string) => {
+      if (sql.includes('FROM v4_company AS company')) {
+        const plan = prepare<[object], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
+        plans.push(...plan.all({ planned: '[]' }).map(({ detail }) => detail));
+      }
+      return prepare(sql);
+    }) as typeof db.prepare;
+    readReadiness(db, CONFIG, EVERYTHING);
+    const searches = plans.filter((detail) => detail.includes('stream_key'));
+    expect(searches).toHaveLength(2);
+    for (const detail of searches) expect(detail).toContain('<expr>=?');
+  });
+});
