@@ -93,9 +93,9 @@ function verifyCounts(db: Db): void {
   for (const { what, saved, present } of lists) {
     const wrong = db
       .prepare<[], WrongCount>(`
-        SELECT ifnull(stream.id, stream_id) AS id, ifnull(${saved}, 0) AS saved, ifnull(n, 0) AS found
-        FROM stream FULL JOIN (${present}) ON stream_id = stream.id
-        WHERE ifnull(${saved}, 0) <> ifnull(n, 0) LIMIT 1`)
+        SELECT id, sum(saved) AS saved, sum(found) AS found FROM (
+          SELECT id, ${saved} AS saved, 0 AS found FROM stream UNION ALL SELECT stream_id, 0, n FROM (${present}))
+        GROUP BY id HAVING sum(saved) <> sum(found) LIMIT 1`)
       .get();
     if (wrong === undefined) continue;
     const { id, ...counts } = wrong;
