@@ -12,7 +12,7 @@ describe('JSON made row by row', () => {
       expect([...streamJson(value)].join('')).toBe(expected);
       const rows = {
         ...value,
-        a: rowsOf(
+        a: rowsOf<unknown, unknown>(
           () => value.a,
           (row) => row,
         ),
