@@ -1,13 +1,13 @@
 import { type Generation, parseSvcId } from './domain.js';
 import { SvcError } from './errors.js';
-import { type Answer, prepareLookup } from './store/lookup.js';
 import { readExportSeq } from './store/meta.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';
-import { EVERYTHING } from './store/remap.js';
+import { EVERYTHING } from './store/remap-rows.js';
 import { readRemapRuns } from './store/remap-tables.js';
 import { readStreamGroups, type StreamGroup } from './store/scoped-streams.js';
 import { COMPANY_LIST } from './store/streams.js';
+import { type Answer, prepareLookup } from './store/verified-remap.js';
 import { type TranslatedEvent, translateParsed, translateText } from './translate-event.js';
 
 /** An id. Numbers must be safe integers: larger ones have already lost digits. */
@@ -24,7 +24,7 @@ export interface Where {
 }
 
 export type { Report } from './report/report-schema.js';
-export type { Answer } from './store/lookup.js';
+export type { Answer } from './store/verified-remap.js';
 export type { TranslatedEvent } from './translate-event.js';
 
 /** What is known of an id. */

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.js';
 import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
-import { type CompanyListing, fetchV4Companies } from './companies.js';
+import { type CompanyListing, fetchV4Companies } from './company-list.js';
 import { cleanRequestId, scrubber } from './failures.js';
 import { assertAddresses, buildHosts, createDispatcher, type Env, type Host, hostOf } from './hosts.js';
 import { type Clock, HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';

@@ -9,7 +9,7 @@ import { SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
-import { flippedState, readCutover } from '../store/cutover.js';
+import { flippedState, readCutover } from '../store/cutover-state.js';
 import { addFlagsToNext, escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
 import {
   type ApplyRequest,

@@ -7,7 +7,7 @@ import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
-import { EVERYTHING } from '../store/remap.js';
+import { EVERYTHING } from '../store/remap-rows.js';
 import { readStreamGroups } from '../store/scoped-streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';

@@ -11,7 +11,7 @@ import { buildVerdict } from '../report/build-verdict.js';
 import type { Report } from '../report/report-schema.js';
 import { runHook } from '../runtime/programs.js';
 import { createFile, onFile } from '../runtime/write-output.js';
-import type { Cutover, CutoverStep } from '../store/cutover.js';
+import type { Cutover, CutoverStep } from '../store/cutover-state.js';
 import { readRemapRuns } from '../store/remap-tables.js';
 import { escapeLines, escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';

@@ -13,10 +13,10 @@ import {
   type CutoverStepState,
   readCutover,
   saveCutover,
-} from '../store/cutover.js';
+} from '../store/cutover-state.js';
 import { type Db, takeLock } from '../store/open.js';
 import { findOpenLists, isRemapStale, readReadiness } from '../store/readiness.js';
-import { EVERYTHING } from '../store/remap.js';
+import { EVERYTHING } from '../store/remap-rows.js';
 import { escapeLines } from '../text/escape.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { Given, Io } from './command.js';

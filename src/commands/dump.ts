@@ -15,7 +15,7 @@ import {
   readReadiness,
   refuseIncomplete,
 } from '../store/readiness.js';
-import { EVERYTHING, type RemapRow, readRemap } from '../store/remap.js';
+import { EVERYTHING, type RemapRow, readRemap } from '../store/remap-rows.js';
 import { escapeUnseen } from '../text/escape.js';
 import type { Given, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';

@@ -1,4 +1,4 @@
-import type { CompanyListing } from '../api/companies.js';
+import type { CompanyListing } from '../api/company-list.js';
 import type { ListRequest } from '../api/queries.js';
 import { buildFingerprint, type Config } from '../config/config.js';
 import type { Generation, ListPage } from '../domain.js';

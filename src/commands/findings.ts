@@ -22,10 +22,10 @@ import {
   listV4Candidates,
   prepareFindV4,
   prepareIsDeleted,
-} from '../store/findings.js';
+} from '../store/finding-rows.js';
 import type { Db } from '../store/open.js';
 import { isRemapStale, readReadiness } from '../store/readiness.js';
-import { EVERYTHING, type RemapRow } from '../store/remap.js';
+import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
 import { listUnpaired, readRemapRuns } from '../store/remap-tables.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';

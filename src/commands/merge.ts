@@ -12,7 +12,7 @@ import { judgeParts, type MergedPart, mergeParts, readPart } from '../store/merg
 import { readExportSeq } from '../store/meta.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { findOpenLists, readReadiness } from '../store/readiness.js';
-import { EVERYTHING } from '../store/remap.js';
+import { EVERYTHING } from '../store/remap-rows.js';
 import { addFlagsToNext, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';

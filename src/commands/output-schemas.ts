@@ -4,7 +4,7 @@ import { STATUSES } from '../reasons.js';
 import { findingSchema, reportSchema } from '../report/report-schema.js';
 import { count, id, nullableId } from '../report/schema-values.js';
 import { scanSchema } from '../scan/scan-report.js';
-import { CUTOVER_STEPS } from '../store/cutover.js';
+import { CUTOVER_STEPS } from '../store/cutover-state.js';
 import * as z from '../zod.js';
 import { applySchema } from './apply-schema.js';
 

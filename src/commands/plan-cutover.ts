@@ -1,4 +1,4 @@
-import { CUTOVER_STEPS, type CutoverStep, type CutoverStepState } from '../store/cutover.js';
+import { CUTOVER_STEPS, type CutoverStep, type CutoverStepState } from '../store/cutover-state.js';
 
 /** What the user knows of a flip that was begun: run it again, it is done, or it was taken back. */
 export const FLIP_WORDS = ['again', 'done', 'undone'] as const;

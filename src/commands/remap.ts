@@ -6,7 +6,7 @@ import { STATUSES } from '../reasons.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
-import { EVERYTHING } from '../store/remap.js';
+import { EVERYTHING } from '../store/remap-rows.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { Given, Io } from './command.js';

@@ -1,4 +1,4 @@
-import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../store/cutover.js';
+import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../store/cutover-state.js';
 import { addFlags, escapeUnseen, renderJson } from '../text/escape.js';
 import { formatDuration, formatTime } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';

@@ -13,9 +13,9 @@ import { assertStdout, type Output, writeOutput, writeText } from '../runtime/wr
 import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { isStale } from '../store/readiness.js';
-import { type RemapRow, readFindings, type Scope } from '../store/remap.js';
 import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
+import { type RemapRow, readFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
 import type { Given, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';

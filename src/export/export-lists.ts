@@ -1,4 +1,4 @@
-import type { CompanyListing } from '../api/companies.js';
+import type { CompanyListing } from '../api/company-list.js';
 import type { Config } from '../config/config.js';
 import { isRequestError, SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
 import { nameOfList } from '../store/planned-lists.js';
-import type { Scope } from '../store/remap.js';
+import type { Scope } from '../store/remap-rows.js';
 import type { StreamGroup } from '../store/scoped-streams.js';
 import type { StreamRow } from '../store/streams.js';
 import { countOf, groupDigits } from '../text/numbers.js';

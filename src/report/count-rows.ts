@@ -12,7 +12,7 @@ import {
   type Scope,
   type Slice,
   v4CompaniesOf,
-} from '../store/remap.js';
+} from '../store/remap-rows.js';
 import { type CompanyRow, iterateCompanyRows } from '../store/remap-tables.js';
 import { CompanyCounts } from './company-counts.js';
 import { type CountName, countsFrom, sortReasons } from './counts.js';

@@ -1,4 +1,4 @@
-import type { ReportFinding } from '../store/findings.js';
+import type { ReportFinding } from '../store/finding-rows.js';
 import { describeEvidence, isRowEvidence } from '../text/describe-evidence.js';
 import { groupBy } from '../text/group-by.js';
 import { countOf } from '../text/numbers.js';

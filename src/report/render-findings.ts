@@ -1,6 +1,6 @@
 import { bareReason, describeOutcome, type Status } from '../reasons.js';
-import { listV4Candidates } from '../store/findings.js';
-import type { RemapRow } from '../store/remap.js';
+import { listV4Candidates } from '../store/finding-rows.js';
+import type { RemapRow } from '../store/remap-rows.js';
 import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';

@@ -1,6 +1,6 @@
 import type { DUMP_FORMATS } from '../domain.js';
-import { toFindingHead } from '../store/findings.js';
-import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
+import { toFindingHead } from '../store/finding-rows.js';
+import { REMAP_COLUMNS, type RemapRow } from '../store/remap-rows.js';
 import { csvCell, escapeJson } from '../text/escape.js';
 
 /** Renderers of the text formats of `dump`, all with exact values. */

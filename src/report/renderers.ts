@@ -1,4 +1,4 @@
-import type { RemapRow } from '../store/remap.js';
+import type { RemapRow } from '../store/remap-rows.js';
 import { streamJson } from '../text/rows.js';
 import { renderFullSync, renderFullSyncCsv } from './render-full-sync.js';
 import { renderHtml } from './render-html.js';

@@ -4,7 +4,7 @@ import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
 import { readRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
-import type { Scope } from '../store/remap.js';
+import type { Scope } from '../store/remap-rows.js';
 import {
   type DriftRow,
   findRemapRun,

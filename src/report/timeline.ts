@@ -1,7 +1,7 @@
 import type { Pause } from '../runtime/pause.js';
 import { type DayCount, readDatedFindings, readDayCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
-import type { Scope } from '../store/remap.js';
+import type { Scope } from '../store/remap-rows.js';
 import type { Report } from './report-schema.js';
 
 /** V3 records of one day by outcome; `day` counts from 1970, null if the date is unreadable. */

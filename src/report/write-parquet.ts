@@ -17,7 +17,7 @@ import { fileWriter, parquetWriteRows } from 'hyparquet-writer';
 import { SvcError } from '../errors.js';
 import { throwIfInterrupted } from '../runtime/pause.js';
 import { onFile } from '../runtime/write-output.js';
-import { REMAP_COLUMNS, type RemapRow } from '../store/remap.js';
+import { REMAP_COLUMNS, type RemapRow } from '../store/remap-rows.js';
 import * as z from '../zod.js';
 
 const MANIFEST = 'manifest.json';

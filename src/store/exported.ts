@@ -1,6 +1,6 @@
 import type { Generation } from '../domain.js';
 import type { Db } from './open.js';
-import { readSlices, remapScope, type Scope, type Slice, scopeParams } from './remap.js';
+import { readSlices, remapScope, type Scope, type Slice, scopeParams } from './remap-rows.js';
 
 /** Exported records and children of one model and company. */
 export interface ExportedCount {

@@ -2,7 +2,7 @@ import { SvcError } from '../errors.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { checksumOf, damaged } from './checksum.js';
 import type { Db } from './open.js';
-import { EVERYTHING, readSlices } from './remap.js';
+import { EVERYTHING, readSlices } from './remap-rows.js';
 import { readStreamGroups } from './scoped-streams.js';
 import { Sqlite } from './sqlite.js';
 import { assertV4Companies } from './streams.js';

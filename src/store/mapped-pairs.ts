@@ -1,6 +1,6 @@
 import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
-import { V4_KEY } from './remap.js';
+import { V4_KEY } from './remap-rows.js';
 
 /** A row of the remap with an id on both sides. */
 export interface MappedPair {

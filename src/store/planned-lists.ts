@@ -1,6 +1,6 @@
 import type { ModelPair } from '../domain.js';
 import type { Db } from './open.js';
-import { type Scope, scopeParams } from './remap.js';
+import { type Scope, scopeParams } from './remap-rows.js';
 import type { StreamGroup } from './scoped-streams.js';
 
 /** A model pair; V4's name is null if V4 does not have it. */

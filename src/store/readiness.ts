@@ -13,7 +13,7 @@ import {
   nameOfList,
   readMissingInV4,
 } from './planned-lists.js';
-import { EVERYTHING, type Scope } from './remap.js';
+import { EVERYTHING, type Scope } from './remap-rows.js';
 import { type RemapRun, readRemapRuns } from './remap-tables.js';
 import { iterateStreams, readStreamGroups, type StreamGroup } from './scoped-streams.js';
 import { assertV4Companies, type StreamRow } from './streams.js';

@@ -4,7 +4,7 @@ import type { AmbiguousCompany } from '../text/describe-evidence.js';
 import * as z from '../zod.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
-import { type RemapRow, type Scope, scopeParams, v3Scope } from './remap.js';
+import { type RemapRow, type Scope, scopeParams, v3Scope } from './remap-rows.js';
 
 /** How a company was paired. */
 export interface CompanyRow {

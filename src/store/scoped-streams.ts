@@ -1,7 +1,7 @@
 import { type Generation, STREAM_STATES, type StreamState } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
-import { type Scope, scopeParams } from './remap.js';
+import { type Scope, scopeParams } from './remap-rows.js';
 import { IS_COMPANY_LIST, parseStream, STREAM_SELECT, type StoredStream, type StreamRow } from './streams.js';
 
 /**

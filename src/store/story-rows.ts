@@ -1,8 +1,8 @@
 import type { Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
-import type { VerifiedRemap } from './lookup.js';
 import type { Db } from './open.js';
-import { REMAP_COLUMNS, type RemapRow } from './remap.js';
+import { REMAP_COLUMNS, type RemapRow } from './remap-rows.js';
+import type { VerifiedRemap } from './verified-remap.js';
 
 /** Selects rows of the remap. */
 export interface StoryQuestion {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { parseCompanyPage } from '../../src/api/companies.js';
+import { parseCompanyPage } from '../../src/api/company-list.js';
 import { campaignCases } from '../support/campaign.js';
 import { thrownBy } from '../support/code-of.js';
 import { PAGE_SIZE, parse } from './support/pages.js';

@@ -6,7 +6,7 @@ import { assertJudged } from '../../src/commands/cutover-steps.js';
 import { OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
 import { loadConfig } from '../../src/config/load-config.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { type Cutover, readCutover, saveCutover } from '../../src/store/cutover.js';
+import { type Cutover, readCutover, saveCutover } from '../../src/store/cutover-state.js';
 import { openDatabase, takeLock } from '../../src/store/open.js';
 import { type CutoverScene, makeCutoverScene } from '../support/cutover-scene.js';
 import type { Ended } from './run-cli.js';

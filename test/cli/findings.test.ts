@@ -7,7 +7,7 @@ import { DECISIONS_HEADER, parseCompanies, parseDecisions } from '../../src/conf
 import { buildRemap } from '../../src/match/build-remap.js';
 import { writeMeta } from '../../src/store/meta.js';
 import { openDatabase } from '../../src/store/open.js';
-import { EVERYTHING } from '../../src/store/remap.js';
+import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { readDecisionCounts } from '../../src/store/remap-tables.js';
 import { newIo, type TestDatabase, withDatabase } from '../report/support.js';
 import { configOf, type Exported, INVOICES } from '../support/exported.js';

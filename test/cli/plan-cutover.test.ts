@@ -8,7 +8,7 @@ import {
   planCutover,
   type StepAction,
 } from '../../src/commands/plan-cutover.js';
-import { CUTOVER_STEPS, type CutoverStep } from '../../src/store/cutover.js';
+import { CUTOVER_STEPS, type CutoverStep } from '../../src/store/cutover-state.js';
 
 /** One letter a step, in their order: what is stored of it. */
 const STATES = { '.': undefined, r: 'running', d: 'done', f: 'failed' } as const;

@@ -3,7 +3,7 @@ import type { Decision } from '../../src/config/user-files.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { findContradictions } from '../../src/store/conservation.js';
-import { EVERYTHING } from '../../src/store/remap.js';
+import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { readDecisionCounts, readIdleDecisions } from '../../src/store/remap-tables.js';
 import { campaign } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { CompanyListing } from '../../src/api/companies.js';
+import type { CompanyListing } from '../../src/api/company-list.js';
 import type { ListRequest } from '../../src/api/queries.js';
 import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';

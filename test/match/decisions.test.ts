@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/config/user-files.js';
 import { findContradictions } from '../../src/store/conservation.js';
-import { EVERYTHING } from '../../src/store/remap.js';
 import { assertDigests } from '../../src/store/remap-digest.js';
+import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { readDecisionCounts, readIdleDecisions } from '../../src/store/remap-tables.js';
 import { campaign } from '../support/campaign.js';
 import {

@@ -8,7 +8,7 @@ import {
   renderBaseline,
   withoutAccepted,
 } from '../../src/report/baseline.js';
-import { EVERYTHING, readFindings, type Scope } from '../../src/store/remap.js';
+import { EVERYTHING, readFindings, type Scope } from '../../src/store/remap-rows.js';
 import { INVOICES } from '../support/exported.js';
 import { MIXED, NOW, SINCE, withDatabase } from './support.js';
 

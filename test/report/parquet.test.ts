@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { runDump } from '../../src/commands/dump.js';
 import { writeCrosswalk } from '../../src/report/write-parquet.js';
 import { openDatabase } from '../../src/store/open.js';
-import { EVERYTHING, type RemapRow, readRemap } from '../../src/store/remap.js';
+import { EVERYTHING, type RemapRow, readRemap } from '../../src/store/remap-rows.js';
 import { givenOf } from '../support/given.js';
 import { MIXED, newIo, SINCE, withDatabase } from './support.js';
 

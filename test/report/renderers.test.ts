@@ -6,7 +6,7 @@ import { renderNdjson } from '../../src/report/render-rows.js';
 import { renderText } from '../../src/report/render-text.js';
 import { RENDERERS } from '../../src/report/renderers.js';
 import { type Report, reportSchema } from '../../src/report/report-schema.js';
-import type { RemapRow } from '../../src/store/remap.js';
+import type { RemapRow } from '../../src/store/remap-rows.js';
 import { displayWidth } from '../../src/text/text-layout.js';
 import { HOSTILE_TEXT } from './sample-report.js';
 import { BIG, EMPTY, HOSTILE, REPORTS, SMALL } from './sample-reports.js';

@@ -9,7 +9,7 @@ import { buildRemap } from '../../src/match/build-remap.js';
 import { buildReport } from '../../src/report/build-report.js';
 import type { WrittenReport } from '../../src/report/report-schema.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
-import { EVERYTHING, type Scope } from '../../src/store/remap.js';
+import { EVERYTHING, type Scope } from '../../src/store/remap-rows.js';
 import { configOf, type Exported, saveExported } from '../support/exported.js';
 import { seal } from '../support/seal.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { buildRemap } from '../../src/match/build-remap.js';
 import type { Db } from '../../src/store/open.js';
-import { EVERYTHING } from '../../src/store/remap.js';
+import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { readDriftCounts, readDriftFindings, readDriftSamples } from '../../src/store/remap-tables.js';
 import { purgePayloads } from '../../src/store/stream-contents.js';
 import { configOf, type Exported, INVOICES, modelOf, openExported } from '../support/exported.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Db } from '../../src/store/open.js';
 import { findOpenLists, readReadiness } from '../../src/store/readiness.js';
-import { EVERYTHING } from '../../src/store/remap.js';
+import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { ensureStreams, saveV4Companies } from '../../src/store/streams.js';
 import { openTestDatabase } from './support.js';
 

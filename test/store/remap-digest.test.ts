@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { openVerifiedRemap, prepareLookup } from '../../src/store/lookup.js';
 import { type Db, openEmptyDatabase } from '../../src/store/open.js';
 import { assertDigests, digestRemap, sealRun } from '../../src/store/remap-digest.js';
+import { openVerifiedRemap, prepareLookup } from '../../src/store/verified-remap.js';
 import { codeOf } from '../support/code-of.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];

@@ -1,6 +1,6 @@
 import { buildReport } from '../../src/report/build-report.js';
 import { startSandbox } from '../../src/sandbox/start.js';
-import { EVERYTHING } from '../../src/store/remap.js';
+import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { compareWithTruth } from './compare-truth.js';
 import { doWholeJob } from './whole-job.js';
 

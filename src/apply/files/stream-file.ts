@@ -8,7 +8,7 @@ import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
-import { buildNdjsonScanner, type RecordScanner } from '../text/records.js';
+import { buildNdjsonScanner, type RecordScanner } from '../text/record-scanner.js';
 
 const CHUNK_BYTES = 1024 * 1024;
 /** A longer record is assumed to be an unclosed quote. */

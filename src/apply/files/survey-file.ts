@@ -19,7 +19,7 @@ import {
   type UnmappedCount,
 } from '../plan.js';
 import type { CsvDialect } from '../text/csv-dialect.js';
-import type { RecordDefect, RecordPosition } from '../text/records.js';
+import type { RecordDefect, RecordPosition } from '../text/record-scanner.js';
 import { type OnUnmapped, unmappedOfCounts } from '../unmapped.js';
 import { changedLines, sourceOf } from './recompute.js';
 import { findOutput, outputOf, readSideCar, type SideCar, targetOfRun } from './side-car.js';

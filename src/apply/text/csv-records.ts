@@ -8,7 +8,7 @@ import {
 } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import { type CsvDialect, columnIndex, encodingOf, readCell } from './csv-dialect.js';
-import { DefectLog, LineCounter, type OnEdit, type RecordScanner } from './records.js';
+import { DefectLog, LineCounter, type OnEdit, type RecordScanner } from './record-scanner.js';
 
 const QUOTE = 0x22;
 const CR = 0x0d;

@@ -8,7 +8,7 @@ import { SvcError } from '../../errors.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
 import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
-import { EVERYTHING } from '../../store/remap.js';
+import { EVERYTHING } from '../../store/remap-rows.js';
 import { iterateCompanyRows, readAmbiguousCompanies } from '../../store/remap-tables.js';
 import { describeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../../text/numbers.js';

@@ -2,12 +2,11 @@ import type { Config } from '../../config/config.js';
 import { isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { damaged } from '../../store/checksum.js';
-import { openVerifiedRemap, type VerifiedRemap } from '../../store/lookup.js';
 import type { Db } from '../../store/open.js';
 import { nameOfList } from '../../store/planned-lists.js';
 import { findIncomplete, isRemapStale, isStale, readReadiness } from '../../store/readiness.js';
-import { EVERYTHING } from '../../store/remap.js';
 import { assertDigests } from '../../store/remap-digest.js';
+import { EVERYTHING } from '../../store/remap-rows.js';
 import { type CompanyRow, readCompanyRows } from '../../store/remap-tables.js';
 import {
   readChildFields,
@@ -21,6 +20,7 @@ import {
   type StoryRow,
 } from '../../store/story-rows.js';
 import { listStreams, type StreamRow } from '../../store/streams.js';
+import { openVerifiedRemap, type VerifiedRemap } from '../../store/verified-remap.js';
 import { namedIds } from '../../text/describe-evidence.js';
 import { countOf } from '../../text/numbers.js';
 import * as z from '../../zod.js';

@@ -1,4 +1,4 @@
-import { toFinding } from '../../store/findings.js';
+import { toFinding } from '../../store/finding-rows.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { formatTime, groupDigits } from '../../text/numbers.js';
 import { displayWidth, fitText, wrapLines } from '../../text/text-layout.js';

@@ -11,7 +11,7 @@ import {
 } from '../../store/mapped-pairs.js';
 import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
-import { EVERYTHING } from '../../store/remap.js';
+import { EVERYTHING } from '../../store/remap-rows.js';
 import type { RemapRun } from '../../store/remap-tables.js';
 import { type Disagreeing, type PairReader, type PairVerdict, readLive } from './read-live.js';
 

@@ -3,7 +3,7 @@ import type { Span } from '../parse-url.js';
 import { type Address, positionInFile, type RuleInput } from '../rule-input.js';
 import type { Certainty } from '../scan-settings.js';
 import { pieceAt } from '../text-pieces.js';
-import { envelope, recordedResponse } from './envelope.js';
+import { envelope, recordedResponse } from './envelope-reads.js';
 import { graphql } from './graphql.js';
 import { hardCodedId, idWidth, storedId } from './ids.js';
 import { companyFilter, queryParameter } from './parameters.js';

@@ -5,7 +5,7 @@ import { openWarehouseStore } from '../../../src/apply/emit/warehouse-store.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { clearCrosswalk, writeCrosswalk } from '../../../src/report/write-parquet.js';
 import { openDatabase } from '../../../src/store/open.js';
-import { EVERYTHING, type RemapRow, readRemap } from '../../../src/store/remap.js';
+import { EVERYTHING, type RemapRow, readRemap } from '../../../src/store/remap-rows.js';
 import { campaign } from '../../support/campaign.js';
 import { type AnalyticalEngine, openClickHouse, openDuckDb } from '../support/engines.js';
 import { makeFolder } from '../support/folder.js';

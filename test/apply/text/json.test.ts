@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
-import { buildNdjsonScanner } from '../../../src/apply/text/records.js';
+import { buildNdjsonScanner } from '../../../src/apply/text/record-scanner.js';
 import { buildJsonRewriter, rewriteJson } from '../../../src/apply/text/rewrite-json.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { findValues, parseJsonPath } from '../../../src/json/json-path.js';

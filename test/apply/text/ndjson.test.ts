@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { openColumn, restartTally } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
-import { buildNdjsonScanner } from '../../../src/apply/text/records.js';
+import { buildNdjsonScanner } from '../../../src/apply/text/record-scanner.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';

@@ -1,6 +1,6 @@
 import { DECIDABLE_REASONS, type Status } from '../reasons.js';
 import type { Db } from './open.js';
-import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap.js';
+import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap-rows.js';
 
 /** Filters of findings; null: no filter. */
 export interface FindingFilter extends Scope {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CompanyWalk, judgeWalks, type WalkVerdict } from '../../src/api/companies.js';
+import { type CompanyWalk, judgeWalks, type WalkVerdict } from '../../src/api/company-list.js';
 
 function walk(ids: readonly number[], totalCount: number | null, added = 0, pages = 2): CompanyWalk {
   return { pages, totalCount, added, ids: new Set(ids.map(BigInt)) };
