@@ -3,12 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
+import { prepareLookup } from '../../../src/store/verified-remap.js';
 import { codeOf } from '../../support/code-of.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';
 
 const ref = { model: INVOICES, path: '' };
 const options = { ref, isScoped: false, mapDeleted: false };
+const ANYWHERE = { path: '', region: null, companyId: null };
 const COMPANIES = { ...options, ref: { model: 'crm/companies', path: '' } };
 
 /** Two models that share no block, and an id with two rows. */
@@ -107,7 +109,9 @@ describe('RemapIds', () => {
       file,
       'UPDATE remap SET rowid = 3 WHERE rowid = 2; UPDATE remap SET rowid = 2 WHERE rowid = 1',
     );
-    const ids = new RemapIds(openDatabase(file, 'read'));
+    const db = openDatabase(file, 'read');
+    expect(codeOf(() => prepareLookup(db)('v3', INVOICES, 2n, ANYWHERE))).toBe('corrupt_database');
+    const ids = new RemapIds(db);
     expect(codeOf(() => ids.rowsOf(ref, 2, false))).toBe('corrupt_database');
     expect(codeOf(() => ids.hasV4(ref, 12))).toBe('corrupt_database');
     expect(codeOf(() => ids.rowsOf(ref, 1, false))).toBe('corrupt_database');
