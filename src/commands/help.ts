@@ -18,6 +18,7 @@ export async function runHelp({ args }: Given, { stdout, width }: Io): Promise<n
       hint: didYouMean(topic, names) ?? 'Run `svc-migrate help` for the list.',
     });
   }
+  // Longer lines are hard to read.
   await writeText(stdout, [renderTopic(markdown, Math.min(width, 100))]);
   return 0;
 }

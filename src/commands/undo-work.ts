@@ -39,7 +39,10 @@ export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<
 }
 
 function openRemap(file: string): Db {
-  return existsSync(file) ? withLockOwner(file, () => openDatabase(file, 'read')) : openEmptyDatabase();
+  const db = existsSync(file) ? withLockOwner(file, () => openDatabase(file, 'read')) : openEmptyDatabase();
+  // Everything is read from one remap, also if another is built meanwhile.
+  db.exec('BEGIN');
+  return db;
 }
 
 async function listRuns(stores: readonly OpenStore[]): Promise<LedgerRun[]> {

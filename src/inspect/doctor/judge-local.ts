@@ -74,6 +74,7 @@ export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
     const fix = 'Once the first sync has begun, set backfill.since to its start.';
     return [warning('backfill', 'window_moves', text, fix)];
   }
+  // A quarter has up to 92 days.
   if (nowMs - sinceMs > 100 * 86_400_000) {
     const text = `The window starts at ${since}, more than a quarter ago: the service suggests at most that.`;
     return [note('backfill', 'window_long', text)];
