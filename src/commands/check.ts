@@ -34,6 +34,9 @@ export interface CheckOptions extends Omit<ReportOptions, 'baseline' | 'extra'> 
   readonly onReport?: ((report: Report) => Promise<void>) | undefined;
 }
 
+const SHOWN_ENTRIES = 20;
+const EXPIRES_MS = 30 * 86_400_000;
+
 /**
  * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
  * incomplete, 5 if there is nothing to compare. The findings of a baseline are not counted; a baseline never hides
@@ -88,7 +91,7 @@ function baselineOptions(given: Given): Pick<CheckOptions, 'baselineFile' | 'wri
     if (expires === undefined && !force) return { baselineFile };
     throw needsOption(force ? '--force' : '--expires', '--write-baseline');
   }
-  const expiresMs = expires === undefined ? 30 * 86_400_000 : parseDuration(expires);
+  const expiresMs = expires === undefined ? EXPIRES_MS : parseDuration(expires);
   if (expiresMs !== null) return { writeBaseline: { file, expiresMs, force } };
   throw new SvcError('usage', `--expires takes a duration such as 14d or 12h, not "${expires}".`);
 }
@@ -134,7 +137,7 @@ function describeProblems({ baseline }: Report): string[] {
   if (baseline === null) return [];
   const { file, expired, unused, ambiguous } = baseline;
   const entries = [...expired, ...ambiguous, ...unused];
-  const lines = entries.slice(0, 20).map((one) => {
+  const lines = entries.slice(0, SHOWN_ENTRIES).map((one) => {
     const name = one.v3_svc_id ?? one.v4_svc_id ?? one.platform_id ?? '';
     return `Warning: ${file}, entry ${one.entry} (${one.model} ${name}, ${one.reason}): ${one.problem}.`;
   });

@@ -77,6 +77,9 @@ function judgeWithout(error: unknown): readonly Finding[] {
   return [...judgeProgram(readVersions()), problem('configuration', 'config_invalid', 2, error.message, fix)];
 }
 
+/** A configuration beside the present one, if none is named. */
+const CORRECTED = 'corrected.jsonc';
+
 function nextOf(
   facts: DoctorFacts | null,
   findings: readonly Finding[],
@@ -91,7 +94,7 @@ function nextOf(
   }
   if (newConfig !== undefined) return shellLine(['svc-migrate', 'doctor', '--config', newConfig]);
   if (judgeFindings(findings) !== 0) {
-    const file = join(dirname(facts.config.file), 'corrected.jsonc');
+    const file = join(dirname(facts.config.file), CORRECTED);
     const force = existsSync(file) ? ['--force'] : [];
     const isCorrected = listCorrections(facts).some(({ confirms }) => confirms !== true);
     return !isCorrected || file === facts.config.file

@@ -21,6 +21,10 @@ export interface ExportCommandOptions extends ExportRequest {
   readonly wait?: WaitSettings | undefined;
 }
 
+/** Defaults of `--settle` and `--wait-timeout`. */
+const SETTLE_MS = 300_000;
+const WAIT_TIMEOUT_MS = 7_200_000;
+
 /** `export v3`: reads every V3 list, continues an unfinished export, or reads only the changes since a complete one. */
 export async function runExportV3(given: Given, io: Io): Promise<number> {
   return runExport('v3', await exportOptions(given), io);
@@ -71,8 +75,8 @@ function waitOptions(given: Given): WaitSettings | undefined {
     throw needsOption(flagOf(alone), '--wait');
   }
   return {
-    settleMs: durationOption(given, 'settle') ?? 300_000,
-    timeoutMs: durationOption(given, 'waitTimeout') ?? 7_200_000,
+    settleMs: durationOption(given, 'settle') ?? SETTLE_MS,
+    timeoutMs: durationOption(given, 'waitTimeout') ?? WAIT_TIMEOUT_MS,
     listen: parseAddress(given.text('listen')),
   };
 }

@@ -36,6 +36,8 @@ import { countOption, flagOf, narrowingOf } from './option-values.js';
 import { scopeOf } from './report.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 
+/** Default number of findings to print. Files contain all of them. */
+const USUAL_LIMIT = 50;
 const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
 const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
 
@@ -71,7 +73,7 @@ async function showFindings(given: Given, config: Config, io: Io): Promise<numbe
     ];
     if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
     if ((json ?? writeDecisions ?? writeCompanies) === undefined) {
-      const shown = limit === 0 ? -1 : (limit ?? 50);
+      const shown = limit === 0 ? -1 : (limit ?? USUAL_LIMIT);
       const rows = [...listFindings(db, filter, shown)];
       const text = renderFindings(rows, countFindings(db, filter), io.width);
       await writeText(io.stdout, [addFlagsToNext(text, io.flags)]);

@@ -8,6 +8,9 @@ import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
 import { type CommandSpec, type Given, type Io, listOptions, type OptionSpecs } from './command.js';
 
+/** Widest text, in columns: longer lines are hard to read. */
+const MAX_WIDTH = 100;
+
 /** `help`: prints a page of the reference. */
 export async function runHelp({ args }: Given, { stdout, width }: Io): Promise<number> {
   const topic = args.join(' ');
@@ -18,8 +21,7 @@ export async function runHelp({ args }: Given, { stdout, width }: Io): Promise<n
       hint: didYouMean(topic, names) ?? 'Run `svc-migrate help` for the list.',
     });
   }
-  // Longer lines are hard to read.
-  await writeText(stdout, [renderTopic(markdown, Math.min(width, 100))]);
+  await writeText(stdout, [renderTopic(markdown, Math.min(width, MAX_WIDTH))]);
   return 0;
 }
 

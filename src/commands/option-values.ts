@@ -96,13 +96,16 @@ export function outputsOf(given: Given): Readonly<Record<string, string>> {
   );
 }
 
+/** The same limit as for `http.maxWaitMs` in the configuration. */
+const LONGEST_WAIT_MS = 86_400_000;
+
 /** The configuration with `--max-wait`. */
 export async function configWithMaxWait(given: Given): Promise<Config> {
   const config = await given.config();
   const text = given.text('maxWait');
   if (text === undefined) return config;
   const maxWaitMs = parseDuration(text);
-  if (maxWaitMs !== null && maxWaitMs <= 86_400_000) {
+  if (maxWaitMs !== null && maxWaitMs <= LONGEST_WAIT_MS) {
     return { ...config, http: { ...config.http, maxWaitMs } };
   }
   throw new SvcError('usage', `--max-wait takes a duration up to 24h, not "${text}".`, {

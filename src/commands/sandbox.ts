@@ -17,17 +17,17 @@ export async function runSandbox(
   io: Pick<Io, 'stdout' | 'signal'> & Partial<Pick<Io, 'isTty' | 'onProgress'>>,
 ): Promise<number> {
   const options = parseOptions(given);
-  const [truth, configOut] = [given.text('truth'), given.text('configOut')];
+  const truth = given.text('truth');
   const records = options.scale === undefined ? 'its records' : `about ${countOf(options.scale, 'record')}`;
   io.onProgress?.({ kind: 'note', level: 'info', text: `Preparing a sandbox with ${records} …` });
   const sandbox = await start(options);
   try {
     writeTruth(truth, sandbox);
-    if (configOut !== undefined) write(configOut, [`${JSON.stringify(sandbox.config(), null, 2)}\n`]);
+    writeConfig(given.text('configOut'), sandbox);
     const { v3, v4, apiKey } = sandbox;
     const { seed, scenario } = options;
     const json = `${JSON.stringify({ v3, v4, apiKey, seed, scenario })}\n`;
-    io.stdout.write(io.isTty === true ? renderBanner(sandbox, options, configOut) : json);
+    io.stdout.write(io.isTty === true ? renderBanner(sandbox, options, given.text('configOut')) : json);
     if (!io.signal.aborted) await once(io.signal, 'abort');
     if (options.faults?.some(({ name }) => name === 'mutate')) writeTruth(truth, sandbox);
     return 0;
@@ -70,6 +70,15 @@ function renderBanner(
   return `${lines.join('\n')}\n`;
 }
 
+const LONGEST_LATENCY = 60_000;
+const MOST_RECORDS = 10_000_000;
+const LARGEST_PORT = 65_535;
+const LARGEST_SEED = 2 ** 32 - 1;
+const MOST_COMPANIES = 1000;
+const LEAST_DAYS = 7;
+const MOST_DAYS = 700;
+const MOST_SECONDS = 86_400;
+
 function parseOptions(given: Given): SandboxOptions {
   const scenario = given.text('scenario') ?? 'clean';
   const count = (name: string, most: number, least = 0) =>
@@ -78,14 +87,14 @@ function parseOptions(given: Given): SandboxOptions {
     throw new SvcError('usage', `There is no scenario "${scenario}".`, { hint: 'Known: clean, ugly.' });
   }
   return {
-    seed: count('seed', 2 ** 32 - 1) ?? 1,
+    seed: count('seed', LARGEST_SEED) ?? 1,
     scenario,
-    port: count('port', 65_535) ?? 0,
-    scale: count('records', 10_000_000),
-    companies: count('companies', 1000),
-    windowDays: count('window', 700, 7),
-    backfillSeconds: count('backfillSeconds', 86_400),
-    latencyMs: count('latency', 60_000),
+    port: count('port', LARGEST_PORT) ?? 0,
+    scale: count('records', MOST_RECORDS),
+    companies: count('companies', MOST_COMPANIES),
+    windowDays: count('window', MOST_DAYS, LEAST_DAYS),
+    backfillSeconds: count('backfillSeconds', MOST_SECONDS),
+    latencyMs: count('latency', LONGEST_LATENCY),
     eventsUrl: parseUrl(given.text('events')),
     faults: given.texts('fault').map(parseFaultOption),
     quirks: given.texts('quirk').reduce(addQuirkOption, NO_QUIRKS),
@@ -135,6 +144,10 @@ function writeTruth(file: string | undefined, sandbox: Sandbox): void {
 
 function* linesOf(sandbox: Sandbox): Generator<string> {
   for (const row of sandbox.truth()) yield `${JSON.stringify(row)}\n`;
+}
+
+function writeConfig(file: string | undefined, sandbox: Sandbox): void {
+  if (file !== undefined) write(file, [`${JSON.stringify(sandbox.config(), null, 2)}\n`]);
 }
 
 function write(file: string, pieces: Iterable<string>): void {

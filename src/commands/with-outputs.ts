@@ -13,6 +13,9 @@ import type { Given, Io } from './command.js';
 /** Targets by the name of their option, such as `json`. */
 export type NamedOutputs = Readonly<Record<string, string | undefined>>;
 
+/** The exit code of SIGTERM, which the signal names as its reason. */
+const TERMINATED = 143;
+
 /**
  * Runs a command on the configuration, so that its outputs never hold the result of an earlier run: as `replaceOutputs`
  * does, also where the configuration cannot be loaded.
@@ -116,8 +119,11 @@ async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Prom
 
 /** The exit code of a command that ended with an error, also where a signal stopped it. */
 export function exitCodeAfter(thrown: unknown, signal: AbortSignal): number {
-  const isSigterm = signal.reason instanceof Error && signal.reason.message === 'SIGTERM';
-  return signal.aborted && isSigterm ? 143 : exitCodeOf(thrown);
+  return signal.aborted && isSigterm(signal) ? TERMINATED : exitCodeOf(thrown);
+}
+
+function isSigterm({ reason }: AbortSignal): boolean {
+  return reason instanceof Error && reason.message === 'SIGTERM';
 }
 
 /** Runs a command that takes `--json`, as `withOutputs` does. `work` gets the target of the option. */

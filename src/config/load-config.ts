@@ -22,6 +22,8 @@ import {
 import { configError, describeIssue, lineOf, type Problem, problemsOf, type SourceText } from './problems.js';
 import { configSchema, type Settings } from './settings.js';
 
+const DAY_MS = 86_400_000;
+
 /** Settings given on the command line. */
 export interface ConfigFlags {
   /** `--config`. */
@@ -106,7 +108,7 @@ function resolveSettings(
     },
     decisions: decisions === null ? null : resolve(folder, decisions),
     backfill: {
-      sinceMs: since ?? (days === undefined ? null : nowMs - days * 86_400_000),
+      sinceMs: since ?? (days === undefined ? null : nowMs - days * DAY_MS),
       isRelative: since === undefined && days !== undefined,
       dateFields,
     },

@@ -20,6 +20,8 @@ import {
   parseDuration,
 } from './values.js';
 
+const MIB = 1024 * 1024;
+
 const nonEmpty = z.string().min(1);
 const AN_ID = { error: 'must be an id: digits, in quotes above 9007199254740991' };
 const id = z
@@ -189,7 +191,7 @@ const http = strict({
   ),
   maxBodyMiB: whole(1, 1024, 64, 'Largest response body to accept, in MiB.'),
   allowHttp: flag('Allow plain HTTP to other machines. The API key is then sent unencrypted.'),
-}).transform(({ maxBodyMiB, ...rest }) => ({ ...rest, maxBodyBytes: maxBodyMiB * 1024 * 1024 }));
+}).transform(({ maxBodyMiB, ...rest }) => ({ ...rest, maxBodyBytes: maxBodyMiB * MIB }));
 
 const drift = strict({
   ignore: setting(

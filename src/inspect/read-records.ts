@@ -44,6 +44,7 @@ export function createRecordSource(api: RecordApi, config: Config): RecordSource
   };
 }
 
+const PAGE_SIZE = '100';
 /** An id or key has few records; with more pages, the filter was ignored. */
 const MAX_PAGES = 10;
 const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
@@ -97,7 +98,7 @@ function buildParameters(
 ): [string, string][] {
   const field = by === 'svc_id' ? `${fieldPrefix}id` : 'platform_id';
   const parameters: [string, string][] = [
-    ['limit', '100'],
+    ['limit', PAGE_SIZE],
     [`${field}[eq]`, value],
   ];
   if (asksDeleted) parameters.push(['include_deleted_records', 'true']);

@@ -13,6 +13,7 @@ import type { RowCount } from './gate.js';
 import type { BaselineSection, Report } from './report-schema.js';
 
 const BASELINE_VERSION = 1;
+const SHOWN_PROBLEMS = 20;
 
 const AN_ID = 'must be a 64-bit integer as digits in quotes';
 const id = z.string({ error: AN_ID }).transform((text, context) => {
@@ -83,7 +84,7 @@ export function readBaseline(file: string): Baseline {
   }
   const { entries, problems } = parseBaseline(content);
   if (problems.length === 0) return { file: basename(file), entries };
-  const shown = problems.slice(0, 20);
+  const shown = problems.slice(0, SHOWN_PROBLEMS);
   if (problems.length > shown.length) shown.push(`and ${problems.length - shown.length} more`);
   throw new SvcError('bad_input', `The baseline ${file}: ${shown.join('\n  ')}.`, {
     hint: '`svc-migrate help baseline` describes the file; `svc-migrate check --write-baseline FILE` writes a new one.',
@@ -131,6 +132,8 @@ function lowerFirst(message: string): string {
 
 type NamedEntry = BaselineSection['expired'][number];
 
+const DAY_MS = 86_400_000;
+
 /** The findings that a baseline accepts. */
 export interface Accepted {
   readonly section: BaselineSection;
@@ -151,7 +154,7 @@ export function applyBaseline(db: Db, baseline: Baseline, scope: Scope, nowMs: n
     if (scope.models?.includes(entry.model) === false) continue;
     const found = find(entry);
     const [row] = found;
-    if (nowMs >= Date.parse(entry.expires) + 86_400_000) {
+    if (nowMs >= Date.parse(entry.expires) + DAY_MS) {
       section.expired.push(nameOf(entry, at, `expired on ${entry.expires}`));
     } else if (row === undefined) {
       if (scope.companies === null) section.unused.push(nameOf(entry, at, 'names no finding'));

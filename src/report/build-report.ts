@@ -44,6 +44,7 @@ export interface ReportInputs {
   readonly since?: Since | undefined;
 }
 
+const RUNS = 50;
 const HOUR_MS = 3_600_000;
 
 /**
@@ -140,7 +141,7 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
       absentInV3: firstLists(db, inputs, { generation: 'v3', states: ['absent'] }),
     }),
     timeline: buildTimeline(config, dates, age.newest),
-    trend: buildTrend(readRemapRuns(db, 50)),
+    trend: buildTrend(readRemapRuns(db, RUNS)),
     since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, parts),
   };

@@ -60,6 +60,7 @@ interface SideCount {
 type Increase = (name: CountName, n: number) => void;
 
 const SAMPLES_PER_KIND = 5;
+const SAMPLES = 500;
 
 class RowCounter {
   readonly #db: Db;
@@ -209,7 +210,7 @@ class RowCounter {
       /** Matched rows of records, not of children. */
       matchedRecords: this.#matchedRecords,
       deleted: this.#deleted,
-      samples: samples.flat().slice(0, 500),
+      samples: samples.flat().slice(0, SAMPLES),
     };
   }
 }

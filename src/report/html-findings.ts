@@ -9,6 +9,7 @@ import { type Html, html, htmlTable, withCode } from './html-parts.js';
 import type { Report } from './report-schema.js';
 import { unordered } from './tables.js';
 
+const MODELS_NAMED = 8;
 const SHOWN_CHARS = 300;
 
 /** What stands in the way of the cutover, each with its samples and, where the operator can help, the letter. */
@@ -17,10 +18,8 @@ export function renderObstacles({ obstacles }: CutoverVerdict, report: Report): 
   const groups = [...groupSamples(report.findings.samples).keys()];
   const hasLetter = !isEmpty(report.fullSync);
   const items = obstacles.map(({ key, numbers, meaning, action, models }) => {
-    const found = models.length === 0 ? null : html`<p class="meta">${listModels(models, 8)}</p>`;
-    const group = groups.find(
-      (one) => one === key || one === key.replace('/', '/parent_') || one.startsWith(`${key}/`),
-    );
+    const found = models.length === 0 ? null : html`<p class="meta">${listModels(models, MODELS_NAMED)}</p>`;
+    const group = groups.find((one) => one === key || one === parentKey(key) || one.startsWith(`${key}/`));
     const samples = group === undefined ? [] : [html`<a href="#${anchorOf(group)}">Samples</a>`];
     const isSync = hasLetter && key.endsWith('outside_backfill_window');
     const letter = isSync ? [html`<a href="#full-sync">What to ask the operator for</a>`] : [];
@@ -36,6 +35,10 @@ ${found}${links.length === 0 ? null : html`<p>${links.map((link, at) => html`${a
 function nameOf(key: string): Html {
   const { title } = describeKey(key);
   return title === '' ? html`<code>${key}</code>` : html`${title} <code class="key-name">${key}</code>`;
+}
+
+function parentKey(key: string): string {
+  return key.replace('/', '/parent_');
 }
 
 function anchorOf(key: string): string {

@@ -35,6 +35,12 @@ export interface Section {
   readonly body: Html | null;
 }
 
+/** Rows shown at most; the JSON report has all. */
+const COMPANIES = 500;
+const FULL_SYNCS = 500;
+const DECISIONS = 100;
+const LISTS = 300;
+/** Rows of a folded table that are shown at once. */
 const OPEN_ROWS = 20;
 
 const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as const);
@@ -152,7 +158,7 @@ function renderReasons(report: Report): Html | null {
 }
 
 function renderCompanies(report: Report): Html | null {
-  const plain = companyTable(report, 500);
+  const plain = companyTable(report, COMPANIES);
   if (plain.total === 0) return null;
   const { columns, rows } = withBars(plain.columns, plain.rows, plain.counts, 2);
   const more = plain.total - rows.length;
@@ -190,7 +196,7 @@ function firstGroups<Row>(rows: Iterable<Row>, nameOf: (row: Row) => string, mos
 
 /** One row for each company; its models are folded where there are several. */
 function renderFullSyncRows({ fullSync }: Report): Html | null {
-  const { first, others } = firstGroups(fullSync, (one) => `${one.v3CompanyId} in ${one.region}`, 500);
+  const { first, others } = firstGroups(fullSync, (one) => `${one.v3CompanyId} in ${one.region}`, FULL_SYNCS);
   if (first.size === 0) return null;
   const rows = [...first].map(([name, own]) => {
     const sum = (count: 'records' | 'children') => groupDigits(own.reduce((all, one) => all + one[count], 0));
@@ -231,7 +237,7 @@ function renderDecisions({ decisions }: Report): Html | null {
   if (decisions === null) return null;
   const [head = ''] = describeDecisions(decisions, 0);
   const rows = decisions.idle
-    .slice(0, 100)
+    .slice(0, DECISIONS)
     .map((one) => [
       String(one.line),
       one.path === '' ? one.model : `${one.model} ${one.path}`,
@@ -259,7 +265,7 @@ function renderCode({ codeUses: code }: Report): Html | null {
 function renderLists({ completeness }: Report): Html {
   const { alike, complete, all } = groupAlike(completeness);
   const rows = [...alike.values()]
-    .slice(0, 300)
+    .slice(0, LISTS)
     .map(({ first, lists, records, counted, known }) => [
       `${first.generation.toUpperCase()} ${first.model}`,
       first.region === '' ? '–' : first.region,

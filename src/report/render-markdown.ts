@@ -108,8 +108,10 @@ function statusBlocks({ totals }: Report): string[] {
   const all = ['all', groupDigits(v3), v3 === 0 ? '–' : '100 %'];
   const apart =
     v4Only === 0 ? [] : [`${countOf(v4Only, 'more row is', 'more rows are')} only in V4, without a V3 id.`];
-  return [table({ columns, rows: [...rows, all] }, 5), ...apart];
+  return [table({ columns, rows: [...rows, all] }, STATUS_ROWS), ...apart];
 }
+
+const STATUS_ROWS = 5;
 
 function limitBlocks({ gate }: Report): string[] {
   const limits = gate.limits.filter((limit) => limit.allowed !== null);

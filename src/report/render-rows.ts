@@ -65,6 +65,8 @@ CREATE INDEX remap_v3 ON remap (model, v3_svc_id);
 CREATE INDEX remap_v4 ON remap (model, v4_svc_id);
 `;
 
+const ROWS_PER_INSERT = 100;
+
 /** Standard SQL for SQLite, PostgreSQL and DuckDB. */
 function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
   yield SQL_HEAD;
@@ -73,7 +75,7 @@ function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
   let values: string[] = [];
   for (const row of rows) {
     values.push(`(${REMAP_COLUMNS.map((column) => sqlValue(row[column])).join(', ')})`);
-    if (values.length < 100) continue;
+    if (values.length < ROWS_PER_INSERT) continue;
     yield insertOf(values);
     values = [];
   }

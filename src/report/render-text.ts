@@ -20,13 +20,16 @@ export interface TextOptions {
 }
 
 const MODELS = 40;
+const OBSTACLES = 5;
 const OBSTACLE_MODELS = 4;
+const DECISIONS = 5;
+const COMPANIES = 5;
 
 /** The summary for a terminal: the verdict and what stands in the way, the evidence, and the verdict again. */
 export function renderText(report: Report, options: TextOptions): string {
   const { width } = options;
   const verdict = buildVerdict(report);
-  const notes = describeNotes(report, 5);
+  const notes = describeNotes(report, DECISIONS);
   const blocks = [
     verdictBlock(report, verdict, options),
     obstacleBlock(verdict, options),
@@ -119,7 +122,7 @@ function summarise({ key, numbers, models, meaning }: Obstacle, most: number): s
 
 function obstacleBlock(verdict: CutoverVerdict, options: TextOptions): string[] {
   if (verdict.obstacles.length === 0) return [];
-  const most = options.verbose === true ? verdict.obstacles.length : 5;
+  const most = options.verbose === true ? verdict.obstacles.length : OBSTACLES;
   const shown = verdict.obstacles.slice(0, most).flatMap((one) => obstacleLines(one, options));
   const more = verdict.obstacles.length - most;
   const rest = more > 0 ? [`  … and ${groupDigits(more)} more: --verbose lists them`] : [];
@@ -212,7 +215,7 @@ function noteBlock([head, ...lines]: readonly string[], width: number): string[]
 function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }: TextOptions): string[] {
   if (all.length === 0) return [];
   const shown = all
-    .slice(0, verbose === true ? all.length : 5)
+    .slice(0, verbose === true ? all.length : COMPANIES)
     .map((company) => describeAmbiguous(company, all));
   const more = all.length - shown.length;
   const rest =

@@ -22,6 +22,9 @@ import { whyIdle } from './describe.js';
 import type { DecisionsSection, DriftSection, FullSync, Report, SinceSection } from './report-schema.js';
 import { type Dates, rangeKey } from './timeline.js';
 
+const SAMPLES_PER_MODEL = 3;
+const SAMPLES = 50;
+const FIELDS = 10;
 const VALUE_CHARS = 200;
 
 /**
@@ -44,7 +47,7 @@ export function readDrift(db: Db, scope: Scope, matchedRecords: number): DriftSe
     compared,
     differing: sum('differing'),
     models,
-    samples: readDriftSamples(db, scope, 3, 50).map(toDriftSample),
+    samples: readDriftSamples(db, scope, SAMPLES_PER_MODEL, SAMPLES).map(toDriftSample),
   };
 }
 
@@ -52,7 +55,7 @@ const fieldsSchema = z.array(z.object({ field: z.string(), v3: z.unknown(), v4: 
 
 function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
   const textOf = (value: unknown) => cut(JSON.stringify(value) ?? 'null');
-  const fields = fieldsSchema.parse(JSON.parse(row.fields)).slice(0, 10);
+  const fields = fieldsSchema.parse(JSON.parse(row.fields)).slice(0, FIELDS);
   return {
     model: row.model,
     region: row.region,
@@ -71,6 +74,8 @@ function cut(text: string): string {
   return chars.length > VALUE_CHARS ? `${chars.slice(0, VALUE_CHARS).join('')}…` : text;
 }
 
+const LISTED_DECISIONS = 1000;
+
 /** The outcome of the decisions in the last remap; null if there were none and none are configured. */
 export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSection | null {
   const sha256 = readRemapInputs(db)['decisions'] ?? null;
@@ -84,7 +89,7 @@ export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSe
     taken: total('taken'),
     notNeeded: total('not_needed'),
     stale: total('stale'),
-    idle: readIdleDecisions(db, scope, 1000).map((row) => ({
+    idle: readIdleDecisions(db, scope, LISTED_DECISIONS).map((row) => ({
       line: row.line,
       model: row.model,
       path: row.path,

@@ -62,6 +62,7 @@ export function rangeKey(region: string, companyId: bigint, model: string): stri
 
 /** Months shown separately; older ones are added up. */
 const MONTHS = 60;
+const DAY_MS = 86_400_000;
 
 type Month = Report['timeline']['months'][number];
 
@@ -114,7 +115,7 @@ function fillGaps(months: ReadonlyMap<string, Month>): Month[] {
 
 /** The month of a day; null outside the years 0 to 9999, whose names could not be compared as text. */
 function monthOfDay(day: bigint): string | null {
-  const date = new Date(Number(day) * 86_400_000);
+  const date = new Date(Number(day) * DAY_MS);
   const year = date.getUTCFullYear();
   return Number.isNaN(year) || year < 0 || year > 9999 ? null : monthOf(date.getTime());
 }

@@ -209,6 +209,7 @@ export interface ServiceDates {
 }
 
 const V3_SPAN_MS = 2 * 365 * DAY_MS;
+const V4_SPAN_MS = 6 * HOUR_MS;
 /** Granularity of service times in the ugly scenario, so that many records share one. */
 const COARSE_MS = 10 * DAY_MS;
 const COARSE_V4_MS = 60_000;
@@ -225,7 +226,7 @@ export function serviceDates(
   times: Times,
   scenario: Scenario,
 ): ServiceDates {
-  const span = generation === 'v3' ? V3_SPAN_MS : 6 * HOUR_MS;
+  const span = generation === 'v3' ? V3_SPAN_MS : V4_SPAN_MS;
   const end = times.nowMs - (generation === 'v3' ? DAY_MS : HOUR_MS);
   const createdMs = end - span + Math.floor((span * index) / size);
   const moved = happens(hash, 0.5) ? 0 : mix(hash, 3) / 0x1_0000_0000;

@@ -111,12 +111,13 @@ function textOrNull(value: string | undefined): string | null {
   return value === undefined || value === '' || value === 'null' ? null : value;
 }
 
+const DEFAULT_LIMIT = 100;
 const LARGEST_LIMIT = 1000;
 
 /** Parses a limit; larger limits become `LARGEST_LIMIT`. */
 export function parseLimit(value: string | undefined): number {
   const text = textOrNull(value);
-  if (text === null) return 100;
+  if (text === null) return DEFAULT_LIMIT;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw badParameter('limit', 'not a positive integer');
   return Math.min(Number(text), LARGEST_LIMIT);
 }

@@ -45,20 +45,20 @@ const KINDS: readonly (readonly [FieldKind, RegExp])[] = [
   ['texts', /^bill_ids$/],
 ];
 
-function toShape(plan: (typeof PLANS)[number]): ModelShape {
+function kindOf(field: string): FieldKind {
+  return KINDS.find(([, names]) => names.test(field))?.[0] ?? 'text';
+}
+
+function toShape(plan: ModelPlan): ModelShape {
   const names = Object.keys(plan.build(new Draw(0), UNDATED));
   return {
-    expand: [],
-    lineItems: 'none',
     ...plan,
-    fields: Object.fromEntries(
-      names.map((name) => [name, KINDS.find(([, pattern]) => pattern.test(name))?.[0] ?? 'text']),
-    ),
+    fields: Object.fromEntries(names.map((name) => [name, kindOf(name)])),
     hasCreationDate: names.includes('created_at') || names.includes('org_created_at'),
   };
 }
 
-const PLANS: readonly (Omit<ModelPlan, 'expand' | 'lineItems'> & Partial<ModelPlan>)[] = [
+const PLANS: readonly ModelPlan[] = [
   {
     v3: 'accounting/bill_credit_notes',
     v4: 'bill_credit_notes',
@@ -113,6 +113,8 @@ const PLANS: readonly (Omit<ModelPlan, 'expand' | 'lineItems'> & Partial<ModelPl
     v3: 'accounting/company_info',
     v4: 'company_info',
     weight: 0,
+    expand: [],
+    lineItems: 'none',
     build: (draw, dates) => ({
       name: drawName(draw),
       legal_name: draw.maybe(0.2, () => drawName(draw)),
@@ -128,6 +130,8 @@ const PLANS: readonly (Omit<ModelPlan, 'expand' | 'lineItems'> & Partial<ModelPl
     v3: 'payments/items',
     v4: 'payment_items',
     weight: 14,
+    expand: [],
+    lineItems: 'none',
     build: (draw, dates) => ({
       created_at: dates.created,
       updated_at: dates.updated,
@@ -143,6 +147,8 @@ const PLANS: readonly (Omit<ModelPlan, 'expand' | 'lineItems'> & Partial<ModelPl
     v3: 'payments/orders',
     v4: 'payment_orders',
     weight: 12,
+    expand: [],
+    lineItems: 'none',
     build: (draw, dates) => {
       const amount = drawAmount(draw);
       return {
@@ -159,6 +165,8 @@ const PLANS: readonly (Omit<ModelPlan, 'expand' | 'lineItems'> & Partial<ModelPl
     v3: 'payments/tax_rates',
     v4: 'tax_rates',
     weight: 5,
+    expand: [],
+    lineItems: 'none',
     build: (draw, dates) => {
       const percent = draw.pick([0, 5, 5.5, 7.7, 19, 20, 25]);
       return {
@@ -207,6 +215,7 @@ const PLANS: readonly (Omit<ModelPlan, 'expand' | 'lineItems'> & Partial<ModelPl
     v4: 'crm_companies',
     weight: 10,
     expand: ['phone_numbers', 'addresses', 'external_links', 'company'],
+    lineItems: 'none',
     build: (draw, dates) => ({
       name: drawName(draw),
       description: drawText(draw),
@@ -221,6 +230,7 @@ const PLANS: readonly (Omit<ModelPlan, 'expand' | 'lineItems'> & Partial<ModelPl
     v4: 'stages',
     weight: 5,
     expand: ['pipeline'],
+    lineItems: 'none',
     build: (draw, dates) => ({
       name: `${draw.pick(['Lead', 'Verhandlung', '契約', 'Won', 'Lost'])} ${drawCode(draw, '')}`,
       status: draw.pick(['open', 'won', 'lost']),

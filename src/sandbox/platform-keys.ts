@@ -12,6 +12,7 @@ export function chooseScheme(hash: number): KeyScheme {
   return SCHEMES[hash % SCHEMES.length] ?? 'sequence';
 }
 
+const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2015, 0, 1);
 /** Ranges of one length start on this many different days. */
 const RANGE_STARTS = 3000;
@@ -23,7 +24,7 @@ function plainKey(scheme: KeyScheme, group: number, hash: number): string {
     case 'prefixed':
       return `INV-${String(group + 1).padStart(6, '0')}`;
     case 'composed': {
-      const isoDay = (day: number) => new Date(FIRST_DAY + day * 86_400_000).toISOString().slice(0, 10);
+      const isoDay = (day: number) => new Date(FIRST_DAY + day * DAY_MS).toISOString().slice(0, 10);
       const start = group % RANGE_STARTS;
       return `${isoDay(start)}_${isoDay(start + 30 + Math.floor(group / RANGE_STARTS))}`;
     }
@@ -60,6 +61,7 @@ const HOSTILE: readonly ((group: number) => string)[] = [
   (group) => `1234567890123456789012345${group}`,
   (group) => `${'x'.repeat(10_000)}${group}`,
 ];
+const HOSTILE_RATE = 0.12;
 
 /** The key of a platform record, unique in its list even after folding. */
 export function keyText(scheme: KeyScheme, scenario: Scenario, group: number, hash: number): string {
@@ -67,7 +69,7 @@ export function keyText(scheme: KeyScheme, scenario: Scenario, group: number, ha
   const word = WORDS[group - FIRST_WORD_GROUP];
   if (word !== undefined && (hash & 1) === 0) return word;
   const draw = mix(hash, 11);
-  if (!happens(draw, 0.12)) return plainKey(scheme, group, hash);
+  if (!happens(draw, HOSTILE_RATE)) return plainKey(scheme, group, hash);
   return HOSTILE[mix(draw, 1) % HOSTILE.length]?.(group) ?? plainKey(scheme, group, hash);
 }
 

@@ -130,6 +130,7 @@ function platformDatesOf(world: World, stored: StoredRecord): PlatformDates {
   return platformDates(fate.dates, member.block.shape, entityHash, world.times, world.scenario);
 }
 
+const DRIFT_RATE = 0.06;
 const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
 
 /** The platform's fields, the same in V3 and V4 except for a few that drifted in the ugly scenario. */
@@ -144,7 +145,7 @@ export function platformFields(world: World, stored: StoredRecord): JsonObject {
 /** The field of a V4 record that drifted, if one did. */
 function driftedField({ scenario }: World, { entityHash, member, table }: StoredRecord): string | null {
   const drifts = scenario === 'ugly' && table.generation === 'v4';
-  if (!drifts || !happens(mix(entityHash, 9), 0.06)) return null;
+  if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
   return DRIFTING.find((name) => name in member.block.shape.fields) ?? null;
 }
 
@@ -177,6 +178,7 @@ export interface ChildRecord {
   readonly written: Json;
 }
 
+const MOST_GROUPS = 4;
 const SLOTS_PER_GROUP = 2;
 const ORDINARY = fateAt(ORDINARY_FATE);
 
@@ -190,7 +192,7 @@ const CHILD_TICKETS = { clean: ticketsOf('clean'), ugly: ticketsOf('ugly') };
 export function childGroupsOf(block: Block, entityHash: number, scenario: Scenario): readonly ChildGroup[] {
   if (block.shape.lineItems !== 'ids') return [];
   const hash = mix(entityHash, 0xc1);
-  return Array.from({ length: hash % 4 }, (_, number) => {
+  return Array.from({ length: hash % MOST_GROUPS }, (_, number) => {
     const own = mix(hash, number);
     const tickets = CHILD_TICKETS[scenario];
     return { number, hash: own, fate: tickets[mix(own, 1) % tickets.length] ?? ORDINARY };

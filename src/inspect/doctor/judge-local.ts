@@ -17,6 +17,9 @@ import type { DatabaseFacts, ListAnswer, LocalFacts, RemoteFacts } from './probe
 
 /** As in `engines` of package.json. */
 const OLDEST_NODE = '20.18.1';
+const DAY_MS = 86_400_000;
+/** The service suggests windows up to a quarter. */
+const LONG_WINDOW_MS = 100 * DAY_MS;
 /** Bytes of a record in the database besides its payload, with its remap row and indexes: measured 350. */
 const BYTES_PER_RECORD = 400;
 /** Stored size of a payload relative to its bytes: measured 1.05. */
@@ -74,8 +77,7 @@ export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
     const fix = 'Once the first sync has begun, set backfill.since to its start.';
     return [warning('backfill', 'window_moves', text, fix)];
   }
-  // A quarter has up to 92 days.
-  if (nowMs - sinceMs > 100 * 86_400_000) {
+  if (nowMs - sinceMs > LONG_WINDOW_MS) {
     const text = `The window starts at ${since}, more than a quarter ago: the service suggests at most that.`;
     return [note('backfill', 'window_long', text)];
   }

@@ -8,6 +8,10 @@ import {
 } from '../../match/pair-companies.js';
 import type { AskList, ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
+const MOST_REQUESTS = 60;
+const KEYS_PER_COMPANY = 2;
+const KEY_LIMIT = 5;
+
 /** Records of one list. */
 export interface Sample extends ListRef {
   readonly records: readonly SampledRecord[];
@@ -26,11 +30,11 @@ export async function lookUpKeys(
     .flatMap((one) => candidates.map((candidate) => ({ ...one, candidate })))
     // A company of the same id first: it is usually the pair.
     .sort((a, b) => Number(b.candidate === b.companyId) - Number(a.candidate === a.companyId))
-    .slice(0, 60);
+    .slice(0, MOST_REQUESTS);
   const samples = await Promise.all(
     requests.map(async ({ pair, key, candidate }) => {
       const list = { region: '', companyId: candidate, pair };
-      const answer = await ask(list, 5, [['platform_id[eq]', key]]);
+      const answer = await ask(list, KEY_LIMIT, [['platform_id[eq]', key]]);
       return { ...list, records: answer.kind === 'answers' ? answer.records : [] };
     }),
   );
@@ -48,7 +52,7 @@ function pickKeys(samples: readonly Sample[]) {
       seen.add(companyId);
       const name = `${region} ${companyId}`;
       const own = picked.get(name) ?? [];
-      if (own.length < 2) picked.set(name, [...own, { pair, companyId, key }]);
+      if (own.length < KEYS_PER_COMPANY) picked.set(name, [...own, { pair, companyId, key }]);
     }
   }
   return [...picked.values()].flat();

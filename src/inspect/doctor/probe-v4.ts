@@ -15,6 +15,10 @@ import {
 
 /** Records requested if only their order or number matters. */
 const FEW = 10;
+/** Maximum number of lists searched for deleted records. */
+const MOST_LISTS = 5;
+const LATE = '2100-01-01T00:00:00.000Z';
+const EARLY = '1970-01-01T00:00:00.000Z';
 
 /** A list that answered with records. */
 interface FilledList extends ProbedList {
@@ -31,7 +35,7 @@ export async function probeParameters(
   const longest = v4
     .filter(isFilled)
     .sort((a, b) => sizeOf(b.answer) - sizeOf(a.answer))
-    .slice(0, 5);
+    .slice(0, MOST_LISTS);
   const [list] = longest;
   const effectIn = (own: FilledList | undefined, probe: (list: FilledList) => Promise<ParameterEffect>) =>
     own === undefined ? Promise.resolve('unknown' as const) : probe(own);
@@ -106,9 +110,9 @@ export function judgeEq(key: string, others: boolean, answer: ListAnswer): Param
 }
 
 async function probeGte(ask: AskList, list: FilledList, name: string): Promise<ParameterEffect> {
-  const late = await ask(plain(list), FEW, [[name, '2100-01-01T00:00:00.000Z']]);
+  const late = await ask(plain(list), FEW, [[name, LATE]]);
   const isEmpty = late.kind === 'answers' && late.records.length === 0;
-  return judgeGte(late, isEmpty ? await ask(plain(list), FEW, [[name, '1970-01-01T00:00:00.000Z']]) : null);
+  return judgeGte(late, isEmpty ? await ask(plain(list), FEW, [[name, EARLY]]) : null);
 }
 
 /** For a list with records: `late` must return none, `early` must return some. */
@@ -154,6 +158,10 @@ export function judgeSelect(before: ListContent, selected: ListAnswer): Paramete
 /** Overrides a pair for requests that need no expanded fields. */
 export const NO_EXPAND = { expand: [] } as const;
 
+const MOST_NAMES = 10;
+/** Companies in which names are tried. */
+const TRIED_COMPANIES = 2;
+
 /** Models that no requested company has. */
 export function missingModels(lists: readonly ProbedList[]): readonly ModelPair[] {
   const found = new Set(lists.filter(({ answer }) => answer.kind !== 'absent').map(({ pair }) => pair.v3));
@@ -172,7 +180,7 @@ export async function probeNames(
   for (const { companyId, answer } of lists) {
     if (companyId !== null) records.set(companyId, (records.get(companyId) ?? 0) + sizeOf(answer));
   }
-  const companies = [...records].sort(([, a], [, b]) => b - a).slice(0, 2);
+  const companies = [...records].sort(([, a], [, b]) => b - a).slice(0, TRIED_COMPANIES);
   const answersTo = async (pair: ModelPair, v4: string): Promise<boolean> => {
     const answers = await Promise.all(
       companies.map(([companyId]) => ask({ region: '', companyId, pair: { ...pair, ...NO_EXPAND, v4 } }, 1)),
@@ -208,7 +216,7 @@ export function nearNames(pair: ModelPair, taken: ReadonlySet<string>): readonly
     `${singular(category)}-${model}`.replaceAll('_', '-'),
     toCamelCase(`${singular(category)}_${model}`),
   ];
-  return [...new Set(names)].filter((name) => name !== configured && !taken.has(name)).slice(0, 10);
+  return [...new Set(names)].filter((name) => name !== configured && !taken.has(name)).slice(0, MOST_NAMES);
 }
 
 function singular(word: string): string {

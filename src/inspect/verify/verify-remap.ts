@@ -72,6 +72,8 @@ export function judgeVerify(result: VerifyResult): 0 | 1 | 4 | 5 {
   return coverage.pairs === 0 ? 5 : 0;
 }
 
+const LISTED = 1000;
+
 /**
  * Checks the remap: against the exported records without the network, then pair by pair against both APIs. Writes
  * nothing.
@@ -84,7 +86,7 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
   onProgress({ kind: 'step', name: 'compare the remap with the export', done: 0, total: null });
   const models = config.models.map(({ v3 }) => v3);
   const { contradictions, chosen } = await runUninterruptible(() => ({
-    contradictions: findContradictions(db, models, 1000),
+    contradictions: findContradictions(db, models, LISTED),
     chosen: choosePairs(db, options, run),
   }));
   const { coverage, rows, extraRows } = chosen;
