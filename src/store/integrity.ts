@@ -67,7 +67,9 @@ function nameOfStream(db: Db, id: bigint): string {
       'SELECT generation, model FROM stream WHERE id = ?',
     )
     .get(id);
-  return row === undefined ? 'an unknown list' : `a ${row.generation.toUpperCase()} list of ${row.model}`;
+  return row === undefined
+    ? 'an unknown list'
+    : `a ${String(row.generation).toUpperCase()} list of ${row.model}`;
 }
 
 interface WrongCount {

@@ -2,7 +2,14 @@ import { type Generation, STREAM_STATES, type StreamState } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 import { type Scope, scopeParams } from './remap-rows.js';
-import { IS_COMPANY_LIST, parseStream, STREAM_SELECT, type StoredStream, type StreamRow } from './streams.js';
+import {
+  damagedList,
+  IS_COMPANY_LIST,
+  parseStream,
+  STREAM_SELECT,
+  type StoredStream,
+  type StreamRow,
+} from './streams.js';
 
 /**
  * Lists of the same generation, region, model and state, with their sums. There can be hundreds of thousands of lists, so
@@ -49,14 +56,29 @@ export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
       sum(CASE WHEN json_valid(position) THEN position ->> 'phase' IS 'sweep' ELSE 0 END) AS swept,
       min(ifnull(read_at, started_at)) AS oldestReadAt, max(ifnull(read_at, started_at)) AS newestReadAt,
       sum(unixepoch(ifnull(read_at, started_at)) IS NULL) AS undated, min(${isIntact('stream')}) AS intact
-    FROM stream GROUP BY ${IS_COMPANY_LIST}, generation, region, model, state, isBegun, inScope`);
+    FROM stream NOT INDEXED GROUP BY ${IS_COMPANY_LIST}, generation, region, model, state, isBegun, inScope`);
   const groups: StreamGroup[] = [];
   for (const { inScope: isIn, intact, ...group } of rows.iterate(scopeParams(db, scope))) {
-    if (intact !== 1n)
-      throw damaged(`The state of a ${group.generation.toUpperCase()} list of ${group.model}`);
+    if (intact !== 1n) throw damagedList(group);
     if (isIn === 1n) groups.push(toGroup(group));
   }
+  assertKeys(db);
   return groups;
+}
+
+/** Other queries find lists by the index of their keys: it must hold exactly the lists of the table. */
+function assertKeys(db: Db): void {
+  const [missing, surplus] = db
+    .prepare<[], [bigint, bigint]>(`
+      SELECT count(*) FILTER (WHERE NOT EXISTS (
+          SELECT 1 FROM stream AS entry INDEXED BY stream_key
+          WHERE entry.generation = list.generation AND entry.region = list.region AND entry.model = list.model
+            AND ifnull(entry.company_id, 'all') = ifnull(list.company_id, 'all') AND entry.id = list.id)),
+        (SELECT count(*) FROM stream INDEXED BY stream_key) - count(*)
+      FROM stream AS list NOT INDEXED`)
+    .raw()
+    .get() ?? [0n, 0n];
+  if (missing !== 0n || surplus !== 0n) throw damaged('The index of the lists');
 }
 
 function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact'>): StreamGroup {

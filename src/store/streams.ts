@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Generation, StreamKey, StreamState } from '../domain.js';
+import type { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
 import * as z from '../zod.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
@@ -178,10 +179,15 @@ export type StoredStream = Omit<StreamRow, Count | TotalCount | 'position'> &
   Readonly<Record<Count, bigint>> &
   Readonly<Record<TotalCount, bigint | null>> & { readonly position: string; readonly intact: bigint };
 
+/** A damaged row may hold NULL where the schema allows none. */
+export function damagedList({ generation, model }: Pick<StreamKey, 'generation' | 'model'>): SvcError {
+  return damaged(`The state of a ${String(generation).toUpperCase()} list of ${model}`);
+}
+
 /** @throws SvcError `corrupt_database` if the row is not what was saved */
 export function parseStream({ intact, position, ...stored }: StoredStream): StreamRow {
   if (intact !== 1n) {
-    throw damaged(`The state of a ${stored.generation.toUpperCase()} list of ${stored.model}`);
+    throw damagedList(stored);
   }
   const { totalCountFirst, totalCountLast } = stored;
   return {

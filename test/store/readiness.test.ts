@@ -3,6 +3,7 @@ import type { Db } from '../../src/store/open.js';
 import { findOpenLists, readReadiness } from '../../src/store/readiness.js';
 import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { ensureStreams, saveV4Companies } from '../../src/store/streams.js';
+import { codeOf } from '../support/code-of.js';
 import { openTestDatabase } from './support.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
@@ -59,6 +60,16 @@ describe('what is known of the lists', () => {
     db.exec("INSERT INTO company VALUES ('eu', 4, 4, 'same_id', 0, 0, 0, 0, '[]')");
     const facts = readReadiness(db, CONFIG, { models: ['crm/companies'], companies: [4n] });
     expect(findOpenLists(facts).map(({ code }) => code)).toEqual(['v3_not_exported', 'v4_not_exported']);
+  });
+
+  it('is refused if the index of the lists does not hold them', () => {
+    const db = databaseWith(30, 0);
+    db.unsafeMode(true);
+    db.exec(`PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'remap_v3')
+        WHERE name = 'stream_key';
+      PRAGMA writable_schema = RESET`);
+    expect(codeOf(() => readReadiness(db, CONFIG, EVERYTHING))).toBe('corrupt_database');
   });
 
   it('looks for the list of each company in an index', () => {
