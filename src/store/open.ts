@@ -243,8 +243,8 @@ export function guardDatabase<T>(file: string, work: () => T): T {
   }
 }
 
-/** Messages of SQL functions about values that can only be there through damage. */
-const UNREADABLE = /malformed JSON|JSON cannot hold BLOB values/;
+/** Messages about values and versions that can only be there through damage; their code is SQLITE_ERROR. */
+const UNREADABLE = /malformed JSON|JSON cannot hold BLOB values|unsupported file format/;
 
 function fromSqlite(file: string, error: SqliteError): Error {
   const facts = { error: error.code };

@@ -25,16 +25,21 @@ export const DIGEST_LENGTH = 32;
 
 const blockDigest = (text: string) => sha256Of(text).slice(0, DIGEST_LENGTH);
 
-/** Makes the function that digests the rows of a block; blocks are numbered from 0. */
+/**
+ * Makes the function that digests the rows of a block; blocks are numbered from 0. '' if their rowids do not run without
+ * gaps from the first of the block: the digest of the rows says nothing of rowids.
+ */
 export function prepareRowBlock(db: Db): (block: number) => string {
   const read = db
-    .prepare<[bigint, bigint], string>(
-      `SELECT json_group_array(${ROW}) FROM remap WHERE rowid BETWEEN ? AND ?`,
+    .prepare<[bigint, bigint], [text: string, rows: bigint, rowids: bigint]>(
+      `SELECT json_group_array(${ROW}), count(*), ifnull(sum(rowid), 0) FROM remap WHERE rowid BETWEEN ? AND ?`,
     )
-    .pluck();
+    .raw();
   return (block) => {
     const last = BigInt((block + 1) * ROWS_PER_BLOCK);
-    return blockDigest(read.get(last - BigInt(ROWS_PER_BLOCK) + 1n, last) ?? '');
+    const first = last - BigInt(ROWS_PER_BLOCK) + 1n;
+    const [text, rows, rowids] = read.get(first, last) ?? ['', 0n, 0n];
+    return rowids === rows * first + (rows * (rows - 1n)) / 2n ? blockDigest(text) : '';
   };
 }
 

@@ -107,11 +107,10 @@ export function prepareSamples(
 ): (slice: { readonly from: bigint; readonly to: bigint }) => RemapRow[] {
   const where = remapScope(db, scope);
   const select = db.prepare<[object], RemapRow>(
-    `WITH numbered AS (
-       SELECT rowid AS at, row_number() OVER (PARTITION BY model, status, reason ORDER BY rowid) AS n
+    `SELECT ${COLUMNS} FROM (
+       SELECT *, rowid AS at, row_number() OVER (PARTITION BY model, status, reason ORDER BY rowid) AS n
        FROM remap AS r NOT INDEXED WHERE rowid BETWEEN @from AND @to AND status <> 'matched' AND ${where.sql}
-     )
-     SELECT ${COLUMNS} FROM numbered JOIN remap ON remap.rowid = numbered.at WHERE n <= @perKind ORDER BY at`,
+     ) WHERE n <= @perKind ORDER BY at`,
   );
   return ({ from, to }) => select.all({ ...where.params, from, to, perKind: BigInt(perKind) });
 }

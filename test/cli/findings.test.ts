@@ -146,7 +146,7 @@ describe('findings', () => {
         true,
         expect.stringContaining('svc-migrate remap'),
       ]);
-      write((db) => db.exec('DELETE FROM remap_run'));
+      write((db) => db.exec('DELETE FROM remap_run; DELETE FROM remap'));
       await expect(run(config)).rejects.toMatchObject({ code: 'incomplete' });
     }));
 

@@ -62,6 +62,13 @@ describe('what is known of the lists', () => {
     expect(findOpenLists(facts).map(({ code }) => code)).toEqual(['v3_not_exported', 'v4_not_exported']);
   });
 
+  it('is refused if there is a remap without its build', () => {
+    const db = databaseWith(2, 0);
+    db.exec(`INSERT INTO remap(model, path, v3_svc_id, status, reason, evidence)
+      VALUES ('crm/companies', '', 1, 'unmatched', 'unexplained', '{}')`);
+    expect(codeOf(() => readReadiness(db, CONFIG, EVERYTHING))).toBe('corrupt_database');
+  });
+
   it('is refused if the index of the lists does not hold them', () => {
     const db = databaseWith(30, 0);
     db.unsafeMode(true);

@@ -297,7 +297,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     });
     await expect(explain(MIXED, { id: '01' })).rejects.toMatchObject({ code: 'usage' });
     await expect(explain(MIXED, { id: '1', model: 'x/y' })).rejects.toMatchObject({ code: 'usage' });
-    const spoil = (db: Db) => db.exec('DELETE FROM remap_run');
+    const spoil = (db: Db) => db.exec('DELETE FROM remap_run; DELETE FROM remap');
     await expect(explain(MIXED, { id: '1', spoil })).rejects.toMatchObject({ code: 'incomplete' });
   });
 });
