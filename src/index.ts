@@ -5,8 +5,7 @@ import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';
 import { EVERYTHING } from './store/remap-rows.js';
 import { readRemapRuns } from './store/remap-tables.js';
-import { readStreamGroups, type StreamGroup } from './store/scoped-streams.js';
-import { COMPANY_LIST } from './store/streams.js';
+import { readRecordGroups } from './store/scoped-streams.js';
 import { type Answer, prepareLookup } from './store/verified-remap.js';
 import { type TranslatedEvent, translateParsed, translateText } from './translate-event.js';
 
@@ -128,7 +127,7 @@ function readyToAnswer(db: Db, file: string, allowIncomplete: boolean) {
         return { stale: readStale(), ...find(...asked) };
       });
       db.transaction(readStale)();
-      return { known: new Set(listRecordGroups(db).map(({ model }) => model)), answer };
+      return { known: new Set(readRecordGroups(db).map(({ model }) => model)), answer };
     });
   } catch (error) {
     db.close();
@@ -161,16 +160,11 @@ function prepareStale(db: Db, allowIncomplete: boolean): () => boolean {
 
 /** Takes the models from the stored lists, because there is no configuration; every planned list has a row from the start. */
 function assertComplete(db: Db): void {
-  const streams = listRecordGroups(db);
+  const streams = readRecordGroups(db);
   const inV4 = new Set(streams.filter(({ generation }) => generation === 'v4').map(({ model }) => model));
   const names = [...new Set(streams.map(({ model }) => model))];
   const models = names.map((v3) => ({ v3, v4: inV4.size === 0 || inV4.has(v3) ? v3 : null }));
   refuseIncomplete(readReadiness(db, { models, v3: { regions: [] } }, EVERYTHING));
-}
-
-/** The lists of records, without V4's company list. */
-function listRecordGroups(db: Db): readonly StreamGroup[] {
-  return readStreamGroups(db, EVERYTHING).filter(({ model }) => model !== COMPANY_LIST);
 }
 
 function toId(value: IdInput): bigint {

@@ -24,9 +24,8 @@ import { readVersion } from '../runtime/version.js';
 import type { Db } from '../store/open.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
-import { EVERYTHING } from '../store/remap-rows.js';
 import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
-import { readStreamGroups } from '../store/scoped-streams.js';
+import { readRecordGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
 import { type ApplyRequest, type SyncAction, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './command.js';
@@ -111,7 +110,7 @@ function newRunName(startMs: number): string {
 }
 
 function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
-  return judgeAge(readAge(readStreamGroups(db, EVERYTHING), nowMs).ms, config.maxAgeMs);
+  return judgeAge(readAge(readRecordGroups(db), nowMs).ms, config.maxAgeMs);
 }
 
 /** Formats command lines for the same targets; `apply --yes` with the same options, other `apply` with the same mode. */

@@ -7,8 +7,7 @@ import type { RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
-import { EVERYTHING } from '../store/remap-rows.js';
-import { readStreamGroups } from '../store/scoped-streams.js';
+import { readRecordGroups } from '../store/scoped-streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
@@ -71,7 +70,7 @@ export async function judgeRemap(options: CheckOptions, io: Io): Promise<number>
 
 /** @throws SvcError `config` if V3 or V4 has none of the configured lists; as `readDatabase` does */
 async function assertBothExist(config: Config): Promise<void> {
-  const groups = await readDatabase(config, async (db) => readStreamGroups(db, EVERYTHING));
+  const groups = await readDatabase(config, async (db) => readRecordGroups(db));
   for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, groups, config);
 }
 

@@ -103,7 +103,8 @@ async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover'
 function readOutdated(db: Db, config: Config, { settings, report, sample }: CutoverOptions, nowMs: number) {
   const cutover = readCutover(db);
   const facts = readReadiness(db, config, EVERYTHING);
-  const isOld = !judgeAge(readAge(facts.groups, nowMs).ms, config.maxAgeMs).pass;
+  const lists = facts.groups.filter(({ isCompanyList }) => !isCompanyList);
+  const isOld = !judgeAge(readAge(lists, nowMs).ms, config.maxAgeMs).pass;
   const open = findOpenLists(facts);
   const isOpen = (generation: string) => isOld || open.some(({ next }) => next.endsWith(generation));
   const sha256 = facts.lastRun?.sha256 ?? '';

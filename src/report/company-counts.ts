@@ -60,8 +60,10 @@ export class CompanyCounts {
   }
 
   #insert(company: Company): number {
-    const at = this.#companies.push(company) - 1;
-    this.#byKey.set(keyOf(company.region, company.v3CompanyId, company.v4CompanyId), at);
+    const key = keyOf(company.region, company.v3CompanyId, company.v4CompanyId);
+    const at = this.#byKey.get(key) ?? this.#companies.length;
+    this.#companies[at] = company;
+    this.#byKey.set(key, at);
     return at;
   }
 

@@ -1,7 +1,7 @@
 import { type Generation, STREAM_STATES, type StreamState } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
-import { type Scope, scopeParams } from './remap-rows.js';
+import { EVERYTHING, type Scope, scopeParams } from './remap-rows.js';
 import {
   damagedList,
   IS_COMPANY_LIST,
@@ -19,6 +19,8 @@ export interface StreamGroup {
   readonly generation: Generation;
   readonly region: string;
   readonly model: string;
+  /** V4's company list, the only list of its group; all others are lists of records. */
+  readonly isCompanyList: boolean;
   readonly state: StreamState;
   /** Whether a page was read of each of them, or of none. */
   readonly isBegun: boolean;
@@ -50,13 +52,14 @@ type StoredGroup = {
  */
 export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
   const rows = db.prepare<[object], StoredGroup>(`
-    SELECT generation, region, model, state, pages > 0 AS isBegun, ${inScope(scope)} AS inScope, count(*) AS lists,
-      sum(unique_records) AS uniqueRecords, sum(rejected) AS rejected,
-      sum(max(unique_records, ifnull(total_count_last, 0))) AS expected, sum(total_count_last IS NULL) AS uncounted,
+    SELECT generation, region, model, ${IS_COMPANY_LIST} AS isCompanyList, state, pages > 0 AS isBegun,
+      ${inScope(scope)} AS inScope, count(*) AS lists,
+      total(unique_records) AS uniqueRecords, total(rejected) AS rejected,
+      total(max(unique_records, ifnull(total_count_last, 0))) AS expected, sum(total_count_last IS NULL) AS uncounted,
       sum(CASE WHEN json_valid(position) THEN position ->> 'phase' IS 'sweep' ELSE 0 END) AS swept,
       min(ifnull(read_at, started_at)) AS oldestReadAt, max(ifnull(read_at, started_at)) AS newestReadAt,
       sum(unixepoch(ifnull(read_at, started_at)) IS NULL) AS undated, min(${isIntact('stream')}) AS intact
-    FROM stream NOT INDEXED GROUP BY ${IS_COMPANY_LIST}, generation, region, model, state, isBegun, inScope`);
+    FROM stream NOT INDEXED GROUP BY isCompanyList, generation, region, model, state, isBegun, inScope`);
   const groups: StreamGroup[] = [];
   for (const { inScope: isIn, intact, ...group } of rows.iterate(scopeParams(db, scope))) {
     if (intact !== 1n) throw damagedList(group);
@@ -86,6 +89,7 @@ function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact'>): StreamGroup {
     generation: stored.generation,
     region: stored.region,
     model: stored.model,
+    isCompanyList: stored.isCompanyList === 1n,
     state: stored.state,
     isBegun: stored.isBegun === 1n,
     lists: Number(stored.lists),
@@ -98,6 +102,11 @@ function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact'>): StreamGroup {
     newestReadAt: stored.newestReadAt,
     undated: Number(stored.undated),
   };
+}
+
+/** The groups of lists of records in the whole database, without V4's company list. */
+export function readRecordGroups(db: Db): StreamGroup[] {
+  return readStreamGroups(db, EVERYTHING).filter(({ isCompanyList }) => !isCompanyList);
 }
 
 /** Which lists of a scope to read; everything that is left out matches any. */

@@ -25,8 +25,12 @@ export function escapeJson(json: string): string {
 
 /** A result for programs, as JSON without invisible characters; 64-bit ids are digits in text. */
 export function renderJson(value: unknown): string {
-  const digits = (_key: string, one: unknown) => (typeof one === 'bigint' ? String(one) : one);
-  return `${escapeJson(JSON.stringify(value, digits, 2))}\n`;
+  return `${escapeJson(JSON.stringify(value, digitsOfId, 2))}\n`;
+}
+
+/** For `JSON.stringify`: 64-bit ids become digits in text. */
+export function digitsOfId(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
 }
 
 function escapeCodePoint(found: string): string {

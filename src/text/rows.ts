@@ -1,4 +1,4 @@
-import { escapeJson } from './escape.js';
+import { digitsOfId, escapeJson } from './escape.js';
 
 /** Rows that are made again at each iteration, so that they are never all in memory. */
 export function rowsOf<Source, Row>(
@@ -33,7 +33,10 @@ export function firstInOrder<Row>(
   return { shown: shown.sort(compare).slice(0, most), total };
 }
 
-/** Makes an object as JSON of two spaces with escaped invisible characters. Members that are iterables become arrays. */
+/**
+ * Makes an object as JSON of two spaces with escaped invisible characters. Members that are iterables become
+ * arrays, 64-bit ids digits in text.
+ */
 export function* streamJson(value: object): Generator<string> {
   let separator = '{';
   for (const [name, member] of Object.entries(value)) {
@@ -56,7 +59,7 @@ function* renderRows(rows: Iterable<unknown>): Generator<string> {
 
 /** Line feeds inside strings are escaped already. */
 function indented(value: unknown, indent: string): string {
-  return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent}`);
+  return JSON.stringify(value, digitsOfId, 2).replaceAll('\n', `\n${indent}`);
 }
 
 function isIterable(value: unknown): value is Iterable<unknown> {

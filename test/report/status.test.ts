@@ -50,6 +50,19 @@ describe('status', () => {
     ]);
   });
 
+  it('names the company of an unfinished list in JSON', () =>
+    withDatabase(MIXED, {}, async ({ config, write }) => {
+      write((db) =>
+        db.exec("UPDATE stream SET state = 'failed', company_id = 9007199254740993 WHERE generation = 'v4'"),
+      );
+      const io = newIo({});
+      expect(await runStatus(givenOf(config, { json: '-' }), io)).toBe(0);
+      expect(JSON.parse(io.stdout.text)).toMatchObject({
+        v4: { lists: { failed: 1 } },
+        unfinished: [{ generation: 'v4', companyId: '9007199254740993', state: 'failed' }],
+      });
+    }));
+
   it('says of lists of which nothing was read that they are not begun', async () => {
     const lines = await status("UPDATE stream SET state = 'running', pages = 0 WHERE generation = 'v4'");
     expect(lines).toContain('  V4 accounting/invoices, company 1: not begun');

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { checksumOf } from '../../src/store/checksum.js';
 import type { Db } from '../../src/store/open.js';
 import { findOpenLists, readReadiness } from '../../src/store/readiness.js';
 import { EVERYTHING } from '../../src/store/remap-rows.js';
-import { ensureStreams, saveV4Companies } from '../../src/store/streams.js';
+import { readRecordGroups, readStreamGroups } from '../../src/store/scoped-streams.js';
+import { ensureStreams, saveCompanyList, saveV4Companies } from '../../src/store/streams.js';
 import { codeOf } from '../support/code-of.js';
 import { openTestDatabase } from './support.js';
 
@@ -44,6 +46,23 @@ describe('what is known of the lists', () => {
     });
     expect(sizes[1]).toEqual(sizes[0]);
     expect(sizes[0]).toEqual({ groups: 2, unfinished: 20, missing: 3 });
+  });
+
+  it("has V4's company list apart from lists of records", () => {
+    const db = databaseWith(1, 0);
+    const counts = { pages: 1, records: 1, uniqueRecords: 1, totalCountFirst: 2, totalCountLast: 2 };
+    const times = { startedAt: '2026-01-01T00:00:00.000Z', finishedAt: '2026-01-01T00:00:00.000Z' };
+    saveCompanyList(db, { state: 'short', endReason: 'count_disputed', endNote: null, ...counts, ...times });
+    expect(readStreamGroups(db, EVERYTHING).map(({ model }) => model)).toEqual([...MODELS, 'core/companies']);
+    expect(readRecordGroups(db).map(({ model }) => model)).toEqual(MODELS);
+  });
+
+  it('adds up counts beyond 64 bits', () => {
+    const db = databaseWith(1100, 0);
+    db.exec(`UPDATE stream SET total_count_last = ${Number.MAX_SAFE_INTEGER}`);
+    db.exec(`UPDATE stream SET checksum = ${checksumOf('stream')}`);
+    const [group] = readStreamGroups(db, EVERYTHING);
+    expect(group?.expected).toBeCloseTo(1100 * Number.MAX_SAFE_INTEGER, -8);
   });
 
   it('names the first lists and counts the others', () => {

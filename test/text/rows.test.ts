@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { escapeJson } from '../../src/text/escape.js';
+import { escapeJson, renderJson } from '../../src/text/escape.js';
 import { firstInOrder, isEmpty, rowsOf, streamJson } from '../../src/text/rows.js';
 
 const ROWS = [{ id: '1', list: [1, { a: null }], none: [] }, 'text\n"\u202e', 3, {}];
@@ -20,6 +20,11 @@ describe('JSON made row by row', () => {
       expect([...streamJson(rows)].join('')).toBe(expected);
     },
   );
+
+  it('has 64-bit ids as digits in text', () => {
+    const value = { id: 9007199254740993n, rows: [{ id: -1n }], none: null };
+    expect([...streamJson(value)].join('')).toBe(renderJson(value));
+  });
 });
 
 describe('the first rows in an order', () => {
