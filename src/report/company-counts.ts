@@ -3,7 +3,7 @@ import { type CountName, type CountOf, countsFrom } from './counts.js';
 import type { Counts } from './report-schema.js';
 
 /** A company or a pair of companies. */
-export interface Company {
+export interface CountedCompany {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
   readonly v4CompanyId: bigint | null;
@@ -15,13 +15,13 @@ export interface Company {
  * for each would.
  */
 export class CompanyCounts {
-  readonly #companies: Company[] = [];
+  readonly #companies: CountedCompany[] = [];
   readonly #byKey = new Map<string, number>();
   /** Places of V4 companies in `#companies`. */
   readonly #byV4 = new Map<bigint, number>();
   readonly #columns = new Map<CountName, Float64Array>();
 
-  add(company: Company): void {
+  add(company: CountedCompany): void {
     const at = this.#insert(company);
     if (company.v4CompanyId !== null) this.#byV4.set(company.v4CompanyId, at);
   }
@@ -49,7 +49,7 @@ export class CompanyCounts {
   }
 
   /** By region and ids; companies that are only in V4 come last. */
-  *list(reasons: readonly string[]): Generator<Company & { readonly counts: Counts }> {
+  *list(reasons: readonly string[]): Generator<CountedCompany & { readonly counts: Counts }> {
     const order = Uint32Array.from(this.#companies.keys());
     const companyAt = (at: number) => this.#companies[at] ?? NO_COMPANY;
     order.sort((a, b) => compareCompanies(companyAt(a), companyAt(b)));
@@ -59,7 +59,7 @@ export class CompanyCounts {
     }
   }
 
-  #insert(company: Company): number {
+  #insert(company: CountedCompany): number {
     const key = keyOf(company.region, company.v3CompanyId, company.v4CompanyId);
     const at = this.#byKey.get(key) ?? this.#companies.length;
     this.#companies[at] = company;
@@ -75,13 +75,13 @@ export class CompanyCounts {
   }
 }
 
-const NO_COMPANY: Company = { region: null, v3CompanyId: null, v4CompanyId: null, matchedBy: null };
+const NO_COMPANY: CountedCompany = { region: null, v3CompanyId: null, v4CompanyId: null, matchedBy: null };
 
 function keyOf(region: string | null, v3: bigint | null, v4: bigint | null): string {
   return v3 === null ? `v4 ${v4}` : `v3 ${v3} ${region ?? ''}`;
 }
 
-function compareCompanies(a: Company, b: Company): number {
+function compareCompanies(a: CountedCompany, b: CountedCompany): number {
   if ((a.v3CompanyId === null) !== (b.v3CompanyId === null)) return a.v3CompanyId === null ? 1 : -1;
   return (
     compare(a.region ?? '', b.region ?? '') ||
