@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prepareTally } from '../../src/match/check-remap.js';
+import { prepareTally } from '../../src/match/build-remap.js';
 import type { Db } from '../../src/store/open.js';
 import { openTestDatabase } from '../store/support.js';
 
