@@ -10,6 +10,7 @@ import {
 } from '../context.js';
 import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
+import { writeInBatches } from './batches.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
 import { configuredColumns, expandColumns } from './json-columns.js';
@@ -19,7 +20,6 @@ import { surveyTable } from './survey-table.js';
 import { undoRuns } from './undo-runs.js';
 import { verifyRun } from './verify-run.js';
 import { type AgreedTable, writeAtOnce } from './write-at-once.js';
-import { writeInBatches } from './write-batches.js';
 import { writeNewColumns } from './write-new-columns.js';
 
 /** A database that is connected on first use. */

@@ -1,7 +1,6 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ColumnWork } from '../column-work.js';
-import { notWritten } from './batches.js';
 import { type Engine, findColumn } from './dialect.js';
 import { enteredRows, unenteredRows } from './ledger-entries.js';
 import type { Ledger, TableRun } from './ledger-tables.js';
@@ -132,6 +131,18 @@ export async function changeWork(engine: Engine, work: WorkList, triggers: reado
   if (changed.count !== total || (await countChanged(engine, work)) !== total) {
     throw notWritten(work.table, triggers);
   }
+}
+
+/** The error for rows that do not hold what was just written to them; the caller rolls back. */
+export function notWritten(table: string, triggers: readonly string[]): SvcError {
+  if (triggers.length === 0) {
+    return new SvcError('internal', `Not every row of ${table} was found again by its key.`);
+  }
+  const names = triggers.join(', ');
+  return new SvcError('bad_input', `Rows of ${table} did not keep the ids written to them: ${names}.`, {
+    hint: `Disable ${names} while ids are rewritten.`,
+    facts: { table, triggers: names },
+  });
 }
 
 function newValue({ dialect }: Engine, { types }: WorkList, at: number): string {
