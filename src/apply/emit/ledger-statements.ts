@@ -1,5 +1,5 @@
 import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
-import { keyMatch } from '../engine/ledger-entries.js';
+import { keyMatch } from '../engine/ledger-tables.js';
 import { type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf, newKey } from './emit-script.js';
 import { anyFailed, countWrong } from './script-checks.js';
 

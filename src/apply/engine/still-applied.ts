@@ -2,8 +2,7 @@ import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import { NAMED_ROWS } from '../context.js';
 import type { Earlier } from '../plan.js';
 import type { Engine } from './dialect.js';
-import { enteredCells, keyMatch } from './ledger-entries.js';
-import type { TableRun } from './ledger-tables.js';
+import { enteredCells, keyMatch, type TableRun } from './ledger-tables.js';
 import { writtenColumn } from './platform-ids.js';
 
 /** Called for each cell that no longer holds what a run wrote, with the key of its row. */

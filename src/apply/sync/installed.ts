@@ -1,8 +1,7 @@
 import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import type { Engine } from '../engine/dialect.js';
 import { scopeTerms } from '../engine/judge-cells.js';
-import { keyMatch } from '../engine/ledger-entries.js';
-import type { Ledger } from '../engine/ledger-tables.js';
+import { keyMatch, type Ledger } from '../engine/ledger-tables.js';
 import { SYNC_MARK, type SyncColumn } from './sync-table.js';
 import { markOf, SYNC_TEXTS } from './sync-texts.js';
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { SQLITE_TEXT } from '../../../src/apply/dialects/sqlite-text.js';
-import { enteredRows, unenteredRows } from '../../../src/apply/engine/ledger-entries.js';
-import { createLedgerSql } from '../../../src/apply/engine/ledger-tables.js';
+import { createLedgerSql, enteredRows, unenteredRows } from '../../../src/apply/engine/ledger-tables.js';
 import { OWN_LEDGER } from '../../../src/apply/sql-names.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
