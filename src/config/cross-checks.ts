@@ -8,8 +8,8 @@ import { configSchema } from './settings.js';
 import { isLoopback } from './values.js';
 
 const { shape } = configSchema;
-/** The settings that are valid by themselves; the others are undefined. */
-const soundSchema = z.object({
+/** Keeps the settings that are valid on their own; the others become undefined. */
+const validSettingsSchema = z.object({
   v3: shape.v3.optional().catch(undefined),
   v4: shape.v4.optional().catch(undefined),
   http: shape.http.optional().catch(undefined),
@@ -22,27 +22,28 @@ const soundSchema = z.object({
   limits: shape.limits.optional().catch(undefined),
   apply: shape.apply.optional().catch(undefined),
 });
-type Sound = Partial<z.output<typeof soundSchema>>;
+type ValidSettings = Partial<z.output<typeof validSettingsSchema>>;
 
 /**
- * Finds problems between settings: repeated names, keys named twice, plain http, contradictions. Settings that are
- * invalid by themselves are skipped, so that all problems can be reported in one message.
+ * Finds problems that involve several settings: repeated models, two sources for one API key, plain http without
+ * `allowHttp`, contradictions. Settings that are invalid on their own are skipped, so that all problems can be reported
+ * in one message.
  */
 export function findCrossProblems(value: unknown): Problem[] {
-  const sound: Sound = soundSchema.safeParse(value).data ?? {};
+  const valid: ValidSettings = validSettingsSchema.safeParse(value).data ?? {};
   return [
-    ...findRepeatedModels(sound),
-    ...findEndpointProblems(sound),
-    ...findContradictions(sound),
-    ...findUnknownModels(sound),
-    ...findTargetProblems(sound.apply?.targets ?? [], {
-      models: sound.models,
-      regions: sound.v3 && Object.keys(sound.v3.regions),
+    ...findRepeatedModels(valid),
+    ...findEndpointProblems(valid),
+    ...findContradictions(valid),
+    ...findUnknownModels(valid),
+    ...findTargetProblems(valid.apply?.targets ?? [], {
+      models: valid.models,
+      regions: valid.v3 && Object.keys(valid.v3.regions),
     }),
   ];
 }
 
-function* findRepeatedModels({ models = [] }: Sound): Generator<Problem> {
+function* findRepeatedModels({ models = [] }: ValidSettings): Generator<Problem> {
   for (const [at, { v3, v4 }] of models.entries()) {
     const earlier = models.slice(0, at);
     const twin = v4 === null ? undefined : earlier.find((model) => model.v4 === v4);
@@ -55,14 +56,14 @@ function* findRepeatedModels({ models = [] }: Sound): Generator<Problem> {
   }
 }
 
-function* findEndpointProblems({ v3, v4, http }: Sound): Generator<Problem> {
+function* findEndpointProblems({ v3, v4, http }: ValidSettings): Generator<Problem> {
   const regions = Object.entries(v3?.regions ?? {}).map(([region, own]) => ({
     path: ['v3', 'regions', region],
     own,
   }));
   for (const { path, own } of v4 === undefined ? regions : [...regions, { path: ['v4'], own: v4 }]) {
     if (own.apiKeyEnv !== undefined && own.apiKeyFile !== undefined) {
-      yield { path, message: 'names its key twice: keep apiKeyEnv or apiKeyFile' };
+      yield { path, message: 'has both apiKeyEnv and apiKeyFile: keep one' };
     }
     const url = new URL(own.baseUrl);
     if (url.protocol === 'http:' && !isLoopback(url.hostname) && http?.allowHttp === false) {
@@ -72,18 +73,18 @@ function* findEndpointProblems({ v3, v4, http }: Sound): Generator<Problem> {
   }
 }
 
-function* findContradictions({ backfill, companies }: Sound): Generator<Problem> {
+function* findContradictions({ backfill, companies }: ValidSettings): Generator<Problem> {
   if (backfill?.since !== undefined && backfill.days !== undefined) {
     yield { path: ['backfill'], message: 'has both since and days: keep one' };
   }
   for (const [at, company] of (companies?.exclude ?? []).entries()) {
     if (!companies?.include.includes(company)) continue;
-    yield { path: ['companies', 'exclude', at], message: `is ${company}, which include names too` };
+    yield { path: ['companies', 'exclude', at], message: `is ${company}, which companies.include lists too` };
   }
 }
 
-/** Finds settings by model for models that are not configured, which would have no effect. */
-function* findUnknownModels({ drift, limits, models }: Sound): Generator<Problem> {
+/** Finds per-model settings of models that are not configured; they would have no effect. */
+function* findUnknownModels({ drift, limits, models }: ValidSettings): Generator<Problem> {
   if (models === undefined) return;
   const known = models.map(({ v3 }) => v3);
   const named = [
@@ -97,14 +98,14 @@ function* findUnknownModels({ drift, limits, models }: Sound): Generator<Problem
   }
 }
 
-/** What targets may refer to; undefined if that part of the configuration is invalid. */
-export interface Known {
+/** The models and regions that targets may name; undefined if that part of the configuration is invalid. */
+export interface ConfiguredNames {
   readonly models: readonly ModelPair[] | undefined;
   readonly regions: readonly string[] | undefined;
 }
 
-/** Finds problems that the schema of a target does not: unknown models and regions, files named twice. */
-export function findTargetProblems(targets: readonly ApplyTarget[], known: Known): Problem[] {
+/** Finds problems that the schema of a target cannot: unknown models and regions, files that two targets name. */
+export function findTargetProblems(targets: readonly ApplyTarget[], known: ConfiguredNames): Problem[] {
   const problems: Problem[] = [];
   for (const [at, target] of targets.entries()) {
     const place = ['apply', 'targets', at];
@@ -122,7 +123,7 @@ export function findTargetProblems(targets: readonly ApplyTarget[], known: Known
 function* findColumnProblems(
   { kind }: ApplyTarget,
   id: IdColumn,
-  { models, regions }: Known,
+  { models, regions }: ConfiguredNames,
 ): Generator<Problem> {
   for (const name of ['path', 'newColumn'] as const) {
     if ((kind !== 'csv' && kind !== 'ndjson') || id[name] === undefined) continue;
@@ -165,13 +166,15 @@ function findFileProblem(target: ApplyTarget, earlier: readonly ApplyTarget[]): 
   const files = earlier.filter((one) => one.kind === 'csv' || one.kind === 'ndjson');
   const twin = files.find(({ file }) => file === target.file);
   if (twin !== undefined) {
-    return { path: ['file'], message: `is that of target ${twin.name}: name all its columns there` };
+    return { path: ['file'], message: `is also the file of target ${twin.name}: list all its columns there` };
   }
   const { output } = target;
   if (output === undefined) return null;
   if ([target, ...files].some(({ file }) => file === output)) {
-    return { path: ['output'], message: 'is an input: to rewrite a file in its place use --in-place' };
+    return { path: ['output'], message: 'is an input file: to rewrite a file in place, use --in-place' };
   }
   const rival = files.find((one) => one.output === output);
-  return rival === undefined ? null : { path: ['output'], message: `is that of target ${rival.name} too` };
+  return rival === undefined
+    ? null
+    : { path: ['output'], message: `is also the output of target ${rival.name}` };
 }

@@ -118,7 +118,7 @@ describe('targets of apply', () => {
     [
       'an output that is the input',
       { ...csv, output: 'data/orders.csv' },
-      'apply.targets[0].output is an input: to rewrite a file in its place use --in-place',
+      'apply.targets[0].output is an input file: to rewrite a file in place, use --in-place',
     ],
     [
       'no place of the connection string',
@@ -134,12 +134,12 @@ describe('targets of apply', () => {
       'uses the name "shop" twice',
     );
     expect(problemsOf(csv, { ...csv, name: 'again' })).toContain(
-      'apply.targets[1].file is that of target orders: name all its columns there',
+      'apply.targets[1].file is also the file of target orders: list all its columns there',
     );
     const [a, b] = [
       { ...csv, output: 'new.csv' },
       { ...csv, name: 'b', file: 'b.csv', output: 'new.csv' },
     ];
-    expect(problemsOf(a, b)).toContain('apply.targets[1].output is that of target orders too');
+    expect(problemsOf(a, b)).toContain('apply.targets[1].output is also the output of target orders');
   });
 });

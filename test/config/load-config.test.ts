@@ -264,7 +264,7 @@ describe('problems', () => {
     [
       'two places for a key',
       { v4: { baseUrl: 'https://x', apiKeyEnv: 'A', apiKeyFile: 'b' } },
-      'v4 names its key twice',
+      'v4 has both apiKeyEnv and apiKeyFile',
     ],
     ['no region', { v3: { regions: {} } }, 'v3.regions needs at least one region'],
     [
@@ -300,7 +300,7 @@ describe('problems', () => {
     [
       'a company in and out',
       { companies: { include: [1], exclude: ['1'] } },
-      'companies.exclude[0] is 1, which include names too',
+      'companies.exclude[0] is 1, which companies.include lists too',
     ],
     [
       'fields of an unknown model',
