@@ -8,7 +8,7 @@ import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Given } from './command.js';
 import { countOption, durationOption, flagOf, needsOption, notTogether } from './option-values.js';
-import { givenPlace, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
+import { parseLocation, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
 
 /** `--sync on|off`, with `--yes` or without. */
 export interface SyncAction {
@@ -155,7 +155,7 @@ function chooseTargets(
   config: Config,
   isScan: boolean,
 ): Pick<ApplyRequest, 'targets' | 'source'> {
-  const own = isScan ? givenPlace(given) : parseTarget(given, config);
+  const own = isScan ? parseLocation(given) : parseTarget(given, config);
   const { targets } = config.apply;
   if (own !== null) {
     if (given.args.length === 0) return { targets: [own], source: { kind: 'given', target: own } };
@@ -195,7 +195,7 @@ export interface UndoRequest {
 export function parseUndoRequest(given: Given, config: Config): UndoRequest {
   const [run, ...more] = given.args;
   if (more.length > 0) throw new SvcError('usage', 'undo takes one run at a time.');
-  const place = givenPlace(given);
+  const place = parseLocation(given);
   return {
     run,
     json: given.text('json'),

@@ -20,7 +20,7 @@ import {
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { Given, Io } from './command.js';
 import { readDatabase } from './database.js';
-import { NAME_A_PLACE } from './target-options.js';
+import { LOCATION_HINT } from './target-options.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
 
 /**
@@ -150,7 +150,7 @@ export async function runUndo(given: Given, io: Io): Promise<number> {
   assertTargets(target === undefined ? [] : [target], ownFilesOf(config));
   if (targets.length === 0) {
     throw new SvcError('usage', 'No target is given or configured, so there is no ledger to read.', {
-      hint: NAME_A_PLACE,
+      hint: LOCATION_HINT,
     });
   }
   io.onProgress({ kind: 'stage', name: 'undo' });

@@ -9,8 +9,8 @@ import { flagOf, notTogether } from './option-values.js';
 /** The part of a command line that names targets. */
 export type TargetOptions = Pick<Given, 'args' | 'text' | 'texts' | 'isSet'>;
 
-/** Options that name a place: its kind, and the setting they stand for. */
-const PLACES = {
+/** Options that say where the data are: the kind of target, and the setting that the option stands for. */
+const LOCATION_OPTIONS = {
   csv: ['csv', 'file'],
   ndjson: ['ndjson', 'file'],
   sqlite: ['sqlite', 'file'],
@@ -19,7 +19,7 @@ const PLACES = {
   mysqlEnv: ['mysql', 'urlEnv'],
   mysqlFile: ['mysql', 'urlFile'],
 } as const satisfies Record<string, readonly [kind: ApplyTarget['kind'], setting: string]>;
-const PLACE_NAMES = [
+const LOCATION_NAMES = [
   'csv',
   'ndjson',
   'sqlite',
@@ -29,8 +29,8 @@ const PLACE_NAMES = [
   'mysqlFile',
 ] as const;
 
-/** The hint where no place is named. */
-export const NAME_A_PLACE = `Name the place with one of ${PLACE_NAMES.map(flagOf).join(', ')}.`;
+/** The hint for a command line that does not say where the data are. */
+export const LOCATION_HINT = `Use one of ${LOCATION_NAMES.map(flagOf).join(', ')}.`;
 
 const ID_DETAILS = [
   'path',
@@ -46,14 +46,18 @@ const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSc
 
 /** The target that options describe; null if they describe none. */
 export function parseTarget(given: TargetOptions, config: Config): ApplyTarget | null {
-  const place = placeOf(given);
+  const place = locationOf(given);
   const ids = given.texts('ids');
   if (place === null) {
     const alone = ids.length > 0 ? 'ids' : DETAILS.find((name) => given.text(name) !== undefined);
     if (alone === undefined && given.isSet('header')) return null;
-    throw new SvcError('usage', `${flagOf(alone ?? 'noHeader')} describes a target: say where it is.`, {
-      hint: NAME_A_PLACE,
-    });
+    throw new SvcError(
+      'usage',
+      `${flagOf(alone ?? 'noHeader')} describes a target, but no option says where it is.`,
+      {
+        hint: LOCATION_HINT,
+      },
+    );
   }
   if (ids.length === 0) {
     throw new SvcError('usage', 'No column that holds ids is named.', {
@@ -61,12 +65,12 @@ export function parseTarget(given: TargetOptions, config: Config): ApplyTarget |
     });
   }
   const input = { ...place, ...detailsOf(given), ids: ids.map((text) => idColumnOf(text, given)) };
-  return build(input, config);
+  return buildTarget(input, config);
 }
 
-/** The place that options name, as a target with placeholder columns; null if they name none. */
-export function givenPlace(given: TargetOptions): ApplyTarget | null {
-  const place = placeOf(given);
+/** The file or database that options name, as a target with placeholder columns; null if they name none. */
+export function parseLocation(given: TargetOptions): ApplyTarget | null {
+  const place = locationOf(given);
   if (place === null) return null;
   const ids = [{ column: '-', modelColumn: '-' }];
   const isFile = place['kind'] === 'csv' || place['kind'] === 'ndjson';
@@ -80,15 +84,15 @@ export function givenPlace(given: TargetOptions): ApplyTarget | null {
 
 type Input = Readonly<Record<string, unknown>>;
 
-function placeOf(given: TargetOptions): Input | null {
-  const named = PLACE_NAMES.filter((name) => given.text(name) !== undefined);
+function locationOf(given: TargetOptions): Input | null {
+  const named = LOCATION_NAMES.filter((name) => given.text(name) !== undefined);
   const [option, other] = named;
   if (option === undefined) return null;
   if (other !== undefined) {
     throw notTogether(flagOf(option), flagOf(other), 'Name one target at a time.');
   }
   const value = given.text(option) ?? '';
-  const [kind, setting] = PLACES[option];
+  const [kind, setting] = LOCATION_OPTIONS[option];
   if (/^(?:postgres(?:ql)?|mysql|mariadb):\/\//.test(value)) {
     throw new SvcError('usage', 'Connection strings are never given on the command line.', {
       hint: 'Put it into an environment variable and name that with --postgres-env or --mysql-env.',
@@ -120,7 +124,8 @@ function idColumnOf(text: string, given: TargetOptions): Input {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
 }
 
-function build(input: Input, config: Config): ApplyTarget {
+/** @throws SvcError `usage` if the target names something that is not configured */
+function buildTarget(input: Input, config: Config): ApplyTarget {
   const target = parse(input);
   const regions = config.v3.regions.map(({ region }) => region);
   const [problem] = findTargetProblems([target], { models: config.models, regions });
@@ -138,7 +143,7 @@ function parse(input: Input): ApplyTarget {
   }
   const name = issue?.path.findLast((part) => typeof part === 'string') ?? '';
   const what = issue?.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : String(name);
-  throw new SvcError('usage', `These options make no valid target: ${what} ${issue?.message ?? ''}.`, {
+  throw new SvcError('usage', `These options do not make a valid target: ${what} ${issue?.message ?? ''}.`, {
     hint: 'See `svc-migrate apply --help`, or name the target in the configuration.',
   });
 }
@@ -149,7 +154,7 @@ export type TargetSource =
   | { readonly kind: 'named'; readonly names: readonly string[] }
   | { readonly kind: 'given'; readonly target: ApplyTarget };
 
-/** Command-line arguments that name the same targets; `undo` needs only the place. */
+/** Command-line arguments that name the same targets; `undo` needs only their file or database. */
 export function targetArguments(source: TargetSource, isUndo: boolean): string[] {
   switch (source.kind) {
     case 'configured':
@@ -158,37 +163,44 @@ export function targetArguments(source: TargetSource, isUndo: boolean): string[]
       return isUndo ? [] : [...source.names];
     case 'given':
       return isUndo
-        ? placeWords(source.target)
-        : [...placeWords(source.target), ...detailWords(source.target)];
+        ? locationArguments(source.target)
+        : [...locationArguments(source.target), ...detailArguments(source.target)];
   }
 }
 
-/** Command-line arguments that name the target of a run in the ledger of a source. */
+/** Command-line arguments that name the target of a run, as its ledger defines it; none if targets are configured. */
 export function argumentsOfRun(source: TargetSource, definition: ApplyTarget): string[] {
-  return source.kind === 'given' ? [...placeWords(source.target), ...detailWords(definition)] : [];
+  return source.kind === 'given' ? [...locationArguments(source.target), ...detailArguments(definition)] : [];
 }
 
-function placeWords(target: ApplyTarget): string[] {
+function locationArguments(target: ApplyTarget): string[] {
   switch (target.kind) {
     case 'csv':
     case 'ndjson':
-      return [`--${target.kind}`, nearest(target.file), ...option('--output', target.output, nearest)];
+      return [
+        `--${target.kind}`,
+        relativeIfInside(target.file),
+        ...option('--output', target.output, relativeIfInside),
+      ];
     case 'sqlite':
-      return ['--sqlite', nearest(target.file)];
+      return ['--sqlite', relativeIfInside(target.file)];
     case 'postgres':
       return [
         ...option('--postgres-env', target.urlEnv),
-        ...option('--postgres-file', target.urlFile, nearest),
+        ...option('--postgres-file', target.urlFile, relativeIfInside),
         ...option('--ledger-schema', target.ledgerSchema === 'svc_migrate' ? undefined : target.ledgerSchema),
       ];
     case 'warehouse':
       return [];
     case 'mysql':
-      return [...option('--mysql-env', target.urlEnv), ...option('--mysql-file', target.urlFile, nearest)];
+      return [
+        ...option('--mysql-env', target.urlEnv),
+        ...option('--mysql-file', target.urlFile, relativeIfInside),
+      ];
   }
 }
 
-function detailWords(target: ApplyTarget): string[] {
+function detailArguments(target: ApplyTarget): string[] {
   const [first] = target.ids;
   return [
     ...('table' in target && target.kind !== 'warehouse'
@@ -208,8 +220,8 @@ function option(flag: string, value: string | undefined, show: (value: string) =
   return value === undefined ? [] : [flag, show(value)];
 }
 
-/** A path relative to the working directory, if it is below it. */
-function nearest(path: string): string {
+/** A path in the working directory becomes relative; others stay. */
+function relativeIfInside(path: string): string {
   const near = relative('.', path);
   return near === '' || near.startsWith('..') ? path : near;
 }

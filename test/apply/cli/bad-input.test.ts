@@ -18,7 +18,7 @@ describe('what cannot be applied to', () => {
       [[...SHOP, '--ids', 'invoice_id=accounting/invoice'], 2, 'did you mean "accounting/invoices"?'],
       [[...SHOP, '--ids', 'invoice_id'], 2, 'needs either model or modelColumn'],
       [[...SHOP], 2, 'No column that holds ids'],
-      [['--ids', INVOICES], 2, 'say where it is'],
+      [['--ids', INVOICES], 2, 'no option says where it is'],
       [['shp'], 2, 'Did you mean "shop"?'],
       [['--sqlite', 'none.db', '--table', 'orders', '--ids', INVOICES], 6, 'There is no SQLite database'],
       [
