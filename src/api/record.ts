@@ -19,7 +19,7 @@ export class RecordReader {
   readonly #scanner: JsonScanner;
   readonly #layout: RecordLayout;
   readonly #companyId: bigint | null;
-  readonly #mostRejected: number;
+  readonly #maxRejected: number;
   readonly #members: Members;
   readonly #digests: DigestWriter;
   readonly #children: ChildReader;
@@ -35,7 +35,7 @@ export class RecordReader {
     this.#scanner = scanner;
     this.#layout = layout;
     this.#companyId = companyId;
-    this.#mostRejected = limit * MAX_REJECTED_PER_RECORD;
+    this.#maxRejected = limit * MAX_REJECTED_PER_RECORD;
     this.#columns = new ColumnWriter(scanner.bytes);
     this.#members = new Members(layout.table, scanner);
     this.#digests = new DigestWriter(layout, this.#members);
@@ -143,7 +143,7 @@ export class RecordReader {
   }
 
   #keepRejected(object: RejectedObject): void {
-    if (this.#rejected.length >= this.#mostRejected) throw tooManyRejected(this.#mostRejected);
+    if (this.#rejected.length >= this.#maxRejected) throw tooManyRejected(this.#maxRejected);
     this.#rejected.push(object);
   }
 

@@ -3,7 +3,7 @@ import { MODEL_REF } from '../config/id-pattern.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { ApplyContext, LedgerRun, Written } from './context.js';
+import type { ApplyContext, LedgerRun, WriteResult } from './context.js';
 import { isIdText } from './ids/id-form.js';
 import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
 import type { Plan } from './plan.js';
@@ -150,7 +150,7 @@ async function surveyAfterRun(task: ApplyTask): Promise<Plan> {
 interface FinishedRun {
   readonly plan: Plan;
   readonly verdict: PlanVerdict;
-  readonly written: readonly Written[];
+  readonly written: readonly WriteResult[];
   /** The targets after the run. */
   readonly after: Plan;
 }
@@ -186,7 +186,7 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
 }
 
 /** Whether this write added nothing to a column that an earlier run had filled. */
-function isUnchanged({ target, run, changed }: Written, { policy, targets }: Plan): boolean {
+function isUnchanged({ target, run, changed }: WriteResult, { policy, targets }: Plan): boolean {
   const earlier = targets.find(({ name }) => name === target)?.earlier;
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
 }

@@ -62,7 +62,7 @@ export interface RunFacts {
 }
 
 /** What a run did to one target. */
-export interface Written {
+export interface WriteResult {
   readonly target: string;
   /** The run that the changes belong to; an unfinished run keeps its name when it is continued. */
   readonly run: string;
@@ -76,7 +76,7 @@ export interface Written {
 }
 
 /** What an undo did to one target. */
-export interface Undone {
+export interface UndoResult {
   readonly target: string;
   readonly restored: number;
   /** Rows that no longer hold what the run wrote; they are not touched. */
@@ -85,7 +85,7 @@ export interface Undone {
 }
 
 /** The result of recomputing one target from ledger and remap. */
-export interface Verified {
+export interface RunVerification {
   readonly target: string;
   readonly run: string;
   readonly checked: number;
@@ -135,7 +135,7 @@ export interface DataStore {
   /** Plans the targets without changing anything. */
   survey(options?: SurveyOptions): Promise<readonly TargetPlan[]>;
   /** Carries out the agreed plans. */
-  write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly Written[]>;
+  write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly WriteResult[]>;
   /** Renders the agreed plans as SQL, where the place is a database or a warehouse. */
   readonly emit?: (
     agreed: readonly TargetPlan[],
@@ -145,14 +145,14 @@ export interface DataStore {
   /** Plans or carries out `--sync`, where the place is a database. */
   readonly sync?: (request: SyncRequest) => Promise<readonly SyncedTable[]>;
   /** Undoes a run; empty if the run did nothing here. */
-  undo(run: string): Promise<readonly Undone[]>;
+  undo(run: string): Promise<readonly UndoResult[]>;
   /** Checks a run; with null, every finished run. */
-  verify(run: string | null): Promise<readonly Verified[]>;
+  verify(run: string | null): Promise<readonly RunVerification[]>;
   close(): Promise<void>;
 }
 
 /** Most changed or skipped rows that are listed by name; the rest are only counted. */
-export const NAMED_ROWS = 20;
+export const MAX_NAMED_ROWS = 20;
 
 /** Counts rows and keeps the names of the first few. */
 export class NamedRows {
@@ -174,6 +174,7 @@ export class NamedRows {
 
   merge({ names, count }: Pick<NamedRows, 'names' | 'count'>): void {
     this.#count += count;
-    if (this.#names.length < NAMED_ROWS) this.#names = [...this.#names, ...names].slice(0, NAMED_ROWS);
+    if (this.#names.length < MAX_NAMED_ROWS)
+      this.#names = [...this.#names, ...names].slice(0, MAX_NAMED_ROWS);
   }
 }

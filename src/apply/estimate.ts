@@ -24,7 +24,7 @@ export const estimateSchema = z.strictObject({
   ledgerBytes: count,
   /** Total growth on disk: ledger, table and indexes, or the new file. */
   diskBytes: count,
-  /** Written to PostgreSQL's WAL or to the redo log of MySQL; for SQLite, the largest size of its journal or WAL file. */
+  /** WriteResult to PostgreSQL's WAL or to the redo log of MySQL; for SQLite, the largest size of its journal or WAL file. */
   logBytes: count.nullable(),
   log: z.enum(['wal', 'redo', 'journal']).nullable(),
   seconds: z.number(),

@@ -1,6 +1,6 @@
 import { countOf, formatBytes, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { LedgerRun, Undone, Verified, Written } from './context.js';
+import type { LedgerRun, RunVerification, UndoResult, WriteResult } from './context.js';
 import type { Estimate, Lock } from './estimate.js';
 import {
   type BlockingNote,
@@ -142,11 +142,18 @@ export function renderBlocks(blocks: readonly BlockingNote[], width: number): st
 }
 
 /** The result of a run for each target. */
-export function renderWritten(written: readonly Written[], width: number): string {
+export function renderWritten(written: readonly WriteResult[], width: number): string {
   return wrapLines(written.flatMap(describeWritten), width);
 }
 
-function describeWritten({ target, run, changed, skipped, skippedCount, alreadyDone }: Written): string[] {
+function describeWritten({
+  target,
+  run,
+  changed,
+  skipped,
+  skippedCount,
+  alreadyDone,
+}: WriteResult): string[] {
   if (alreadyDone) {
     return [`${target}: nothing to do, run ${run} rewrote ${countOf(changed, 'cell')} before`];
   }
@@ -159,7 +166,7 @@ function describeWritten({ target, run, changed, skipped, skippedCount, alreadyD
 }
 
 /** The result of an undo for each target. */
-export function renderUndone(undone: readonly Undone[], width: number): string {
+export function renderUndone(undone: readonly UndoResult[], width: number): string {
   return wrapLines(
     undone.flatMap(({ target, restored, changedSince, changedSinceCount }) => {
       const left =
@@ -176,7 +183,7 @@ export function renderUndone(undone: readonly Undone[], width: number): string {
 }
 
 /** The result of a verification for each target. */
-export function renderVerified(verified: readonly Verified[], width: number): string {
+export function renderVerified(verified: readonly RunVerification[], width: number): string {
   return wrapLines(
     verified.flatMap((one) => {
       const { target, run, checked, wrong, wrongCount, changedSince, changedSinceCount, notChecked } = one;

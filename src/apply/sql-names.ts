@@ -1,15 +1,15 @@
 import type { Ledger } from './engine/ledger-tables.js';
 
-/** Quotes an identifier. */
-export function quoteName(name: string): string {
+export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-export function quoteText(text: string): string {
+/** A string literal in standard SQL. */
+export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** The ledger in a database that has no schemas for it: its tables have a prefix of their own. */
+/** The ledger in a database without schemas: a prefix sets its tables apart from the user's. */
 export const OWN_LEDGER: Ledger = {
   name: 'svc_migrate',
   prefix: 'svc_migrate_',

@@ -1,6 +1,6 @@
 import { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
-import type { RunFacts, Written } from './context.js';
+import type { RunFacts, WriteResult } from './context.js';
 import { NO_WORK } from './estimate.js';
 import { comparePlans } from './judge-plan.js';
 import { type Plan, renderPlan, type TargetPlan } from './plan.js';
@@ -71,8 +71,8 @@ export async function writePlan(
   stores: readonly OpenStore[],
   plan: Plan,
   facts: RunFacts,
-): Promise<Written[]> {
-  const written: Written[] = [];
+): Promise<WriteResult[]> {
+  const written: WriteResult[] = [];
   for (const store of stores) {
     const own = plan.targets.filter(({ name }) => store.targets.includes(name));
     try {
@@ -92,7 +92,7 @@ async function describeStop(
   error: unknown,
   store: OpenStore,
   runs: readonly string[],
-  written: readonly Written[],
+  written: readonly WriteResult[],
 ): Promise<unknown> {
   if (!(error instanceof SvcError) || error.code === 'interrupted' || error.code === 'internal') return error;
   const begun = await runsBegun(store, runs);

@@ -37,7 +37,7 @@ import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 import { ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
 
 /** Most attempts per request: few, so that an outage is reported soon. */
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 /**
  * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
@@ -135,7 +135,7 @@ async function probe(
   io: Io,
 ): Promise<RemoteFacts> {
   const { keys, keyErrors } = await readKeys(config, io.env);
-  const attempts = Math.min(MOST_ATTEMPTS, config.http.attempts);
+  const attempts = Math.min(MAX_ATTEMPTS, config.http.attempts);
   const brisk = { ...config, http: { ...config.http, attempts } };
   const facts = await withClient(brisk, keys, io, (api) =>
     probeRemote({ config: brisk, api, keyErrors, named, all, onProgress: io.onProgress }),

@@ -18,7 +18,7 @@ import { countOf } from '../text/numbers.js';
 import type { Given, Io } from './command.js';
 import { ownFilesOf } from './with-outputs.js';
 
-const MOST_SHOWN = 6;
+const MAX_SHOWN = 6;
 
 /**
  * `merge`: joins databases whose exports read different lists into a new one. Nothing is written unless they make one whole.
@@ -100,8 +100,8 @@ function incompleteParts(problems: readonly string[]): SvcError {
 }
 
 function joinFirst(problems: readonly string[]): string {
-  const rest = problems.length - MOST_SHOWN;
-  return [...problems.slice(0, MOST_SHOWN), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  const rest = problems.length - MAX_SHOWN;
+  return [...problems.slice(0, MAX_SHOWN), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
 }
 
 async function writeMerged(

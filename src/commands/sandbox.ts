@@ -71,13 +71,13 @@ function renderBanner(
 }
 
 const LONGEST_LATENCY = 60_000;
-const MOST_RECORDS = 10_000_000;
+const MAX_RECORDS = 10_000_000;
 const LARGEST_PORT = 65_535;
 const LARGEST_SEED = 2 ** 32 - 1;
-const MOST_COMPANIES = 1000;
-const LEAST_DAYS = 7;
-const MOST_DAYS = 700;
-const MOST_SECONDS = 86_400;
+const MAX_COMPANIES = 1000;
+const MIN_DAYS = 7;
+const MAX_DAYS = 700;
+const MAX_SECONDS = 86_400;
 
 function parseOptions(given: Given): SandboxOptions {
   const scenario = given.text('scenario') ?? 'clean';
@@ -90,10 +90,10 @@ function parseOptions(given: Given): SandboxOptions {
     seed: count('seed', LARGEST_SEED) ?? 1,
     scenario,
     port: count('port', LARGEST_PORT) ?? 0,
-    scale: count('records', MOST_RECORDS),
-    companies: count('companies', MOST_COMPANIES),
-    windowDays: count('window', MOST_DAYS, LEAST_DAYS),
-    backfillSeconds: count('backfillSeconds', MOST_SECONDS),
+    scale: count('records', MAX_RECORDS),
+    companies: count('companies', MAX_COMPANIES),
+    windowDays: count('window', MAX_DAYS, MIN_DAYS),
+    backfillSeconds: count('backfillSeconds', MAX_SECONDS),
     latencyMs: count('latency', LONGEST_LATENCY),
     eventsUrl: parseUrl(given.text('events')),
     faults: given.texts('fault').map(parseFaultOption),

@@ -20,7 +20,7 @@ import { withOutputs } from './with-outputs.js';
 const CLEAR = '\u001b[H\u001b[2J';
 /** Default and shortest pause of `--watch`. */
 const EVERY_MS = 2000;
-const LEAST_EVERY_MS = 200;
+const MIN_EVERY_MS = 200;
 
 /** Builds of the remap in the trend. */
 const RUNS = 6;
@@ -59,7 +59,7 @@ async function watch(config: Config, everyMs: number | undefined, io: Io): Promi
     const text = renderStatus(await readDatabase(config, async (db) => readFacts(db, config, io)), io);
     await writeText(io.stdout, [io.isTty ? `${CLEAR}${text}` : `${text}\n`]);
     try {
-      await sleepForReal(Math.max(LEAST_EVERY_MS, everyMs ?? EVERY_MS), io.signal);
+      await sleepForReal(Math.max(MIN_EVERY_MS, everyMs ?? EVERY_MS), io.signal);
     } catch (cause) {
       throw new SvcError('interrupted', 'Stopped watching.', { cause });
     }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { ApplyResult } from '../apply/actions.js';
-import type { LedgerRun, Undone } from '../apply/context.js';
+import type { LedgerRun, UndoResult } from '../apply/context.js';
 import { renderRuns, renderUndone } from '../apply/render.js';
 import { closeStores, type OpenStore, openStores } from '../apply/stores.js';
 import type { Config } from '../config/config.js';
@@ -20,7 +20,7 @@ export interface UndoJob {
   readonly request: UndoRequest;
 }
 
-/** Runs `undo`; called in its thread. */
+/** Carries out the command `undo`, in a worker thread. */
 export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
   const { run, targets, source, tuning } = request;
   const db = openRemap(config.database);
@@ -57,7 +57,7 @@ interface RunsInput {
   readonly formatUndo: (run: string) => string;
 }
 
-/** The command that plans the target of an undone run again. */
+/** The command that plans again what a run did before it was undone. */
 function formatApply(source: TargetSource, run: LedgerRun | undefined): string {
   if (run === undefined) return 'svc-migrate apply';
   const mode = run.mode === 'in_place' ? ['--in-place'] : [];
@@ -105,8 +105,8 @@ async function undoRun(
   };
 }
 
-async function undoStores(stores: readonly OpenStore[], run: string): Promise<Undone[]> {
-  const undone: Undone[] = [];
+async function undoStores(stores: readonly OpenStore[], run: string): Promise<UndoResult[]> {
+  const undone: UndoResult[] = [];
   for (const store of stores) {
     try {
       undone.push(...(await store.undo(run)));
@@ -114,7 +114,7 @@ async function undoStores(stores: readonly OpenStore[], run: string): Promise<Un
       if (
         !(error instanceof SvcError) ||
         error.code === 'interrupted' ||
-        !(await isBegun(store, run, undone))
+        !(await hasBegun(store, run, undone))
       )
         throw error;
       throw new SvcError('apply_stopped', `Run ${run} is only partly undone: ${error.message}`, {
@@ -127,7 +127,8 @@ async function undoStores(stores: readonly OpenStore[], run: string): Promise<Un
   return undone;
 }
 
-async function isBegun(store: OpenStore, run: string, undone: readonly Undone[]): Promise<boolean> {
+/** Whether this undo has changed anything. An unreadable ledger counts as changed. */
+async function hasBegun(store: OpenStore, run: string, undone: readonly UndoResult[]): Promise<boolean> {
   if (undone.some(({ restored }) => restored > 0)) return true;
   try {
     return (await store.runs()).some((one) => one.run === run && one.state === 'undoing');

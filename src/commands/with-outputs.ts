@@ -10,15 +10,15 @@ import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
 import type { Given, Io } from './command.js';
 
-/** Targets by the name of their option, such as `json`. */
+/** Output files by the name of their option, such as `json`; `-` is stdout. */
 export type NamedOutputs = Readonly<Record<string, string | undefined>>;
 
-/** The exit code of SIGTERM, which the signal names as its reason. */
-const TERMINATED = 143;
+/** The exit code after SIGTERM; the abort signal's reason names it. */
+const SIGTERM_EXIT_CODE = 143;
 
 /**
- * Runs a command on the configuration, so that its outputs never hold the result of an earlier run: as `replaceOutputs`
- * does, also where the configuration cannot be loaded.
+ * Loads the configuration and runs a command with `replaceOutputs`, so that outputs never hold the result of an earlier
+ * run, even if the configuration cannot be loaded.
  *
  * `inputs`: files that no output may replace, besides those that the configuration names.
  */
@@ -54,8 +54,8 @@ function areSafe(targets: readonly string[], inputs: readonly string[]): boolean
 }
 
 /**
- * Removes output files that an earlier run left, runs `work`, and where that fails writes the error to the outputs that
- * have a place for it.
+ * Removes output files of an earlier run, then runs `work`. If that fails, writes the error to the outputs whose format
+ * can express one.
  */
 export async function replaceOutputs<T>(
   outputs: NamedOutputs,
@@ -84,7 +84,7 @@ function targetsOf(outputs: NamedOutputs): readonly string[] {
   return Object.values(outputs).filter((target) => target !== undefined);
 }
 
-/** Devices, pipes and folders stay. */
+/** Removes a regular file; devices, pipes and folders stay. */
 function removeOutput(target: string): void {
   if (target === '-') return;
   const file = realPath(target);
@@ -106,27 +106,27 @@ async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Prom
     try {
       if (render === undefined) removeOutput(target);
       else {
-        // The signal that stopped the command must not stop this as well.
+        // A fresh signal: the one that stopped the command must not stop this write.
         const { signal } = new AbortController();
         await writeOutput({ target, chunks: () => [render(failure)] }, { stdout: io.stdout, signal });
       }
     } catch (error) {
-      // What stopped the command is reported; that this file cannot be written either is not news.
+      // The error that stopped the command is the one to report, not that its file cannot be written either.
       if (!(error instanceof SvcError)) throw error;
     }
   }
 }
 
-/** The exit code of a command that ended with an error, also where a signal stopped it. */
+/** The exit code of a command that failed or was stopped by a signal. */
 export function exitCodeAfter(thrown: unknown, signal: AbortSignal): number {
-  return signal.aborted && isSigterm(signal) ? TERMINATED : exitCodeOf(thrown);
+  return signal.aborted && isSigterm(signal) ? SIGTERM_EXIT_CODE : exitCodeOf(thrown);
 }
 
 function isSigterm({ reason }: AbortSignal): boolean {
   return reason instanceof Error && reason.message === 'SIGTERM';
 }
 
-/** Runs a command that takes `--json`, as `withOutputs` does. `work` gets the target of the option. */
+/** `withOutputs` for a command whose only output option is `--json`; `work` gets the option's value. */
 export function withJson(
   given: Given,
   io: Io,

@@ -69,11 +69,11 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
 }
 
 /** Most problems in one message: a file that is not a configuration may have many thousands. */
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** One error for all problems, each with its path and line. */
 export function configError(source: SourceText, problems: readonly Problem[]): SvcError {
-  const lines = problems.slice(0, MOST_SHOWN).map((problem) => describe(source, problem));
+  const lines = problems.slice(0, MAX_SHOWN).map((problem) => describe(source, problem));
   const [only] = lines;
   if (problems.length > lines.length) lines.push(`and ${problems.length - lines.length} more`);
   const sentence =

@@ -128,7 +128,7 @@ function normalize(item: Json): string {
   return (typeof item === 'number' ? decimalOf(String(item)) : null) ?? `${typeof item} ${String(item)}`;
 }
 
-/** Compares decimal values. Two texts are numbers only if one has a decimal point: `"007"` is not `"7"`. */
+/** Compares decimal values. Two strings are numbers only if one has a decimal point: `"007"` is not `"7"`. */
 function isSameNumber(a: string | number, b: string | number): boolean {
   const bothTexts = typeof a === 'string' && typeof b === 'string';
   if (bothTexts && !a.includes('.') && !b.includes('.')) return false;

@@ -14,9 +14,9 @@ import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { StreamRow } from '../store/streams.js';
 import { rowsOf } from '../text/rows.js';
 import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
-import { listCannotSee, NAMED } from './cannot-see.js';
+import { listCannotSee, MAX_NAMED } from './cannot-see.js';
 import type { CodeUses } from './code-uses-schema.js';
-import { type Counted, countRows } from './count-rows.js';
+import { type CountedRows, countRows } from './count-rows.js';
 import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
@@ -44,7 +44,7 @@ export interface ReportInputs {
   readonly since?: Since | undefined;
 }
 
-const RUNS = 50;
+const MAX_TREND_RUNS = 50;
 const HOUR_MS = 3_600_000;
 
 /**
@@ -62,7 +62,7 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
   const dates = isCurrent ? await readDates(db, countedScope, pause) : { days: [], ranges: new Map() };
   const age = readAge(facts.groups, nowMs);
   const drift = readDrift(db, countedScope, counts.matchedRecords);
-  return assemble(db, inputs, { facts, counts, dates, age, drift });
+  return assembleReport(db, inputs, { facts, counts, dates, age, drift });
 }
 
 /** All configured models, unless models were named. */
@@ -72,13 +72,13 @@ function countedScopeOf(config: Config, scope: Scope): Scope {
 
 interface Parts {
   readonly facts: Readiness;
-  readonly counts: Counted;
+  readonly counts: CountedRows;
   readonly dates: Dates;
   readonly age: EvidenceAge;
   readonly drift: DriftSection;
 }
 
-function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
+function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const { facts, counts, dates, age, drift } = parts;
   const { config, scope, baseline, nowMs } = inputs;
   const { groups } = facts;
@@ -141,14 +141,14 @@ function assemble(db: Db, inputs: ReportInputs, parts: Parts): Report {
       absentInV3: firstLists(db, inputs, { generation: 'v3', states: ['absent'] }),
     }),
     timeline: buildTimeline(config, dates, age.newest),
-    trend: buildTrend(readRemapRuns(db, RUNS)),
+    trend: buildTrend(readRemapRuns(db, MAX_TREND_RUNS)),
     since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, parts),
   };
 }
 
 function firstLists(db: Db, { config, scope }: ReportInputs, filter: StreamFilter): StreamRow[] {
-  return [...iterateStreams(db, countedScopeOf(config, scope), { ...filter, limit: NAMED })];
+  return [...iterateStreams(db, countedScopeOf(config, scope), { ...filter, limit: MAX_NAMED })];
 }
 
 function describeScan(
@@ -159,13 +159,13 @@ function describeScan(
   return { scannedAt, ageHours, filesRead, filesSkipped, places, rules };
 }
 
-/** Certain uses of V3 in code by the stored scan; null if there is none, or it is too old. */
+/** Number of certain uses of V3 that the stored scan found; null if there is no scan, or it is too old. */
 function recentUses(scan: ScanCounts | null, nowMs: number, maxAgeMs: number): number | null {
   const ageMs = scan === null ? null : nowMs - Date.parse(scan.scannedAt);
   return scan === null || ageMs === null || ageMs > maxAgeMs ? null : scan.certain;
 }
 
-/** Counts for limits, other than rows and decisions. */
+/** What limits are compared with, except rows, stale decisions and uses of V3 in code. */
 function countForGate({
   facts,
   counts,
@@ -188,7 +188,7 @@ function countForGate({
   };
 }
 
-/** Unpaired companies have no V4 records in the scope of a company, so V4 is checked as a whole. */
+/** A scope of V3 companies contains no V4 records of unpaired companies, so V4 is checked as a whole. */
 function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['blockers'] {
   const incomplete = findIncomplete(facts);
   if (incomplete.length > 0) return incomplete;

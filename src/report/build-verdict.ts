@@ -45,7 +45,7 @@ const BLOCKERS: Readonly<Record<Report['blockers'][number]['code'], string>> = {
   no_common_key: 'V3 and V4 have nothing in common',
 };
 
-const LIMITS_NAMED = 3;
+const MAX_NAMED_LIMITS = 3;
 
 /** Builds the verdict from a report. */
 export function buildVerdict(report: Report): CutoverVerdict {
@@ -83,8 +83,8 @@ function sentenceOf(report: Report): string {
     }
     case 'fail': {
       const failed = report.gate.limits.filter((limit) => !limit.pass).map(nameOfLimit);
-      const more = failed.length - LIMITS_NAMED;
-      const names = [...failed.slice(0, LIMITS_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+      const more = failed.length - MAX_NAMED_LIMITS;
+      const names = [...failed.slice(0, MAX_NAMED_LIMITS), ...(more > 0 ? [`${more} more`] : [])].join(', ');
       return `${found}; ${countOf(failed.length, 'limit is', 'limits are')} exceeded (${names}).`;
     }
     case 'incomplete':

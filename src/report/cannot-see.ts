@@ -164,9 +164,9 @@ function whatNoRunSees({ config, drift }: ReadFacts): readonly Limitation[] {
 }
 
 /** Lists or models that a sentence names. */
-export const NAMED = 3;
+export const MAX_NAMED = 3;
 
 function few(names: readonly string[], count: number): string {
-  const shown = names.slice(0, NAMED).join('; ');
-  return count > NAMED ? `${shown}; and ${count - NAMED} more` : shown;
+  const shown = names.slice(0, MAX_NAMED).join('; ');
+  return count > MAX_NAMED ? `${shown}; and ${count - MAX_NAMED} more` : shown;
 }

@@ -30,11 +30,10 @@ export interface OutsideCount {
   children: number;
 }
 
-/** The result of `countRows`. */
-export type Counted = ReturnType<RowCounter['finish']>;
+export type CountedRows = ReturnType<RowCounter['finish']>;
 
 /** Counts the remap, the export and the rejected objects, by model and by company. */
-export async function countRows(db: Db, config: Config, scope: Scope, pause: Pause): Promise<Counted> {
+export async function countRows(db: Db, config: Config, scope: Scope, pause: Pause): Promise<CountedRows> {
   const counter = new RowCounter(db, config, scope);
   for (const slice of readExportedCounts(db, scope)) {
     for (const exported of slice.rows) counter.addExported(exported);

@@ -9,7 +9,7 @@ import { type Html, html, htmlTable, withCode } from './html-parts.js';
 import type { Report } from './report-schema.js';
 import { unordered } from './tables.js';
 
-const MODELS_NAMED = 8;
+const MAX_NAMED_MODELS = 8;
 const SHOWN_CHARS = 300;
 
 /** What stands in the way of the cutover, each with its samples and, where the operator can help, the letter. */
@@ -18,7 +18,8 @@ export function renderObstacles({ obstacles }: CutoverVerdict, report: Report): 
   const groups = [...groupSamples(report.findings.samples).keys()];
   const hasLetter = !isEmpty(report.fullSync);
   const items = obstacles.map(({ key, numbers, meaning, action, models }) => {
-    const found = models.length === 0 ? null : html`<p class="meta">${listModels(models, MODELS_NAMED)}</p>`;
+    const found =
+      models.length === 0 ? null : html`<p class="meta">${listModels(models, MAX_NAMED_MODELS)}</p>`;
     const group = groups.find((one) => one === key || one === parentKey(key) || one.startsWith(`${key}/`));
     const samples = group === undefined ? [] : [html`<a href="#${anchorOf(group)}">Samples</a>`];
     const isSync = hasLetter && key.endsWith('outside_backfill_window');

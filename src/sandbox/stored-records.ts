@@ -178,7 +178,7 @@ export interface ChildRecord {
   readonly written: Json;
 }
 
-const MOST_GROUPS = 4;
+const MAX_GROUPS = 3;
 const SLOTS_PER_GROUP = 2;
 const ORDINARY = fateAt(ORDINARY_FATE);
 
@@ -192,7 +192,7 @@ const CHILD_TICKETS = { clean: ticketsOf('clean'), ugly: ticketsOf('ugly') };
 export function childGroupsOf(block: Block, entityHash: number, scenario: Scenario): readonly ChildGroup[] {
   if (block.shape.lineItems !== 'ids') return [];
   const hash = mix(entityHash, 0xc1);
-  return Array.from({ length: hash % MOST_GROUPS }, (_, number) => {
+  return Array.from({ length: hash % (MAX_GROUPS + 1) }, (_, number) => {
     const own = mix(hash, number);
     const tickets = CHILD_TICKETS[scenario];
     return { number, hash: own, fate: tickets[mix(own, 1) % tickets.length] ?? ORDINARY };

@@ -13,7 +13,7 @@ export interface MissingLists {
 }
 
 /** Lists that a sentence names. */
-export const NAMED_LISTS = 3;
+export const MAX_NAMED_LISTS = 3;
 
 /** A V3 list of one region and model, or a V4 list of one company and model. */
 export interface PlannedList {
@@ -33,7 +33,7 @@ export function findMissingInV3(
   const missing = regions
     .flatMap(({ region }) => models.map((model) => ({ region, model: model.v3, companyId: null })))
     .filter((list) => !read.has(keyOf(list)));
-  return { count: missing.length, first: missing.slice(0, NAMED_LISTS) };
+  return { count: missing.length, first: missing.slice(0, MAX_NAMED_LISTS) };
 }
 
 /** V4 lists that a listed company and model should have. */
@@ -49,7 +49,7 @@ export function readMissingInV4(db: Db, models: readonly ListedModel[], scope: S
       WHERE generation = 'v4' AND region = '' AND model = CAST(planned.value AS TEXT)
         AND ifnull(company_id, 'all') = +company.company_id) ${ofScope}`;
   const first = db.prepare<[object], { readonly model: string; readonly companyId: bigint }>(
-    `SELECT planned.value AS model, company_id AS companyId ${lists} ORDER BY company_id, planned.key LIMIT ${NAMED_LISTS}`,
+    `SELECT planned.value AS model, company_id AS companyId ${lists} ORDER BY company_id, planned.key LIMIT ${MAX_NAMED_LISTS}`,
   );
   const count = db.prepare<[object], bigint>(`SELECT count(*) ${lists}`).pluck().get(params);
   return { count: Number(count), first: first.all(params).map((list) => ({ region: '', ...list })) };

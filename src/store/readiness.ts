@@ -8,8 +8,8 @@ import type { Db } from './open.js';
 import {
   findMissingInV3,
   type ListedModel,
+  MAX_NAMED_LISTS,
   type MissingLists,
-  NAMED_LISTS,
   nameOfList,
   readMissingInV4,
 } from './planned-lists.js';
@@ -149,8 +149,8 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
 }
 
 function firstFew(names: readonly string[], count: number): string {
-  const shown = names.slice(0, NAMED_LISTS).join('; ');
-  return count > NAMED_LISTS ? `${shown}; ${countOf(count - NAMED_LISTS, 'more', 'more')}` : shown;
+  const shown = names.slice(0, MAX_NAMED_LISTS).join('; ');
+  return count > MAX_NAMED_LISTS ? `${shown}; ${countOf(count - MAX_NAMED_LISTS, 'more', 'more')}` : shown;
 }
 
 function remapBlocker(facts: Readiness): Blocker | null {

@@ -245,7 +245,7 @@ function openIndex(db: Db, part: IndexPart): IndexEntries {
   };
 }
 
-/** Compares keys like SQLite: numbers by value, texts by their UTF-8 bytes. */
+/** Compares keys like SQLite: numbers by value, strings by their UTF-8 bytes. */
 function compareKeys(a: IndexKey, b: IndexKey): number {
   if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
   return a < b ? -1 : a > b ? 1 : 0;

@@ -110,9 +110,9 @@ export interface Column {
 }
 
 /** Narrowest first column, in columns of the terminal, before other columns of a table are left out. */
-const LEAST_FIRST = 20;
+const MIN_FIRST = 20;
 /** Columns that a table keeps however narrow the terminal is. */
-const LEAST_COLUMNS = 3;
+const MIN_COLUMNS = 3;
 
 /**
  * Renders a table in at most `width` columns. Where it is too wide, cells of the first column are shortened, and columns
@@ -161,7 +161,7 @@ function columnsToDrop(
   const widths = columns.map(({ title }, at) =>
     Math.max(displayWidth(title), ...rows.map((row) => displayWidth(row[at] ?? ''))),
   );
-  widths[0] = Math.min(widths[0] ?? 0, LEAST_FIRST);
+  widths[0] = Math.min(widths[0] ?? 0, MIN_FIRST);
   let total = widths.reduce((sum, one) => sum + one + 2, -2);
   const last = columns.map((_, at) => columns.length - 1 - at);
   const order = [
@@ -170,7 +170,7 @@ function columnsToDrop(
   ];
   const dropped: number[] = [];
   for (const at of order) {
-    if (total <= width || columns.length - dropped.length <= LEAST_COLUMNS) break;
+    if (total <= width || columns.length - dropped.length <= MIN_COLUMNS) break;
     if (at === 0) continue;
     dropped.push(at);
     total -= (widths[at] ?? 0) + 2;

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 
 /** An id's first digit tells what it is of, the others the record: so many lists of so many records at most. */
 const ID_WIDTH = 10;
-const [MOST_LISTS, MOST_RECORDS, MOST_LINE_ITEMS] = [49, 20_000_000, 3];
+const [MAX_LISTS, MAX_RECORDS, MOST_LINE_ITEMS] = [49, 20_000_000, 3];
 const COMPANY = 7;
 /** Of a record's id, and of its number, which is the same in both generations; line items have the digits after that. */
 const FIRST_DIGIT = { v3: 0x31, v4: 0x35, number: 0x31 };
@@ -20,7 +20,7 @@ const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
 
 const { lists, records, pageSize, lineItems, latencyMs } = JSON.parse(process.argv[2]);
 const perList = Math.ceil(records / lists);
-if (lists > MOST_LISTS || perList > MOST_RECORDS || lineItems > MOST_LINE_ITEMS)
+if (lists > MAX_LISTS || perList > MAX_RECORDS || lineItems > MOST_LINE_ITEMS)
   throw new Error('too many ids');
 const templates = { v3: buildTemplate(pageSize, 'v3'), v4: buildTemplate(pageSize, 'v4') };
 /** Pages that no answer needs any more. */
@@ -159,7 +159,7 @@ function renderRecords(page, { places, ends }, { list, from, count }) {
   if (count === 0) return Buffer.alloc(0);
   const each = places.length / pageSize;
   for (let at = 0; at < count; at++) {
-    setDigits(list * MOST_RECORDS + from + at);
+    setDigits(list * MAX_RECORDS + from + at);
     for (let i = at * each; i < (at + 1) * each; i++) {
       const place = places[i] + 1;
       for (let digit = 0; digit < DIGITS.length; digit++) page[place + digit] = DIGITS[digit];

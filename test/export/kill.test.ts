@@ -11,7 +11,7 @@ const child = await compileChild('test/export/kill-child.ts');
 afterAll(() => child.remove());
 
 /** A job that is killed over and over is let go after so many kills. */
-const MOST_KILLS = campaign({ small: 3, full: Number.POSITIVE_INFINITY });
+const MAX_KILLS = campaign({ small: 3, full: Number.POSITIVE_INFINITY });
 
 type Place = 'saving' | 'saved';
 
@@ -90,9 +90,9 @@ describe.each([
     let kills = 0;
     // Every second run saves a page before it dies; the others die within a transaction.
     const isKilled = () => exportAndKill(b, generation, kills % 2 === 0 ? 'saved' : 'saving', 0, 'alone');
-    while (kills < MOST_KILLS && isKilled()) kills += 1;
+    while (kills < MAX_KILLS && isKilled()) kills += 1;
     await b.run(killService(), generation);
-    expect(kills).toBeGreaterThanOrEqual(Math.min(5, MOST_KILLS));
+    expect(kills).toBeGreaterThanOrEqual(Math.min(5, MAX_KILLS));
     expect(contentsOf(b)).toEqual(contents);
   });
 });

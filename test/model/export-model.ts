@@ -296,11 +296,11 @@ function settle(state: State, step: ReturnType<typeof decide>, variant: Variant)
 }
 
 /** More walks than this in so small a world are no progress. */
-const MOST_WALKS = 40;
+const MAX_WALKS = 40;
 
 function brokenPromise({ row, stored, service, promised }: State, { rules }: Variant): string | null {
   const { state, position, records, uniqueRecords, duplicates, rejected } = row;
-  if (position.walk > MOST_WALKS) return 'restarts without progress';
+  if (position.walk > MAX_WALKS) return 'restarts without progress';
   if (records !== uniqueRecords + duplicates + rejected) return 'the counters do not add up';
   const current = [...stored.values()].filter(({ walk }) => walk >= position.keepFrom).length;
   if (uniqueRecords !== current) return 'unique records are miscounted';

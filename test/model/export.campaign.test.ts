@@ -66,7 +66,7 @@ const VARIANTS: readonly Variant[] = [
   },
 ];
 /** Behaviours of each variant that are replayed at most, spread evenly over all. */
-const MOST_REPLAYS = campaign({ small: 40, full: 1_000_000 });
+const MAX_REPLAYS = campaign({ small: 40, full: 1_000_000 });
 
 const total = { states: 0, moves: 0, behaviours: 0, replayed: 0 };
 afterAll(() => {
@@ -94,7 +94,7 @@ describe('every state that an export can reach', () => {
       const { states, moves, behaviours, violation } = explore(variant, rowOf(variant), PRODUCT);
       expect(violation).toBeNull();
       expect(behaviours.length).toBeGreaterThan(0);
-      const every = Math.ceil(behaviours.length / MOST_REPLAYS);
+      const every = Math.ceil(behaviours.length / MAX_REPLAYS);
       const sample = behaviours.filter((_one, at) => at % every === 0);
       const db = openModelDatabase(variant);
       for (const { actions, end } of sample) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
 /** Containers have 64 MiB there, unless told otherwise. */
-const LEAST_FREE_BYTES = 2 * 2 ** 30;
+const MIN_FREE_BYTES = 2 * 2 ** 30;
 
 /** A new folder, in memory where the system offers that: tests commit tens of thousands of times. */
 export function makeFastFolder(): string {
@@ -15,7 +15,7 @@ function hasRoom(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);
     const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize >= LEAST_FREE_BYTES;
+    return bavail * bsize >= MIN_FREE_BYTES;
   } catch {
     return false;
   }

@@ -6,7 +6,7 @@ import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engi
 import type { TableBytes } from '../estimate.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
-import { MOST_KEY_BYTES, quoteMysql, quoteMysqlText } from './mysql-text.js';
+import { MAX_KEY_BYTES, quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';
 
 /** Reads the catalog on a table of the connection's database; a missing table gets a note and no columns. */
 export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget): Promise<TableFacts> {
@@ -61,7 +61,7 @@ const INTEGER_BITS: Readonly<Record<string, bigint>> = {
   int: 32n,
   bigint: 64n,
 };
-const TEXTS = new Set(['char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext']);
+const TEXT_TYPES = new Set(['char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext']);
 
 function describeColumn([name, type, data, nullable, extra, charset, collation, length]: Cells): TableColumn {
   const declared = type ?? '';
@@ -82,7 +82,7 @@ function holdsOf(base: string, type: string): TableColumn['holds'] {
   // Its text has leading zeros, which no id has.
   if (type.includes('zerofill')) return 'other';
   if (base in INTEGER_BITS || base === 'decimal') return 'integer';
-  if (TEXTS.has(base)) return 'text';
+  if (TEXT_TYPES.has(base)) return 'text';
   return base === 'json' ? 'json' : 'other';
 }
 
@@ -129,7 +129,7 @@ function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn
     // Four bytes per character, plus what the JSON array of a composite key adds.
     const bytes = found.reduce((sum, one) => sum + 4 * (one?.maxChars ?? 17) + 4, 0);
     return (
-      bytes <= MOST_KEY_BYTES &&
+      bytes <= MAX_KEY_BYTES &&
       found.every((one) => one !== undefined && !one.isNullable && KEY_TYPE.test(one.type))
     );
   };
@@ -180,7 +180,7 @@ export async function readForeignKeys(session: MysqlSession, table: string): Pro
       onUpdate: rule === 'CASCADE' ? 'cascade' : (rule ?? '').startsWith('SET') ? 'set' : 'none',
       // While tables change together, `checkForeignKeys` checks it before COMMIT.
       isDeferrable: true,
-      parentSql: parentParts.map(quoteMysql).join('.'),
+      parentSql: parentParts.map(quoteMysqlIdentifier).join('.'),
     }));
   });
 }
@@ -240,7 +240,7 @@ export async function readMysqlBytes(
   table: string,
   columns: readonly string[],
 ): Promise<TableBytes> {
-  const names = columns.map(quoteMysqlText).join(', ');
+  const names = columns.map(quoteMysqlLiteral).join(', ');
   const sql = `SELECT coalesce(t.DATA_LENGTH, 0), coalesce(t.INDEX_LENGTH, 0), i.total, i.own
     FROM information_schema.TABLES t CROSS JOIN (
       SELECT count(DISTINCT INDEX_NAME) AS total, count(DISTINCT CASE WHEN COLUMN_NAME IN (${names}) THEN INDEX_NAME END) AS own

@@ -15,7 +15,7 @@ import {
 import { lookUpInMysql, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
 import { MysqlSession } from './mysql-session.js';
-import { MYSQL_TEXT, quoteMysql, updateMysql } from './mysql-text.js';
+import { MYSQL_TEXT, quoteMysqlIdentifier, updateMysql } from './mysql-text.js';
 import { openServerStore } from './server-session.js';
 
 /** Opens the tables of one MySQL or MariaDB database. */
@@ -89,7 +89,8 @@ function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkF
     lockTables: async (tables) => {
       const names = [...new Set(tables)].sort();
       // Every row and the gaps between them: others can neither change nor add rows.
-      for (const name of names) await session.one(`SELECT count(*) FROM ${quoteMysql(name)} FOR UPDATE`);
+      for (const name of names)
+        await session.one(`SELECT count(*) FROM ${quoteMysqlIdentifier(name)} FOR UPDATE`);
       orphans.clear();
       for (const sql of await orphanQueries(session, names)) orphans.set(sql, await session.one(sql));
       if (orphans.size > 0) await session.exec('SET SESSION foreign_key_checks = 0');
@@ -133,11 +134,11 @@ function countOrphans({
   parentSql,
   otherColumns,
 }: MysqlForeignKey & { readonly table: string }): string {
-  const cell = (of: string, name: string) => `${of}.${quoteMysql(name)}`;
+  const cell = (of: string, name: string) => `${of}.${quoteMysqlIdentifier(name)}`;
   const isParent = columns.map(
     (name, at) => `${cell('parent', otherColumns[at] ?? '')} = ${cell('child', name)}`,
   );
   const isSet = columns.map((name) => `${cell('child', name)} IS NOT NULL`);
-  return `SELECT count(*) FROM ${quoteMysql(table)} AS child WHERE ${isSet.join(' AND ')}
+  return `SELECT count(*) FROM ${quoteMysqlIdentifier(table)} AS child WHERE ${isSet.join(' AND ')}
     AND NOT EXISTS (SELECT 1 FROM ${parentSql} AS parent WHERE ${isParent.join(' AND ')})`;
 }

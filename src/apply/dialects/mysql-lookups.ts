@@ -15,7 +15,13 @@ import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocksRefused, type Mode, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
-import { asMysqlType, exactBytes, MYSQL_TEXT, quoteMysql, quoteMysqlText } from './mysql-text.js';
+import {
+  asMysqlType,
+  exactBytes,
+  MYSQL_TEXT,
+  quoteMysqlIdentifier,
+  quoteMysqlLiteral,
+} from './mysql-text.js';
 
 const PAGE_ROWS = 10_000;
 /** A row with this value marks a map as complete. It is not UTF-8, so no stored value equals it. */
@@ -28,7 +34,7 @@ function groupNames(id: IdColumn): string[] {
 
 function mapMatch(id: IdColumn, map: string): string {
   const scopes = scopeTerms(MYSQL_TEXT, id).map((term, at) => `${term} <=> ${map}.s${at}`);
-  return [`${exactBytes(`t.${quoteMysql(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
+  return [`${exactBytes(`t.${quoteMysqlIdentifier(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
 }
 
 /**
@@ -45,7 +51,7 @@ async function makeMap(
   const [map, values] = [`svc_migrate_map_${at}`, `svc_migrate_values_${at}`];
   const id = work.column;
   const names = groupNames(id);
-  const terms = [exactBytes(`t.${quoteMysql(id.column)}`), ...scopeTerms(MYSQL_TEXT, id)];
+  const terms = [exactBytes(`t.${quoteMysqlIdentifier(id.column)}`), ...scopeTerms(MYSQL_TEXT, id)];
   const isLong = id.path !== undefined || id.pattern !== undefined;
   const type = isLong ? 'LONGBLOB' : 'VARBINARY(255)';
   // Groups by sorting: with a temporary table on disk, 1,000,000 groups take ten times as long.
@@ -106,11 +112,11 @@ export function openMysqlFill(
   stamped: readonly string[],
 ): ColumnFill {
   const { context, dialect } = engine;
-  const table = quoteMysql(facts.table);
-  const [old, fresh] = [`t.${quoteMysql(id.column)}`, `t.${quoteMysql(newColumnOf(id))}`];
+  const table = quoteMysqlIdentifier(facts.table);
+  const [old, fresh] = [`t.${quoteMysqlIdentifier(id.column)}`, `t.${quoteMysqlIdentifier(newColumnOf(id))}`];
   const type = valueType(dialect, facts, id);
   const map = `svc_migrate_map_${at}`;
-  const stamps = stamped.map((name) => `t.${quoteMysql(name)} = t.${quoteMysql(name)}`);
+  const stamps = stamped.map((name) => `t.${quoteMysqlIdentifier(name)} = t.${quoteMysqlIdentifier(name)}`);
   let isMade = false;
   return {
     ranges: () => keyRanges(context, session, facts),
@@ -145,9 +151,9 @@ async function* keyRanges(
   { table, keys, columns }: TableFacts,
 ): AsyncGenerator<FillRange> {
   const key = keys[0] ?? [];
-  const parts = key.map((name) => `t.${quoteMysql(name)}`);
+  const parts = key.map((name) => `t.${quoteMysqlIdentifier(name)}`);
   const types = key.map((name) => columns.find((one) => one.name === name)?.type ?? '');
-  const read = `SELECT ${parts.map(exactBytes).join(', ')} FROM ${quoteMysql(table)} AS t`;
+  const read = `SELECT ${parts.map(exactBytes).join(', ')} FROM ${quoteMysqlIdentifier(table)} AS t`;
   let after = 'TRUE';
   for (let done = 0; key.length > 0; ) {
     // The first key after the batch; none after the last batch.
@@ -156,7 +162,7 @@ async function* keyRanges(
     );
     const [next] = rows;
     if (next === undefined) break;
-    const values = next.map((value, at) => asMysqlType(quoteMysqlText(value ?? ''), types[at] ?? ''));
+    const values = next.map((value, at) => asMysqlType(quoteMysqlLiteral(value ?? ''), types[at] ?? ''));
     done += tuning.batchRows;
     yield { table, where: `${after} AND ${isBefore(parts, values)}`, done, total: null };
     after = `NOT (${isBefore(parts, values)})`;
@@ -188,9 +194,9 @@ export async function openMysqlTrial(
   const changed = new Map<string, string | null>();
   const refuses = async (clause: string, term: string, source: string): Promise<boolean> => {
     const cells = facts.columns.map(({ name }) =>
-      name === id.column ? `${term} AS ${quoteMysql(name)}` : `t.${quoteMysql(name)}`,
+      name === id.column ? `${term} AS ${quoteMysqlIdentifier(name)}` : `t.${quoteMysqlIdentifier(name)}`,
     );
-    const sql = `SELECT 1 FROM (SELECT ${cells.join(', ')} FROM ${quoteMysql(facts.table)} AS t ${source}) AS q WHERE NOT (${clause}) LIMIT 1`;
+    const sql = `SELECT 1 FROM (SELECT ${cells.join(', ')} FROM ${quoteMysqlIdentifier(facts.table)} AS t ${source}) AS q WHERE NOT (${clause}) LIMIT 1`;
     return (await session.one(sql)) !== null;
   };
   return {
@@ -198,7 +204,7 @@ export async function openMysqlTrial(
       for (const { group, result } of judged) if (result !== undefined) changed.set(String(group[0]), result);
     },
     finish: async (parked) => {
-      const cell = exactBytes(`t.${quoteMysql(id.column)}`);
+      const cell = exactBytes(`t.${quoteMysqlIdentifier(id.column)}`);
       const pairs = [...changed];
       const broken: Note[] = [];
       for (const { name, clause } of checks) {
@@ -221,7 +227,7 @@ export async function openMysqlTrial(
 }
 
 function literals([old, now]: readonly [string, string | null]): string {
-  return `SELECT CAST(${quoteMysqlText(old)} AS BINARY) AS old, ${now === null ? 'NULL' : quoteMysqlText(now)} AS new`;
+  return `SELECT CAST(${quoteMysqlLiteral(old)} AS BINARY) AS old, ${now === null ? 'NULL' : quoteMysqlLiteral(now)} AS new`;
 }
 
 /** Check constraints that name a column, except those that only require valid JSON. */
@@ -235,7 +241,7 @@ async function readChecks(
         ${(await hasTableOfChecks(session)) ? 'AND c.TABLE_NAME = t.TABLE_NAME' : ''}
     WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1 AND t.CONSTRAINT_TYPE = 'CHECK'`;
   const { rows } = await session.query(sql, [table]);
-  const name = quoteMysql(column).toLowerCase();
+  const name = quoteMysqlIdentifier(column).toLowerCase();
   return rows
     .map(([check, clause]) => ({ name: check ?? '', clause: clause ?? '' }))
     .filter(({ clause }) => clause.toLowerCase().includes(name))

@@ -6,7 +6,7 @@ import { blocks, type Mode, type Note } from '../plan.js';
 import { OWN_LEDGER } from '../sql-names.js';
 import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
 import type { MysqlSession } from './mysql-session.js';
-import { quoteMysql, quoteMysqlText } from './mysql-text.js';
+import { quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';
 
 /** MySQL refuses longer names. */
 const MAX_NAME_CHARS = 64;
@@ -39,7 +39,7 @@ export async function mysqlObstacles(
 
 /** The server checks privileges when it prepares a statement; it is not carried out. */
 async function mayReadNotes(session: MysqlSession, table: string): Promise<Note[]> {
-  const sql = quoteMysqlText(`SELECT * FROM ${quoteMysql(table)}`);
+  const sql = quoteMysqlLiteral(`SELECT * FROM ${quoteMysqlIdentifier(table)}`);
   try {
     await session.exec(`PREPARE svc_migrate_try FROM ${sql}; DEALLOCATE PREPARE svc_migrate_try`);
     return [];

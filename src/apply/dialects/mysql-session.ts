@@ -6,7 +6,7 @@ import { errorCodeOf, SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
 import type { ApplyContext } from '../context.js';
 import type { Cells, TransactionMode } from '../engine/session.js';
-import { quoteMysqlText } from './mysql-text.js';
+import { quoteMysqlLiteral } from './mysql-text.js';
 import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
 import { connectionOptions, MYSQL_URL } from './server-url.js';
 
@@ -21,10 +21,10 @@ const BEGIN: Readonly<Record<TransactionMode, readonly [isolation: string, start
   exclusive: ['REPEATABLE READ', 'READ WRITE'],
 };
 
-const PIECE_ROWS = 10_000;
+const BATCH_ROWS = 10_000;
 const CONNECT_TIMEOUT_MS = 15_000;
-/** Longest statement that we build from values; the server's limit may be lower. */
-const MOST_BYTES = 1024 * 1024;
+/** Longest INSERT that `insert` builds; the server's limit may be lower. */
+const MAX_STATEMENT_BYTES = 1024 * 1024;
 
 /** Makes the effect of statements and the text of values independent of the server's settings. */
 const SETTINGS = `
@@ -55,7 +55,7 @@ const MYSQL: ServerKind = {
 export class MysqlSession extends ServerSession<Connection> {
   #socket: Socket | null = null;
   #hasLock = false;
-  #mostBytes = MOST_BYTES;
+  #maxStatementBytes = MAX_STATEMENT_BYTES;
 
   constructor(context: ApplyContext, source: Pick<MysqlTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
     super(context, source, MYSQL);
@@ -93,20 +93,20 @@ export class MysqlSession extends ServerSession<Connection> {
     const fail = () => rows.destroy(new Error('connection closed while rows were read'));
     if (socket?.closed === false) socket.once('close', fail);
     else fail();
-    let piece: Cells[] = [];
-    let isWhole = false;
+    let batch: Cells[] = [];
+    let isComplete = false;
     try {
       for await (const row of rows) {
-        if (piece.push(row) < PIECE_ROWS) continue;
-        yield piece;
-        piece = [];
+        if (batch.push(row) < BATCH_ROWS) continue;
+        yield batch;
+        batch = [];
       }
-      isWhole = true;
+      isComplete = true;
     } finally {
       socket?.off('close', fail);
-      if (!isWhole) this.drop();
+      if (!isComplete) this.drop();
     }
-    yield piece;
+    yield batch;
   }
 
   /** Inserts rows into a table, in statements that the server accepts. */
@@ -119,8 +119,8 @@ export class MysqlSession extends ServerSession<Connection> {
       [values, bytes] = [[], 0];
     };
     for (const row of rows) {
-      const text = `(${row.map((cell) => (cell === null ? 'NULL' : quoteMysqlText(cell))).join(',')})`;
-      if (bytes + text.length > this.#mostBytes) await flush();
+      const text = `(${row.map((cell) => (cell === null ? 'NULL' : quoteMysqlLiteral(cell))).join(',')})`;
+      if (bytes + text.length > this.#maxStatementBytes) await flush();
       values.push(text);
       bytes += Buffer.byteLength(text) + 1;
     }
@@ -128,7 +128,7 @@ export class MysqlSession extends ServerSession<Connection> {
   }
 
   /**
-   * Takes a lock by its name until the end of the transaction.
+   * Takes a named lock until the end of the transaction.
    *
    * @throws SvcError `locked` if another session holds it
    */
@@ -202,7 +202,7 @@ export class MysqlSession extends ServerSession<Connection> {
     );
     const { rows } = await this.query('SELECT version(), @@max_allowed_packet');
     const [version = '', packet] = rows[0] ?? [];
-    this.#mostBytes = Math.min(MOST_BYTES, Number(packet) / 2);
+    this.#maxStatementBytes = Math.min(MAX_STATEMENT_BYTES, Number(packet) / 2);
     // MySQL limits the time of SELECT only.
     await this.exec(
       version?.includes('MariaDB') === true
@@ -212,17 +212,20 @@ export class MysqlSession extends ServerSession<Connection> {
   }
 }
 
-/** Replaces `$1`, `$2`, … by quoted texts, except inside names and texts, where the driver would replace `?` too. */
+/**
+ * Replaces `$1`, `$2`, … with string literals, except inside quoted identifiers and literals. The driver's own `?`
+ * would be replaced there too.
+ */
 function bind(text: string, values: readonly (string | null)[]): string {
   if (values.length === 0) return text;
   return text.replace(/`(?:[^`]|``)*`|'(?:[^'\\]|''|\\.)*'|\$(\d+)/g, (part, at: string | undefined) => {
     if (at === undefined) return part;
     const value = values[Number(at) - 1] ?? null;
-    return value === null ? 'NULL' : quoteMysqlText(value);
+    return value === null ? 'NULL' : quoteMysqlLiteral(value);
   });
 }
 
-/** Errors after which a retry may succeed: a lock timeout, a deadlock, a row changed since the snapshot, Galera's conflict. */
+/** Errors that a retry may resolve: a lock timeout, a deadlock, a row changed since the snapshot, a Galera node not ready. */
 const TRANSIENT = new Set([1205, 1213, 1020, 1047]);
 /** The server is not running, is shutting down, or closed the connection. */
 const SERVER_GONE = new Set([1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 4031]);
@@ -235,7 +238,7 @@ const NO_RIGHTS = new Set([1044, 1045, 1142, 1143, 1227, 1370, 1698]);
 const CONSTRAINTS = new Set([1062, 1216, 1217, 1451, 1452, 1761, 3819, 4025]);
 
 /** The server's error number; 0 for errors of the driver and others. */
-function numberOf(error: Error): number {
+function serverErrorNumber(error: Error): number {
   const sqlState = 'sqlState' in error ? error.sqlState : undefined;
   return 'errno' in error && typeof error.errno === 'number' && sqlState !== undefined ? error.errno : 0;
 }
@@ -243,20 +246,20 @@ function numberOf(error: Error): number {
 /** Whether the connection was lost, so that the last statement may or may not have been carried out. */
 function isMysqlConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof SvcError) return false;
-  const number = numberOf(error);
+  const number = serverErrorNumber(error);
   return number === 0
     ? SOCKET_GONE.test(errorCodeOf(error)) || DRIVER_GONE.test(error.message)
     : SERVER_GONE.has(number);
 }
 
 function isMysqlWorthRetrying(error: unknown): boolean {
-  return isMysqlConnectionLost(error) || (error instanceof Error && TRANSIENT.has(numberOf(error)));
+  return isMysqlConnectionLost(error) || (error instanceof Error && TRANSIENT.has(serverErrorNumber(error)));
 }
 
 /** Turns errors of the driver and the server into SvcErrors, without the connection string; returns others unchanged. */
 export function mysqlError(error: unknown): unknown {
   if (error instanceof SvcError || !(error instanceof Error)) return error;
-  const number = numberOf(error);
+  const number = serverErrorNumber(error);
   const code = errorCodeOf(error);
   if (isMysqlConnectionLost(error)) {
     return SERVER_ERRORS.lost('MySQL', code);

@@ -1,23 +1,22 @@
 import type { LedgerText, SqlText, UpdateFrom } from '../engine/dialect.js';
-import { quoteText } from '../sql-names.js';
+import { quoteLiteral } from '../sql-names.js';
 
 /** Bytes of a row's key in the ledger; InnoDB indexes at most 3072. */
-export const MOST_KEY_BYTES = 3000;
+export const MAX_KEY_BYTES = 3000;
 
 const TYPE_NAME =
   /^[a-z]+(?:\(\d+(?:,\d+)?\))?(?: unsigned)?(?: zerofill)?(?: CHARACTER SET \w+ COLLATE \w+)?$/;
 
-/** Quotes an identifier. */
-export function quoteMysql(name: string): string {
+export function quoteMysqlIdentifier(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-/** Quotes a text for the `sql_mode` of our sessions, in which backslashes escape. */
-export function quoteMysqlText(text: string): string {
-  return quoteText(text.replaceAll('\\', '\\\\'));
+/** A string literal for the `sql_mode` of our sessions, in which a backslash escapes. */
+export function quoteMysqlLiteral(text: string): string {
+  return quoteLiteral(text.replaceAll('\\', '\\\\'));
 }
 
-/** A value as the bytes of its text. Collations ignore case, accents and trailing spaces; binary strings compare exactly. */
+/** A value as the bytes of its text: collations may ignore case, accents and trailing spaces; binary strings compare exactly. */
 export function exactBytes(term: string): string {
   return `CAST(CONVERT(${term} USING utf8mb4) AS BINARY)`;
 }
@@ -41,24 +40,24 @@ export function updateMysql(
   { table, set, from, where, isTableFirst = false }: UpdateFrom,
   stamped: readonly string[],
 ): string {
-  const cell = (name: string) => `t.${quoteMysql(name)}`;
+  const cell = (name: string) => `t.${quoteMysqlIdentifier(name)}`;
   const changes = [
     ...set.map(([column, term]) => `${cell(column)} = ${term}`),
     ...stamped.map((column) => `${cell(column)} = ${cell(column)}`),
   ];
-  const tables = [from, `${quoteMysql(table)} AS t`];
+  const tables = [from, `${quoteMysqlIdentifier(table)} AS t`];
   const join = (isTableFirst ? tables.reverse() : tables).join(' STRAIGHT_JOIN ');
   return `UPDATE ${join} SET ${changes.join(', ')} WHERE ${where}`;
 }
 
 const ledgerText = (term: string) => `CONVERT(${term} USING utf8mb4)`;
 
-/** SQL of MySQL and MariaDB for the shared operations. The ledger keeps values as texts, and keys as bytes of texts. */
+/** SQL of MySQL and MariaDB for the shared operations. The ledger stores values as text, and keys as the bytes of their text. */
 export const MYSQL_TEXT: SqlText & LedgerText = {
   kind: 'mysql',
-  quote: quoteMysql,
+  quote: quoteMysqlIdentifier,
   foldName: (name) => name.toLowerCase(),
-  tableSql: quoteMysql,
+  tableSql: quoteMysqlIdentifier,
   declaredType: (type) => type,
   // A longer one could not be indexed as a whole.
   platformIdType: {
@@ -122,7 +121,7 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
     text: 'longtext',
     json: 'longtext',
     boolean: 'tinyint',
-    rowKey: `varbinary(${MOST_KEY_BYTES})`,
+    rowKey: `varbinary(${MAX_KEY_BYTES})`,
     value: 'longtext',
   },
   keepsTypes: true,

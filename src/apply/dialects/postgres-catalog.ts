@@ -4,7 +4,7 @@ import type { Cells } from '../engine/session.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
   const [schema = '', name = '', kind = ''] = (rows[0] ?? []).map((cell) => cell ?? '');
   const read = async (query: string) => (await session.query(query, [oid])).rows;
   return {
-    table: `${quoteName(schema)}.${quoteName(name)}`,
+    table: `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`,
     kind: KINDS[kind] ?? 'relation without rows',
     columns: (await read(COLUMNS)).map(describeColumn),
     keys: (await read(KEYS)).map(([names]) => parseNames(names)),
@@ -76,7 +76,7 @@ const INTEGERS: Readonly<Record<string, readonly [bigint, bigint] | null>> = {
   int8: null,
   numeric: null,
 };
-const TEXTS = new Set(['text', 'varchar', 'bpchar', 'citext']);
+const TEXT_TYPES = new Set(['text', 'varchar', 'bpchar', 'citext']);
 
 const COLUMNS = `
   SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname), a.attnotnull,
@@ -110,7 +110,7 @@ function rangeOf(base: string, type: string): TableColumn['range'] {
 
 function holdsOf(base: string): TableColumn['holds'] {
   if (base in INTEGERS) return 'integer';
-  if (TEXTS.has(base)) return 'text';
+  if (TEXT_TYPES.has(base)) return 'text';
   return base === 'json' || base === 'jsonb' ? 'json' : 'other';
 }
 
@@ -176,7 +176,9 @@ function describeForeignKey([
 
 /** `public.orders` → `"public"."orders"`, the form of `TableFacts.table`. */
 function normalName(text: string): string {
-  return text.replace(/"(?:[^"]|"")*"|[^".]+/g, (part) => (part.startsWith('"') ? part : quoteName(part)));
+  return text.replace(/"(?:[^"]|"")*"|[^".]+/g, (part) =>
+    part.startsWith('"') ? part : quoteIdentifier(part),
+  );
 }
 
 /** Row triggers that fire on UPDATE, and rules. */

@@ -5,7 +5,7 @@ import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { createLedgerSql, hasLedger, ledgerNotes } from '../engine/ledger-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Note } from '../plan.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import { readPgBytes, readPgFacts } from './postgres-catalog.js';
 import { lookUpInPostgres, openPostgresFill, openTrial } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
@@ -133,7 +133,7 @@ async function ensureLedger(engine: Engine, schema: string): Promise<void> {
     await session.exec("SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0))");
     const hasSchema = await session.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
     // CREATE SCHEMA IF NOT EXISTS would need the privilege even if the schema exists.
-    if (hasSchema.count === 0) await session.exec(`CREATE SCHEMA ${quoteName(schema)}`);
+    if (hasSchema.count === 0) await session.exec(`CREATE SCHEMA ${quoteIdentifier(schema)}`);
     await session.exec(createLedgerSql(POSTGRES_TEXT, ledger).join(';'));
   });
 }

@@ -15,7 +15,7 @@ import { valueType } from '../engine/platform-columns.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocksRefused, type Mode } from '../plan.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 import { POSTGRES_TEXT } from './postgres-text.js';
 
@@ -29,7 +29,7 @@ function mapMatch(id: IdColumn, map: string): string {
   const scopes = scopeTerms(POSTGRES_TEXT, id).map(
     (term, at) => `${term} IS NOT DISTINCT FROM ${map}.s${at}`,
   );
-  return [`t.${quoteName(id.column)}::text = ${map}.old`, ...scopes].join(' AND ');
+  return [`t.${quoteIdentifier(id.column)}::text = ${map}.old`, ...scopes].join(' AND ');
 }
 
 /**
@@ -90,7 +90,7 @@ export function openPostgresFill(
 ): ColumnFill {
   const { context, dialect } = engine;
   const { table } = facts;
-  const [old, fresh] = [`t.${quoteName(id.column)}`, quoteName(newColumnOf(id))];
+  const [old, fresh] = [`t.${quoteIdentifier(id.column)}`, quoteIdentifier(newColumnOf(id))];
   const type = valueType(dialect, facts, id) || 'text';
   let map: string | null = null;
   const makeMap = async () => {
@@ -221,12 +221,12 @@ async function refusedBy(
   values: readonly string[],
 ): Promise<string[]> {
   const cells = columns.map(({ name, type }) =>
-    name === id.column ? `${term}::${type} AS ${quoteName(name)}` : `t.${quoteName(name)}`,
+    name === id.column ? `${term}::${type} AS ${quoteIdentifier(name)}` : `t.${quoteIdentifier(name)}`,
   );
   const broken: string[] = [];
   for (const condition of conditions) {
     // Counting the new value forces its evaluation: its type may refuse it.
-    const sql = `SELECT count(*) FILTER (WHERE (${condition.sql}) IS FALSE), count(${quoteName(id.column)})
+    const sql = `SELECT count(*) FILTER (WHERE (${condition.sql}) IS FALSE), count(${quoteIdentifier(id.column)})
       FROM (SELECT ${cells.join(', ')} FROM ${table} AS t ${source}) AS q`;
     await session.exec('SAVEPOINT svc_migrate_trial');
     try {

@@ -6,7 +6,7 @@ import type { PostgresTarget } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
 import type { Cells, TransactionMode } from '../engine/session.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
 import { POSTGRES_URL, secureUrl, type TlsPolicy } from './server-url.js';
 
@@ -88,7 +88,9 @@ export class PgSession extends ServerSession<pg.Client> {
   /** Copies rows into a table. */
   async copyIn(table: string, columns: readonly string[], rows: readonly Cells[]): Promise<void> {
     const client = await this.connected();
-    const stream = client.query(copyFrom(`COPY ${table} (${columns.map(quoteName).join(', ')}) FROM STDIN`));
+    const stream = client.query(
+      copyFrom(`COPY ${table} (${columns.map(quoteIdentifier).join(', ')}) FROM STDIN`),
+    );
     const done = finished(stream);
     // Handled below; without this, a failure while waiting for `drain` would be an unhandled rejection.
     done.catch(() => {});

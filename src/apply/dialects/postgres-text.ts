@@ -1,6 +1,6 @@
 import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 
 /** Quoted schema and table. */
 const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;
@@ -13,7 +13,7 @@ export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema" (--ledger-s
 export const POSTGRES_TEXT: SqlText & LedgerText = {
   ...SHARED_TEXT,
   kind: 'postgres',
-  quote: quoteName,
+  quote: quoteIdentifier,
   foldName: (name) => name,
   // `TableFacts.table` is already quoted, with its schema.
   tableSql: (table) => table,
@@ -75,7 +75,7 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
 
 /** The ledger in a schema. */
 export function ledgerIn(schema: string): Ledger {
-  const s = quoteName(schema);
+  const s = quoteIdentifier(schema);
   return {
     name: schema,
     prefix: `${schema}.`,

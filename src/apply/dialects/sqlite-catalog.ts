@@ -3,7 +3,7 @@ import { didYouMeanEnding } from '../../text/suggest.js';
 import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
 import { blocks } from '../plan.js';
-import { quoteName, quoteText } from '../sql-names.js';
+import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import type { UserDb } from './sqlite-session.js';
 
 /** Reads the schema of a table; a missing table gets a note and no columns. */
@@ -55,7 +55,7 @@ interface ColumnInfo {
 }
 
 function readColumnInfo(db: UserDb, table: string): ColumnInfo[] {
-  const sql = `SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(${quoteText(table)})`;
+  const sql = `SELECT name, type, "notnull", pk, hidden FROM pragma_table_xinfo(${quoteLiteral(table)})`;
   return db.prepare<[], ColumnInfo>(sql).all();
 }
 
@@ -66,7 +66,7 @@ function primaryKey(info: readonly ColumnInfo[]): string[] {
     .map(({ name }) => name);
 }
 
-/** A name of the rowid that no column has; null if the table has no rowid or all its names are taken. */
+/** A name for the rowid that no column hides; null if the table has no rowid or columns hide all its names. */
 export function rowidName(db: UserDb, table: string): string | null {
   const hasNone = "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 1";
   if (db.prepare(hasNone).get(table) !== undefined) return null;
@@ -100,10 +100,10 @@ interface IndexInfo extends UniqueColumns {
 
 /** Unique indexes. One with an expression or a condition may depend on any column, so it lists all of them. */
 function readIndexes(db: UserDb, table: string, info: readonly ColumnInfo[]): IndexInfo[] {
-  const listSql = `SELECT name, origin, partial FROM pragma_index_list(${quoteText(table)}) WHERE "unique" = 1`;
+  const listSql = `SELECT name, origin, partial FROM pragma_index_list(${quoteLiteral(table)}) WHERE "unique" = 1`;
   const list = db.prepare<[], { name: string; origin: string; partial: number }>(listSql).all();
   return list.map(({ name, origin, partial }) => {
-    const sql = `SELECT name FROM pragma_index_info(${quoteText(name)}) ORDER BY seqno`;
+    const sql = `SELECT name FROM pragma_index_info(${quoteLiteral(name)}) ORDER BY seqno`;
     const parts = db.prepare<[], string | null>(sql).pluck().all();
     const named = parts.filter((part) => part !== null);
     const isPlain = partial === 0 && named.length === parts.length;
@@ -125,8 +125,8 @@ function keysOf(
   const isNeverNull = (key: readonly string[]) =>
     key.every((one) => info.some(({ name, notnull }) => name === one && notnull === 1));
   const holdsNull = () => {
-    const isNull = primary.map((one) => `${quoteName(one)} IS NULL`).join(' OR ');
-    return db.prepare(`SELECT 1 FROM ${quoteName(table)} WHERE ${isNull} LIMIT 1`).get() !== undefined;
+    const isNull = primary.map((one) => `${quoteIdentifier(one)} IS NULL`).join(' OR ');
+    return db.prepare(`SELECT 1 FROM ${quoteIdentifier(table)} WHERE ${isNull} LIMIT 1`).get() !== undefined;
   };
   const others = indexes
     .filter(({ isPlain, origin, columns }) => isPlain && origin !== 'pk' && isNeverNull(columns))
@@ -145,10 +145,10 @@ interface ForeignKeyRow {
 }
 
 function readForeignKeys(db: UserDb, table: string, direction: ForeignKey['direction']): ForeignKey[] {
-  const sql = `SELECT m.name AS child, f.id, f."table", f."from", f."to", f.on_update
-    FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f
-    WHERE m.type = 'table' AND ${direction === 'out' ? 'm.name' : 'f."table"'} = ? COLLATE NOCASE
-    ORDER BY m.name, f.id, f.seq`;
+  const sql = `SELECT child.name AS child, fk.id, fk."table", fk."from", fk."to", fk.on_update
+    FROM sqlite_schema AS child, pragma_foreign_key_list(child.name) AS fk
+    WHERE child.type = 'table' AND ${direction === 'out' ? 'child.name' : 'fk."table"'} = ? COLLATE NOCASE
+    ORDER BY child.name, fk.id, fk.seq`;
   const rows = db.prepare<[string], ForeignKeyRow>(sql).all(table);
   const groups = groupBy(rows, ({ id, child }) => `${id} ${child}`);
   return [...groups.values()].map((group) => {
@@ -170,22 +170,25 @@ function readForeignKeys(db: UserDb, table: string, direction: ForeignKey['direc
   });
 }
 
-/** Objects with the names of the ledger: tables with their columns, others with their type. */
+/** Existing objects that have names of the ledger: a table with its columns, anything else with its type. */
 export function readSqliteLedger(db: UserDb): ReadonlyMap<string, string> {
-  const sql = `SELECT substr(m.name, length('svc_migrate_') + 1) AS name, CASE m.type WHEN 'table' THEN
-      (SELECT group_concat(c.name || ' ' || c.type, ', ') FROM pragma_table_info(m.name) AS c) ELSE m.type END AS shape
-    FROM sqlite_schema AS m WHERE m.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`;
+  const sql = `SELECT substr(object.name, length('svc_migrate_') + 1) AS name, CASE object.type WHEN 'table' THEN
+      (SELECT group_concat(col.name || ' ' || col.type, ', ') FROM pragma_table_info(object.name) AS col) ELSE object.type END AS shape
+    FROM sqlite_schema AS object
+    WHERE object.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`;
   const rows = db.prepare<[], { name: string; shape: string | null }>(sql).all();
   return new Map(rows.map(({ name, shape }) => [name, shape ?? '']));
 }
 
-/** Pages of a table, and of its indexes that hold one of these columns. */
+/** Bytes of a table, and of its indexes that contain one of these columns. */
 export function readSqliteBytes(db: UserDb, table: string, columns: readonly string[]): TableBytes {
   const read = db.prepare<[string, string], [type: string, bytes: number, count: number]>(
-    `SELECT s.type, sum(d.pgsize), count(*) FROM sqlite_schema s JOIN dbstat d ON d.name = s.name AND d.aggregate = TRUE
-     WHERE s.tbl_name = ? COLLATE NOCASE AND s.rootpage > 0 AND (s.type = 'table' OR EXISTS (
-       SELECT 1 FROM pragma_index_info(s.name) i JOIN json_each(?) c ON c.value = i.name COLLATE NOCASE))
-     GROUP BY s.type`,
+    `SELECT object.type, sum(stat.pgsize), count(*)
+     FROM sqlite_schema AS object JOIN dbstat AS stat ON stat.name = object.name AND stat.aggregate = TRUE
+     WHERE object.tbl_name = ? COLLATE NOCASE AND object.rootpage > 0 AND (object.type = 'table' OR EXISTS (
+       SELECT 1 FROM pragma_index_info(object.name) AS indexed
+       JOIN json_each(?) AS wanted ON wanted.value = indexed.name COLLATE NOCASE))
+     GROUP BY object.type`,
   );
   const rows = read.raw().all(table, JSON.stringify(columns));
   const found = new Map(rows.map(([type, bytes, count]) => [type, { bytes, count }]));

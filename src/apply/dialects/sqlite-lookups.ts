@@ -10,7 +10,7 @@ import { writesPlatformId } from '../engine/platform-ids.js';
 import type { Cell } from '../engine/session.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { blocks, blocksRefused, type Mode, type Note } from '../plan.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import { rowidName } from './sqlite-catalog.js';
 import type { UserDb } from './sqlite-session.js';
 import { integerSql, SQLITE_TEXT } from './sqlite-text.js';
@@ -42,7 +42,7 @@ function registerLookUp(
       return typeof result === 'string' && isText === 0 && !writesPlatformId(id) ? BigInt(result) : result;
     },
   );
-  const cell = `t.${quoteName(id.column)}`;
+  const cell = `t.${quoteIdentifier(id.column)}`;
   const terms = [SQLITE_TEXT.asCell(id, cell), `typeof(${cell}) = 'text'`, ...scopeTerms(SQLITE_TEXT, id)];
   return {
     call: `${name}(${terms.join(', ')})`,
@@ -66,15 +66,15 @@ export function openSqliteFill(
   const rowid = rowidName(db, facts.table);
   const work = openColumn(context, id, context.policy);
   const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'new');
-  const handle = rowid === null ? (facts.keys[0] ?? []).map(quoteName) : [rowid];
-  const fresh = quoteName(newColumnOf(id));
+  const handle = rowid === null ? (facts.keys[0] ?? []).map(quoteIdentifier) : [rowid];
+  const fresh = quoteIdentifier(newColumnOf(id));
   return {
     ranges: () => fillRanges(db, facts.table, rowid, context.tuning.batchRows),
     fill: async ({ table, where }) => {
       const parts = handle.map((part, at) => `t.${part} AS h${at}`).join(', ');
       const sql = `UPDATE ${table} AS u SET ${fresh} = ${value} FROM (
           SELECT ${parts}, ${call} AS svc_migrate_new
-          FROM ${table} AS t WHERE ${where} AND t.${quoteName(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
+          FROM ${table} AS t WHERE ${where} AND t.${quoteIdentifier(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
         ) AS x WHERE ${handle.map((part, at) => `u.${part} = x.h${at}`).join(' AND ')} AND ${isChanged} AND svc_migrate_new IS NOT NULL`;
       return db.prepare(sql).run().changes;
     },
@@ -88,7 +88,7 @@ async function* fillRanges(
   rowid: string | null,
   batchRows: number,
 ): AsyncGenerator<FillRange> {
-  const table = quoteName(name);
+  const table = quoteIdentifier(name);
   let after = 'TRUE';
   for (let done = 0; rowid !== null; ) {
     // The first rowid after the batch; none after the last batch.
@@ -105,8 +105,10 @@ async function* fillRanges(
 /** The ledger stores keys of several columns as JSON, which keeps only integers and texts exactly. */
 export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]): Note[] {
   if (key.length < 2 || key.some((name) => columnOf(facts, name) === undefined)) return [];
-  const odd = key.map((column) => `typeof(${quoteName(column)}) NOT IN ('integer', 'text')`).join(' OR ');
-  const sql = `SELECT 1 FROM ${quoteName(facts.table)} WHERE ${odd} LIMIT 1`;
+  const odd = key
+    .map((column) => `typeof(${quoteIdentifier(column)}) NOT IN ('integer', 'text')`)
+    .join(' OR ');
+  const sql = `SELECT 1 FROM ${quoteIdentifier(facts.table)} WHERE ${odd} LIMIT 1`;
   if (db.prepare(sql).get() === undefined) return [];
   return [blocks('key_type', `The key (${key.join(', ')}) holds other values than integers and texts.`)];
 }
@@ -166,17 +168,17 @@ function tryRows(
   parked: string | null,
 ): void {
   const names = facts.columns.filter(({ isGenerated }) => !isGenerated).map(({ name }) => name);
-  const table = quoteName(facts.table);
+  const table = quoteIdentifier(facts.table);
   const insert = copy.prepare(
-    `INSERT INTO ${table}(${names.map(quoteName).join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+    `INSERT INTO ${table}(${names.map(quoteIdentifier).join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
   );
   const clear = copy.prepare(`DELETE FROM ${table}`);
   const work = openColumn(context, id, context.policy);
   const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'in_place');
   for (const result of parked === null ? [value] : [value, parked]) {
-    const cells = names.map((name) => (name === id.column ? result : `w.${quoteName(name)}`));
+    const cells = names.map((name) => (name === id.column ? result : `w.${quoteIdentifier(name)}`));
     const sql = `SELECT ${cells.join(', ')} FROM (SELECT row_number() OVER () AS row_no, * FROM (
-        SELECT t.*, t.${quoteName(id.column)} AS o0, ${call} AS svc_migrate_new
+        SELECT t.*, t.${quoteIdentifier(id.column)} AS o0, ${call} AS svc_migrate_new
         FROM ${table} AS t LIMIT -1) WHERE ${isChanged} LIMIT -1) AS w`;
     const rows = db.prepare<[], unknown[]>(sql).raw().safeIntegers();
     for (const row of rows.iterate()) {

@@ -92,7 +92,7 @@ function isBusy(error: unknown): boolean {
 }
 
 /** Rows read between two checks for a signal. */
-const ROWS_PER_PIECE = 10_000;
+const BATCH_ROWS = 10_000;
 
 /** Bounds the attempts even if the clock stands still. */
 const MAX_ATTEMPTS = 10_000;
@@ -130,14 +130,14 @@ export class SqliteSession implements Session {
   }
 
   async *read(sql: string): AsyncGenerator<Cell[][]> {
-    let piece: Cell[][] = [];
+    let batch: Cell[][] = [];
     for (const row of this.db.prepare<[], Cell[]>(sql).raw().iterate()) {
-      if (piece.push(row) < ROWS_PER_PIECE) continue;
-      yield piece;
-      piece = [];
+      if (batch.push(row) < BATCH_ROWS) continue;
+      yield batch;
+      batch = [];
       await this.throwIfInterrupted();
     }
-    yield piece;
+    yield batch;
   }
 
   /** Runs `step` once: SQLite itself waits for short locks, and there is no connection to lose. */

@@ -1,6 +1,6 @@
 import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
 import { INT64 } from '../engine/parking.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 
 /** An integer literal. SQLite would parse the smallest 64-bit integer, written in decimal, as a real. */
 export function integerSql(value: bigint): string {
@@ -13,9 +13,9 @@ const typeMark = (term: string) => `CASE typeof(${term}) WHEN 'integer' THEN 'i'
 export const SQLITE_TEXT: SqlText & LedgerText = {
   ...SHARED_TEXT,
   kind: 'sqlite',
-  quote: quoteName,
+  quote: quoteIdentifier,
   foldName: (name) => name.toLowerCase(),
-  tableSql: quoteName,
+  tableSql: quoteIdentifier,
   declaredType: (type) => (type === 'without type' ? '' : type),
   platformIdType: { type: 'TEXT', maxChars: null, holdsNul: true },
   temporary: (name) => `temp.${name}`,
@@ -47,7 +47,7 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   keyPart: ({ key }, rowKey, at) => (key.length === 1 ? rowKey : `json_extract(${rowKey}, '$[${at}]')`),
   keyName: (rowKey) => `CAST(${rowKey} AS TEXT)`,
   inPairs: (pairs) => `(VALUES ${pairs.join(', ')})`,
-  updateFrom: (update) => updateFromSql(quoteName(update.table), update),
+  updateFrom: (update) => updateFromSql(quoteIdentifier(update.table), update),
   // BEGIN IMMEDIATE has locked the whole database.
   lockRows: null,
   // Prevents SQLite from flattening the subquery.

@@ -1,7 +1,7 @@
-import { quoteMysql } from '../dialects/mysql-text.js';
+import { quoteMysqlIdentifier } from '../dialects/mysql-text.js';
 import type { LedgerText, SqlText } from '../engine/dialect.js';
 import { createLedgerSql, type Ledger } from '../engine/ledger-tables.js';
-import { quoteName, quoteText } from '../sql-names.js';
+import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 
 /** A column that a script looks up in the catalog; `type` null: of any type. */
 interface CatalogColumn {
@@ -56,7 +56,7 @@ const PLAIN = /^[A-Za-z0-9_ ./#:,=()[\]{}"+-]*$/;
 
 function literalOr(hex: (bytes: string) => string): (text: string) => string {
   return (text) =>
-    PLAIN.test(text) && !text.includes('--') ? quoteText(text) : hex(Buffer.from(text).toString('hex'));
+    PLAIN.test(text) && !text.includes('--') ? quoteLiteral(text) : hex(Buffer.from(text).toString('hex'));
 }
 
 const FAILED = 'svc-migrate: nothing was changed: ';
@@ -71,9 +71,9 @@ const POSTGRES: EmitText = {
   types: { old: 'text', text: 'text', value: 'text', row: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY' },
   longestOld: 2000,
   keyType: (type) => type,
-  staging: (name, ledger) => `${quoteName(ledger.name)}.${name}`,
+  staging: (name, ledger) => `${quoteIdentifier(ledger.name)}.${name}`,
   createLedger: (dialect, ledger) => [
-    `CREATE SCHEMA IF NOT EXISTS ${quoteName(ledger.name)}`,
+    `CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(ledger.name)}`,
     ...createLedgerSql(dialect, ledger),
   ],
   lock: (tables, { run }) => [
@@ -84,14 +84,16 @@ const POSTGRES: EmitText = {
   countColumns: ({ table, name, type }) => {
     // Names of other types depend on the search path.
     const isType =
-      type === null || type.includes('.') ? '' : ` AND format_type(atttypid, atttypmod) = ${quoteText(type)}`;
-    return `(SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass(${quoteText(table)})
-  AND attname = ${quoteText(name)} AND NOT attisdropped${isType})`;
+      type === null || type.includes('.')
+        ? ''
+        : ` AND format_type(atttypid, atttypmod) = ${quoteLiteral(type)}`;
+    return `(SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass(${quoteLiteral(table)})
+  AND attname = ${quoteLiteral(name)} AND NOT attisdropped${isType})`;
   },
   addColumn: (table, column, type) => [
-    `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${quoteName(column)} ${type}`,
+    `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${quoteIdentifier(column)} ${type}`,
   ],
-  dropColumn: (table, column) => [`ALTER TABLE ${table} DROP COLUMN ${quoteName(column)}`],
+  dropColumn: (table, column) => [`ALTER TABLE ${table} DROP COLUMN ${quoteIdentifier(column)}`],
   analyze: (table) => [`ANALYZE ${table}`],
   // The text cannot be cast to an integer: PostgreSQL's error message quotes it.
   raise: (checks) =>
@@ -115,13 +117,15 @@ const SQLITE: EmitText = {
   createLedger: createLedgerSql,
   lock: () => ['PRAGMA defer_foreign_keys = ON'],
   countColumns: ({ table, name, type }) => {
-    const isType = type === null ? '' : ` AND type = ${quoteText(type === 'without type' ? '' : type)}`;
-    return `(SELECT count(*) FROM pragma_table_info(${quoteText(table)}) WHERE name = ${quoteText(name)} COLLATE NOCASE${isType})`;
+    const isType = type === null ? '' : ` AND type = ${quoteLiteral(type === 'without type' ? '' : type)}`;
+    return `(SELECT count(*) FROM pragma_table_info(${quoteLiteral(table)}) WHERE name = ${quoteLiteral(name)} COLLATE NOCASE${isType})`;
   },
   addColumn: (table, column, type) => [
-    `ALTER TABLE ${quoteName(table)} ADD COLUMN ${quoteName(column)} ${type}`.trim(),
+    `ALTER TABLE ${quoteIdentifier(table)} ADD COLUMN ${quoteIdentifier(column)} ${type}`.trim(),
   ],
-  dropColumn: (table, column) => [`ALTER TABLE ${quoteName(table)} DROP COLUMN ${quoteName(column)}`],
+  dropColumn: (table, column) => [
+    `ALTER TABLE ${quoteIdentifier(table)} DROP COLUMN ${quoteIdentifier(column)}`,
+  ],
   analyze: () => [],
   // The text is not a JSON path: SQLite's error message quotes it.
   raise: (checks) =>
@@ -163,19 +167,21 @@ const MYSQL: EmitText = {
   createLedger: (dialect, ledger) =>
     createLedgerSql({ ...dialect, createLedgerView: 'CREATE OR REPLACE VIEW' }, ledger),
   // Every row and the gaps between them: others can neither change nor add rows.
-  lock: (tables) => tables.map((table) => `SELECT count(*) FROM ${quoteMysql(table)} FOR UPDATE`),
+  lock: (tables) => tables.map((table) => `SELECT count(*) FROM ${quoteMysqlIdentifier(table)} FOR UPDATE`),
   countColumns: ({ table, name, type }) => {
     const isType =
-      type === null ? '' : ` AND COLUMN_TYPE = ${quoteText(type.split(' CHARACTER SET ')[0] ?? '')}`;
+      type === null ? '' : ` AND COLUMN_TYPE = ${quoteLiteral(type.split(' CHARACTER SET ')[0] ?? '')}`;
     return `(SELECT count(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()
-  AND TABLE_NAME = ${quoteText(table)} AND COLUMN_NAME = ${quoteText(name)}${isType})`;
+  AND TABLE_NAME = ${quoteLiteral(table)} AND COLUMN_NAME = ${quoteLiteral(name)}${isType})`;
   },
   addColumn: (table, column, type) =>
     runIf(
       `${MYSQL.countColumns({ table, name: column, type: null })} = 0`,
-      `ALTER TABLE ${quoteMysql(table)} ADD COLUMN ${quoteMysql(column)} ${type}`,
+      `ALTER TABLE ${quoteMysqlIdentifier(table)} ADD COLUMN ${quoteMysqlIdentifier(column)} ${type}`,
     ),
-  dropColumn: (table, column) => [`ALTER TABLE ${quoteMysql(table)} DROP COLUMN ${quoteMysql(column)}`],
+  dropColumn: (table, column) => [
+    `ALTER TABLE ${quoteMysqlIdentifier(table)} DROP COLUMN ${quoteMysqlIdentifier(column)}`,
+  ],
   analyze: () => [],
   // `problem` is unique: MySQL's error message quotes the value that would be there twice.
   raise: (checks) =>

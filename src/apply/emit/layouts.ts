@@ -15,7 +15,7 @@ interface LayoutInput {
 }
 
 /** Above this number of values the crosswalk gets a step of its own. */
-const MOST_VALUES_INSIDE = 5000;
+const MAX_VALUES_INSIDE = 5000;
 
 const nameOf = ({ suffix }: LayoutInput) => `svc_migrate_ids_${suffix}`;
 
@@ -42,7 +42,7 @@ function stepsOf(input: LayoutInput): {
   const { script, stamps, suffix } = input;
   const { load, up, down, guards, values } = script;
   const [first, second] = stamps;
-  const isLarge = values > MOST_VALUES_INSIDE;
+  const isLarge = values > MAX_VALUES_INSIDE;
   const own = { name: nameOf(input), stamp: isLarge ? second : first };
   return {
     up: isLarge

@@ -6,20 +6,28 @@ import type { Db } from '../../store/open.js';
 import * as z from '../../zod.js';
 import type { ApplyContext } from '../context.js';
 import { categorySql, type RemapIds } from '../ids/remap-ids.js';
-import { quoteText } from '../sql-names.js';
+import { quoteLiteral } from '../sql-names.js';
 import { insertValues } from './crosswalk.js';
 import type { WarehouseText } from './warehouse-texts.js';
 
-/** What becomes of the V3 ids of a column: a table that a script makes. */
+/**
+ * A table that a script creates for one id column: `old` and `new` id, `s0`, `s1`, … for the model, region and company
+ * that tell equal ids apart, and `state`, one of `REWRITTEN` and `REFUSED`.
+ */
 export interface Crosswalk {
   readonly id: IdColumn;
+  /** The table's name, as SQL. */
   readonly map: string;
   /** Statements that create and fill it. */
   readonly load: readonly string[];
   readonly rows: number;
-  /** Its `CHECKSUM`. */
+  /** As `checksumSql` computes it. */
   readonly checksum: string;
 }
+
+/** States of a crosswalk row: its id is replaced by `new`, or `--missing fail` refuses it. */
+export const REWRITTEN = 1;
+export const REFUSED = 2;
 
 interface CrosswalkOptions {
   readonly text: WarehouseText;
@@ -34,7 +42,8 @@ const ROWS_PER_INSERT = 1000;
 const manifestSchema = z.object({ remapSha256: z.string() });
 
 /**
- * Checks a folder of Parquet files where it is on this machine. Elsewhere, the script itself finds rows of another remap.
+ * Checks that a folder of Parquet files is of this remap, if the folder is on this machine. If it is not, the script
+ * detects rows of another remap.
  *
  * @throws SvcError `bad_input`
  */
@@ -43,7 +52,7 @@ export function assertCrosswalk(folder: string, remapSha256: string): void {
   if (!existsSync(file)) return;
   const found = manifestSchema.safeParse(parseJson(readFileSync(file, 'utf8')));
   if (found.data?.remapSha256 === remapSha256) return;
-  const sentence = `${folder} does not hold the crosswalk of this remap; no SQL was written.`;
+  const sentence = `The crosswalk in ${folder} is not of this remap; no SQL was written.`;
   throw new SvcError('bad_input', sentence, {
     hint: `Write it again: svc-migrate dump --format parquet --output ${folder}`,
   });
@@ -57,12 +66,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A checksum over the rows of a crosswalk; it changes with the ids and with how they are paired. */
+/** An expression for the checksum of a crosswalk's rows; it changes with the ids and with how they are paired. */
 export function checksumSql(old: string, now: string, mod: (term: string, by: number) => string): string {
   return `coalesce(sum((${mod(old, 10007)} + 10007) * (${mod(`coalesce(${now}, 0)`, 9973)} + 9973)), 0)`;
 }
 
-/** Columns of the remap that distinguish rows with the same id, if the target names them. */
+/** The columns of a target that tell equal ids apart by region or company, each with its column of the remap. */
 function scopeOf({
   regionColumn,
   companyColumn,
@@ -73,7 +82,7 @@ function scopeOf({
   ];
 }
 
-/** Columns of the table that a crosswalk's scope is compared with. */
+/** The columns of a target that `s0`, `s1`, … of its crosswalk are compared with. */
 export function scopeColumns(id: IdColumn): string[] {
   return [
     ...(id.modelColumn === undefined ? [] : [id.modelColumn]),
@@ -95,10 +104,13 @@ function modelsOf(remap: RemapIds, { model, models }: IdColumn): readonly NamedM
 
 const SQLITE: Pick<WarehouseText, 'types' | 'literal'> = {
   types: { integer: 'INTEGER', text: 'TEXT' },
-  literal: quoteText,
+  literal: quoteLiteral,
 };
 
-/** A query for the outcome of every V3 id of a model that has one. Ids with several are left out, so the checks find them. */
+/**
+ * A query for the crosswalk rows of a model. An id with several outcomes is left out, so that the script's checks report
+ * it as unknown.
+ */
 function outcomesSql(
   { policy }: ApplyContext,
   id: IdColumn,
@@ -121,7 +133,7 @@ function outcomesSql(
   ];
   return `SELECT ${named.map((term, at) => `${term} AS s${at}, `).join('')}CAST(v3_svc_id AS ${type}) AS old,
   CAST(CASE WHEN min(category) = 'mapped' THEN min(v4_svc_id) ELSE ${kept} END AS ${type}) AS new,
-  CASE WHEN min(category) = 'mapped' THEN 1 ELSE ${policy.missing === 'fail' ? 2 : 1} END AS state
+  CASE WHEN min(category) = 'mapped' THEN ${REWRITTEN} ELSE ${policy.missing === 'fail' ? REFUSED : REWRITTEN} END AS state
 FROM (SELECT region, v3_company_id, v3_svc_id, v4_svc_id, ${categorySql(policy.mapDeleted)} AS category
   FROM ${from} WHERE ${own.join(' AND ')}) AS r
 GROUP BY ${[...scopes, 'v3_svc_id'].join(', ')}
@@ -140,7 +152,7 @@ export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: Cro
   }
   const outcomes = models
     .map((named) => {
-      const from = `(SELECT * FROM remap WHERE model = ${quoteText(parseModelRef(named[1]).model)}) AS o`;
+      const from = `(SELECT * FROM remap WHERE model = ${quoteLiteral(parseModelRef(named[1]).model)}) AS o`;
       return `SELECT * FROM (${outcomesSql(context, id, named, SQLITE, { from, type: 'INTEGER' })})`;
     })
     .join('\nUNION ALL ');
@@ -179,7 +191,7 @@ function summarize(remap: Db, outcomes: string): Pick<Crosswalk, 'rows' | 'check
   return { rows: Number(row?.rows ?? 0), checksum: row?.checksum ?? '0' };
 }
 
-/** The rows as SQL, each without its parentheses. */
+/** The rows of a VALUES clause, each without its parentheses. */
 function readValues(remap: Db, outcomes: string, id: IdColumn, { text, idType }: CrosswalkOptions): string[] {
   const scopes = scopeColumns(id).map((_, at) => `s${at}`);
   const order = [...scopes, 'CAST(old AS INTEGER)'].join(', ');

@@ -9,6 +9,8 @@ import {
   buildCrosswalk,
   type Crosswalk,
   checksumSql,
+  REFUSED,
+  REWRITTEN,
   scopeColumns,
 } from './warehouse-crosswalk.js';
 import { type SqlName, WAREHOUSE_TEXTS, type WarehouseText } from './warehouse-texts.js';
@@ -16,7 +18,7 @@ import { type SqlName, WAREHOUSE_TEXTS, type WarehouseText } from './warehouse-t
 /** One table: its names, and its id columns with their crosswalks. */
 interface WarehouseTable {
   readonly target: WarehouseTarget;
-  /** The table, its copy before the run, and its copy with the new ids, as SQL. */
+  /** As SQL: the table, the name that its old version gets, and the new version until it is swapped in. */
   readonly names: { readonly table: SqlName; readonly before: SqlName; readonly fresh: SqlName };
   readonly columns: readonly Crosswalk[];
 }
@@ -25,7 +27,7 @@ interface WarehouseRun {
   readonly context: ApplyContext;
   readonly text: WarehouseText;
   readonly run: string;
-  /** Tables beside the first target's: `svc_migrate_…`. */
+  /** The name of a table `svc_migrate_…` in the schema of the first target. */
   readonly own: (name: string) => string;
 }
 
@@ -33,8 +35,8 @@ interface WarehouseRun {
 type Problem = readonly [count: string, problem: string];
 
 /**
- * The SQL that rewrites tables of a warehouse: a new table beside the old one, compared, and swapped. The crosswalk holds
- * every V3 id of the models, because the tables are not read.
+ * Builds the SQL that rewrites tables of a warehouse: it fills a new table beside the old one, compares the two, and swaps
+ * them. Crosswalks hold every V3 id of their models, because svc-migrate does not read the tables.
  *
  * @throws SvcError `bad_input`
  */
@@ -77,7 +79,7 @@ export function buildWarehouseScript(
       ]),
       ...tables.flatMap((table) => swapIn(work, table)),
     ],
-    down: tables.flatMap((table) => undo(work, table)),
+    down: tables.flatMap((table) => swapBack(work, table)),
     guards: { up: [], down: [] },
     verify: `SELECT ${verify.join('\n  + ')} AS wrong`,
     begin: text.begin,
@@ -128,7 +130,7 @@ function createRuns({ text, own }: WarehouseRun): string {
   return `CREATE TABLE IF NOT EXISTS ${own('runs')}(${columns.join(', ')}, step ${text.types.integer})${text.tableOptions}`;
 }
 
-/** A condition: row `m…` of a crosswalk is that of the cell. */
+/** A condition: crosswalk row `m` is the one for the cell of row `t`. */
 function matches(work: WarehouseRun, { id }: Crosswalk, m: string): string {
   const scopes = scopeColumns(id).map(
     (name, at) => `CAST(${cell(work, name)} AS ${work.text.types.text}) = ${m}.s${at}`,
@@ -136,14 +138,14 @@ function matches(work: WarehouseRun, { id }: Crosswalk, m: string): string {
   return [`${cell(work, id.column)} = ${m}.old`, ...scopes].join(' AND ');
 }
 
-/** The value of a cell after the rewrite. */
-function newTerm(work: WarehouseRun, { id }: Crosswalk, m: string): string {
+/** An expression for the value of a cell after the rewrite. */
+function newValueSql(work: WarehouseRun, { id }: Crosswalk, m: string): string {
   const isNew = work.context.policy.mode === 'new';
-  return `CASE WHEN ${m}.state = 1 THEN ${m}.new ELSE ${isNew ? 'NULL' : cell(work, id.column)} END`;
+  return `CASE WHEN ${m}.state = ${REWRITTEN} THEN ${m}.new ELSE ${isNew ? 'NULL' : cell(work, id.column)} END`;
 }
 
-/** A condition: the target does not map the row's model to null. */
-function isOurModel(work: WarehouseRun, { modelColumn, models }: IdColumn): string {
+/** A condition: the row's model is not one that the target maps to null. */
+function isMappedModel(work: WarehouseRun, { modelColumn, models }: IdColumn): string {
   const words = Object.entries(models ?? {}).flatMap(([word, ref]) =>
     ref === null ? [work.text.literal(word)] : [],
   );
@@ -180,7 +182,7 @@ function cellChecks(
 ): Problem[] {
   const name = column.id.column;
   const id = cell(work, name);
-  const isSet = `${id} IS NOT NULL${target.idType === 'text' ? ` AND ${id} <> ''` : ''}${isOurModel(work, column.id)}`;
+  const isSet = `${id} IS NOT NULL${target.idType === 'text' ? ` AND ${id} <> ''` : ''}${isMappedModel(work, column.id)}`;
   const isOther = work.text.isOtherType?.(id, target.idType);
   const rows = `SELECT count(*) FROM ${names.table.full} AS t`;
   const joined = `${rows} LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}`;
@@ -192,7 +194,7 @@ function cellChecks(
     ],
     [
       true,
-      `${joined} WHERE m.state = 2`,
+      `${joined} WHERE m.state = ${REFUSED}`,
       `${name} has ids without a V4 id (--missing keep or null allows them)`,
     ],
     [
@@ -236,7 +238,7 @@ function freshChecks(work: WarehouseRun, { names, columns }: WarehouseTable): Pr
 const countOf = (one: SqlName, other: SqlName) =>
   `SELECT abs((SELECT count(*) FROM ${one.full}) - (SELECT count(*) FROM ${other.full}))`;
 
-/** Fails at the first query that finds rows. */
+/** Statements that fail at the first query with a count above 0. */
 function assertNone(
   { text }: WarehouseRun,
   { target }: WarehouseTable,
@@ -249,35 +251,35 @@ function assertNone(
 
 function selectList(work: WarehouseRun, { target, columns }: WarehouseTable): string {
   const { text, context } = work;
-  const terms = columns.map((column, at) => [column.id.column, newTerm(work, column, `m${at}`)] as const);
+  const terms = columns.map((column, at) => [column.id.column, newValueSql(work, column, `m${at}`)] as const);
   if (context.policy.mode === 'new') return ['t.*', ...terms.map(([, term]) => term)].join(', ');
   if (text.replace !== null) return text.replace(terms);
   const byName = new Map(terms);
   return (target.columns ?? []).map((name) => byName.get(name) ?? cell(work, name)).join(', ');
 }
 
-/** Counts the values that `after` holds more or less often than the crosswalk gives them for `before`. */
+/** Counts the values that do not occur in `after` exactly as often as in `before` rewritten by the crosswalk. */
 function countDifferences(work: WarehouseRun, column: Crosswalk, before: SqlName, after: SqlName): string {
   const { text, context } = work;
   const name = context.policy.mode === 'new' ? newColumnOf(column.id) : column.id.column;
   return `SELECT count(*) FROM (SELECT id, sum(times) AS difference FROM (
-    SELECT ${newTerm(work, column, 'm')} AS id, 1 AS times FROM ${before.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}
+    SELECT ${newValueSql(work, column, 'm')} AS id, 1 AS times FROM ${before.full} AS t LEFT JOIN ${column.map} AS m ON ${matches(work, column, 'm')}
     UNION ALL SELECT t.${text.quote(name)} AS id, -1 AS times FROM ${after.full} AS t) AS both_tables GROUP BY id) AS ids WHERE difference <> 0`;
 }
 
-/** `step`: 1 for a run, -1 for its undo: not every warehouse can delete rows. */
+/** `step`: 1 records a run, -1 its undo. A row is added, because not every warehouse can delete one. */
 function recordSql({ text, context, own, run }: WarehouseRun, target: WarehouseTarget, step: 1 | -1): string {
   const row = [run, target.name, target.table, context.facts.sha256].map(text.literal);
   return `INSERT INTO ${own('runs')} VALUES (${row.join(', ')}, ${step})`;
 }
 
-/** Records the run before the tables swap: one that stops in between is never repeated on V4 ids. */
+/** Records the run before the tables swap, so that a run that stops in between is not repeated on V4 ids. */
 function swapIn(work: WarehouseRun, { target, names }: WarehouseTable): string[] {
   return [recordSql(work, target, 1), ...work.text.swap(names.table, names.before, names.fresh)];
 }
 
 /** Swaps the old table back in, unless rows were added or removed since. */
-function undo(work: WarehouseRun, table: WarehouseTable): string[] {
+function swapBack(work: WarehouseRun, table: WarehouseTable): string[] {
   const { text, own, run } = work;
   const { target, names } = table;
   const isOwn = `run = ${text.literal(run)} AND table_name = ${text.literal(target.table)}`;

@@ -1,4 +1,4 @@
-import { quoteName, quoteText } from '../sql-names.js';
+import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import type { Warehouse } from './emit-request.js';
 
 /** A table as SQL: with its schema, and its name alone, which is all that some RENAMEs take. */
@@ -39,7 +39,8 @@ export interface WarehouseText {
 }
 
 const backticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
-const escaped = (text: string) => quoteText(text.replaceAll('\\', '\\\\')).replaceAll(/(?!^)''(?!$)/g, "\\'");
+const escaped = (text: string) =>
+  quoteLiteral(text.replaceAll('\\', '\\\\')).replaceAll(/(?!^)''(?!$)/g, "\\'");
 const renames =
   (form: keyof SqlName): WarehouseText['swap'] =>
   (table, aside, fresh) => [
@@ -71,17 +72,17 @@ const usual = (quote: WarehouseText['quote'], literal: WarehouseText['literal'])
 /** `--emit-sql` by the name of its warehouse. */
 export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
   duckdb: {
-    ...usual(quoteName, quoteText),
+    ...usual(quoteIdentifier, quoteLiteral),
     title: 'DuckDB',
     begin: 'BEGIN',
     types: { integer: 'BIGINT', text: 'VARCHAR' },
     isOtherType: (cell, idType) =>
       `typeof(${cell}) NOT IN (${idType === 'text' ? "'VARCHAR'" : "'TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT', 'UTINYINT', 'USMALLINT', 'UINTEGER', 'UBIGINT'"})`,
     assertNone: (count, problem) =>
-      `SELECT CASE WHEN n > 0 THEN error(concat(${quoteText(problem)}, ' (', n, ')')) END FROM (SELECT (${count}) AS n) AS c`,
+      `SELECT CASE WHEN n > 0 THEN error(concat(${quoteLiteral(problem)}, ' (', n, ')')) END FROM (SELECT (${count}) AS n) AS c`,
     createLike: (table, like) => `CREATE TABLE ${table} AS SELECT * FROM ${like} LIMIT 0`,
     readParquet: (folder) =>
-      inPlace(`read_parquet(${quoteText(`${folder}/*.parquet`)}, hive_partitioning = false)`),
+      inPlace(`read_parquet(${quoteLiteral(`${folder}/*.parquet`)}, hive_partitioning = false)`),
     swap: renames('last'),
   },
   clickhouse: {
@@ -123,7 +124,7 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
     swap: renames('last'),
   },
   snowflake: {
-    ...usual(quoteName, escaped),
+    ...usual(quoteIdentifier, escaped),
     title: 'Snowflake',
     types: { integer: 'NUMBER(19, 0)', text: 'VARCHAR' },
     isOtherType: (cell, idType) =>

@@ -1,11 +1,11 @@
 import { SvcError } from '../../errors.js';
-import type { RunFacts, Written } from '../context.js';
+import type { RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { isOpen } from './earlier-runs.js';
 import { type FoundTable, newRunOf } from './found-table.js';
-import { describeWritten, findEntered, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
+import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
 import { keyMatch, type TableRun } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
@@ -22,7 +22,7 @@ export async function writeInBatches(
   found: FoundTable,
   plan: TargetPlan,
   run: RunFacts,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { context, session, dialect } = engine;
   const { batchRows } = context.tuning;
   const open = found.runs.find(({ state }) => state === 'working');
@@ -49,7 +49,7 @@ function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: 
   const { key } = handling;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
-    const before = await findEntered(engine, found, run);
+    const before = await findRecordedRun(engine, found, run);
     if (before !== null) return before;
     const unit = await insertRun(engine, run, newRunOf(found));
     for (const [col, id] of target.ids.entries()) {
@@ -189,7 +189,7 @@ async function lockRows(
 }
 
 /**
- * Changes every row of a batch. A row whose value changed since it was entered is skipped: it is not touched, and its
+ * Changes every row of a batch. A row whose value changed since it was recorded is skipped: it is not touched, and its
  * entry moves to the ledger's `skipped`. Returns the number of skipped rows.
  *
  * @throws SvcError as `notWritten`

@@ -3,10 +3,10 @@ import { SvcError } from '../../errors.js';
 import {
   type DataStore,
   type RunFacts,
+  type RunVerification,
   surveyContext,
-  type Undone,
-  type Verified,
-  type Written,
+  type UndoResult,
+  type WriteResult,
 } from '../context.js';
 import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
@@ -105,10 +105,10 @@ async function writeAll(
   targets: readonly TableTarget[],
   agreed: readonly TargetPlan[],
   run: RunFacts,
-): Promise<readonly Written[]> {
+): Promise<readonly WriteResult[]> {
   const { context, session, dialect } = engine;
   const { mode, again } = context.policy;
-  const written: Written[] = [];
+  const written: WriteResult[] = [];
   const tables: AgreedTable[] = [];
   for (const ledger of ledgersOf(engine, targets)) await dialect.ensureLedger(ledger);
   for (const found of await session.retry(() => findTables(engine, targets))) {
@@ -129,7 +129,7 @@ async function writeAll(
   return written;
 }
 
-function alreadyDone({ target, earlier: { run, done } }: FoundTable): Written {
+function alreadyDone({ target, earlier: { run, done } }: FoundTable): WriteResult {
   return {
     target: target.name,
     run: run ?? '',
@@ -140,9 +140,9 @@ function alreadyDone({ target, earlier: { run, done } }: FoundTable): Written {
   };
 }
 
-async function undoAll(engine: Engine, targets: readonly TableTarget[], run: string): Promise<Undone[]> {
+async function undoAll(engine: Engine, targets: readonly TableTarget[], run: string): Promise<UndoResult[]> {
   const { session } = engine;
-  const undone: Undone[] = [];
+  const undone: UndoResult[] = [];
   for (const ledger of ledgersOf(engine, targets)) {
     const all = await session.retry(() => readRuns(engine, ledger, 'run = $1', run));
     const runs = all.filter(({ state }) => state !== 'undone');
@@ -156,9 +156,9 @@ async function verifyAll(
   engine: Engine,
   targets: readonly TableTarget[],
   run: string | null,
-): Promise<Verified[]> {
+): Promise<RunVerification[]> {
   const names = targets.map(({ name }) => name);
-  const verified: Verified[] = [];
+  const verified: RunVerification[] = [];
   for (const ledger of ledgersOf(engine, targets)) {
     for (const one of await engine.session.retry(() => readRuns(engine, ledger, 'state = $1', 'done'))) {
       const isAsked = run === null ? names.includes(one.target.name) : one.run === run;

@@ -3,7 +3,7 @@ import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { TableBytes } from '../estimate.js';
 import type { Note } from '../plan.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import type { JudgedCells } from './judge-cells.js';
 import type { Ledger, LedgerColumnType, TableRun } from './ledger-tables.js';
 import type { FreeValues } from './parking.js';
@@ -97,7 +97,7 @@ export interface UpdateFrom {
 
 /** `UPDATE … FROM`, as PostgreSQL and SQLite have it. `table`: as SQL. */
 export function updateFromSql(table: string, { set, from, where }: UpdateFrom): string {
-  const changes = set.map(([column, term]) => `${quoteName(column)} = ${term}`).join(', ');
+  const changes = set.map(([column, term]) => `${quoteIdentifier(column)} = ${term}`).join(', ');
   return `UPDATE ${table} AS t SET ${changes} FROM ${from} WHERE ${where}`;
 }
 

@@ -9,7 +9,13 @@ import { earlierRunNotes, findEarlier, newColumnNotes } from './earlier-runs.js'
 import { mergedNotes, partsOf, pathNotes, sameColumnNotes } from './json-columns.js';
 import { type Judgement, judgeTable, type TableIds } from './judge-table.js';
 import { type NewTableRun, readRunsOfTable } from './ledger-runs.js';
-import { enteredRows, type Ledger, ledgerNotes, type TableRun, unenteredRows } from './ledger-tables.js';
+import {
+  type Ledger,
+  ledgerNotes,
+  rowKeysWithEntry,
+  rowsWithoutEntry,
+  type TableRun,
+} from './ledger-tables.js';
 import { platformColumnNotes, valueType } from './platform-columns.js';
 import { rewrittenLabels, sourceColumns, writesPlatformId } from './platform-ids.js';
 import { addStillApplied, readStillApplied, type StillApplied } from './still-applied.js';
@@ -148,8 +154,8 @@ export function openRows(
   id: IdColumn,
 ): string {
   const { dialect } = engine;
-  const entered = enteredRows(dialect, ledger, runs, rewrittenLabels(id));
-  const rows = unenteredRows(dialect, facts.table, judgement.handling.key, entered).sql;
+  const entered = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
+  const rows = rowsWithoutEntry(dialect, facts.table, judgement.handling.key, entered).sql;
   const isAdded = writesPlatformId(id) && findColumn(engine, facts, columnLabel(id)) !== undefined;
   return isAdded ? `${rows} AND t.${dialect.quote(columnLabel(id))} IS NULL` : rows;
 }

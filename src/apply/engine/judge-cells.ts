@@ -177,8 +177,8 @@ export async function* judgeCells(
     ? `SELECT ${terms.join(', ')}, count(*) FROM ${from} GROUP BY ${places}`
     : `SELECT ${terms.join(', ')} FROM ${from}`;
   const judge = buildCellJudge(work, mode);
-  for await (const piece of session.read(sql)) {
-    yield piece.map((row) => {
+  for await (const batch of session.read(sql)) {
+    yield batch.map((row) => {
       const own = row.slice(0, group.length);
       const others = row.slice(group.length, terms.length).map(cellText);
       onRow?.(others);

@@ -1,7 +1,7 @@
 import { applyTargetSchema, columnLabel, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
-import { NAMED_ROWS, type RunFacts, type Written } from '../context.js';
+import { MAX_NAMED_ROWS, type RunFacts, type WriteResult } from '../context.js';
 import type { Dialect, Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
 import { configuredColumns, expandColumns } from './json-columns.js';
@@ -162,7 +162,7 @@ export async function setState(
  *
  * @throws SvcError `locked` if another process started a run on the table meanwhile
  */
-export async function findEntered(
+export async function findRecordedRun(
   engine: Engine,
   { target, facts, ledger, runs }: FoundTable,
   { run }: RunFacts,
@@ -192,10 +192,10 @@ export async function finishRun(
   );
 }
 
-export async function describeWritten(engine: Engine, ledger: Ledger, unit: string): Promise<Written> {
+export async function describeWritten(engine: Engine, ledger: Ledger, unit: string): Promise<WriteResult> {
   const { target, run, changed, skipped } = await readRun(engine, ledger, unit);
   const { rows } = await engine.session.query(
-    `SELECT ${engine.dialect.keyName('row_key')} FROM ${ledger.skipped} WHERE unit = $1 LIMIT ${NAMED_ROWS}`,
+    `SELECT ${engine.dialect.keyName('row_key')} FROM ${ledger.skipped} WHERE unit = $1 LIMIT ${MAX_NAMED_ROWS}`,
     [unit],
   );
   return {

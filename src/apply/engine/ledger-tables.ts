@@ -144,7 +144,7 @@ export async function ledgerNotes({ dialect }: Engine, ledger: Ledger, table: st
 }
 
 /** A subquery of the `row_key`s that have an entry under one of the labels; null if no run has any. */
-export function enteredRows(
+export function rowKeysWithEntry(
   dialect: Pick<Dialect, 'inPairs'>,
   ledger: Ledger,
   runs: readonly Pick<TableRun, 'unit' | 'labels'>[],
@@ -162,7 +162,7 @@ export function enteredRows(
 }
 
 /** SQL for the rows of a table that have no entry for a column. */
-export function unenteredRows(
+export function rowsWithoutEntry(
   dialect: Pick<Dialect, 'tableSql' | 'keySql' | 'quote'>,
   table: string,
   key: readonly string[],
@@ -187,7 +187,7 @@ export function keyMatch(
 }
 
 /** `FROM` and `WHERE` for the entries `e` of a column that were carried out, with their rows `t`. */
-export function enteredCells(dialect: Dialect, run: TableRun, col: number, join = 'JOIN'): string {
+export function appliedCells(dialect: Dialect, run: TableRun, col: number, join = 'JOIN'): string {
   return `${run.ledger.entry} AS e ${join} ${dialect.tableSql(run.table)} AS t ON ${keyMatch(dialect, run, 'e.row_key')}
     WHERE e.unit = ${run.unit} AND e.col = ${col} AND e.id <= ${run.done}`;
 }

@@ -5,7 +5,7 @@ import type { TableColumn } from './table-facts.js';
 /** Smallest and largest 64-bit integer. */
 export const INT64: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** Values that no row of a column holds: integers `base ± n` and texts `n` with an ending, with n from 1. */
+/** Values that no row of a column holds: integers `base ± n` and strings `n` with a suffix, with n from 1. */
 export interface FreeValues {
   /** Null: the column holds no integers. */
   readonly integers: { readonly base: bigint; readonly sign: '+' | '-' } | null;

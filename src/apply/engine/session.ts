@@ -23,7 +23,7 @@ export interface Session {
   exec(sql: string): Promise<void>;
   /** The only value of the only row, or null. */
   one(sql: string, values?: readonly (string | null)[]): Promise<string | null>;
-  /** Reads the rows of a query in pieces; call inside a transaction. */
+  /** Reads the rows of a query in batches; call inside a transaction. */
   read(sql: string): AsyncIterable<readonly Cell[][]>;
   /**
    * Runs `step` until it succeeds, at most `tuning.attempts` times. The step must be safe to repeat.

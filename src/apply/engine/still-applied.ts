@@ -1,8 +1,8 @@
 import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
-import { NAMED_ROWS } from '../context.js';
+import { MAX_NAMED_ROWS } from '../context.js';
 import type { Earlier } from '../plan.js';
 import type { Engine } from './dialect.js';
-import { enteredCells, keyMatch, type TableRun } from './ledger-tables.js';
+import { appliedCells, keyMatch, type TableRun } from './ledger-tables.js';
 import { writtenColumn } from './platform-ids.js';
 
 /** Called for each cell that no longer holds what a run wrote, with the key of its row. */
@@ -62,7 +62,7 @@ async function readColumn(
       : `e.row_key IN (SELECT l.row_key FROM ${run.ledger.entry} AS l
           JOIN ${dialect.tableSql(run.table)} AS t ON ${keyMatch(dialect, run, 'l.row_key')}
           WHERE (l.unit, l.col) IN ${dialect.inPairs(later)} AND ${dialect.isSame(cell, 'l.new')})`;
-  const from = `${enteredCells(dialect, run, col)} AND (${cell} IS NOT NULL OR e.new IS NULL)`;
+  const from = `${appliedCells(dialect, run, col)} AND (${cell} IS NOT NULL OR e.new IS NULL)`;
   const isApplied = `(${dialect.isSame(cell, 'e.new')} OR ${wroteLater})`;
   const { rows: counts } = await session.query(
     `SELECT count(CASE WHEN ${isApplied} THEN 1 END), count(*) FROM ${from}`,
@@ -74,10 +74,10 @@ async function readColumn(
   const terms = [dialect.keyName('e.row_key'), dialect.asText(cell), ...parts];
   const { rows } = await session.query(
     `SELECT ${terms.join(', ')} FROM ${from} AND NOT ${isApplied}
-     ORDER BY e.id ${onChanged === null ? `LIMIT ${NAMED_ROWS}` : ''}`,
+     ORDER BY e.id ${onChanged === null ? `LIMIT ${MAX_NAMED_ROWS}` : ''}`,
   );
   if (onChanged !== null) for (const [, value, ...values] of rows) onChanged(value ?? '', values);
-  return { applied, changed, named: rows.slice(0, NAMED_ROWS).map(([name]) => `row ${name ?? ''}`) };
+  return { applied, changed, named: rows.slice(0, MAX_NAMED_ROWS).map(([name]) => `row ${name ?? ''}`) };
 }
 
 /** Counts cells as done only if they still hold what was written. */
@@ -88,6 +88,6 @@ export function addStillApplied(earlier: Earlier, since: number, all: readonly S
     since,
     done: all.reduce((sum, { applied }) => sum + applied, 0),
     changedSince: all.reduce((sum, { changed }) => sum + changed, 0),
-    changedRows: all.flatMap(({ named }) => named).slice(0, NAMED_ROWS),
+    changedRows: all.flatMap(({ named }) => named).slice(0, MAX_NAMED_ROWS),
   };
 }

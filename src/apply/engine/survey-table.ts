@@ -18,7 +18,7 @@ import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
 import { finishedPlaces, isOpen } from './earlier-runs.js';
 import { type FoundTable, openRows } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
-import { enteredCells } from './ledger-tables.js';
+import { appliedCells } from './ledger-tables.js';
 import { noRoomNote, parkingTerm } from './parking.js';
 import { writesPlatformId } from './platform-ids.js';
 import type { Cells } from './session.js';
@@ -144,7 +144,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
     return {
       state: 'in_ledger',
       policy: { ...policy, ...run.policy },
-      from: `${enteredCells(dialect, run, col)} AND ${dialect.isSame(value, 'e.new')} ${hasRest}`,
+      from: `${appliedCells(dialect, run, col)} AND ${dialect.isSame(value, 'e.new')} ${hasRest}`,
       value: 'e.old',
     };
   });

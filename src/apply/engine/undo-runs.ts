@@ -1,6 +1,6 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { NAMED_ROWS, type Undone } from '../context.js';
+import { MAX_NAMED_ROWS, type UndoResult } from '../context.js';
 import { removeSync } from '../sync/installed.js';
 import { undoBatches, undoColumn } from './batches.js';
 import { type Engine, findColumn } from './dialect.js';
@@ -14,9 +14,9 @@ import { compareAllFilled } from './verify-run.js';
 import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 
 /** Undoes the tables of a run, last one first. Tables written in one transaction are undone in one, at the end. */
-export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
+export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promise<UndoResult[]> {
   const isTied = (run: TableRun) => run.mode === 'in_place' && run.isAtomic;
-  const undone: Undone[] = [];
+  const undone: UndoResult[] = [];
   for (const run of runs.filter((one) => !isTied(one)).reverse()) {
     undone.push(await (run.mode === 'new' ? undoNewColumns(engine, run) : undoInBatches(engine, run)));
   }
@@ -33,7 +33,7 @@ export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promi
 }
 
 /** Undoes the batches of a run in their order; each entry is deleted together with its change. */
-async function undoInBatches(engine: Engine, run: TableRun): Promise<Undone> {
+async function undoInBatches(engine: Engine, run: TableRun): Promise<UndoResult> {
   const { context, session, dialect } = engine;
   await session.transaction('latest', () => setState(engine, run, 'undoing'));
   const total = await session.retry(() => countEntries(engine, run));
@@ -53,7 +53,7 @@ async function undoInBatches(engine: Engine, run: TableRun): Promise<Undone> {
 }
 
 /** Undoes several table runs in one transaction, last one first. */
-async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Undone[]> {
+async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<UndoResult[]> {
   const { session, dialect } = engine;
   const [first] = runs;
   if (first === undefined) return [];
@@ -64,7 +64,7 @@ async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Un
     await dialect.lockLedger(first.ledger);
     await dialect.lockTables(tables);
     for (const run of runs) assertNoDependent(run, await readRunsOfTable(engine, run.ledger, run.table));
-    const undone: Undone[] = [];
+    const undone: UndoResult[] = [];
     for (const run of [...runs].reverse()) {
       await undoTable(engine, run);
       undone.push(await finishUndo(engine, run, totals.get(run.unit) ?? 0));
@@ -146,7 +146,7 @@ async function countEntries({ session }: Engine, { ledger, unit, done }: TableRu
  * The entries left belong to rows changed since. They stay, so that these rows are never rewritten again, except for
  * those of deleted rows, which are reported once.
  */
-async function finishUndo(engine: Engine, run: TableRun, total: number): Promise<Undone> {
+async function finishUndo(engine: Engine, run: TableRun, total: number): Promise<UndoResult> {
   const { session, dialect } = engine;
   const { entry } = run.ledger;
   await session.exec(`DELETE FROM ${entry} WHERE unit = ${run.unit} AND id > ${run.done}`);
@@ -156,7 +156,7 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
   const isGone = `NOT EXISTS (SELECT 1 FROM ${dialect.tableSql(run.table)} AS t WHERE ${keyMatch(dialect, run, 'e.row_key')})`;
   const { rows } = await session.query(
     `SELECT ${dialect.keyName('e.row_key')}, CASE WHEN ${isGone} THEN ' (gone)' ELSE '' END
-     FROM ${entry} AS e WHERE e.unit = $1 ORDER BY e.id LIMIT ${NAMED_ROWS}`,
+     FROM ${entry} AS e WHERE e.unit = $1 ORDER BY e.id LIMIT ${MAX_NAMED_ROWS}`,
     [run.unit],
   );
   await session.exec(dialect.deleteEntries(entry, `e.unit = ${run.unit} AND ${isGone}`));
@@ -172,7 +172,7 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
  *
  * @throws SvcError `bad_input` if the remap is not the run's, so that changes cannot be detected
  */
-async function undoNewColumns(engine: Engine, run: TableRun): Promise<Undone> {
+async function undoNewColumns(engine: Engine, run: TableRun): Promise<UndoResult> {
   const { context, session, dialect } = engine;
   const names = run.target.ids.map(newColumnOf);
   if (run.remapSha256 !== context.facts.sha256) throw otherRemap(run, names);

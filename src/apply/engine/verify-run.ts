@@ -1,12 +1,12 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
-import { NamedRows, type Verified } from '../context.js';
+import { NamedRows, type RunVerification } from '../context.js';
 import type { OnUnmapped } from '../unmapped.js';
 import { type Engine, findColumn } from './dialect.js';
 import { lostSource } from './double-rewrite.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { readRunsOfTable } from './ledger-runs.js';
-import { enteredCells, type TableRun } from './ledger-tables.js';
+import { appliedCells, type TableRun } from './ledger-tables.js';
 import { goneColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
 import { keyValues, reportRow } from './unmapped-cells.js';
@@ -19,7 +19,7 @@ interface Findings {
 }
 
 /** Recomputes a finished run: every entry from the remap, every row from its entry. */
-export async function verifyRun(engine: Engine, run: TableRun): Promise<Verified> {
+export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerification> {
   const { session } = engine;
   const runs = await session.retry(() => readRunsOfTable(engine, run.ledger, run.table));
   const notChecked = lostSource(run, runs);
@@ -66,7 +66,7 @@ async function verifyColumn(
   const source = {
     work: openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'in_place' as const,
-    from: enteredCells(dialect, run, col, 'LEFT JOIN'),
+    from: appliedCells(dialect, run, col, 'LEFT JOIN'),
     value: 'e.old',
     extra: [
       dialect.keyName('e.row_key'),

@@ -2,7 +2,7 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ColumnWork } from '../column-work.js';
 import { type Engine, findColumn } from './dialect.js';
-import { enteredRows, type Ledger, type TableRun, unenteredRows } from './ledger-tables.js';
+import { type Ledger, rowKeysWithEntry, rowsWithoutEntry, type TableRun } from './ledger-tables.js';
 import { parkingTerm, readIntegers } from './parking.js';
 import { rewrittenLabels, writesPlatformId, writtenColumn } from './platform-ids.js';
 import type { TableColumn, TableFacts } from './table-facts.js';
@@ -53,8 +53,8 @@ export async function changesQuery(
       isChanged.push('FALSE');
       continue;
     }
-    const entered = enteredRows(dialect, ledger, runs, rewrittenLabels(id));
-    const { join, where: isOpen } = unenteredRows(dialect, table, key, entered, at);
+    const entered = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
+    const { join, where: isOpen } = rowsWithoutEntry(dialect, table, key, entered, at);
     const where =
       platformId !== null && isThere(platformId) ? `${isOpen} AND ${cell(platformId)} IS NULL` : isOpen;
     const from = `${dialect.tableSql(table)} AS t ${join}`;

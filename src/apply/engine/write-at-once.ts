@@ -1,10 +1,10 @@
-import type { RunFacts, Written } from '../context.js';
+import type { RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { isOpen } from './earlier-runs.js';
 import { type FoundTable, newRunOf } from './found-table.js';
-import { describeWritten, findEntered, finishRun, insertRun, lastEntry } from './ledger-runs.js';
+import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry } from './ledger-runs.js';
 import type { Ledger } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
 import { writtenColumn } from './platform-ids.js';
@@ -35,7 +35,7 @@ export async function writeAtOnce(
   engine: Engine,
   tables: readonly AgreedTable[],
   run: RunFacts,
-): Promise<Written[]> {
+): Promise<WriteResult[]> {
   const { session, dialect } = engine;
   const [first] = tables;
   if (first === undefined) return [];
@@ -49,12 +49,12 @@ export async function writeAtOnce(
     await dialect.lockLedger(ledger);
     await dialect.lockTables(names);
     if (!dialect.ddlCommits) await add();
-    const entered: string[] = [];
-    for (const table of tables) entered.push(await writeTable(engine, table, run));
+    const units: string[] = [];
+    for (const table of tables) units.push(await writeTable(engine, table, run));
     await dialect.checkForeignKeys(names);
-    return entered;
+    return units;
   });
-  const written: Written[] = [];
+  const written: WriteResult[] = [];
   for (const unit of units) written.push(await session.retry(() => describeWritten(engine, ledger, unit)));
   return written;
 }
@@ -64,7 +64,7 @@ async function writeTable(engine: Engine, { found, plan }: AgreedTable, run: Run
   const { target, facts, judgement, ledger, types, runs } = found;
   const { handling } = judgement;
   const { key } = handling;
-  const before = await findEntered(engine, found, run);
+  const before = await findRecordedRun(engine, found, run);
   if (before !== null) return before;
   const unit = await insertRun(engine, run, newRunOf(found));
   const parked = handling.parked.flatMap((name) => columnOf(facts, name) ?? []);

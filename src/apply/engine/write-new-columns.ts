@@ -1,16 +1,16 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import type { RunFacts, Written } from '../context.js';
+import type { RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, newRunOf } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
-import { describeWritten, findEntered, insertRun, setState } from './ledger-runs.js';
+import { describeWritten, findRecordedRun, insertRun, setState } from './ledger-runs.js';
 import { addColumns } from './platform-columns.js';
 
 /**
- * Fills new columns with V4 ids; the old columns do not change. Rows added since an earlier run are filled now; a value
- * of a new column is never changed.
+ * Fills new columns with V4 ids; the old columns do not change. Fills rows that were added since an earlier run too, and
+ * never changes a value that a new column already has.
  *
  * @throws SvcError `bad_input` before anything is written, `locked`, `interrupted`
  */
@@ -19,10 +19,10 @@ export async function writeNewColumns(
   found: FoundTable,
   plan: TargetPlan,
   run: RunFacts,
-): Promise<Written> {
+): Promise<WriteResult> {
   const { context, session, dialect } = engine;
   const { ledger, target } = found;
-  const unit = await enterRun(engine, found, plan, run);
+  const unit = await recordRun(engine, found, plan, run);
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   for (const [at, id] of target.ids.entries()) await fillColumn(engine, found, unit, id, at);
@@ -38,16 +38,16 @@ export async function writeNewColumns(
 /** Records a run with empty new columns; `writeNewColumns` fills them. */
 export async function addEmptyColumns(engine: Engine, found: FoundTable, run: RunFacts): Promise<void> {
   const { session, dialect } = engine;
-  const unit = await enterRun(engine, found, null, run);
+  const unit = await recordRun(engine, found, null, run);
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   await session.transaction('latest', () => setState(engine, { ledger: found.ledger, unit }, 'done'));
 }
 
 /**
- * Records the run and checks that the data are as agreed, if there is a plan of them. Adds the columns too, if DDL is
+ * Records the run in the ledger. With a plan, first checks that the data are as agreed. Adds the columns too, if DDL is
  * transactional.
  */
-function enterRun(
+function recordRun(
   engine: Engine,
   found: FoundTable,
   plan: TargetPlan | null,
@@ -57,13 +57,13 @@ function enterRun(
   const { target, facts, ledger, runs } = found;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
-    const before = await findEntered(engine, found, run);
+    const before = await findRecordedRun(engine, found, run);
     if (before !== null) return before;
     for (const id of plan === null ? [] : target.ids) {
       const work = openTableColumn(engine, id, facts);
       const from = `${dialect.tableSql(facts.table)} AS t`;
       for await (const _ of judgeCells(engine, { work, mode: 'new', from, isGrouped: true })) {
-        // Looking them up counts them.
+        // `judgeCells` counts the cells in `work`; nothing else is needed.
       }
       if (plan !== null) assertAgreed(context, { plan, run }, work, null);
     }

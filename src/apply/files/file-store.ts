@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
-import type { ApplyContext, DataStore, LedgerRun, Verified } from '../context.js';
+import type { ApplyContext, DataStore, LedgerRun, RunVerification } from '../context.js';
 import { NamedRows } from '../context.js';
 import { changedLines, recompute, sourceOf } from './recompute.js';
 import { type WrittenOutput, writtenOutputs } from './side-car.js';
@@ -39,8 +39,8 @@ async function verifyFile(
   context: ApplyContext,
   target: FileTarget,
   run: string | null,
-): Promise<Verified[]> {
-  const found: Verified[] = [];
+): Promise<RunVerification[]> {
+  const found: RunVerification[] = [];
   for (const one of writtenOutputs(target)) {
     if (run === null || one.sideCar.run === run) found.push(await verifyOutput(context, one));
   }
@@ -50,7 +50,7 @@ async function verifyFile(
 async function verifyOutput(
   context: ApplyContext,
   { output, sideCar, target }: WrittenOutput,
-): Promise<Verified> {
+): Promise<RunVerification> {
   const wrong: string[] = [];
   const source = sourceOf(target, output, sideCar);
   if (!existsSync(output)) wrong.push(`${output} is gone`);

@@ -2,7 +2,7 @@ import { renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { ApplyContext, Undone } from '../context.js';
+import type { ApplyContext, UndoResult } from '../context.js';
 import {
   changedMeanwhile,
   type FileSnapshot,
@@ -27,7 +27,11 @@ import {
  *
  * @throws SvcError `bad_input` if the original is gone, or a file is not the run's
  */
-export async function undoFile(context: ApplyContext, target: FileTarget, run: string): Promise<Undone[]> {
+export async function undoFile(
+  context: ApplyContext,
+  target: FileTarget,
+  run: string,
+): Promise<UndoResult[]> {
   const found = writtenOutputs(target).find(({ sideCar }) => sideCar.run === run);
   return found === undefined ? [] : [await undoOutput(context, found)];
 }
@@ -35,7 +39,7 @@ export async function undoFile(context: ApplyContext, target: FileTarget, run: s
 async function undoOutput(
   context: ApplyContext,
   { output, sideCar, target }: WrittenOutput,
-): Promise<Undone> {
+): Promise<UndoResult> {
   const backup = backupOf(output, sideCar);
   const seen = await takeSnapshot(output);
   const isOurs = seen?.sha256 === sideCar.output.sha256;

@@ -15,7 +15,7 @@ import {
 import { basename, dirname } from 'node:path';
 import { columnLabel, type FileTarget, modelLabel } from '../../config/apply-targets.js';
 import { describeFileError, errorCodeOf, SvcError } from '../../errors.js';
-import type { ApplyContext, RunFacts, Written } from '../context.js';
+import type { ApplyContext, RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import {
   changedMeanwhile,
@@ -47,7 +47,7 @@ export async function writeFile(
   target: FileTarget,
   agreed: TargetPlan,
   run: RunFacts,
-): Promise<Written> {
+): Promise<WriteResult> {
   const output = outputOf(target, context.policy);
   const base = { target: target.name, skipped: [], skippedCount: 0 };
   if (agreed.earlier.state === 'finished') {

@@ -18,7 +18,7 @@ function shardOf(id: Id | string): number {
   return typeof id === 'number' ? id & (SHARDS - 1) : Number(id & BigInt(SHARDS - 1));
 }
 
-/** A set of any number of ids, or of texts with ids. */
+/** A set of any number of ids, or of strings with ids. */
 export class IdSet {
   readonly #shards = Array.from({ length: SHARDS }, () => new Set<Id | string>());
 

@@ -12,7 +12,7 @@ interface CompiledPattern {
   readonly resolvers: readonly Resolver[];
 }
 
-/** Prepares to look up texts by the patterns of a column. `lookUp`: that of `{id}`. */
+/** Builds the resolver for a column with patterns. `lookUp`: how to look up `{id}`, which names no model. */
 export function buildPatternResolver(remap: RemapIds, column: IdColumn, lookUp: LookUp): PatternResolver {
   const resolvers = new Map<string | null, Resolver>();
   const resolverOf = (model: string | null): Resolver => {
@@ -29,8 +29,8 @@ export function buildPatternResolver(remap: RemapIds, column: IdColumn, lookUp: 
 }
 
 /**
- * Looks up texts that contain ids. A text is mapped only if it fits exactly one pattern in exactly one way, and all its
- * ids are mapped; otherwise it has the category of one of its other ids, preferably of one that is unknown.
+ * Resolves text that contains ids. A text is mapped only if it fits exactly one pattern in exactly one way, and all its
+ * ids are mapped; otherwise it has the category of an id that is not mapped, preferably an unknown one.
  */
 export class PatternResolver implements CellResolver {
   readonly id = null;
@@ -106,8 +106,8 @@ function isUnknown(category: Category): boolean {
 }
 
 /**
- * Applies edits to a text in its escaped form. `unit`: matches one UTF-16 unit of the text, as escaped. The texts of the
- * edits need no escapes.
+ * Applies edits, which refer to a string as decoded, to its escaped form. `unit`: matches one UTF-16 code unit in escaped
+ * form. What the edits insert needs no escapes.
  */
 export function editEscaped(raw: string, unit: RegExp, edits: readonly TextEdit[]): string {
   const starts = [...raw.matchAll(unit)].map(({ index }) => index);

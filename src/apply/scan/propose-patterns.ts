@@ -15,10 +15,10 @@ interface TextForm {
 }
 
 /** Most forms that are looked at: a column of free text has one for each value. */
-const MOST_FORMS = 50;
+const MAX_FORMS = 50;
 
 /**
- * Proposes patterns for a column whose values are texts with ids inside. Their models are named in the patterns. Empty if
+ * Proposes patterns for a column whose values are strings with ids inside. Their models are named in the patterns. Empty if
  * the values are ids themselves.
  */
 export function proposePatterns(sample: ColumnSample, evidenceOf: EvidenceOf): Proposal[] {
@@ -60,14 +60,14 @@ function formsInside(text: string): TextForm[] {
   });
 }
 
-/** Joins the texts of each form; forms of few texts are left out. */
+/** Groups equal forms; forms with fewer than `FEW_VALUES` values are left out. */
 function groupForms(forms: readonly TextForm[]): TextForm[] {
   const groups = new Map<string, TextForm>();
   for (const { around, runs } of forms) {
     const key = JSON.stringify(around);
     groups.set(key, { around, runs: [...(groups.get(key)?.runs ?? []), ...runs] });
   }
-  return [...groups.values()].filter(({ runs }) => runs.length >= FEW_VALUES).slice(0, MOST_FORMS);
+  return [...groups.values()].filter(({ runs }) => runs.length >= FEW_VALUES).slice(0, MAX_FORMS);
 }
 
 /** Standings of columns that probably hold ids, the surest first. */

@@ -3,7 +3,7 @@ import type { ApplyContext } from '../context.js';
 import { readMysqlFacts } from '../dialects/mysql-catalog.js';
 import { mysqlEngine } from '../dialects/mysql-dialect.js';
 import { MysqlSession } from '../dialects/mysql-session.js';
-import { exactBytes, quoteMysql } from '../dialects/mysql-text.js';
+import { exactBytes, quoteMysqlIdentifier } from '../dialects/mysql-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { OWN_LEDGER } from '../sql-names.js';
 import {
@@ -52,8 +52,8 @@ async function sampleTable(
   const columns = facts.columns.filter(({ holds, isGenerated }) => !isGenerated && holds !== 'other');
   const sampled = { table, runs, key: facts.keys[0] ?? [], columns: columns.map(({ name }) => name) };
   return sampleColumns(sampled, async (name) => {
-    const cell = quoteMysql(name);
-    const sql = `SELECT DISTINCT ${exactBytes('v')} FROM (SELECT ${cell} AS v FROM ${quoteMysql(table)} WHERE ${cell} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
+    const cell = quoteMysqlIdentifier(name);
+    const sql = `SELECT DISTINCT ${exactBytes('v')} FROM (SELECT ${cell} AS v FROM ${quoteMysqlIdentifier(table)} WHERE ${cell} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
       LIMIT ${SAMPLED_VALUES + 1}`;
     const { rows } = await session.query(sql);
     return rows;

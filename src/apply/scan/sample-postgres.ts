@@ -5,7 +5,7 @@ import { postgresEngine } from '../dialects/postgres-dialect.js';
 import { PgSession } from '../dialects/postgres-session.js';
 import { ledgerIn } from '../dialects/postgres-text.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
-import { quoteName } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import {
   type ColumnSample,
   type PlaceSample,
@@ -74,12 +74,12 @@ async function sampleTable(
   );
   const [first] = rows;
   if (first === undefined) return [];
-  const sql = `${quoteName(first[1] ?? '')}.${quoteName(first[2] ?? '')}`;
+  const sql = `${quoteIdentifier(first[1] ?? '')}.${quoteIdentifier(first[2] ?? '')}`;
   const runs = await readRunsOfTable(postgresEngine(context, session), ledgerIn(ledgerSchema), sql);
   const columns = rows.map(([name]) => name ?? '');
   const key = columns.filter((_, at) => rows[at]?.[3] === 't');
   return sampleColumns({ table, runs, key, columns }, async (name) => {
-    const cell = quoteName(name);
+    const cell = quoteIdentifier(name);
     const { rows: found } = await session.query(
       `SELECT DISTINCT v FROM (SELECT ${cell}::text AS v FROM ${sql} WHERE ${cell} IS NOT NULL LIMIT ${SAMPLED_ROWS}) AS q
        WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`,

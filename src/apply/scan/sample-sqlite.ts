@@ -3,7 +3,7 @@ import { readSqliteFacts } from '../dialects/sqlite-catalog.js';
 import { sqliteEngine } from '../dialects/sqlite-dialect.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from '../dialects/sqlite-session.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
-import { OWN_LEDGER, quoteName } from '../sql-names.js';
+import { OWN_LEDGER, quoteIdentifier } from '../sql-names.js';
 import {
   type ColumnSample,
   type ListedTable,
@@ -58,9 +58,9 @@ async function sampleTable(
   const columns = facts.columns.filter(({ isGenerated }) => !isGenerated).map(({ name }) => name);
   return sampleColumns({ table, runs, key: facts.keys[0] ?? [], columns }, async (column) => {
     await session.throwIfInterrupted();
-    const name = quoteName(column);
+    const name = quoteIdentifier(column);
     const sql = `SELECT DISTINCT CAST(v AS TEXT) FROM (
-        SELECT ${name} AS v FROM ${quoteName(table)} WHERE ${name} IS NOT NULL AND typeof(${name}) <> 'blob' LIMIT ${SAMPLED_ROWS}
+        SELECT ${name} AS v FROM ${quoteIdentifier(table)} WHERE ${name} IS NOT NULL AND typeof(${name}) <> 'blob' LIMIT ${SAMPLED_ROWS}
       ) WHERE v <> '' LIMIT ${SAMPLED_VALUES + 1}`;
     const { rows } = await session.query(sql);
     return rows;

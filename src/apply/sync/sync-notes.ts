@@ -1,12 +1,12 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { PRIVILEGES } from '../dialects/mysql-obstacles.js';
-import { quoteMysql } from '../dialects/mysql-text.js';
+import { quoteMysqlIdentifier } from '../dialects/mysql-text.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import type { Session } from '../engine/session.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
-import { quoteText } from '../sql-names.js';
+import { quoteLiteral } from '../sql-names.js';
 import { isSyncTrigger, TRIGGER_PREFIX } from './sync-table.js';
 
 /** What prevents triggers on a table, besides what prevents new columns. */
@@ -69,7 +69,7 @@ const postgres: Obstacles = async (session, { table }, newColumns) => {
   const sql = `SELECT (SELECT string_agg(rulename, ', ') FROM pg_rewrite WHERE ev_class = $1::regclass AND ev_type IN ('2', '3')),
       (SELECT string_agg(DISTINCT tgname, ', ') FROM pg_trigger WHERE NOT tgisinternal AND tgtype & 3 = 3 AND tgtype & 20 <> 0
          AND (tgrelid = $1::regclass OR tgrelid IN (SELECT relid FROM pg_partition_tree($1::regclass)))
-         AND tgname COLLATE "C" > ${quoteText(`${TRIGGER_PREFIX.postgres}~`)}),
+         AND tgname COLLATE "C" > ${quoteLiteral(`${TRIGGER_PREFIX.postgres}~`)}),
       has_language_privilege('plpgsql', 'USAGE'),
       current_setting('server_version_num')::int < 130000 AND (SELECT relkind FROM pg_class WHERE oid = $1::regclass) = 'p'`;
   const { rows } = await session.query(sql, [table]);
@@ -104,7 +104,7 @@ const mysql: Obstacles = async (session, { table }, newColumns) => {
   const isRole = role !== null && role !== undefined && role !== 'NONE' && role !== '';
   const lacks = isRole ? [] : ['TRIGGER', 'CREATE', 'DROP'].filter((privilege) => !may(privilege));
   const mayLog = logs !== '1' || trusts === '1' || isRole || may('SUPER') || may('BINLOG ADMIN');
-  const create = (await session.query(`SHOW CREATE TABLE ${quoteMysql(table)}`)).rows[0]?.[1] ?? '';
+  const create = (await session.query(`SHOW CREATE TABLE ${quoteMysqlIdentifier(table)}`)).rows[0]?.[1] ?? '';
   const checks = create.split('\n').filter((line) => / CHECK \(/.test(line));
   // Triggers of one event fire in their order; made anew, ours come last.
   const sql = `SELECT GROUP_CONCAT(DISTINCT o.TRIGGER_NAME SEPARATOR ', ')
@@ -114,7 +114,9 @@ const mysql: Obstacles = async (session, { table }, newColumns) => {
       AND o.TRIGGER_SCHEMA = DATABASE() AND o.EVENT_OBJECT_TABLE = $1 AND o.TRIGGER_NAME NOT LIKE $2`;
   const later = await session.one(sql, [table, `${TRIGGER_PREFIX.mysql}%`]);
   return [
-    ...checkNotes(newColumns.filter((name) => checks.some((line) => line.includes(quoteMysql(name))))),
+    ...checkNotes(
+      newColumns.filter((name) => checks.some((line) => line.includes(quoteMysqlIdentifier(name)))),
+    ),
     ...blocksOf({
       sync_order:
         later !== null &&

@@ -5,7 +5,7 @@ import type { SqlText } from '../engine/dialect.js';
 import { scopeTerms } from '../engine/judge-cells.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
-import { quoteName, quoteText } from '../sql-names.js';
+import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import { SYNC_MARK, type SyncColumn } from './sync-table.js';
 
 /** An object, and the statement that creates it. */
@@ -101,31 +101,33 @@ const sqlite: SyncText = {
   triggers: (dialect, column) => {
     const terms = termsOf(dialect, column);
     const { looked, newCell, isSet, isChanged, isUntouched, isUnmapped, newId, entry } = terms;
-    const table = quoteName(column.table);
+    const table = quoteIdentifier(column.table);
     const isRow = (row: string) =>
-      column.rowId.map((name) => `${row}.${quoteName(name)} = NEW.${quoteName(name)}`).join(' AND ');
+      column.rowId
+        .map((name) => `${row}.${quoteIdentifier(name)} = NEW.${quoteIdentifier(name)}`)
+        .join(' AND ');
     const list = `INSERT INTO ${column.unmapped} SELECT ${entry('t')} FROM ${table} AS t WHERE ${isRow('t')} AND ${isUnmapped('t')};
 `;
     const fill = (when: string, where: string) => `WHEN ${when} BEGIN
   -- ${SYNC_MARK}
-  UPDATE ${table} SET ${quoteName(column.newColumn)} = ${newId(table)} WHERE ${isRow(table)}${where};
+  UPDATE ${table} SET ${quoteIdentifier(column.newColumn)} = ${newId(table)} WHERE ${isRow(table)}${where};
   ${terms.isListed ? list : ''}END`;
     const [insert, update] = [`${column.trigger}insert`, `${column.trigger}update`];
-    const columns = looked.map(quoteName).join(', ');
+    const columns = looked.map(quoteIdentifier).join(', ');
     return [
       {
         name: update,
-        sql: `CREATE TRIGGER ${quoteName(update)} AFTER UPDATE OF ${columns} ON ${table} ${fill(`(${isChanged}) AND ${isUntouched}`, '')}`,
+        sql: `CREATE TRIGGER ${quoteIdentifier(update)} AFTER UPDATE OF ${columns} ON ${table} ${fill(`(${isChanged}) AND ${isUntouched}`, '')}`,
       },
       {
         name: insert,
-        sql: `CREATE TRIGGER ${quoteName(insert)} AFTER INSERT ON ${table} ${fill(`${newCell('NEW')} IS NULL AND ${isSet('NEW')}`, ` AND ${newCell(table)} IS NULL`)}`,
+        sql: `CREATE TRIGGER ${quoteIdentifier(insert)} AFTER INSERT ON ${table} ${fill(`${newCell('NEW')} IS NULL AND ${isSet('NEW')}`, ` AND ${newCell(table)} IS NULL`)}`,
       },
     ];
   },
-  dropTrigger: (_, name) => `DROP TRIGGER IF EXISTS ${quoteName(name)}`,
+  dropTrigger: (_, name) => `DROP TRIGGER IF EXISTS ${quoteIdentifier(name)}`,
   readObjects: (_, table) =>
-    `SELECT 'trigger', name, sql, CASE WHEN tbl_name = ${quoteText(table)} COLLATE NOCASE THEN '1' ELSE '0' END FROM sqlite_schema
+    `SELECT 'trigger', name, sql, CASE WHEN tbl_name = ${quoteLiteral(table)} COLLATE NOCASE THEN '1' ELSE '0' END FROM sqlite_schema
      WHERE type = 'trigger' AND name LIKE 'svc!_migrate!_sync!_%' ESCAPE '!'
      UNION ALL SELECT 'table', substr(m.name, 13), (SELECT group_concat(name) FROM pragma_table_info(m.name)), '1' FROM sqlite_schema AS m
      WHERE m.type IN ('table', 'view') AND m.name LIKE 'svc!_migrate!_sync!_%' ESCAPE '!'`,
@@ -144,7 +146,7 @@ EXCEPTION WHEN OTHERS THEN
   ${onError}RETURN ${result};
 END`;
   const sql = `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS ${quoteText(text)}`;
+SET search_path = pg_catalog, pg_temp AS ${quoteLiteral(text)}`;
   return { name, sql };
 }
 
@@ -170,18 +172,18 @@ const postgres: SyncText = {
     eventsOf(termsOf(dialect, column)).map(({ when, event, condition }): Named => {
       const name = `${column.trigger}${when}_${event}`.toLowerCase();
       const run = functionOf(column.ids, when === 'BEFORE' ? 'fill' : 'list');
-      const sql = `CREATE TRIGGER ${quoteName(name)} ${when} ${event} ON ${column.table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION ${run}('${SYNC_MARK}')`;
+      const sql = `CREATE TRIGGER ${quoteIdentifier(name)} ${when} ${event} ON ${column.table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION ${run}('${SYNC_MARK}')`;
       return { name, sql };
     }),
-  dropTrigger: (table, name) => `DROP TRIGGER IF EXISTS ${quoteName(name)} ON ${table}`,
+  dropTrigger: (table, name) => `DROP TRIGGER IF EXISTS ${quoteIdentifier(name)} ON ${table}`,
   readObjects: ({ kind }, table, { name }) =>
     `SELECT 'trigger', t.tgname, concat(p.prosrc, encode(t.tgargs, 'escape')), '1' FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
      WHERE t.tgrelid = to_regclass(${EMIT_TEXTS[kind].literal(table)}) AND NOT t.tgisinternal AND t.tgname LIKE 'zz!_svc!_migrate!_sync!_%' ESCAPE '!'
      UNION ALL SELECT 'function', p.proname, p.prosrc, '1' FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-     WHERE n.nspname = ${quoteText(name)} AND p.pronargs = 0 AND p.proname LIKE 'sync!_%' ESCAPE '!'
+     WHERE n.nspname = ${quoteLiteral(name)} AND p.pronargs = 0 AND p.proname LIKE 'sync!_%' ESCAPE '!'
      UNION ALL SELECT 'table', c.relname, (SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0), '1'
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-     WHERE n.nspname = ${quoteText(name)} AND c.relkind IN ('r', 'v') AND c.relname LIKE 'sync!_%' ESCAPE '!'`,
+     WHERE n.nspname = ${quoteLiteral(name)} AND c.relkind IN ('r', 'v') AND c.relname LIKE 'sync!_%' ESCAPE '!'`,
 };
 
 const mysql: SyncText = {

@@ -6,7 +6,7 @@ import { missingModels } from './probe-v4.js';
 
 type FailedAnswer = Extract<ListAnswer, { error: unknown }>;
 
-const MOST_NAMES = 3;
+const MAX_NAMES = 3;
 
 /** Whether V3 has every model, and any records. */
 export function* judgeV3Lists(
@@ -59,8 +59,8 @@ function countRecords(lists: readonly ProbedList[]): number {
 }
 
 function listNames(names: readonly string[]): string {
-  const shown = names.slice(0, MOST_NAMES).join(', ');
-  return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;
+  const shown = names.slice(0, MAX_NAMES).join(', ');
+  return names.length > MAX_NAMES ? `${shown} and ${names.length - MAX_NAMES} more` : shown;
 }
 
 /** Failed requests, one finding for each kind: an export would fail on them too. */

@@ -8,7 +8,7 @@ import {
 } from '../../match/pair-companies.js';
 import type { AskList, ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
-const MOST_REQUESTS = 60;
+const MAX_REQUESTS = 60;
 const KEYS_PER_COMPANY = 2;
 const KEY_LIMIT = 5;
 
@@ -30,7 +30,7 @@ export async function lookUpKeys(
     .flatMap((one) => candidates.map((candidate) => ({ ...one, candidate })))
     // A company of the same id first: it is usually the pair.
     .sort((a, b) => Number(b.candidate === b.companyId) - Number(a.candidate === a.companyId))
-    .slice(0, MOST_REQUESTS);
+    .slice(0, MAX_REQUESTS);
   const samples = await Promise.all(
     requests.map(async ({ pair, key, candidate }) => {
       const list = { region: '', companyId: candidate, pair };

@@ -16,7 +16,7 @@ import {
 /** Records requested if only their order or number matters. */
 const FEW = 10;
 /** Maximum number of lists searched for deleted records. */
-const MOST_LISTS = 5;
+const MAX_LISTS = 5;
 const LATE = '2100-01-01T00:00:00.000Z';
 const EARLY = '1970-01-01T00:00:00.000Z';
 
@@ -35,7 +35,7 @@ export async function probeParameters(
   const longest = v4
     .filter(isFilled)
     .sort((a, b) => sizeOf(b.answer) - sizeOf(a.answer))
-    .slice(0, MOST_LISTS);
+    .slice(0, MAX_LISTS);
   const [list] = longest;
   const effectIn = (own: FilledList | undefined, probe: (list: FilledList) => Promise<ParameterEffect>) =>
     own === undefined ? Promise.resolve('unknown' as const) : probe(own);
@@ -158,7 +158,7 @@ export function judgeSelect(before: ListContent, selected: ListAnswer): Paramete
 /** Overrides a pair for requests that need no expanded fields. */
 export const NO_EXPAND = { expand: [] } as const;
 
-const MOST_NAMES = 10;
+const MAX_NAMES = 10;
 /** Companies in which names are tried. */
 const TRIED_COMPANIES = 2;
 
@@ -216,7 +216,7 @@ export function nearNames(pair: ModelPair, taken: ReadonlySet<string>): readonly
     `${singular(category)}-${model}`.replaceAll('_', '-'),
     toCamelCase(`${singular(category)}_${model}`),
   ];
-  return [...new Set(names)].filter((name) => name !== configured && !taken.has(name)).slice(0, MOST_NAMES);
+  return [...new Set(names)].filter((name) => name !== configured && !taken.has(name)).slice(0, MAX_NAMES);
 }
 
 function singular(word: string): string {

@@ -47,7 +47,7 @@ export interface ExplainQuestion {
   readonly companyId: bigint | null;
 }
 
-const MOST_STORIES = 20;
+const MAX_STORIES = 20;
 
 /**
  * Describes everything the database knows about an id or a key. Reads only.
@@ -72,7 +72,7 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
   const { model, id, platformId } = question;
   const found = findRows(source, question);
   const stories = found
-    .slice(0, MOST_STORIES)
+    .slice(0, MAX_STORIES)
     .map(({ row, readings }) => buildStory(readStoryFacts(source, row, readings), config.fieldPrefix));
   return {
     model,
@@ -95,7 +95,7 @@ interface FoundRow {
 /** Rows by V3 id, then by V4 id, without duplicates. */
 function findRows({ db, remap }: StorySource, { id, platformId, ...rest }: ExplainQuestion): FoundRow[] {
   const find = (by: Reading, value: bigint | string): FoundRow[] =>
-    readStoryRows(db, remap, { ...rest, by, value }, MOST_STORIES + 1).map((row) => ({
+    readStoryRows(db, remap, { ...rest, by, value }, MAX_STORIES + 1).map((row) => ({
       row,
       readings: [by],
     }));

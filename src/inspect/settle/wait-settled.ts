@@ -30,7 +30,7 @@ export interface Settled {
 /** Observations within the settling time; more would only cost requests. */
 const LOOKS = 10;
 const LONGEST_POLL_MS = 30_000;
-const NAMED = 3;
+const MAX_NAMED = 3;
 
 /**
  * Waits until V4's backfill has settled: no list's count changed for the settling time.
@@ -96,8 +96,10 @@ async function fetchCount(
 
 function reportProgress(state: Settling, rules: SettleRules, leftMs: number, onProgress: OnProgress): void {
   const { moved, change, shrunk, last, quietSinceMs } = state;
-  const names = moved.slice(0, NAMED).map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
-  const more = moved.length > NAMED ? ` and ${moved.length - NAMED} more` : '';
+  const names = moved
+    .slice(0, MAX_NAMED)
+    .map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
+  const more = moved.length > MAX_NAMED ? ` and ${moved.length - MAX_NAMED} more` : '';
   const sign = change < 0 ? '−' : '+';
   const text = [
     `${countOf(recordsIn(last), 'record')} (${sign}${groupDigits(Math.abs(change))})`,
@@ -113,7 +115,7 @@ function reportProgress(state: Settling, rules: SettleRules, leftMs: number, onP
 }
 
 function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
-  const names = moved.slice(0, NAMED).map(({ list }) => list);
+  const names = moved.slice(0, MAX_NAMED).map(({ list }) => list);
   const why =
     names.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${names.join(', ')}`;
   const waited = `${Math.round(timeoutMs / 1000)} s`;

@@ -467,7 +467,7 @@ describe('apply --emit-sql', () => {
     );
     const refused = await scene.run(emit);
     expect(refused).toMatchObject({ code: 6 });
-    expect(refused.stderr).toContain('does not hold the crosswalk of this remap');
+    expect(refused.stderr).toContain('is not of this remap');
     expect(await scene.run([...emit.slice(0, -4), '--crosswalk', 'lake'])).toMatchObject({ code: 2 });
     expect(await scene.run(['apply', '--crosswalk', 'lake'])).toMatchObject({ code: 2 });
     expect(await scene.run([...emit, '--emit-sql', 'sqlite'])).toMatchObject({ code: 2 });

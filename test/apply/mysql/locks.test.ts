@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type mysql from 'mysql2/promise';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Tuning, Written } from '../../../src/apply/context.js';
+import type { Tuning, WriteResult } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import type { MysqlTarget } from '../../../src/config/apply-targets.js';
 import { campaign } from '../../support/campaign.js';
@@ -58,7 +58,7 @@ describe.skipIf(server === null)('locks, deadlocks, limits and killed connection
     return openMysqlStore({ ...context, sleep: pause, env: { TEST_MYSQL: url } }, targets);
   }
 
-  async function apply(tuning: Partial<Tuning> = {}): Promise<Written | undefined> {
+  async function apply(tuning: Partial<Tuning> = {}): Promise<WriteResult | undefined> {
     const store = openStore(tuning);
     try {
       const plans = await store.survey();

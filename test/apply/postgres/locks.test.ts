@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Tuning, Written } from '../../../src/apply/context.js';
+import type { Tuning, WriteResult } from '../../../src/apply/context.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { PostgresTarget } from '../../../src/config/apply-targets.js';
 import { campaignCases } from '../../support/campaign.js';
@@ -49,7 +49,7 @@ describe.skipIf(cluster === null)('PostgreSQL with others in the way', () => {
       CREATE SEQUENCE faults`);
   });
 
-  async function apply(tuning: Partial<Tuning> = {}): Promise<Written> {
+  async function apply(tuning: Partial<Tuning> = {}): Promise<WriteResult> {
     const ids = [{ column: 'svc_id', model: INVOICES }];
     const one = target({ kind: 'postgres', urlEnv: 'TEST_PG', table: 't', ids });
     const targets = [one].filter((each): each is PostgresTarget => each.kind === 'postgres');
@@ -74,7 +74,7 @@ describe.skipIf(cluster === null)('PostgreSQL with others in the way', () => {
     new Map((await readAll(client, 'SELECT k, svc_id FROM t')).map(([k, id]) => [Number(k), Number(id)]));
 
   /** Every row holds its new id, and the ledger says so. */
-  async function assertDone(written: Written): Promise<void> {
+  async function assertDone(written: WriteResult): Promise<void> {
     expect(await idsOf()).toEqual(new Map([...foreignTable(true)].map(([k, { id }]) => [k, id])));
     expect(written).toMatchObject({ skippedCount: 0, changed: foreignTable(true).size });
     expect(await readAll(client, 'SELECT count(*) FROM svc_migrate.ledger')).toEqual([

@@ -1,6 +1,10 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { SQLITE_TEXT } from '../../../src/apply/dialects/sqlite-text.js';
-import { createLedgerSql, enteredRows, unenteredRows } from '../../../src/apply/engine/ledger-tables.js';
+import {
+  createLedgerSql,
+  rowKeysWithEntry,
+  rowsWithoutEntry,
+} from '../../../src/apply/engine/ledger-tables.js';
 import { OWN_LEDGER } from '../../../src/apply/sql-names.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
@@ -47,8 +51,8 @@ describe('keys in SQLite', () => {
     sql(`CREATE TABLE t(id ${type} PRIMARY KEY NOT NULL, i INTEGER)`);
     const db = new Sqlite(file);
     db.exec(createLedgerSql(SQLITE_TEXT, OWN_LEDGER).join(';'));
-    const entered = enteredRows(SQLITE_TEXT, OWN_LEDGER, [{ unit: '1', labels: ['i'] }], ['i']);
-    const { sql: from } = unenteredRows(SQLITE_TEXT, 't', ['id'], entered);
+    const entered = rowKeysWithEntry(SQLITE_TEXT, OWN_LEDGER, [{ unit: '1', labels: ['i'] }], ['i']);
+    const { sql: from } = rowsWithoutEntry(SQLITE_TEXT, 't', ['id'], entered);
     const steps = db.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN SELECT count(*) FROM ${from}`).all();
     db.close();
     const details = steps.map(({ detail }) => detail).join('\n');

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { ApplyContext, DataStore, Written } from '../../../src/apply/context.js';
+import type { ApplyContext, DataStore, WriteResult } from '../../../src/apply/context.js';
 import {
   FOREIGN_IDS,
   type ForeignApp,
@@ -29,7 +29,7 @@ export async function applyTo(
   store: DataStore,
   run: string,
   during: () => void = () => {},
-): Promise<Written> {
+): Promise<WriteResult> {
   const plans = await store.survey();
   expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
   during();
@@ -39,7 +39,7 @@ export async function applyTo(
 }
 
 /** What must hold once the apply is done and the application has stopped. */
-export async function assertNothingLost(scene: ForeignScene, written: Written): Promise<void> {
+export async function assertNothingLost(scene: ForeignScene, written: WriteResult): Promise<void> {
   const { app } = scene;
   const found = await scene.read();
   expect(sorted(found)).toEqual(sorted(replay(foreignTable(true), app.log)));

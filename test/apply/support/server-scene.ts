@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import type { ApplyContext, DataStore, Written } from '../../../src/apply/context.js';
+import type { ApplyContext, DataStore, WriteResult } from '../../../src/apply/context.js';
 import { findBlocks } from '../../../src/apply/judge-plan.js';
 import type { Plan, Policy } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/stores.js';
@@ -103,7 +103,7 @@ export function openServerScene(server: SceneServer, rows: Iterable<RemapRow>) {
     });
   }
 
-  function write(store: DataStore, plan: Plan, run: string): Promise<readonly Written[]> {
+  function write(store: DataStore, plan: Plan, run: string): Promise<readonly WriteResult[]> {
     return store.write(plan.targets, { run, planSha256: 'p', isExact: true });
   }
 

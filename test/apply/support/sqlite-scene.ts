@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ApplyContext, Undone, Verified } from '../../../src/apply/context.js';
+import type { ApplyContext, RunVerification, UndoResult } from '../../../src/apply/context.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { findBlocks, judgeCheck, type PlanVerdict } from '../../../src/apply/judge-plan.js';
 import type { Policy } from '../../../src/apply/plan.js';
@@ -81,7 +81,7 @@ export function openSqliteScene(
     }
   }
 
-  async function undo(run: string): Promise<readonly Undone[]> {
+  async function undo(run: string): Promise<readonly UndoResult[]> {
     const context = openContext(remap, IN_PLACE);
     try {
       return await openSqliteStore(context, file, [tableOf()]).undo(run);
@@ -90,7 +90,7 @@ export function openSqliteScene(
     }
   }
 
-  async function verify(targets = [tableOf()]): Promise<readonly Verified[]> {
+  async function verify(targets = [tableOf()]): Promise<readonly RunVerification[]> {
     const context = openContext(remap, IN_PLACE);
     try {
       return await openSqliteStore(context, file, targets).verify(null);
