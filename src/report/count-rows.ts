@@ -4,15 +4,8 @@ import { bareReason } from '../reasons.js';
 import type { Pause } from '../runtime/pause.js';
 import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
-import {
-  prepareSamples,
-  type RemapGroup,
-  type RemapRow,
-  readRemapGroups,
-  type Scope,
-  type Slice,
-  v4CompaniesOf,
-} from '../store/remap-rows.js';
+import { type RemapGroup, readRemapGroups } from '../store/remap-groups.js';
+import { prepareSamples, type RemapRow, type Scope, type Slice, v4CompaniesOf } from '../store/remap-rows.js';
 import { type CompanyRow, iterateCompanyRows } from '../store/remap-tables.js';
 import { CompanyCounts } from './company-counts.js';
 import { type CountName, countsFrom, sortReasons } from './counts.js';

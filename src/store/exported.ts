@@ -1,6 +1,6 @@
 import type { Generation } from '../domain.js';
 import type { Db } from './open.js';
-import { readSlices, remapScope, type Scope, type Slice, scopeParams } from './remap-rows.js';
+import { readSlices, readSlicesBy, remapScope, type Scope, type Slice, scopeParams } from './remap-rows.js';
 
 /** Exported records and children of one model and company. */
 export interface ExportedCount {
@@ -16,14 +16,33 @@ export interface ExportedCount {
 
 /** Counts exported records and children by stream and company, slice by slice. */
 export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<ExportedCount>> {
-  const sql = `
-    SELECT s.generation, s.region, s.model, n.company_id, n.records, n.deleted, n.children FROM (
-      SELECT stream_id, company_id, count(*) AS records, sum(deleted) AS deleted,
-        sum(ifnull(json_array_length(children), 0)) AS children
-      FROM record AS r WHERE r.id BETWEEN @from AND @to GROUP BY stream_id, company_id
-    ) AS n JOIN stream AS s ON s.id = n.stream_id WHERE ${exportScope(scope)}`;
-  return readSlices<ExportedCount>(db, 'record', sql, scopeParams(db, scope));
+  const prepare = (kind: string, groupBy: string) =>
+    db.prepare<[object], ExportedCount>(`
+      SELECT s.generation, s.region, s.model, n.company_id, n.records, n.deleted, n.children FROM (
+        SELECT ${kind}, count(*) AS records, sum(deleted) AS deleted,
+          sum(ifnull(json_array_length(children), 0)) AS children
+        FROM record WHERE id BETWEEN @from AND @to ${groupBy}
+      ) AS n JOIN stream AS s ON s.id = n.stream_id WHERE ${exportScope(scope)}`);
+  const countGroups = prepare('stream_id, company_id', 'GROUP BY stream_id, company_id');
+  // without groups, SQLite need not sort
+  const countAll = prepare('min(stream_id) AS stream_id, min(company_id) AS company_id', '');
+  const isOneGroup = db.prepare<[object], bigint>(IS_ONE_GROUP).pluck();
+  const params = scopeParams(db, scope);
+  return readSlicesBy(db, 'record', (range) => {
+    const count = isOneGroup.get(range) === 1n ? countAll : countGroups;
+    return count.all({ ...params, ...range });
+  });
 }
+
+/** Whether the records of a slice are of one list and one company: first asks the first and the last of them. */
+const IS_ONE_GROUP = `
+  SELECT CASE
+    WHEN (SELECT (stream_id, company_id) = (
+        SELECT stream_id, company_id FROM record WHERE id BETWEEN @from AND @to ORDER BY id DESC LIMIT 1)
+      FROM record WHERE id BETWEEN @from AND @to ORDER BY id LIMIT 1)
+    THEN (SELECT min(stream_id) = max(stream_id) AND min(company_id) = max(company_id)
+      FROM record WHERE id BETWEEN @from AND @to)
+    ELSE 0 END`;
 
 /** SQL condition over `stream AS s` and counts `AS n`. */
 function exportScope(scope: Scope): string {
@@ -47,14 +66,13 @@ export interface DayCount {
 
 /** Exported V3 records by the day of their latest date, slice by slice. */
 export function readDayCounts(db: Db, scope: Scope): Iterable<Slice<DayCount>> {
-  // Grouped by company only if the scope names companies, because that makes more groups.
-  const company = scope.companies === null ? 'NULL' : 'v.company_id';
+  const ofCompanies =
+    scope.companies === null ? 'TRUE' : 'v.company_id IN (SELECT value FROM json_each(@companies))';
+  const ofModels = scope.models === null ? 'TRUE' : 's.model IN (SELECT value FROM json_each(@models))';
+  // the list of a record is mostly that of the one before, which SQLite has at hand
   const sql = `
-    SELECT n.day, sum(n.n) AS n FROM (
-      SELECT v.stream_id, ${company} AS company_id, ${DAY} AS day, count(*) AS n
-      FROM record AS v WHERE v.id BETWEEN @from AND @to GROUP BY 1, 2, 3
-    ) AS n JOIN stream AS s ON s.id = n.stream_id
-    WHERE s.generation = 'v3' AND ${exportScope(scope)} GROUP BY n.day`;
+    SELECT ${DAY} AS day, count(*) AS n FROM record AS v CROSS JOIN stream AS s ON s.id = v.stream_id
+    WHERE v.id BETWEEN @from AND @to AND s.generation = 'v3' AND ${ofModels} AND ${ofCompanies} GROUP BY day`;
   return readSlices<DayCount>(db, 'record', sql, scopeParams(db, scope));
 }
 

@@ -52,33 +52,6 @@ export const V4_PARENT_KEY = v4KeyOf('parent_platform_id');
 // Queries over much of the remap are NOT INDEXED: then only the rows need to be verified, not the indexes.
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
-/** Counts of remap rows with the same model, companies, status and reason. */
-export interface RemapGroup {
-  readonly model: string;
-  readonly isChild: bigint;
-  readonly region: string | null;
-  readonly v3_company_id: bigint | null;
-  readonly v4_company_id: bigint | null;
-  readonly status: Status;
-  readonly reason: string | null;
-  readonly n: bigint;
-  readonly v3: bigint;
-  readonly pairs: bigint;
-  readonly conflicts: bigint;
-}
-
-/** Counts the rows of the remap slice by slice; a group can occur in several slices. */
-export function readRemapGroups(db: Db, scope: Scope): Iterable<Slice<RemapGroup>> {
-  const where = remapScope(db, scope);
-  const sql = `
-    SELECT model, path <> '' AS isChild, region, v3_company_id, v4_company_id, status, reason, count(*) AS n,
-      count(v3_svc_id) AS v3, sum(v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL) AS pairs,
-      sum(unique_id_conflict) AS conflicts
-    FROM remap AS r NOT INDEXED WHERE rowid BETWEEN @from AND @to
-    GROUP BY model, path <> '', region, v3_company_id, v4_company_id, status, reason HAVING ${where.sql}`;
-  return readSlices<RemapGroup>(db, 'remap', sql, where.params);
-}
-
 /** All rows that are not matched, in the remap's order. */
 export function readFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const where = remapScope(db, scope);
@@ -200,20 +173,29 @@ const ROWS = BigInt(100 * ROWS_PER_BLOCK);
  * Runs a statement over a table slice by slice, so that no single statement takes long and sorting fits into memory.
  * `sql` uses `@from` and `@to` for the range of the slice; the caller combines the results.
  */
-export function* readSlices<Row>(
+export function readSlices<Row>(
   db: Db,
   table: 'remap' | 'record',
   sql: string,
   params: Readonly<Record<string, string>>,
 ): Generator<Slice<Row>> {
+  const statement = db.prepare<[object], Row>(sql);
+  return readSlicesBy(db, table, (range) => statement.all({ ...params, ...range }));
+}
+
+/** Like `readSlices`, for work that takes more than one statement. */
+export function* readSlicesBy<Row>(
+  db: Db,
+  table: 'remap' | 'record',
+  read: (range: { readonly from: bigint; readonly to: bigint }) => readonly Row[],
+): Generator<Slice<Row>> {
   const boundsSql = `SELECT (SELECT min(rowid) FROM ${table}) AS first, (SELECT max(rowid) FROM ${table}) AS last`;
   const bounds = db.prepare<[], { first: bigint | null; last: bigint | null }>(boundsSql).get();
   if (bounds === undefined || bounds.first === null || bounds.last === null) return;
-  const statement = db.prepare<[object], Row>(sql);
   const total = Number((bounds.last - bounds.first) / ROWS) + 1;
   for (let done = 1; done <= total; done += 1) {
     const from = bounds.first + BigInt(done - 1) * ROWS;
     const to = from + ROWS - 1n;
-    yield { rows: statement.all({ ...params, from, to }), from, to, done, total };
+    yield { rows: read({ from, to }), from, to, done, total };
   }
 }
