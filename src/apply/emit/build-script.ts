@@ -13,7 +13,7 @@ import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
 import { type CrosswalkRow, createList, readCrosswalk, stagingSql } from './crosswalk.js';
 import { type EmitScript, type EmitTable, isRecorded, sqlRunName } from './emit-script.js';
-import { EMIT_TEXTS, type EmitText } from './emit-texts.js';
+import type { EmitText } from './emit-texts.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
 import { fillSql, rewriteSql, undoChecks, undoListSql, undoneSql, updatesSql } from './rewrite-statements.js';
 import { checkOnce, checkSql, checksOf, createChecks, filledChecks, writtenCheck } from './script-checks.js';
@@ -47,7 +47,7 @@ export async function buildScript(
   plans: readonly TargetPlan[],
   run: RunFacts,
 ): Promise<SqlScript> {
-  const text = EMIT_TEXTS[engine.dialect.kind];
+  const text = engine.dialect.emit;
   const [first] = all;
   if (first === undefined) throw new Error('a script without tables');
   for (const found of all) assertEmittable(engine, found);

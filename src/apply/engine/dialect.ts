@@ -1,9 +1,11 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import type { TableBytes } from '../estimate.js';
+import type { EmitText } from '../emit/emit-texts.js';
+import type { DatabaseCosts, TableBytes } from '../estimate.js';
 import type { Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
+import type { SyncText } from '../sync/sync-texts.js';
 import type { JudgedCells } from './judge-cells.js';
 import type { Ledger, LedgerColumnType, TableRun } from './ledger-tables.js';
 import type { FreeValues } from './parking.js';
@@ -231,7 +233,12 @@ export interface TableStatements {
 }
 
 /** Everything that differs between databases. */
-export interface Dialect extends SqlText, LedgerText, LedgerCatalog, TableCatalog, TableStatements {}
+export interface Dialect extends SqlText, LedgerText, LedgerCatalog, TableCatalog, TableStatements {
+  /** What the plan estimates with. */
+  readonly costs: DatabaseCosts;
+  readonly emit: EmitText;
+  readonly sync: SyncText;
+}
 
 /** Finds a column by name, compared as the database compares names. */
 export function findColumn({ dialect }: Engine, facts: TableFacts, name: string): TableColumn | undefined {

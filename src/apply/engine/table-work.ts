@@ -28,7 +28,7 @@ export async function estimateWork(
   const [keyBytes = 0, ...each] = averages;
   const [first = ''] = facts.keys[0] ?? [];
   return estimateTable({
-    kind: target.kind,
+    costs: dialect.costs,
     mode: policy.mode,
     isAtomic,
     rows,

@@ -3,14 +3,13 @@ import { SvcError } from '../../errors.js';
 import { modelsOf, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { insertValues } from '../emit/crosswalk.js';
-import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import type { Engine } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { NO_PLATFORM_ID } from '../ids/resolver.js';
 import type { Policy } from '../plan.js';
 import { keyOfIds, readInstalled } from './installed.js';
 import { SYNC_MARK, type SyncColumn } from './sync-table.js';
-import { markOf, SYNC_TEXTS } from './sync-texts.js';
+import { markOf } from './sync-texts.js';
 
 /** Rows of crosswalks that were added, changed and removed. */
 export interface Refreshed {
@@ -60,7 +59,7 @@ export async function installSync(
 
 function createIds(engine: Engine, column: SyncColumn, name: string): string {
   const { dialect } = engine;
-  const { types } = EMIT_TEXTS[dialect.kind];
+  const { types } = dialect.emit;
   const key = keyOfIds(engine, column);
   const columns = [
     ...key.map((one) => `${one} ${types.old} NOT NULL`),
@@ -73,7 +72,7 @@ function createIds(engine: Engine, column: SyncColumn, name: string): string {
 /** Loads the crosswalk of a column into a table of its own; returns the number of rows. */
 async function loadNext(engine: Engine, column: SyncColumn): Promise<number> {
   const { context, session, dialect } = engine;
-  const { literal } = EMIT_TEXTS[dialect.kind];
+  const { literal } = dialect.emit;
   const { next } = column;
   await session.retry(() => session.exec(`DROP TABLE IF EXISTS ${next};${createIds(engine, column, next)}`));
   const cell = (value: string | null) => (value === null ? 'NULL' : literal(value));
@@ -103,13 +102,13 @@ async function loadNext(engine: Engine, column: SyncColumn): Promise<number> {
 
 async function makeTables(engine: Engine, column: SyncColumn): Promise<void> {
   const { session, dialect } = engine;
-  const { types } = EMIT_TEXTS[dialect.kind];
+  const { types } = dialect.emit;
   const { rowKey, value } = dialect.ledgerTypes;
   const unmapped = `row_key ${rowKey}, value ${value}, reason ${types.text}, at ${types.text}`;
   const statements = [
     createIds(engine, column, column.ids),
     `CREATE TABLE IF NOT EXISTS ${column.unmapped}(${unmapped})${dialect.tableOptions}`,
-    ...SYNC_TEXTS[dialect.kind].functions(dialect, column).map(({ sql }) => sql),
+    ...dialect.sync.functions(dialect, column).map(({ sql }) => sql),
   ];
   for (const sql of statements) await session.exec(sql);
 }
@@ -117,7 +116,7 @@ async function makeTables(engine: Engine, column: SyncColumn): Promise<void> {
 async function makeTriggers(engine: Engine, column: SyncColumn, ledger: Ledger): Promise<void> {
   const { session, dialect } = engine;
   const { objects } = await readInstalled(engine, column.table, ledger, []);
-  for (const trigger of SYNC_TEXTS[dialect.kind].triggers(dialect, column))
+  for (const trigger of dialect.sync.triggers(dialect, column))
     if (!objects.some(({ name }) => name === trigger.name))
       await session.exec(trigger.sql.replace(SYNC_MARK, markOf(trigger)));
 }

@@ -1,9 +1,8 @@
-import { EMIT_TEXTS } from '../emit/emit-texts.js';
 import type { Engine } from '../engine/dialect.js';
 import { scopeTerms } from '../engine/judge-cells.js';
 import { keyMatch, type Ledger } from '../engine/ledger-tables.js';
 import { SYNC_MARK, type SyncColumn } from './sync-table.js';
-import { markOf, SYNC_TEXTS } from './sync-texts.js';
+import { markOf } from './sync-texts.js';
 
 /** In the order in which they are dropped: a trigger before what it uses, so that no write of the application fails. */
 const KINDS = ['trigger', 'function', 'table'] as const;
@@ -43,7 +42,7 @@ export async function readInstalled(
   units: readonly string[],
   others: readonly string[] = [],
 ): Promise<Installed> {
-  const { rows } = await session.query(SYNC_TEXTS[dialect.kind].readObjects(dialect, table, ledger));
+  const { rows } = await session.query(dialect.sync.readObjects(dialect, table, ledger));
   const found = rows.flatMap(([type, name, detail, isHere]) => {
     const what = KINDS.find((one) => one === type);
     if (what === undefined || typeof name !== 'string') return [];
@@ -51,7 +50,7 @@ export async function readInstalled(
     const text = detail ?? '';
     const isOurs =
       what === 'table' ? SHAPES[kind]?.test(text) === true : text.includes(SYNC_MARK) && isHere === '1';
-    const own = what === 'trigger' ? name : EMIT_TEXTS[dialect.kind].staging(name, ledger);
+    const own = what === 'trigger' ? name : dialect.emit.staging(name, ledger);
     return [{ object: { what, name: own, unit, text }, isOurs }];
   });
   const unknown = found.filter(
@@ -75,7 +74,7 @@ export function nameOfObject({ what, name }: Pick<SyncObject, 'what' | 'name'>):
 
 /** What `--sync on` creates for a column. */
 export function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
-  const { triggers, functions } = SYNC_TEXTS[dialect.kind];
+  const { triggers, functions } = dialect.sync;
   return [
     ...triggers(dialect, column).map(({ name }) => nameOfObject({ what: 'trigger', name })),
     ...functions(dialect, column).map(({ name }) => nameOfObject({ what: 'function', name })),
@@ -95,7 +94,7 @@ export function staleObjects(
   objects: readonly SyncObject[],
 ): readonly SyncObject[] {
   const { dialect } = engine;
-  const triggers = SYNC_TEXTS[dialect.kind].triggers(dialect, column);
+  const triggers = dialect.sync.triggers(dialect, column);
   const ids = [...keyOfIds(engine, column), 'v4', 'reason'].join();
   return objects.filter(({ what, name, text }) => {
     const trigger = triggers.find((one) => one.name === name);
@@ -111,7 +110,7 @@ export async function dropObjects(
   objects: readonly SyncObject[],
 ): Promise<void> {
   for (const { what, name } of objects) {
-    if (what === 'trigger') await session.exec(SYNC_TEXTS[dialect.kind].dropTrigger(table, name));
+    if (what === 'trigger') await session.exec(dialect.sync.dropTrigger(table, name));
     else await session.exec(`DROP ${what} IF EXISTS ${name}${what === 'function' ? '()' : ''}`);
   }
 }

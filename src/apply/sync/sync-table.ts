@@ -1,6 +1,5 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { EMIT_TEXTS } from '../emit/emit-texts.js';
-import type { SqlText, TableCatalog } from '../engine/dialect.js';
+import type { Dialect } from '../engine/dialect.js';
 import type { Ledger, TableRun } from '../engine/ledger-tables.js';
 import { valueType } from '../engine/platform-columns.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
@@ -34,13 +33,6 @@ export interface SyncColumn {
 /** A comment in every trigger of ours. */
 export const SYNC_MARK = 'svc-migrate sync';
 
-/** The beginning of the names of our triggers. PostgreSQL fires triggers in the order of their names: ours come last. */
-export const TRIGGER_PREFIX: Readonly<Record<SqlText['kind'], string>> = {
-  sqlite: 'svc_migrate_sync_',
-  postgres: 'zz_svc_migrate_sync_',
-  mysql: 'svc_migrate_sync_',
-};
-
 /** Where a column is: its table, and its number among those of the run that made the new column. */
 interface SyncPlace {
   readonly facts: TableFacts;
@@ -52,14 +44,14 @@ interface SyncPlace {
 
 /** A column that triggers keep filled. */
 export function syncColumn(
-  dialect: SqlText & Pick<TableCatalog, 'rowNames'>,
+  dialect: Dialect,
   id: IdColumn,
   { facts, unit, at, ledger, policy }: SyncPlace,
 ): SyncColumn {
   const key = facts.keys[0] ?? [];
   const typeOf = (name: string) => columnOf(facts, name)?.type ?? 'text';
-  const tableOf = (name: string) => EMIT_TEXTS[dialect.kind].staging(`sync_${unit}_${at}_${name}`, ledger);
-  const rowId = dialect.kind === 'sqlite' ? dialect.rowNames(facts) : [];
+  const tableOf = (name: string) => dialect.emit.staging(`sync_${unit}_${at}_${name}`, ledger);
+  const rowId = dialect.rowNames(facts);
   return {
     table: facts.table,
     id,
@@ -70,7 +62,7 @@ export function syncColumn(
     key,
     keyTypes: key.map(typeOf),
     rowId: rowId.length > 0 ? rowId : key,
-    trigger: `${TRIGGER_PREFIX[dialect.kind]}${unit}_${at}_`,
+    trigger: `${dialect.sync.prefix}${unit}_${at}_`,
     ids: tableOf('ids'),
     next: tableOf('next'),
     unmapped: tableOf('unmapped'),

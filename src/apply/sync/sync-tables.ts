@@ -7,9 +7,10 @@ import { FinalIds } from '../engine/final-ids.js';
 import { type FoundTable, findTables, refresh } from '../engine/found-table.js';
 import { hasLedger, type TableRun } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
+import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { addEmptyColumns } from '../engine/write-new-columns.js';
 import { toId } from '../ids/model-ids.js';
-import { blocks, type Note } from '../plan.js';
+import { blocks, blocksOf, type Note } from '../plan.js';
 import { installSync, listCrosswalk, type Refreshed } from './install-sync.js';
 import {
   dropObjects,
@@ -22,7 +23,6 @@ import {
   type SyncObject,
   staleObjects,
 } from './installed.js';
-import { syncNotes } from './sync-notes.js';
 import { type SyncColumn, syncColumn } from './sync-table.js';
 
 /** A request to keep new columns filled by triggers, or to stop that. */
@@ -100,6 +100,7 @@ function columnsOf({ context, dialect }: Engine, found: FoundTable, nextUnit: st
 }
 
 async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
+  const { session, dialect } = engine;
   const { target, facts, ledger } = found;
   if (isUnreadable(found.notes)) return describe(engine, found, {});
   const hasRuns = await hasLedger(engine, ledger);
@@ -129,8 +130,34 @@ async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
         return blocks('sync_changed', text);
       }),
       ...counted.flatMap(({ notes }) => notes),
-      ...(await syncNotes(engine, found)),
+      ...target.ids.flatMap((id) => columnNotes(facts, id)),
+      ...(await dialect.sync.readNotes(session, facts, target.ids)),
     ],
+  });
+}
+
+/** What prevents triggers on a column, besides what prevents new columns. */
+function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
+  const name = newColumnOf(id);
+  const column = columnOf(facts, name);
+  const generated = [id.modelColumn, id.regionColumn, id.companyColumn].find(
+    (one) => one !== undefined && columnOf(facts, one)?.isGenerated === true,
+  );
+  const isTied =
+    facts.uniques.some(({ isPlain, columns }) => isPlain && columns.includes(name)) ||
+    facts.foreignKeys.some(({ direction, columns }) => direction === 'out' && columns.includes(name));
+  const place = id.path === undefined ? 'text' : 'JSON';
+  return blocksOf({
+    sync_in_text:
+      (id.path !== undefined || id.pattern !== undefined) &&
+      `${id.column}: triggers cannot find ids inside ${place}.`,
+    sync_generated:
+      generated !== undefined && `${generated} is generated, and triggers run before it has its value.`,
+    sync_not_null:
+      column?.isNullable === false &&
+      `${name} is never null: rows without a V4 id could no longer be inserted.`,
+    sync_constraint:
+      isTied && `${name} is in a unique key or foreign key, which could refuse rows of the application.`,
   });
 }
 
