@@ -5,7 +5,8 @@ import type { SqlScript } from './emit/build-script.js';
 import type { WarehouseRequest } from './emit/emit-request.js';
 import type { RemapIds } from './ids/remap-ids.js';
 import type { Mode, Policy, TargetPlan } from './plan.js';
-import type { SyncedTable, SyncRequest } from './sync/sync-tables.js';
+import type { SyncedTable } from './sync/sync-table.js';
+import type { SyncRequest } from './sync/sync-tables.js';
 import type { OnUnmapped } from './unmapped.js';
 
 /** The remap that ids are looked up in. */

@@ -5,7 +5,8 @@ import type { BlockingNote } from '../judge-plan.js';
 import { blocks } from '../plan.js';
 import { renderBlocks } from '../render.js';
 import { type ColumnUnmapped, listUnmapped, renderUnmapped } from '../unmapped.js';
-import type { SyncedTable, SyncRequest } from './sync-tables.js';
+import { NOTHING_SYNCED, type SyncedTable } from './sync-table.js';
+import type { SyncRequest } from './sync-tables.js';
 
 /** Cells without a V4 id that are printed; JSON and --unmapped list more. */
 const PRINTED = 20;
@@ -70,13 +71,7 @@ function withoutTriggers(target: string): SyncedTable {
   return {
     target,
     place: '',
-    wasOn: false,
-    columns: [],
-    makes: [],
-    removes: [],
-    refreshed: null,
-    unmapped: [],
-    unmappedCount: 0,
+    ...NOTHING_SYNCED,
     notes: [blocks('sync_no_table', text)],
   };
 }

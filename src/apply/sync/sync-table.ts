@@ -4,6 +4,8 @@ import type { Ledger, TableRun } from '../engine/ledger-tables.js';
 import { valueType } from '../engine/platform-columns.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note, type Policy } from '../plan.js';
+import type { Refreshed } from './install-sync.js';
+import type { RecordedCells } from './installed.js';
 
 /** One column that triggers keep filled, and the names of the objects that do so in the user's database. */
 export interface SyncColumn {
@@ -96,3 +98,37 @@ export function syncedNotes(
     ? [{ level: 'info', code: 'synced', text: `${text}.` }]
     : [blocks('synced', `${text} and would look its V4 ids up as V3 ids: apply --sync off first.`)];
 }
+
+/** What `--sync` does, or did, to one table. */
+export interface SyncedTable extends RecordedCells {
+  readonly target: string;
+  readonly place: string;
+  /** Whether triggers of ours were there before. */
+  readonly wasOn: boolean;
+  readonly columns: readonly SyncedColumn[];
+  /** What is made or removed in the database, by name. */
+  readonly makes: readonly string[];
+  readonly removes: readonly string[];
+  /** Null if no crosswalk was written. */
+  readonly refreshed: Refreshed | null;
+  readonly notes: readonly Note[];
+}
+
+interface SyncedColumn {
+  readonly column: string;
+  readonly newColumn: string;
+  /** V3 ids of the crosswalk that have a V4 id, and those that have none. */
+  readonly mapped: number;
+  readonly missing: number;
+}
+
+/** A table of which nothing is made, removed or known to be there. */
+export const NOTHING_SYNCED = {
+  wasOn: false,
+  columns: [],
+  makes: [],
+  removes: [],
+  refreshed: null,
+  unmapped: [],
+  unmappedCount: 0,
+} as const satisfies Partial<SyncedTable>;

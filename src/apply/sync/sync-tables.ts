@@ -11,7 +11,7 @@ import { columnOf, type TableFacts } from '../engine/table-facts.js';
 import { addEmptyColumns } from '../engine/write-new-columns.js';
 import { toId } from '../ids/model-ids.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
-import { installSync, listCrosswalk, type Refreshed } from './install-sync.js';
+import { installSync, listCrosswalk } from './install-sync.js';
 import {
   dropObjects,
   type Installed,
@@ -23,36 +23,13 @@ import {
   type SyncObject,
   staleObjects,
 } from './installed.js';
-import { type SyncColumn, syncColumn } from './sync-table.js';
+import { NOTHING_SYNCED, type SyncColumn, type SyncedTable, syncColumn } from './sync-table.js';
 
 /** A request to keep new columns filled by triggers, or to stop that. */
 export interface SyncRequest {
   readonly turn: 'on' | 'off';
   /** The run to record if a new column is made; null: only plan. */
   readonly run: RunFacts | null;
-}
-
-/** What `--sync` does, or did, to one table. */
-export interface SyncedTable extends RecordedCells {
-  readonly target: string;
-  readonly place: string;
-  /** Whether triggers of ours were there before. */
-  readonly wasOn: boolean;
-  readonly columns: readonly SyncedColumn[];
-  /** What is made or removed in the database, by name. */
-  readonly makes: readonly string[];
-  readonly removes: readonly string[];
-  /** Null if no crosswalk was written. */
-  readonly refreshed: Refreshed | null;
-  readonly notes: readonly Note[];
-}
-
-interface SyncedColumn {
-  readonly column: string;
-  readonly newColumn: string;
-  /** V3 ids of the crosswalk that have a V4 id, and those that have none. */
-  readonly mapped: number;
-  readonly missing: number;
 }
 
 /**
@@ -227,13 +204,8 @@ async function describe(
   return {
     target: target.name,
     place: `${await dialect.place()}, table ${facts.table}`,
+    ...NOTHING_SYNCED,
     wasOn: installed?.objects.some(isTrigger) === true,
-    columns: [],
-    makes: [],
-    removes: [],
-    refreshed: null,
-    unmapped: [],
-    unmappedCount: 0,
     ...more,
     notes: [...notes, ...(more.notes ?? [])],
   };
