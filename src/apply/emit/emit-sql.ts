@@ -82,7 +82,7 @@ function onlyStore(stores: readonly OpenStore[]): Required<Pick<OpenStore, 'emit
 function headOf({ title }: SqlScript, run: string, { tool, remap, targets }: Plan): string[] {
   return [
     `Rewrites V3 ids to V4 ids in ${title}: run ${run}`,
-    `WriteResult by ${tool} from the remap ${remap.sha256.slice(0, 16)}. Targets: ${targets.map(({ name }) => name).join(', ')}`.replaceAll(
+    `Written by ${tool} from the remap ${remap.sha256.slice(0, 16)}. Targets: ${targets.map(({ name }) => name).join(', ')}`.replaceAll(
       /[\r\n]/g,
       ' ',
     ),
