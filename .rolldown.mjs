@@ -8,7 +8,7 @@ const packages = Object.keys({ ...dependencies, ...optionalDependencies });
 export default {
   input: [
     ...['crash', 'cli', 'program', 'index'].map((name) => `dist/${name}.js`),
-    ...['apply', 'check-copy', 'export', 'remap', 'scan'].map((name) => `dist/commands/${name}-thread.js`),
+    ...['apply', 'check-file', 'export', 'remap', 'scan'].map((name) => `dist/commands/${name}-thread.js`),
     // Apart from the threads: one that is used again, as tests do, runs only its first file anew.
     ...[
       'commands/apply-work',

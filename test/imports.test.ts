@@ -133,7 +133,7 @@ describe('imports go one way', () => {
   });
 
   it('and the threads that work on the database do not load the HTTP client', () => {
-    const threads = ['export', 'remap', 'check-copy'].map((name) => `commands/${name}-thread.ts`);
+    const threads = ['export', 'remap', 'check-file'].map((name) => `commands/${name}-thread.ts`);
     const loaded = new Set(threads.flatMap((name) => loadedWith(name)));
     expect([loaded.has('p-limit'), loaded.has('undici')]).toEqual([true, false]);
     expect(loadedWith('api/http.ts')).toContain('undici');

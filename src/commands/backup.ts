@@ -9,7 +9,7 @@ import { moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
-import type { CheckCopyThread } from './check-copy-thread.js';
+import type { CheckFileThread } from './check-file-thread.js';
 import type { Given, Io } from './command.js';
 import { withLockOwner, withOwnerNote } from './database.js';
 import { ownFilesOf } from './with-outputs.js';
@@ -73,9 +73,9 @@ async function checkCopy(copy: string, io: Io): Promise<void> {
   const remove = () => removeCopy(copy);
   io.signal.addEventListener('abort', remove, { once: true });
   try {
-    const module = new URL('./check-copy-thread.js', import.meta.url);
+    const module = new URL('./check-file-thread.js', import.meta.url);
     const options = { name: 'check', module, end: { afterMs: 0, error: backupStopped } };
-    await runInThread<CheckCopyThread>(options, io, copy);
+    await runInThread<CheckFileThread>(options, io, { file: copy, tables: null, step: 'check the copy' });
   } catch (error) {
     // The copy may be gone before the thread has opened it.
     throw io.signal.aborted ? backupStopped() : error;

@@ -3,7 +3,11 @@ import { parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
+import type { Explanation } from '../inspect/explain/story.js';
+import { runInThread } from '../runtime/threads.js';
 import { guardDatabase } from '../store/open.js';
+import { holdsPayloads } from '../store/story-rows.js';
+import type { CheckFileThread } from './check-file-thread.js';
 import type { Given, Io } from './command.js';
 import { readDatabase } from './database.js';
 import { companyOption, placeOf } from './option-values.js';
@@ -19,10 +23,26 @@ async function explain(given: Given, config: Config, target: string | undefined,
   const question = { ...placeOf(given, config), companyId, ...keyOf(given) };
   return readDatabase(config, async (db) => {
     const answer = guardDatabase(config.database, () => explainRecord(db, config, question));
+    if (lacksPayload(answer) && holdsPayloads(db)) await checkPayloads(config.database, io);
     const json = () => renderExplanationJson(answer);
     await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
     return answer.stories.length === 0 ? 1 : 0;
   });
+}
+
+/** Whether a record is shown without the fields of its payload. */
+function lacksPayload({ stories }: Explanation): boolean {
+  return stories.some(({ facts: { v3, v4, named } }) =>
+    [v3, v4, ...named].some((object) => object?.fields.length === 0),
+  );
+}
+
+/** Proves that a payload that was not found is not hidden by damage, where others are stored. */
+async function checkPayloads(file: string, io: Io): Promise<void> {
+  const module = new URL('./check-file-thread.js', import.meta.url);
+  const error = () => new SvcError('interrupted', 'Stopped.');
+  const options = { name: 'check', module, end: { afterMs: 0, error } };
+  await runInThread<CheckFileThread>(options, io, { file, tables: ['payload'], step: 'check the payloads' });
 }
 
 function keyOf(given: Given): Pick<ExplainQuestion, 'id' | 'platformId'> {

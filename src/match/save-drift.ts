@@ -2,7 +2,9 @@ import { crc32 } from 'node:zlib';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { damaged } from '../store/checksum.js';
+import { checkFile } from '../store/integrity.js';
 import type { Db } from '../store/open.js';
+import { holdsPayloads } from '../store/story-rows.js';
 import { prepareCompare } from './compare-payloads.js';
 
 /** Pairs read at once: nothing can be written while a query is open, and their payloads must fit into memory. */
@@ -62,10 +64,14 @@ export function saveDrift(db: Db, config: Config, throwIfStopped: () => void): v
     )
     .raw()
     .safeIntegers(false);
+  let lacking = false;
   for (const [pairedModel, pairs] of live.all()) {
     const { model, region, v3, compared } = modelOf(pairedModel);
     count.run(model, region, v3, pairs, compared);
+    lacking ||= compared < pairs;
   }
+  // Damage can hide payloads; where none is missing, or all are, there is nothing to prove.
+  if (lacking && holdsPayloads(db)) checkFile(db, ['payload'], throwIfStopped);
 }
 
 /** A model of a company pair. */

@@ -1,5 +1,6 @@
 import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
+import { damagedRemap } from './remap-digest.js';
 import { V4_KEY } from './remap-rows.js';
 
 /** A row of the remap with an id on both sides. */
@@ -55,14 +56,23 @@ export function readPairRows(db: Db): IterableIterator<bigint> {
     .iterate();
 }
 
-/** The pairs with these rowids (null: all), children directly after their parents. */
-export function readPairs(db: Db, rows: readonly bigint[] | null): IterableIterator<MappedPair> {
+/**
+ * The pairs with these rowids (null: all), children directly after their parents.
+ *
+ * @throws SvcError `corrupt_database` if one of them is not found
+ */
+export function* readPairs(db: Db, rows: readonly bigint[] | null): Generator<MappedPair> {
   const only = rows === null ? '' : 'AND rowid IN (SELECT value FROM json_each(@rows))';
   const sql = `SELECT rowid AS row, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
       platform_id AS platformId, ${V4_KEY} AS v4PlatformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
       v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
     FROM remap WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`;
-  return db.prepare<[object], MappedPair>(sql).iterate({ rows: `[${(rows ?? []).join(',')}]` });
+  let found = 0;
+  for (const pair of db.prepare<[object], MappedPair>(sql).iterate({ rows: `[${(rows ?? []).join(',')}]` })) {
+    found += 1;
+    yield pair;
+  }
+  if (rows !== null && found !== rows.length) throw damagedRemap('rows');
 }
 
 /** The records that contain a pair of children. */

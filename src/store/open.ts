@@ -12,7 +12,7 @@ import {
   notOurs,
   prepareFile,
 } from './database-file.js';
-import { assertShape } from './integrity.js';
+import { assertShape, checkFile, UNCOUNTED_TABLES } from './integrity.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { Sqlite } from './sqlite.js';
 
@@ -60,6 +60,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
       if (mode !== 'read') allowReaders(db);
       assertWhole(db, file);
       assertLayout(db);
+      checkFile(db, UNCOUNTED_TABLES, () => {});
       return db;
     } catch (error) {
       db.close();

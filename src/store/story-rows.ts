@@ -1,6 +1,8 @@
 import type { Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
+import type { IndexKey, IndexPart } from './remap-blocks.js';
+import { damagedRemap } from './remap-digest.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap-rows.js';
 import type { VerifiedRemap } from './verified-remap.js';
 
@@ -46,12 +48,25 @@ export function readStoryRows(
        ORDER BY rowid LIMIT @limit`,
     )
     .all({
-      rows: `[${remap.find(PART[by], model, value).join(',')}]`,
+      rows: findRows(db, remap, PART[by], model, value),
       path,
       region,
       company: companyId,
       limit: BigInt(limit),
     });
+}
+
+/**
+ * The rowids of a key, as JSON. Blocks are verified as ranges of rows: a damaged inner page of the table can hide rows from
+ * searches for single rowids alone.
+ */
+function findRows(db: Db, remap: VerifiedRemap, part: IndexPart, model: string, key: IndexKey): string {
+  const rowids = remap.find(part, model, key);
+  const rows = `[${rowids.join(',')}]`;
+  const sql = 'SELECT count(*) FROM remap WHERE rowid IN (SELECT value FROM json_each(?))';
+  if (db.prepare<[string], bigint>(sql).pluck().get(rows) !== BigInt(rowids.length))
+    throw damagedRemap('rows');
+  return rows;
 }
 
 /** Identifies a stored record. */
@@ -117,7 +132,7 @@ export function readParents(
 ): StoredObject[] {
   const side = place.generation;
   const { model, parentPlatformId } = place;
-  const rows = parentPlatformId === null ? null : remap.find('key', model, parentPlatformId);
+  const rows = parentPlatformId === null ? null : findRows(db, remap, 'key', model, parentPlatformId);
   const records = db
     .prepare<[object], StoredObject>(
       `SELECT DISTINCT ${RECORD} FROM remap AS m
@@ -129,7 +144,7 @@ export function readParents(
            SELECT 1 FROM child AS k WHERE k.record_id = r.id AND k.path = @path AND k.svc_id = @svcId)
        ORDER BY r.svc_id`,
     )
-    .all({ ...place, rows: `[${(rows ?? []).join(',')}]` });
+    .all({ ...place, rows });
   for (const record of records) assertRecordIntact(db, record);
   return records;
 }
@@ -166,6 +181,11 @@ const FIELDS = `f.key AS name,
 const SINGLE = `f.type NOT IN ('array', 'object')`;
 /** SQLite reads JSON with up to 1,000 levels; a deeper payload is shown without fields. */
 const BODY = `iif(json_valid(CAST(p.body AS TEXT)), CAST(p.body AS TEXT), '{}')`;
+
+/** Whether any record has a payload. */
+export function holdsPayloads(db: Db): boolean {
+  return db.prepare('SELECT 1 FROM payload LIMIT 1').get() !== undefined;
+}
 
 /** The scalar fields of a stored record in their order; empty if no payload is stored. */
 export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {

@@ -14,21 +14,37 @@ import { exitCodeOf } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { Draw } from '../../src/sandbox/seeded-random.js';
+import type { Cutover } from '../../src/store/cutover-state.js';
 import { saveFingerprint } from '../../src/store/fingerprint.js';
+import { writeMeta } from '../../src/store/meta.js';
 import { guardDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { newIo, type TestIo } from '../report/support.js';
-import { campaign } from '../support/campaign.js';
+import { campaign, campaignCases } from '../support/campaign.js';
 import { configOf, INVOICES, saveExported, type Thing } from '../support/exported.js';
 import { listRegions } from '../support/file-regions.js';
 import { givenOf } from '../support/given.js';
 import { seal } from '../support/seal.js';
 
+const AT = '2026-11-01T00:00:00.000Z';
 /** Enough rows for several blocks and pages of each table and index. */
 const RECORDS = 400;
 const FLIPS = campaign({ small: 15, full: 300, soak: 10_000 });
 const SEED = 20261122;
 const CORRUPT = 6;
+
+/** The last of the ids of excluded companies. */
+const EXCLUDED = 800_000;
+const STEP = { state: 'done', startedAt: AT, endedAt: AT, exitCode: 0, note: 'done' } as const;
+const CUTOVER: Cutover = {
+  ...{
+    version: 1,
+    id: 'c1',
+    startedAt: AT,
+    steps: { export_v3: STEP, export_v4: { ...STEP, state: 'failed' } },
+  },
+  ...{ judged: null, verified: null, report: null, flag: null, runs: [] },
+};
 
 let folder: string;
 let config: Config;
@@ -56,6 +72,9 @@ beforeAll(async () => {
   db.exec(`INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id)
     SELECT generation, region, model, company_id, 1, 0, '', 'no_svc_id', '{}', id FROM stream WHERE generation = 'v3';
     UPDATE stream SET rejected = 1 WHERE generation = 'v3'`);
+  const excluded = db.prepare("INSERT INTO excluded SELECT id, ?, 1 FROM stream WHERE generation = 'v3'");
+  for (const id of ids) excluded.run(BigInt(EXCLUDED - id + 1));
+  writeMeta(db, 'cutover', JSON.stringify(CUTOVER));
   seal(db);
   for (const generation of ['v3', 'v4'] as const) saveFingerprint(db, generation, buildFingerprint(config));
   rebuild(db);
@@ -84,6 +103,8 @@ const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
   lookup: (io) => runLookup(givenOf(config, {}, [INVOICES, ...IDS, '999999']), io),
   'explain: an id': (io) => runExplain(givenOf(config, { json: '-' }, [INVOICES, IDS[1]]), io),
   'explain: a key': (io) => runExplain(givenOf(config, { platformId: 'key 5', json: '-' }, [INVOICES]), io),
+  'explain: an excluded id': (io) =>
+    runExplain(givenOf(config, { json: '-' }, [INVOICES, String(EXCLUDED)]), io),
   library: (io) => {
     const remap = openRemap(config.database);
     try {
@@ -99,6 +120,7 @@ const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
     db.pragma('synchronous = OFF');
     try {
       io.stdout.write(guardDatabase(config.database, () => rebuild(db)));
+      io.stdout.write(JSON.stringify(db.prepare('SELECT * FROM drift_scope').safeIntegers(false).all()));
     } finally {
       db.close();
     }
@@ -172,6 +194,40 @@ describe('a damaged database', () => {
     tell(what, 1);
     expect(silent).toEqual([]);
   });
+
+  it('answers as before or not at all after a page lost its last entry', async () => {
+    const places = listPages('leaf').flatMap(({ start, cells }) => (cells === 0 ? [] : [{ start, cells }]));
+    const silent: string[] = [];
+    for (const { start, cells } of campaignCases(places, 20)) {
+      const bytes = Buffer.from(whole);
+      bytes.writeUInt16BE(cells - 1, start + 3);
+      writeFileSync(config.database, bytes);
+      silent.push(...(await askDamaged(`page ${start / PAGE_BYTES + 1} without its last entry`)));
+    }
+    tell('lost entries', places.length);
+    expect(silent).toEqual([]);
+  }, 3_600_000);
+
+  it('answers as before or not at all after an inner page of a table was given a wrong key', async () => {
+    const places = listPages('internal').filter(({ start }) => whole.readUInt8(start) === TABLE_INTERNAL);
+    const silent: string[] = [];
+    let cases = 0;
+    for (const { start, cells } of places) {
+      for (let at = 0; at < cells; at++) {
+        const bytes = Buffer.from(whole);
+        const key = start + bytes.readUInt16BE(start + 12 + 2 * at) + 4;
+        for (const bit of [1, 2, 7]) {
+          bytes.writeUInt8(whole.readUInt8(key) ^ (1 << bit), key);
+          writeFileSync(config.database, bytes);
+          silent.push(...(await askDamaged(`bit ${bit} of the key in byte ${key}`)));
+          cases += 1;
+        }
+      }
+    }
+    tell('wrong keys', cases);
+    expect(cases).toBeGreaterThan(5);
+    expect(silent).toEqual([]);
+  }, 3_600_000);
 
   it('answers as before or not at all after any column of any table was garbled', async () => {
     writeFileSync(config.database, whole);
@@ -253,6 +309,23 @@ function chooseFlips(): { readonly at: number; readonly bit: number }[] {
     if (region === undefined) throw new Error('no region');
     return { at: region.from + draw.below(region.length), bit: draw.below(8) };
   });
+}
+
+const PAGE_BYTES = 16_384;
+/** The first byte of an inner page of a table. */
+const TABLE_INTERNAL = 5;
+
+/** Where the pages of a kind start, but for the first, and how many entries they have. */
+function listPages(kind: 'leaf' | 'internal'): { readonly start: number; readonly cells: number }[] {
+  writeFileSync(config.database, whole);
+  const db = new Sqlite(config.database, { readonly: true });
+  const pages = db
+    .prepare<[string], { pageno: number; ncell: number }>(
+      'SELECT pageno, ncell FROM dbstat WHERE pagetype = ? AND pageno > 1 ORDER BY pageno',
+    )
+    .all(kind);
+  db.close();
+  return pages.map(({ pageno, ncell }) => ({ start: (pageno - 1) * PAGE_BYTES, cells: ncell }));
 }
 
 function listColumns(): [table: string, column: string][] {

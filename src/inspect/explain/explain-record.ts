@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.js';
 import { isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { damaged } from '../../store/checksum.js';
+import { checkFile } from '../../store/integrity.js';
 import type { Db } from '../../store/open.js';
 import { nameOfList } from '../../store/planned-lists.js';
 import { findIncomplete, isRemapStale, isStale, readReadiness } from '../../store/readiness.js';
@@ -112,6 +113,7 @@ function describeUnknown(
   { db, config, streams }: StorySource,
   { model, id, platformId }: ExplainQuestion,
 ): string[] {
+  checkFile(db, ['excluded', 'rejected'], () => {});
   const sentences: string[] = [];
   for (const { generation, region } of id === null ? [] : readExcludedPlaces(db, model, id)) {
     const side = `${generation.toUpperCase()}${region === '' ? '' : ` (${region})`}`;
