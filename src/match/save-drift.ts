@@ -57,7 +57,9 @@ export function saveDrift(db: Db, config: Config, throwIfStopped: () => void): v
     }
     if (rows.length < CHUNK) break;
   }
-  const count = db.prepare('INSERT INTO drift_scope VALUES (?, ?, ?, ?, ?)');
+  const count = db.prepare(
+    'INSERT INTO drift_scope(model, region, v3_company_id, pairs, compared) VALUES (?, ?, ?, ?, ?)',
+  );
   const live = db
     .prepare<[], [pairedModel: number, pairs: number]>(
       'SELECT paired_model_id, count(*) FROM pair WHERE reason IS NULL GROUP BY 1',

@@ -98,7 +98,10 @@ export function writeRemap(db: Db): void {
     ${remapTable('remap_next')}
     INSERT INTO remap_next ${ORDERED_ROWS};
     DROP TABLE remap;
+    -- otherwise a view of the user's that reads remap is an error here
+    PRAGMA legacy_alter_table = ON;
     ALTER TABLE remap_next RENAME TO remap;
+    PRAGMA legacy_alter_table = OFF;
     ${remapIndexes('remap')}
   `);
 }

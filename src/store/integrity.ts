@@ -105,33 +105,57 @@ function verifyCounts(db: Db): void {
   }
 }
 
-/** One line for each column of the tables, views and indexes, with its type. */
+/** The number of a column that is an expression, in `PRAGMA index_xinfo`. */
+const EXPRESSION = -2;
+/** One line for each table, and for each column of the tables, views and indexes, with all that its definition says of it. */
 const SHAPE = `
-  SELECT m.type || ' ' || m.name || ' ' || c.name || ' ' || c.type
-    FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c WHERE m.type IN ('table', 'view')
+  SELECT concat_ws(' ', type, name, iif(wr, 'without rowid', ''), iif(strict, 'strict', '')) FROM pragma_table_list
+    WHERE schema = 'main'
   UNION ALL
-  SELECT 'index ' || m.name || ' ' || m.tbl_name || ' ' || c.seqno || ' ' || ifnull(c.name, '')
-    FROM sqlite_schema AS m JOIN pragma_index_info(m.name) AS c WHERE m.type = 'index'`;
+  SELECT concat_ws(' ', m.type, m.name, c.name, c.type, iif(c."notnull", 'not null', ''), c.pk, iif(c.hidden, 'generated', ''))
+    FROM sqlite_schema AS m JOIN pragma_table_xinfo(m.name) AS c WHERE m.type IN ('table', 'view')
+  UNION ALL
+  SELECT concat_ws(' ', iif(i."unique", 'unique', ''), 'index', m.name, m.tbl_name, iif(i.partial, 'where', ''), c.seqno, c.name,
+      c.coll, iif(c.desc, 'desc', ''))
+    FROM sqlite_schema AS m JOIN pragma_index_list(m.tbl_name) AS i ON i.name = m.name
+    JOIN pragma_index_xinfo(m.name) AS c WHERE m.type = 'index'
+  UNION ALL
+  SELECT sql FROM sqlite_schema AS m
+    WHERE type = 'view' OR type = 'index' AND EXISTS (SELECT 1 FROM pragma_index_xinfo(m.name) WHERE cid = ${EXPRESSION})`;
+/** Our tables, as parameter @tables, compare texts byte by byte, and nothing else refuses or changes what is written to them. */
+const FOREIGN = `
+  SELECT concat_ws(' ', m.type, m.name, 'of', m.tbl_name) FROM sqlite_schema AS m
+    WHERE tbl_name COLLATE NOCASE IN (SELECT value FROM json_each(@tables)) AND (
+      m.type = 'trigger' OR m.type = 'table' AND m.sql LIKE '%collate%'
+      OR m.name NOT IN (SELECT value FROM json_each(@indexes))
+        AND EXISTS (SELECT 1 FROM pragma_index_list(m.tbl_name) AS i WHERE i.name = m.name AND i."unique")) LIMIT 1`;
 
 /**
- * Checks that a database has every column and index of an empty one. Additions are allowed.
+ * Checks that a database has every table, view, column and index of an empty one, defined alike. Additions are allowed, except
+ * triggers and unique indexes of these tables.
  *
  * @throws SvcError `corrupt_database`
  */
 export function assertShape(db: Db, empty: Db): void {
-  const found = new Set(readStored(db));
-  const missing = read(empty).find((line) => !found.has(line));
-  if (missing !== undefined) throw damaged(`The layout of the database (${missing.trim()})`);
-}
-
-function read(db: Db): string[] {
-  return db.prepare<[], string>(SHAPE).pluck().all();
+  const found = new Set(readStored(() => db.prepare<[], string>(SHAPE).pluck().all()));
+  const missing = empty
+    .prepare<[], string>(SHAPE)
+    .pluck()
+    .all()
+    .find((line) => !found.has(line));
+  const names = (type: string) =>
+    JSON.stringify(
+      empty.prepare<[string], string>('SELECT name FROM sqlite_schema WHERE type = ?').pluck().all(type),
+    );
+  const params = { tables: names('table'), indexes: names('index') };
+  const wrong = missing ?? readStored(() => db.prepare<[object], string>(FOREIGN).pluck().get(params));
+  if (wrong !== undefined) throw damaged(`The layout of the database (${wrong.replace(/\s+/g, ' ').trim()})`);
 }
 
 /** SQLite parses a view to list its columns, so damaged SQL text in the schema raises SQLITE_ERROR here. */
-function readStored(db: Db): string[] {
+function readStored<T>(read: () => T): T {
   try {
-    return read(db);
+    return read();
   } catch (error) {
     if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_ERROR') {
       throw damaged('The layout of the database', { error: error.message });

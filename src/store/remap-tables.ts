@@ -116,7 +116,9 @@ interface NewResult {
 /** Replaces the results of the previous remap; part of the remap's transaction. */
 export function saveDecisionResults(db: Db, results: readonly NewResult[]): void {
   db.exec('DELETE FROM decision');
-  const insert = db.prepare('INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const insert = db.prepare(`
+    INSERT INTO decision(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, outcome, why)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   for (const { decision, outcome, why } of results) {
     const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note } = decision;
     insert.run(BigInt(line), model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why);
