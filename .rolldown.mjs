@@ -1,6 +1,7 @@
 // The last step of the build: `dist/bundle`, what `bin` and the library run. Node.js takes longer to find and load 400
 // small modules than many a command works, in each process and again in each thread.
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 const packages = Object.keys({ ...dependencies, ...optionalDependencies });
@@ -19,7 +20,9 @@ export default {
     ].map((name) => `dist/${name}.js`),
   ],
   platform: 'node',
-  // zod is a hundred modules of its own.
-  external: (id) => packages.some((name) => name !== 'zod' && (id === name || id.startsWith(`${name}/`))),
+  // These two are a hundred modules each.
+  resolve: { alias: { undici: fileURLToPath(new URL('.undici.cjs', import.meta.url)) } },
+  external: (id) =>
+    packages.some((name) => !['zod', 'undici'].includes(name) && (id === name || id.startsWith(`${name}/`))),
   output: { dir: 'dist/bundle', cleanDir: true, chunkFileNames: '[name].js' },
 };
