@@ -2,8 +2,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { COMPANY_LIST } from '../store/streams.js';
-import { groupBy } from '../text/group-by.js';
-import { readCompanyEvidence } from './company-evidence.js';
+import { type EvidenceRows, readCompanyEvidence } from './company-evidence.js';
 import {
   type CompanyEvidence,
   type CompanySide,
@@ -22,7 +21,7 @@ export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPa
   assertNamedExist(db, named);
   const { rows: evidence, uncounted } = readCompanyEvidence(db);
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
-  const sides = { v3: readCompanyRows(db, 3), v4: readCompanyRows(db, 4) };
+  const sides = { v3: companiesOf(db, 3), v4: companiesOf(db, 4) };
   const pairing = pairCompanies({ ...sides, evidence, uncounted, mode, named });
   savePairing(db, pairing);
   saveCompanyTable(db, sides, evidence, pairing);
@@ -48,17 +47,27 @@ function isCompanyListRead(db: Db): boolean {
   return isOpen.get(COMPANY_LIST) === undefined;
 }
 
-function readCompanyRows(db: Db, generation: 3 | 4): CompanySide[] {
+/** Companies read at once: nothing can be written while a query is open. */
+const CHUNK = 1000n;
+
+/** The companies of a generation by `id`; they are read again each time. */
+function companiesOf(db: Db, generation: 3 | 4): Iterable<CompanySide> {
   const region = generation === 3 ? 'region' : "''";
-  return db
-    .prepare<[], [bigint, string, bigint, bigint]>(
-      `SELECT id, ${region}, company_id, scope_complete FROM scope_v${generation}_company ORDER BY id`,
+  const read = db
+    .prepare<[bigint, bigint], [bigint, string, bigint, bigint]>(
+      `SELECT id, ${region}, company_id, scope_complete FROM scope_v${generation}_company WHERE id > ? ORDER BY id LIMIT ?`,
     )
-    .raw()
-    .all()
-    .map(([id, name, companyId, scopeFull]) => {
-      return { id: Number(id), region: name, companyId, scopeFull: scopeFull === 1n };
-    });
+    .raw();
+  return {
+    *[Symbol.iterator]() {
+      for (let last: bigint | undefined = 0n; last !== undefined; ) {
+        const rows = read.all(last, CHUNK);
+        for (const [id, name, companyId, scopeFull] of rows)
+          yield { id: Number(id), region: name, companyId, scopeFull: scopeFull === 1n };
+        last = rows.at(-1)?.[0];
+      }
+    },
+  };
 }
 
 function savePairing(db: Db, pairing: Pairing): void {
@@ -70,48 +79,62 @@ function savePairing(db: Db, pairing: Pairing): void {
 }
 
 interface Sides {
-  readonly v3: readonly CompanySide[];
-  readonly v4: readonly CompanySide[];
+  readonly v3: Iterable<CompanySide>;
+  readonly v4: Iterable<CompanySide>;
 }
 
 /** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */
-function saveCompanyTable(
-  db: Db,
-  sides: Sides,
-  evidence: readonly CompanyEvidence[],
-  pairing: Pairing,
-): void {
+function saveCompanyTable(db: Db, sides: Sides, evidence: EvidenceRows, pairing: Pairing): void {
   db.exec('DELETE FROM company');
   const insert = db.prepare(`
     INSERT INTO company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
     VALUES (?, ?, ?, ?, ?, ?, ifnull((SELECT key_count FROM scope_v3_company WHERE id = ?), 0),
       ifnull((SELECT key_count FROM scope_v4_company WHERE id = ?), 0), ?)`);
-  const v3ById = new Map(sides.v3.map((side) => [side.id, side]));
-  const v4ById = new Map(sides.v4.map((side) => [side.id, side]));
-  const ofV3 = groupBy(evidence, (row) => row.v3);
-  const ofV4 = groupBy(evidence, (row) => row.v4);
+  // ids of the scope tables are numbers in the evidence
+  const v3Name = db
+    .prepare<[number], [string, bigint]>('SELECT region, company_id FROM scope_v3_company WHERE id = ?')
+    .raw();
+  const v4Id = db.prepare<[number], bigint>('SELECT company_id FROM scope_v4_company WHERE id = ?').pluck();
+  const ofV3 = readInOrder(evidence, (row) => row.v3);
   for (const { id, region, companyId } of sides.v3) {
     const { v4 = null, matchedBy = 'none' } = pairing.v3.get(id) ?? {};
-    const rows = bestFirst(ofV3.get(id) ?? []);
+    const rows = bestFirst(ofV3(id));
     const own = v4 === null ? rows[0] : rows.find((row) => row.v4 === v4);
     const note = rows
       .slice(0, 3)
-      .map((row) => ({ v4_company_id: String(v4ById.get(row.v4)?.companyId), ...numbersOf(row) }));
-    const v4CompanyId = v4 === null ? null : (v4ById.get(v4)?.companyId ?? null);
+      .map((row) => ({ v4_company_id: String(v4Id.get(row.v4)), ...numbersOf(row) }));
+    const v4CompanyId = v4 === null ? null : (v4Id.get(v4) ?? null);
     const keys = [own?.shared ?? 0, own?.agreeing ?? 0, id, v4];
     insert.run(region, companyId, v4CompanyId, matchedBy, ...keys, JSON.stringify(note));
   }
+  const ofV4 = readInOrder(evidence.byV4, (row) => row.v4);
   for (const { id, companyId } of sides.v4) {
     const { v3 = null, matchedBy = 'none' } = pairing.v4.get(id) ?? {};
     if (v3 !== null) continue;
-    const rows = bestFirst(ofV4.get(id) ?? []);
+    const rows = bestFirst(ofV4(id));
     const note = rows.slice(0, 3).map((row) => {
-      const { region, companyId: v3CompanyId } = v3ById.get(row.v3) ?? {};
+      const [region, v3CompanyId] = v3Name.get(row.v3) ?? [];
       return { region, v3_company_id: String(v3CompanyId), ...numbersOf(row) };
     });
     const keys = [rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0, null, id];
     insert.run(null, null, companyId, matchedBy, ...keys, JSON.stringify(note));
   }
+}
+
+/** Makes the function that returns the rows of a company. They are in the order of companies, which are asked for in that order. */
+function readInOrder(
+  rows: Iterable<CompanyEvidence>,
+  companyOf: (row: CompanyEvidence) => number,
+): (company: number) => CompanyEvidence[] {
+  const iterator = rows[Symbol.iterator]();
+  let next = iterator.next();
+  return (company) => {
+    const found: CompanyEvidence[] = [];
+    for (; next.done !== true && companyOf(next.value) <= company; next = iterator.next()) {
+      if (companyOf(next.value) === company) found.push(next.value);
+    }
+    return found;
+  };
 }
 
 function bestFirst(rows: readonly CompanyEvidence[]): CompanyEvidence[] {

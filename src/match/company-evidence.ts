@@ -1,6 +1,7 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 import type { Db } from '../store/open.js';
 import { groupBy } from '../text/group-by.js';
+import { rowsOf } from '../text/rows.js';
 import { type Bucket, DigestIndex } from './digest-index.js';
 import { type KeyedRecord, walkKeyed } from './keyed.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
@@ -12,9 +13,14 @@ import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 const MAX_COMPARISONS = 10_000_000;
 const MAX_COUNTED_PAIRS = 250_000;
 
+/** The evidence in the order of the V3 companies, then of the V4 companies; `byV4`: the other way round. */
+export interface EvidenceRows extends Iterable<CompanyEvidence> {
+  readonly byV4: Iterable<CompanyEvidence>;
+}
+
 export interface FoundEvidence {
   /** Exact counts of every company pair that shares a key or, if these are too many, that agrees on one. */
-  readonly rows: readonly CompanyEvidence[];
+  readonly rows: EvidenceRows;
   readonly uncounted: Uncounted;
 }
 
@@ -129,17 +135,13 @@ function sizeOf(side: RecordsByCompany): number {
   return [...side.values()].reduce((size, { length }) => size + length, 0);
 }
 
-interface SharedKeyCount {
-  readonly v3: number;
-  readonly v4: number;
-  shared: number;
-  comparable: number;
-  agreeing: number;
-}
+type KeyCounts = ReadonlyMap<number, number>;
 
 /** Counts the shared keys of all company pairs, or only of the pairs it is given. */
 class SharedKeyCounts {
-  readonly #byPair = new Map<number, SharedKeyCount>();
+  /** The place of a pair in the columns. */
+  readonly #byPair = new Map<number, number>();
+  #columns = newColumns(1024);
   readonly #partners: ReadonlyMap<number, ReadonlySet<number>> | null;
   readonly uncounted: UncountedKeys;
 
@@ -162,25 +164,67 @@ class SharedKeyCounts {
     }
   }
 
-  /** In the order of the companies. */
-  list(keys: {
-    readonly v3: ReadonlyMap<number, number>;
-    readonly v4: ReadonlyMap<number, number>;
-  }): CompanyEvidence[] {
-    return [...this.#byPair.values()]
-      .sort((a, b) => a.v3 - b.v3 || a.v4 - b.v4)
-      .map((one) => ({ ...one, smallerKeys: Math.min(keys.v3.get(one.v3) ?? 0, keys.v4.get(one.v4) ?? 0) }));
+  list(keys: { readonly v3: KeyCounts; readonly v4: KeyCounts }): EvidenceRows {
+    const { v3, v4, shared, comparable, agreeing } = this.#columns;
+    const sorted = (first: Uint32Array, second: Uint32Array) =>
+      Uint32Array.from(this.#byPair.values()).sort(
+        (a, b) => at(first, a) - at(first, b) || at(second, a) - at(second, b),
+      );
+    const toRow = (place: number): CompanyEvidence => ({
+      v3: at(v3, place),
+      v4: at(v4, place),
+      shared: at(shared, place),
+      comparable: at(comparable, place),
+      agreeing: at(agreeing, place),
+      smallerKeys: Math.min(keys.v3.get(at(v3, place)) ?? 0, keys.v4.get(at(v4, place)) ?? 0),
+    });
+    const order = sorted(v3, v4);
+    return { ...rowsOf(() => order, toRow), byV4: rowsOf(() => sorted(v4, v3), toRow) };
   }
 
   #count(v3: number, v4: number, verdict: KeyVerdict): void {
-    const pair = v3 * 2 ** 26 + v4;
-    const count = this.#byPair.get(pair) ?? { v3, v4, shared: 0, comparable: 0, agreeing: 0 };
-    this.#byPair.set(pair, count);
-    count.shared += 1;
-    if (verdict !== 'incomparable') count.comparable += 1;
-    if (verdict === 'agrees') count.agreeing += 1;
+    const place = this.#place(v3, v4);
+    const { shared, comparable, agreeing } = this.#columns;
+    increase(shared, place);
+    if (verdict !== 'incomparable') increase(comparable, place);
+    if (verdict === 'agrees') increase(agreeing, place);
     if (verdict === 'unknown') this.uncounted.addKey({ v3: [v3], v4: [v4] });
   }
+
+  #place(v3: number, v4: number): number {
+    const pair = v3 * 2 ** 26 + v4;
+    const known = this.#byPair.get(pair);
+    if (known !== undefined) return known;
+    const place = this.#byPair.size;
+    this.#byPair.set(pair, place);
+    if (place >= this.#columns.v3.length) this.#columns = lengthen(this.#columns);
+    this.#columns.v3[place] = v3;
+    this.#columns.v4[place] = v4;
+    return place;
+  }
+}
+
+/** The ids of a pair's companies, and the counts of its keys. */
+type Columns = ReturnType<typeof newColumns>;
+
+function newColumns(length: number) {
+  const column = () => new Uint32Array(length);
+  return { v3: column(), v4: column(), shared: column(), comparable: column(), agreeing: column() };
+}
+
+function lengthen(columns: Columns): Columns {
+  const longer = newColumns(2 * columns.v3.length);
+  for (const name of ['v3', 'v4', 'shared', 'comparable', 'agreeing'] as const)
+    longer[name].set(columns[name]);
+  return longer;
+}
+
+function at(column: Uint32Array, place: number): number {
+  return column[place] ?? 0;
+}
+
+function increase(column: Uint32Array, place: number): void {
+  column[place] = at(column, place) + 1;
 }
 
 /** `unknown`: the key has too many similar records to compare. */

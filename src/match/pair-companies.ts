@@ -1,5 +1,5 @@
 import type { CompanyMatch } from '../domain.js';
-import { groupBy } from '../text/group-by.js';
+import { append } from '../text/group-by.js';
 
 /** A company of one generation; `id` is its row id in the scope table, unique within the generation. */
 export interface CompanySide {
@@ -36,10 +36,11 @@ export interface NamedPair {
   readonly v4CompanyId: bigint;
 }
 
+/** Companies and evidence are read several times, and not kept: there can be 100,000 of each. */
 export interface PairingInput {
-  readonly v3: readonly CompanySide[];
-  readonly v4: readonly CompanySide[];
-  readonly evidence: readonly CompanyEvidence[];
+  readonly v3: Iterable<CompanySide>;
+  readonly v4: Iterable<CompanySide>;
+  readonly evidence: Iterable<CompanyEvidence>;
   /** Treated like a rival company that agrees on all of these keys. */
   readonly uncounted: Uncounted;
   readonly mode: 'auto' | 'same_id' | 'overlap';
@@ -55,7 +56,20 @@ export interface Pairing {
 /** Agreeing keys below this share of the smaller company's keys are considered coincidence. */
 const CHANCE = 0.01;
 
-type CompanyLink = readonly [v3: number, v4: number, matchedBy: CompanyMatch];
+type CompanyLink = readonly [v3: number, v4: number];
+
+/** The pairs found so far, by the company of either side. */
+class Links {
+  readonly v3 = new Map<number, { readonly v4: number; readonly matchedBy: CompanyMatch }>();
+  readonly v4 = new Map<number, { readonly v3: number; readonly matchedBy: CompanyMatch }>();
+
+  add(links: readonly CompanyLink[], matchedBy: CompanyMatch): void {
+    for (const [v3, v4] of links) {
+      this.v3.set(v3, { v4, matchedBy });
+      this.v4.set(v4, { v3, matchedBy });
+    }
+  }
+}
 
 /**
  * Pairs each V3 company with at most one V4 company. Pure.
@@ -68,19 +82,17 @@ export function pairCompanies(input: PairingInput): Pairing {
     input.mode === 'same_id'
       ? indexEvidence([], NO_UNCOUNTED)
       : indexEvidence(input.evidence, input.uncounted);
-  const named = findNamed(input);
-  const byEvidence = findByEvidence(evidence, pairsOf(named));
-  const claims = input.mode === 'overlap' ? [] : findIdClaims(input, named, byEvidence);
+  const links = new Links();
+  links.add(findNamed(input), 'file');
+  links.add(findByEvidence(evidence, links), 'overlap');
+  const claims = input.mode === 'overlap' ? [] : findIdClaims(input, links);
   const decide = input.mode === 'same_id' ? () => true : (claim: IdClaim) => canDecideById(evidence, claim);
   const byId = claims.filter((claim) => !isOpen(claim) && decide(claim));
-  return describePairing(input, {
-    found: [...named, ...byEvidence, ...byId.map(({ a, b }) => [a.id, b.id, 'same_id'] as const)],
-    open: [
-      ...evidence.rows.filter(isAboveChance),
-      ...claims.filter(isOpen).map(({ a, b }) => ({ v3: a.id, v4: b.id })),
-    ],
-    uncounted: evidence.uncounted,
-  });
+  links.add(
+    byId.map(({ a, b }) => [a.id, b.id]),
+    'same_id',
+  );
+  return describePairing(input, { links, evidence, claims });
 }
 
 /** The two highest counts of agreeing keys among a company's evidence. */
@@ -90,7 +102,7 @@ interface Best {
 }
 
 interface EvidenceIndex {
-  readonly rows: readonly CompanyEvidence[];
+  readonly rows: Iterable<CompanyEvidence>;
   readonly uncounted: Uncounted;
   readonly v3: ReadonlyMap<number, Best>;
   readonly v4: ReadonlyMap<number, Best>;
@@ -99,13 +111,13 @@ interface EvidenceIndex {
 /** Every key was counted. */
 export const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
 
-function indexEvidence(rows: readonly CompanyEvidence[], uncounted: Uncounted): EvidenceIndex {
+function indexEvidence(rows: Iterable<CompanyEvidence>, uncounted: Uncounted): EvidenceIndex {
   const v3 = bestBy(rows, (row) => row.v3, uncounted.v3);
   return { rows, uncounted, v3, v4: bestBy(rows, (row) => row.v4, uncounted.v4) };
 }
 
 function bestBy(
-  rows: readonly CompanyEvidence[],
+  rows: Iterable<CompanyEvidence>,
   companyOf: (row: CompanyEvidence) => number,
   uncounted: ReadonlyMap<number, number>,
 ): Map<number, Best> {
@@ -125,29 +137,23 @@ function bestBy(
 const NO_EVIDENCE: Best = { first: 0, second: 0 };
 
 function findNamed({ v3, v4, named }: PairingInput): CompanyLink[] {
-  const rows3 = new Map(v3.map(({ id, region, companyId }) => [`${companyId} ${region}`, id]));
-  const rows4 = new Map(v4.map(({ id, companyId }) => [companyId, id]));
+  if (named.length === 0) return [];
+  const rows3 = new Map<string, number>();
+  const rows4 = new Map<bigint, number>();
+  for (const { id, region, companyId } of v3) rows3.set(`${companyId} ${region}`, id);
+  for (const { id, companyId } of v4) rows4.set(companyId, id);
   return named.flatMap(({ region, v3CompanyId, v4CompanyId }) => {
     const a = rows3.get(`${v3CompanyId} ${region}`);
     const b = rows4.get(v4CompanyId);
-    return a === undefined || b === undefined ? [] : [[a, b, 'file'] as const];
+    return a === undefined || b === undefined ? [] : [[a, b] as const];
   });
-}
-
-interface Paired {
-  readonly v3: ReadonlySet<number>;
-  readonly v4: ReadonlySet<number>;
-}
-
-function pairsOf(found: readonly CompanyLink[]): Paired {
-  return { v3: new Set(found.map(([v3]) => v3)), v4: new Set(found.map(([, v4]) => v4)) };
 }
 
 /**
  * Pairs of companies that are each other's best by agreeing keys and agree on most comparable keys, without a rival that
  * has half as many.
  */
-function findByEvidence(evidence: EvidenceIndex, named: Paired): CompanyLink[] {
+function findByEvidence(evidence: EvidenceIndex, named: Links): CompanyLink[] {
   const isBest = (best: Best = NO_EVIDENCE, agreeing: number): boolean =>
     best.first === agreeing && best.second * 2 < agreeing;
   const isClear = (row: CompanyEvidence): boolean =>
@@ -155,9 +161,11 @@ function findByEvidence(evidence: EvidenceIndex, named: Paired): CompanyLink[] {
     row.agreeing * 2 >= row.comparable &&
     isBest(evidence.v3.get(row.v3), row.agreeing) &&
     isBest(evidence.v4.get(row.v4), row.agreeing);
-  return evidence.rows
-    .filter((row) => !named.v3.has(row.v3) && !named.v4.has(row.v4) && isClear(row))
-    .map((row) => [row.v3, row.v4, 'overlap']);
+  const found: CompanyLink[] = [];
+  for (const row of evidence.rows) {
+    if (!named.v3.has(row.v3) && !named.v4.has(row.v4) && isClear(row)) found.push([row.v3, row.v4]);
+  }
+  return found;
 }
 
 function isAboveChance(row: CompanyEvidence): boolean {
@@ -177,35 +185,31 @@ interface IdClaim {
  * Finds unpaired companies with equal ids. A named V3 company does not claim the V4 company with its id, but it still
  * makes the id ambiguous for V3 companies of other regions.
  */
-function findIdClaims(
-  input: PairingInput,
-  named: readonly CompanyLink[],
-  byEvidence: readonly CompanyLink[],
-): IdClaim[] {
-  const isNamed = pairsOf(named);
-  const isProven = pairsOf(byEvidence);
-  const v3ByCompanyId = groupBy(
-    input.v3.filter(({ id }) => !isProven.v3.has(id)),
-    ({ companyId }) => companyId,
-  );
-  const claims = input.v4
-    .filter(({ id }) => !isNamed.v4.has(id) && !isProven.v4.has(id))
-    .flatMap((b) => {
-      const same = v3ByCompanyId.get(b.companyId) ?? [];
-      const free = same.filter(({ id }) => !isNamed.v3.has(id));
-      return free.map((a) => ({ a, b, isTied: same.length > 1 }));
-    });
+function findIdClaims(input: PairingInput, links: Links): IdClaim[] {
+  const v3ByCompanyId = new Map<bigint, CompanySide[]>();
+  for (const a of input.v3) {
+    if (links.v3.get(a.id)?.matchedBy !== 'overlap') append(v3ByCompanyId, a.companyId, a);
+  }
+  const claims: Omit<IdClaim, 'own'>[] = [];
+  for (const b of input.v4) {
+    if (links.v4.has(b.id)) continue;
+    const same = v3ByCompanyId.get(b.companyId) ?? [];
+    const free = same.filter(({ id }) => !links.v3.has(id));
+    claims.push(...free.map((a) => ({ a, b, isTied: same.length > 1 })));
+  }
   const own = evidenceOfClaims(input.evidence, claims);
   return claims.map((claim) => ({ ...claim, own: own.get(claim.a.id) }));
 }
 
 /** Evidence of each claim, by its V3 company. */
 function evidenceOfClaims(
-  evidence: readonly CompanyEvidence[],
+  evidence: Iterable<CompanyEvidence>,
   claims: readonly Pick<IdClaim, 'a' | 'b'>[],
 ): Map<number, CompanyEvidence> {
   const claimed = new Map(claims.map(({ a, b }) => [a.id, b.id]));
-  return new Map(evidence.filter((row) => claimed.get(row.v3) === row.v4).map((row) => [row.v3, row]));
+  const found = new Map<number, CompanyEvidence>();
+  for (const row of evidence) if (claimed.get(row.v3) === row.v4) found.set(row.v3, row);
+  return found;
 }
 
 /** Whether the claim is tied, or contradicted by the keys. */
@@ -225,21 +229,25 @@ function canDecideById(evidence: EvidenceIndex, { a, b, own }: IdClaim): boolean
 }
 
 interface PairingEvidence {
-  readonly found: readonly CompanyLink[];
-  /** Company pairs with evidence that is not sufficient. */
-  readonly open: readonly { readonly v3: number; readonly v4: number }[];
-  readonly uncounted: Uncounted;
+  readonly links: Links;
+  readonly evidence: EvidenceIndex;
+  readonly claims: readonly IdClaim[];
 }
 
 /** Unpaired companies are `ambiguous` if there is evidence for any pair, otherwise `none`. */
-function describePairing({ v3, v4 }: PairingInput, { found, open, uncounted }: PairingEvidence): Pairing {
-  const twins3 = new Map(found.map(([a, b, by]) => [a, { v4: b, matchedBy: by }]));
-  const twins4 = new Map(found.map(([a, b, by]) => [b, { v3: a, matchedBy: by }]));
-  const open3 = new Set([...open.map((link) => link.v3), ...uncounted.v3.keys()]);
-  const open4 = new Set([...open.map((link) => link.v4), ...uncounted.v4.keys()]);
-  const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
-  return {
-    v3: new Map(v3.map(({ id }) => [id, twins3.get(id) ?? { v4: null, matchedBy: unpaired(open3.has(id)) }])),
-    v4: new Map(v4.map(({ id }) => [id, twins4.get(id) ?? { v3: null, matchedBy: unpaired(open4.has(id)) }])),
+function describePairing({ v3, v4 }: PairingInput, { links, evidence, claims }: PairingEvidence): Pairing {
+  const [open3, open4] = [new Set(evidence.uncounted.v3.keys()), new Set(evidence.uncounted.v4.keys())];
+  const leaveOpen = (a: number, b: number) => {
+    if (!links.v3.has(a)) open3.add(a);
+    if (!links.v4.has(b)) open4.add(b);
   };
+  for (const row of evidence.rows) if (isAboveChance(row)) leaveOpen(row.v3, row.v4);
+  for (const claim of claims) if (isOpen(claim)) leaveOpen(claim.a.id, claim.b.id);
+  const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
+  const pairing = { v3: new Map(), v4: new Map() } satisfies Pairing;
+  for (const { id } of v3)
+    pairing.v3.set(id, links.v3.get(id) ?? { v4: null, matchedBy: unpaired(open3.has(id)) });
+  for (const { id } of v4)
+    pairing.v4.set(id, links.v4.get(id) ?? { v3: null, matchedBy: unpaired(open4.has(id)) });
+  return pairing;
 }

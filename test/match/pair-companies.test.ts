@@ -7,7 +7,7 @@ import {
   pairCompanies,
 } from '../../src/match/pair-companies.js';
 import { campaign } from '../support/campaign.js';
-import { oraclePairing } from './pairing-oracle.js';
+import { type ListedInput, oraclePairing } from './pairing-oracle.js';
 
 interface Case {
   readonly name: string;
@@ -340,7 +340,7 @@ function inputOf({
   named = [],
   uncounted = {},
   unread = false,
-}: Omit<Case, 'name' | 'expected'>): PairingInput {
+}: Omit<Case, 'name' | 'expected'>): ListedInput {
   return {
     v3: v3.map((text, id) => {
       const [region = '', companyId = '0'] = text.split(':');
@@ -370,7 +370,7 @@ function countsOf(counts: Record<number, number> = {}): Map<number, number> {
 const ORACLE_RUNS = campaign({ small: 2000, soak: 50_000 });
 
 /** Few companies, ids that meet, and evidence around every threshold. */
-const PAIRINGS: fc.Arbitrary<PairingInput> = fc
+const PAIRINGS: fc.Arbitrary<ListedInput> = fc
   .record({
     v3: fc.uniqueArray(fc.constantFrom('a:1', 'a:2', 'a:3', 'b:1', 'b:2'), { maxLength: 4 }),
     v4: fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { maxLength: 4 }),

@@ -3,8 +3,14 @@ import type { CompanyEvidence, CompanySide, PairingInput } from '../../src/match
 type Row = { readonly v4: number | null; readonly matchedBy: string };
 type Row4 = { readonly v3: number | null; readonly matchedBy: string };
 
+export interface ListedInput extends PairingInput {
+  readonly v3: readonly CompanySide[];
+  readonly v4: readonly CompanySide[];
+  readonly evidence: readonly CompanyEvidence[];
+}
+
 /** The contract's sentences about company pairs, one predicate each, by nested loops over all companies. */
-export function oraclePairing(input: PairingInput): {
+export function oraclePairing(input: ListedInput): {
   readonly v3: Record<number, Row>;
   readonly v4: Record<number, Row4>;
 } {
