@@ -3,7 +3,13 @@ import { Command, CommanderError, Option } from 'commander';
 import { HostLimits } from './api/limiter.js';
 import { COMMANDS, helpHint, noCommand } from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
-import { type CommandSpec, type Given, type Io, type ListedOption, listOptions } from './commands/command.js';
+import {
+  type CommandLine,
+  type CommandSpec,
+  type Io,
+  type ListedOption,
+  listOptions,
+} from './commands/command.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
@@ -19,7 +25,7 @@ export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterrupt
   readonly stdout: Output;
   readonly stderr: Output;
   /** Opens standard input. Not every command reads it. */
-  readonly openInput: () => Given['input'];
+  readonly openInput: () => CommandLine['input'];
 }
 
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -38,7 +44,7 @@ export async function runProgram(words: readonly string[], host: ProgramHost): P
   }
 }
 
-type Runner = (spec: CommandSpec, given: Given) => Promise<void>;
+type Runner = (spec: CommandSpec, given: CommandLine) => Promise<void>;
 
 interface Parser {
   readonly program: Command;
@@ -136,7 +142,7 @@ function buildOption({ flags, summary, repeatable, choices, group }: ListedOptio
     : option.argParser<string[]>((value, before) => [...(before ?? []), value]);
 }
 
-function givenOf(command: Command, { env, openInput }: ProgramHost): Given {
+function givenOf(command: Command, { env, openInput }: ProgramHost): CommandLine {
   const values: Readonly<Record<string, unknown>> = command.optsWithGlobals();
   const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
   return {
@@ -155,7 +161,7 @@ function givenOf(command: Command, { env, openInput }: ProgramHost): Given {
   };
 }
 
-async function runCommand(spec: CommandSpec, given: Given, host: ProgramHost): Promise<number> {
+async function runCommand(spec: CommandSpec, given: CommandLine, host: ProgramHost): Promise<number> {
   const { createProgress } = await import('./progress.js');
   const { stderr, env } = host;
   const isTty = stderr.isTTY === true;
@@ -187,7 +193,7 @@ function withFlags(error: unknown, flags: string): unknown {
   return new SvcError(code, message, { hint: addFlags(error.hint, flags), facts, cause });
 }
 
-function buildIo(given: Given, host: ProgramHost, isColored: boolean, progress: Progress): Io {
+function buildIo(given: CommandLine, host: ProgramHost, isColored: boolean, progress: Progress): Io {
   const { stdout, stderr, env, signal, runUninterruptible } = host;
   const isTty = stdout.isTTY === true;
   return {
@@ -218,7 +224,7 @@ function wrapFor({ isTTY, columns }: Output, text: string): string {
 }
 
 /** The options that a printed command needs to concern the same configuration and database. */
-function flagsOf(given: Given): string {
+function flagsOf(given: CommandLine): string {
   const words = ['config', 'db'].flatMap((name) => {
     const value = given.text(name);
     return value === undefined ? [] : [`--${name}`, value];
@@ -227,7 +233,7 @@ function flagsOf(given: Given): string {
 }
 
 /** Whether `--no-color`, NO_COLOR (https://no-color.org) or the terminal rules out color. */
-function isColorOff(given: Given, { NO_COLOR = '', TERM }: Io['env']): boolean {
+function isColorOff(given: CommandLine, { NO_COLOR = '', TERM }: Io['env']): boolean {
   return !given.isSet('color') || NO_COLOR !== '' || TERM === 'dumb';
 }
 

@@ -6,8 +6,8 @@ import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
-import type { Given } from './command.js';
-import { countOption, durationOption, flagOf, needsOption, notTogether } from './option-values.js';
+import type { CommandLine } from './command.js';
+import { durationOption, flagOf, needsOption, notTogether, wholeNumberOption } from './option-values.js';
 import { parseLocation, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
 
 /** `--sync on|off`, with `--yes` or without. */
@@ -43,7 +43,7 @@ export interface ApplyRequest {
 const MODES = ['yes', 'check', 'verify', 'scan', 'emitSql'] as const;
 
 /** Parses the command line of `apply`. */
-export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
+export function parseApplyRequest(given: CommandLine, config: Config): ApplyRequest {
   const modes = MODES.filter(
     (name) => given.isSet(name) || (name === 'emitSql' && given.text(name) !== undefined),
   );
@@ -80,7 +80,7 @@ export function parseApplyRequest(given: Given, config: Config): ApplyRequest {
 }
 
 /** @throws SvcError `usage` if an option cannot be combined with the mode */
-function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][]): void {
+function assertModeOptions(given: CommandLine, modes: readonly (typeof MODES)[number][]): void {
   const [mode, other] = modes;
   if (mode !== undefined && other !== undefined) throw notTogether(flagOf(mode), flagOf(other));
   if (given.text('plan') !== undefined && mode !== undefined && mode !== 'yes' && mode !== 'emitSql')
@@ -95,7 +95,7 @@ function assertModeOptions(given: Given, modes: readonly (typeof MODES)[number][
     throw notTogether('--check', '--allow-incomplete', '--check judges complete data only.');
 }
 
-function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): SyncAction | null {
+function parseSync(given: CommandLine, modes: readonly (typeof MODES)[number][]): SyncAction | null {
   const turn = given.text('sync');
   if (turn !== 'on' && turn !== 'off') return null;
   const other =
@@ -110,7 +110,7 @@ function parseSync(given: Given, modes: readonly (typeof MODES)[number][]): Sync
   return { turn, isWrite: modes.includes('yes') };
 }
 
-function parseEmit(given: Given): EmitRequest | null {
+function parseEmit(given: CommandLine): EmitRequest | null {
   const dialect = EMIT_DIALECTS.find((name) => name === given.text('emitSql'));
   const at = given.text('at');
   if (dialect === undefined) {
@@ -134,11 +134,11 @@ function parseEmit(given: Given): EmitRequest | null {
 }
 
 /** Here `--output` names the folder of the SQL, not the file of a target. */
-function withoutOutput({ args, text, texts, isSet }: Given): TargetOptions {
+function withoutOutput({ args, text, texts, isSet }: CommandLine): TargetOptions {
   return { args, texts, isSet, text: (name) => (name === 'output' ? undefined : text(name)) };
 }
 
-function askedPolicy(given: Given): Partial<Policy> {
+function askedPolicy(given: CommandLine): Partial<Policy> {
   const [missing, unknown, others] = [given.text('missing'), given.text('unknown'), given.text('others')];
   return {
     ...(given.isSet('inPlace') ? { mode: 'in_place' } : {}),
@@ -172,11 +172,11 @@ function chooseTargets(
   return { targets: named, source: { kind: 'named', names: named.map(({ name }) => name) } };
 }
 
-function parseTuning(given: Given): Tuning {
+function parseTuning(given: CommandLine): Tuning {
   const { batchRows, lockTimeoutMs, statementTimeoutMs } = DEFAULT_TUNING;
   return {
     ...DEFAULT_TUNING,
-    batchRows: countOption(given, 'batchRows', 1) ?? batchRows,
+    batchRows: wholeNumberOption(given, 'batchRows', 1) ?? batchRows,
     lockTimeoutMs: durationOption(given, 'lockTimeout') ?? lockTimeoutMs,
     statementTimeoutMs: durationOption(given, 'statementTimeout') ?? statementTimeoutMs,
   };
@@ -192,7 +192,7 @@ export interface UndoRequest {
 }
 
 /** Parses the command line of `undo`. If options name a place, the targets come from its ledger. */
-export function parseUndoRequest(given: Given, config: Config): UndoRequest {
+export function parseUndoRequest(given: CommandLine, config: Config): UndoRequest {
   const [run, ...more] = given.args;
   if (more.length > 0) throw new SvcError('usage', 'undo takes one run at a time.');
   const place = parseLocation(given);

@@ -1,8 +1,8 @@
 import type { ApplyResult } from '../apply/actions.js';
 import { serveThread } from '../runtime/threads.js';
-import { type ApplyJob, doApply } from './apply-work.js';
+import { type ApplyJob, runApplyJob } from './apply-work.js';
 import type { WorkIo } from './command.js';
-import { doUndo, type UndoJob } from './undo-work.js';
+import { runUndoJob, type UndoJob } from './undo-work.js';
 
 /** The job, and the parts of `Io` that can be sent to a thread. */
 export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startMs'> {
@@ -18,6 +18,6 @@ export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<A
 serveThread<ApplyThread>(({ signal, onProgress }) => ({
   run: ({ job, ...given }) => {
     const io: WorkIo = { ...given, signal, onProgress, clock: { now: Date.now } };
-    return job.kind === 'apply' ? doApply(job, io) : doUndo(job, io);
+    return job.kind === 'apply' ? runApplyJob(job, io) : runUndoJob(job, io);
   },
 }));

@@ -43,11 +43,11 @@ export interface ApplyJob {
 /** Actions whose queries read any part of the remap. The others verify what they read, when they read it: see `RemapIds`. */
 const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['scan', 'emit', 'sync']);
 
-/** Runs `apply`; called in its thread. */
-export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
+/** Carries out the command `apply`, in a worker thread. */
+export function runApplyJob({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
   const { action, targets, tuning } = request;
   return readDatabase(config, async (db) => {
-    // Triggers can be removed at any time.
+    // Removing triggers needs no current remap.
     if (!request.allowIncomplete && request.sync?.turn !== 'off') assertUsableRemap(db, config);
     const policy = agreed?.policy ?? request.policy;
     const context = buildContext({ db, file: config.database, policy, tuning }, io);
@@ -64,7 +64,7 @@ export function doApply({ config, request, agreed }: ApplyJob, io: WorkIo): Prom
     try {
       const age = readAgeLimit(db, config, io.startMs);
       const work = { context, stores, targets, width: io.width, formatCommand, ...onUnmapped };
-      const result = await act(work, action, { ...request, agreed, age, startMs: io.startMs });
+      const result = await runAction(work, action, { ...request, agreed, age, startMs: io.startMs });
       list?.finish();
       return result;
     } finally {
@@ -82,7 +82,7 @@ interface RunOptions {
   readonly sync: SyncAction | null;
 }
 
-function act(
+function runAction(
   work: ApplyTask,
   action: Exclude<ApplyRequest['action'], 'scan'>,
   options: RunOptions,
@@ -97,10 +97,10 @@ function act(
     case 'verify':
       return verifyRuns(work);
     case 'emit':
-      if (options.emit === null) throw new Error('no SQL was asked for');
+      if (options.emit === null) throw new Error('no SQL was requested');
       return emitSql(work, options.agreed, options.emit);
     case 'sync':
-      if (options.sync === null) throw new Error('no triggers were asked for');
+      if (options.sync === null) throw new Error('no triggers were requested');
       return switchSync(work, options.sync.turn, options.sync.isWrite ? newRunName(options.startMs) : null);
   }
 }
@@ -113,7 +113,7 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
   return judgeAge(readAge(readRecordGroups(db), nowMs).ms, config.maxAgeMs);
 }
 
-/** Formats command lines for the same targets; `apply --yes` with the same options, other `apply` with the same mode. */
+/** Formats command lines for the same targets. `apply` gets the same mode, and with `--yes` the same options too. */
 function commandFormatter(
   source: TargetSource,
   policy: Partial<Policy>,
@@ -202,7 +202,7 @@ function contextOf(
   };
 }
 
-/** `apply --scan`: proposes targets, with evidence and a piece of configuration to paste. */
+/** `apply --scan`: proposes targets, with evidence, and renders them as configuration to paste. */
 async function proposeTargets(
   context: ApplyContext,
   { targets, table }: Pick<ApplyRequest, 'targets' | 'table'>,
@@ -210,7 +210,7 @@ async function proposeTargets(
   width: number,
 ): Promise<ApplyResult> {
   const scanned = await scan(context, listPlaces(targets, table));
-  const proposed = buildTargets(scanned, (path) => nearPath(path, dirname(config.file)));
+  const proposed = buildTargets(scanned, (path) => relativeIfInside(path, dirname(config.file)));
   const isSome = proposed.length > 0;
   return {
     exitCode: 0,
@@ -233,10 +233,10 @@ function listPlaces(targets: readonly ApplyTarget[], table: string | null): Scan
   return [...places.values()];
 }
 
-/** A path relative to the configuration, for files below its folder. */
-function nearPath(path: string, folder: string): string {
-  const near = relative(folder, path);
-  return near === '' || near.startsWith('..') ? path : near;
+/** A path in the folder of the configuration becomes relative; others stay. */
+function relativeIfInside(path: string, folder: string): string {
+  const inside = relative(folder, path);
+  return inside === '' || inside.startsWith('..') ? path : inside;
 }
 
 function describePlace({ place, proposals, unseen }: Scanned): object {

@@ -18,7 +18,7 @@ import {
   parseUndoRequest,
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
 import { LOCATION_HINT } from './target-options.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
@@ -28,7 +28,7 @@ import { type NamedOutputs, ownFilesOf, replaceOutputs, writeResult } from './wi
  * have no V4 id or are wrong, 4 if the remap is incomplete, 6 if something else blocks the plan, 7 if it stopped
  * part-way.
  */
-export async function runApply(given: Given, io: Io): Promise<number> {
+export async function runApply(given: CommandLine, io: Io): Promise<number> {
   const config = await given.config();
   const request = parseApplyRequest(given, config);
   const { action, planFile } = request;
@@ -69,7 +69,7 @@ async function assertNotFlipped(
   if ((await readDatabase(config, async (db) => flippedState(readCutover(db)))) === 'no') return;
   throw new SvcError(
     'usage',
-    'The flip of the cutover was begun: --again would take V4 ids of the application for V3 ids.',
+    'The flip of the cutover was started: --again would take V4 ids of the application for V3 ids.',
     { hint: 'If the application is back on V3 ids, say so: svc-migrate cutover --flip undone.' },
   );
 }
@@ -143,7 +143,7 @@ async function writeApplied(
  * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were
  * skipped, 7 if it stopped part-way. It uses the ledger and needs the run's remap only to drop new columns.
  */
-export async function runUndo(given: Given, io: Io): Promise<number> {
+export async function runUndo(given: CommandLine, io: Io): Promise<number> {
   const config = await given.config();
   const request = parseUndoRequest(given, config);
   const { json: target, targets } = request;

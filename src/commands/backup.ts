@@ -10,7 +10,7 @@ import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { CheckFileThread } from './check-file-thread.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { withLockOwner, withOwnerNote } from './database.js';
 import { ownFilesOf } from './with-outputs.js';
 
@@ -18,7 +18,7 @@ import { ownFilesOf } from './with-outputs.js';
 const PAGES_PER_STEP = 256;
 
 /** `backup`: makes a consistent copy of the database, checked before it gets its final name. */
-export async function runBackup(given: Given, io: Io): Promise<number> {
+export async function runBackup(given: CommandLine, io: Io): Promise<number> {
   const config = await given.config();
   const [target = ''] = given.args;
   const force = given.isSet('force');

@@ -10,7 +10,7 @@ import { writeText } from '../runtime/write-output.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
 import { withGitHubActions } from './github-actions.js';
@@ -41,7 +41,7 @@ const EXPIRES_MS = 30 * 86_400_000;
  * incomplete, 5 if there is nothing to compare. The findings of a baseline are not counted; a baseline never hides
  * incomplete data.
  */
-export async function runCheck(given: Given, io: Io): Promise<number> {
+export async function runCheck(given: CommandLine, io: Io): Promise<number> {
   const outputs = outputsOf(given);
   const inputs = [given.text('baseline'), given.text('writeBaseline')].filter((file) => file !== undefined);
   return withGitHubActions(given, io, (onReport) =>
@@ -80,7 +80,7 @@ export function assertCheckable(options: CheckOptions): void {
   if (options.baselineFile !== undefined) readBaseline(options.baselineFile);
 }
 
-function baselineOptions(given: Given): Pick<CheckOptions, 'baselineFile' | 'writeBaseline'> {
+function baselineOptions(given: CommandLine): Pick<CheckOptions, 'baselineFile' | 'writeBaseline'> {
   const [baselineFile, file, expires] = ['baseline', 'writeBaseline', 'expires'].map(given.text);
   const force = given.isSet('force');
   if (baselineFile !== undefined && file !== undefined) {

@@ -31,7 +31,7 @@ export function groupOptions(group: string, options: OptionSpecs): OptionSpecs {
   return Object.fromEntries(grouped);
 }
 
-type RunCommand = (given: Given, io: Io) => Promise<number>;
+type RunCommand = (given: CommandLine, io: Io) => Promise<number>;
 
 /** The description of a command for the parser and the help. */
 export interface CommandSpec {
@@ -52,7 +52,7 @@ export interface CommandSpec {
 }
 
 /** The command line after parsing. */
-export interface Given {
+export interface CommandLine {
   readonly args: readonly string[];
   /** The value of an option such as `json`; undefined if it was not given. */
   text(name: string): string | undefined;

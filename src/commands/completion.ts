@@ -9,7 +9,7 @@ import { readRemapRuns } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import { type CommandSpec, type Given, type Io, type ListedOption, listOptions } from './command.js';
+import { type CommandLine, type CommandSpec, type Io, type ListedOption, listOptions } from './command.js';
 import { readDatabase } from './database.js';
 
 /** Asks this program what can follow the words that were typed; it answers with words, or with `:files|BEFORE|NAME`. */
@@ -56,7 +56,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 /**
  * `completion`: prints a completion script, or for the scripts, after `words`, what can stand in place of the last word.
  */
-export async function runCompletion({ args: [shell = '', ...typed] }: Given, io: Io): Promise<number> {
+export async function runCompletion({ args: [shell = '', ...typed] }: CommandLine, io: Io): Promise<number> {
   const script = SCRIPTS[shell];
   if (shell === 'words') await writeText(io.stdout, [(await listWords(typed, io)).map(endLine).join('')]);
   else if (script !== undefined) await writeText(io.stdout, [script]);

@@ -11,10 +11,10 @@ import { filesOfTargets } from './apply.js';
 import { parseApplyRequest } from './apply-request.js';
 import { CUTOVER_OPTIONS } from './catalogue/apply-commands.js';
 import { assertCheckable } from './check.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { applyCommandLine } from './cutover-steps.js';
 import { exportOptions } from './export.js';
-import { countOption, nameOfOption, notTogether, withValues } from './option-values.js';
+import { nameOfOption, notTogether, wholeNumberOption, withValues } from './option-values.js';
 import { FLIP_WORDS, type FlipKind, type FlipWord } from './plan-cutover.js';
 import { loadRemapInputs } from './remap.js';
 import { ownFilesOf } from './with-outputs.js';
@@ -36,7 +36,11 @@ export interface CutoverOptions {
 }
 
 /** Parses the command line of `cutover`, and checks all that its steps will need. */
-export async function parseCutoverOptions(given: Given, config: Config, io: Io): Promise<CutoverOptions> {
+export async function parseCutoverOptions(
+  given: CommandLine,
+  config: Config,
+  io: Io,
+): Promise<CutoverOptions> {
   const baselineFile = given.text('baseline');
   const report = resolve(given.text('report') ?? 'cutover-report.json');
   assertFiles(given, config, report);
@@ -51,13 +55,13 @@ export async function parseCutoverOptions(given: Given, config: Config, io: Io):
     word: FLIP_WORDS.find((word) => word === given.text('flip')) ?? null,
     ...parseFlip(given, io.env),
     report,
-    sample: countOption(given, 'sample', 1) ?? null,
+    sample: wholeNumberOption(given, 'sample', 1) ?? null,
     baselineFile,
     settings: digestSettings(config, baselineFile),
   };
 }
 
-function parseFlip(given: Given, env: Io['env']): Pick<CutoverOptions, 'flip' | 'flipPlace'> {
+function parseFlip(given: CommandLine, env: Io['env']): Pick<CutoverOptions, 'flip' | 'flipPlace'> {
   const [exec, flag] = [given.text('exec'), given.text('flag')];
   if (exec !== undefined && flag !== undefined) throw notTogether('--exec', '--flag');
   if (flag !== undefined) return { flip: 'flag', flipPlace: resolve(flag) };
@@ -69,7 +73,7 @@ function parseFlip(given: Given, env: Io['env']): Pick<CutoverOptions, 'flip' | 
   });
 }
 
-function assertFiles(given: Given, config: Config, report: string): void {
+function assertFiles(given: CommandLine, config: Config, report: string): void {
   const outputs = [given.text('flag'), report, given.text('json')].filter((file) => file !== undefined);
   const { targets } = config.apply;
   const inputs = [given.text('baseline'), given.text('exec')].filter((file) => file !== undefined);
@@ -103,7 +107,7 @@ function digestSettings({ limits, drift, maxAgeMs }: Config, baselineFile: strin
 }
 
 /** The command that goes on with this cutover, with further words; without `--yes` it only shows what it would do. */
-export function resumeCommand(given: Given, ...more: readonly string[]): string {
+export function resumeCommand(given: CommandLine, ...more: readonly string[]): string {
   const said = new Set(['yes', 'restart', 'flip', 'json']);
   const words = Object.keys(CUTOVER_OPTIONS).flatMap((flags) => {
     const name = nameOfOption(flags);

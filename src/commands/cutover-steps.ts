@@ -18,7 +18,7 @@ import { countOf } from '../text/numbers.js';
 import { applyInThread } from './apply.js';
 import { parseApplyRequest, parseUndoRequest } from './apply-request.js';
 import { judgeRemap } from './check.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import type { CutoverOptions } from './cutover-options.js';
 import { readDatabase } from './database.js';
 import { assertComplete, exportInThread, exportOptions } from './export.js';
@@ -29,7 +29,7 @@ import { verifyPairs } from './verify.js';
 
 /** What a step works on. */
 export interface StepTask {
-  readonly given: Given;
+  readonly given: CommandLine;
   readonly config: Config;
   readonly options: CutoverOptions;
   readonly cutover: Cutover;
@@ -189,7 +189,11 @@ export function applyNow(
 }
 
 /** The command line of `apply` with the options of a cutover. */
-export function applyCommandLine(given: Given, mode: ApplyMode, targets: readonly string[] = []): Given {
+export function applyCommandLine(
+  given: CommandLine,
+  mode: ApplyMode,
+  targets: readonly string[] = [],
+): CommandLine {
   return withValues(given, { json: undefined, header: true, ...mode }, targets);
 }
 

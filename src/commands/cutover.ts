@@ -19,7 +19,7 @@ import { findOpenLists, isRemapStale, readReadiness } from '../store/readiness.j
 import { EVERYTHING } from '../store/remap-rows.js';
 import { escapeLines } from '../text/escape.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { type CutoverOptions, parseCutoverOptions, resumeCommand } from './cutover-options.js';
 import {
   applyNow,
@@ -55,7 +55,7 @@ interface Scene extends Omit<StepTask, 'cutover'> {
  * `cutover`: shows the steps of a cutover, or with `--yes` carries them out from the first that is not done. Exits with
  * 0 if all are done, otherwise with the code of the step that stopped it.
  */
-export async function runCutover(given: Given, io: Io): Promise<number> {
+export async function runCutover(given: CommandLine, io: Io): Promise<number> {
   return withJson(given, io, async (_, target, within) => {
     const config = await configWithMaxWait(given);
     const options = await parseCutoverOptions(given, config, within);
@@ -73,7 +73,7 @@ export async function runCutover(given: Given, io: Io): Promise<number> {
   });
 }
 
-/** The stored cutover, null if none was begun, and what is to be done. */
+/** The stored cutover, null if none was started, and what is to be done. */
 async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover' | 'plan'>> {
   const { config, options, io } = scene;
   const { flip, flipPlace: file, word, restart } = options;
@@ -89,7 +89,7 @@ async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover'
   const plan = planCutover({ steps: cutover?.steps ?? {}, skipped, outdated, isSameFlag, word, restart });
   if (plan.refusal !== null) throw new SvcError('usage', plan.refusal.sentence, { hint: plan.refusal.hint });
   const action = plan.steps.find(({ name }) => name === 'flip')?.action;
-  // A flag of this cutover whose flip was not begun is newer than the database, which was restored.
+  // A flag of this cutover whose flip was not started is newer than the database, which was restored.
   const isOwn = () => action === 'again' && isOwnFlag(file, cutover?.id ?? '');
   if (flip === 'flag' && (action === 'run' || action === 'again') && existsSync(file) && !isOwn())
     throw new SvcError('usage', `${file} exists already: the application may be flipped.`, {
@@ -183,7 +183,7 @@ async function doSteps(scene: Scene): Promise<CutoverResult> {
   if (plan.steps.some(({ action }) => action === 'ask'))
     throw new SvcError(
       'usage',
-      'The flip was begun, and it is not known whether the application is flipped.',
+      'The flip was started, and it is not known whether the application is flipped.',
       { hint: ASK },
     );
   const begun = stored === null || options.restart ? newCutover(io.clock.now()) : stored;
@@ -282,7 +282,7 @@ async function attempt(
 
 function nextOfStop(
   { step, outcome: { next, left } }: NonNullable<CutoverResult['stop']>,
-  given: Given,
+  given: CommandLine,
   resume: string,
 ): string {
   if (step !== 'flip' || left === 'not_begun') return next ?? resume;

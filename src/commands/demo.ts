@@ -7,8 +7,8 @@ import { renderText } from '../report/render-text.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
 import { type Sandbox, startSandbox } from '../sandbox/start.js';
-import type { Given, Io } from './command.js';
-import { countOption, outputsOf } from './option-values.js';
+import type { CommandLine, Io } from './command.js';
+import { outputsOf, wholeNumberOption } from './option-values.js';
 import { rebuildRemap } from './remap.js';
 import { type ReportOptions, type ReportOutputs, writeReport } from './report.js';
 import { runExports } from './run.js';
@@ -27,8 +27,8 @@ const FILES = {
  * `demo`: runs a whole migration (both exports over HTTP, remap, report) against a sandbox on a free port. Exits like
  * `check`.
  */
-export async function runDemo(given: Given, io: Io): Promise<number> {
-  const seed = countOption(given, 'seed') ?? 1;
+export async function runDemo(given: CommandLine, io: Io): Promise<number> {
+  const seed = wholeNumberOption(given, 'seed') ?? 1;
   const outputs = outputsOf(given);
   const targets = Object.values(outputs);
   assertTargets(targets, listPossibleInputs(io.env, { config: given.text('config'), db: given.text('db') }));

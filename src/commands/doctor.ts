@@ -30,7 +30,7 @@ import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js
 import { readSqliteVersion } from '../store/open.js';
 import { addFlagsToNext, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
 import { configWithMaxWait } from './option-values.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
@@ -43,7 +43,7 @@ const MAX_ATTEMPTS = 3;
  * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
  * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
  */
-export async function runDoctor(given: Given, io: Io): Promise<number> {
+export async function runDoctor(given: CommandLine, io: Io): Promise<number> {
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
   const config = await orError(() => configWithMaxWait(given));
@@ -83,7 +83,7 @@ const CORRECTED = 'corrected.jsonc';
 function nextOf(
   facts: DoctorFacts | null,
   findings: readonly Finding[],
-  given: Given,
+  given: CommandLine,
   env: Io['env'],
 ): string {
   const newConfig = given.text('writeConfig');

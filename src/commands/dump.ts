@@ -17,14 +17,14 @@ import {
 } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow, readRemap } from '../store/remap-rows.js';
 import { escapeUnseen } from '../text/escape.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import { narrowingOf } from './option-values.js';
 import { scopeOf } from './report.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 
 /** `dump`: writes the whole remap in its stored order, with exact values. */
-export async function runDump(given: Given, io: Io): Promise<number> {
+export async function runDump(given: CommandLine, io: Io): Promise<number> {
   const format = DUMP_FORMATS.find((one) => one === given.text('format')) ?? 'csv';
   if (format === 'parquet') return dumpParquet(given, io);
   const target = given.text('output') ?? '-';
@@ -37,7 +37,7 @@ async function dump(
   config: Config,
   target: string,
   render: (rows: Iterable<RemapRow>) => Iterable<string>,
-  given: Given,
+  given: CommandLine,
   io: Io,
 ): Promise<number> {
   const narrowing = narrowingOf(given, config);
@@ -56,7 +56,7 @@ async function dump(
   });
 }
 
-async function dumpParquet(given: Given, io: Io): Promise<number> {
+async function dumpParquet(given: CommandLine, io: Io): Promise<number> {
   const folder = given.text('output');
   if (folder === undefined || folder === '-') {
     throw new SvcError('usage', 'Parquet files are written to a folder.', {
@@ -84,7 +84,7 @@ async function dumpParquet(given: Given, io: Io): Promise<number> {
 }
 
 /** Checks that the remap may be passed on. */
-async function assertUsable(db: Db, config: Config, given: Given, io: Io): Promise<Readiness> {
+async function assertUsable(db: Db, config: Config, given: CommandLine, io: Io): Promise<Readiness> {
   const facts = readReadiness(db, config, EVERYTHING);
   if (!given.isSet('allowIncomplete')) {
     // once the export is finished, `remap` builds a current one

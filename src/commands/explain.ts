@@ -8,19 +8,24 @@ import { runInThread } from '../runtime/threads.js';
 import { guardDatabase } from '../store/open.js';
 import { holdsPayloads } from '../store/story-rows.js';
 import type { CheckFileThread } from './check-file-thread.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
-import { companyOption, placeOf } from './option-values.js';
+import { companyOption, idScopeOf } from './option-values.js';
 import { withJson, writeResult } from './with-outputs.js';
 
 /** `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known. */
-export async function runExplain(given: Given, io: Io): Promise<number> {
+export async function runExplain(given: CommandLine, io: Io): Promise<number> {
   return withJson(given, io, (config, target, within) => explain(given, config, target, within));
 }
 
-async function explain(given: Given, config: Config, target: string | undefined, io: Io): Promise<number> {
+async function explain(
+  given: CommandLine,
+  config: Config,
+  target: string | undefined,
+  io: Io,
+): Promise<number> {
   const companyId = companyOption(given);
-  const question = { ...placeOf(given, config), companyId, ...keyOf(given) };
+  const question = { ...idScopeOf(given, config), companyId, ...keyOf(given) };
   return readDatabase(config, async (db) => {
     const answer = guardDatabase(config.database, () => explainRecord(db, config, question));
     if (lacksPayload(answer) && holdsPayloads(db)) await checkPayloads(config.database, io);
@@ -45,7 +50,7 @@ async function checkPayloads(file: string, io: Io): Promise<void> {
   await runInThread<CheckFileThread>(options, io, { file, tables: ['payload'], step: 'check the payloads' });
 }
 
-function keyOf(given: Given): Pick<ExplainQuestion, 'id' | 'platformId'> {
+function keyOf(given: CommandLine): Pick<ExplainQuestion, 'id' | 'platformId'> {
   const [, id] = given.args;
   const platformId = given.text('platformId') ?? null;
   if ((id === undefined) === (platformId === null)) {

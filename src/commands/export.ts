@@ -10,7 +10,7 @@ import { type EventListener, listenForEvents } from '../inspect/settle/webhook-e
 import { writeText } from '../runtime/write-output.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-in-thread.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
 import { configWithMaxWait, durationOption, flagOf, narrowingOf, needsOption } from './option-values.js';
@@ -26,12 +26,12 @@ const SETTLE_MS = 300_000;
 const WAIT_TIMEOUT_MS = 7_200_000;
 
 /** `export v3`: reads every V3 list, continues an unfinished export, or reads only the changes since a complete one. */
-export async function runExportV3(given: Given, io: Io): Promise<number> {
+export async function runExportV3(given: CommandLine, io: Io): Promise<number> {
   return runExport('v3', await exportOptions(given), io);
 }
 
 /** `export v4`: reads every V4 list again, or continues an unfinished export. */
-export async function runExportV4(given: Given, io: Io): Promise<number> {
+export async function runExportV4(given: CommandLine, io: Io): Promise<number> {
   return runExport('v4', await exportOptions(given), io);
 }
 
@@ -62,13 +62,13 @@ export function exportInThread(
 }
 
 /** Parses the options of exports. */
-export async function exportOptions(given: Given): Promise<ExportCommandOptions> {
+export async function exportOptions(given: CommandLine): Promise<ExportCommandOptions> {
   const narrowing = narrowingOf(given, await given.config());
   const config = await configWithMaxWait(given);
   return { ...narrowing, config, restart: given.isSet('restart'), wait: waitOptions(given) };
 }
 
-function waitOptions(given: Given): WaitSettings | undefined {
+function waitOptions(given: CommandLine): WaitSettings | undefined {
   if (!given.isSet('wait')) {
     const alone = ['settle', 'waitTimeout', 'listen'].find((name) => given.text(name) !== undefined);
     if (alone === undefined) return undefined;

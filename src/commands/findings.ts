@@ -30,9 +30,9 @@ import { listUnpaired, readRemapRuns } from '../store/remap-tables.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMean } from '../text/suggest.js';
-import type { Given, Io, Narrowing } from './command.js';
+import type { CommandLine, Io, Narrowing } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
-import { countOption, flagOf, narrowingOf } from './option-values.js';
+import { flagOf, narrowingOf, wholeNumberOption } from './option-values.js';
 import { scopeOf } from './report.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 
@@ -42,16 +42,16 @@ const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
 const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
 
 /** `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`. */
-export async function runFindings(given: Given, io: Io): Promise<number> {
+export async function runFindings(given: CommandLine, io: Io): Promise<number> {
   const inputs = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
   return withOutputs(given, io, { outputs: { ndjson: given.text('json') }, inputs }, (config, within) =>
     showFindings(given, config, within),
   );
 }
 
-async function showFindings(given: Given, config: Config, io: Io): Promise<number> {
+async function showFindings(given: CommandLine, config: Config, io: Io): Promise<number> {
   const narrowing = narrowingOf(given, config);
-  const limit = countOption(given, 'limit');
+  const limit = wholeNumberOption(given, 'limit');
   const filter = filterOf(given, narrowing);
   const [json, writeDecisions, writeCompanies] = OUTPUT_NAMES.map((name) => given.text(name));
   assertOutputFiles(given, config);
@@ -82,7 +82,7 @@ async function showFindings(given: Given, config: Config, io: Io): Promise<numbe
   });
 }
 
-function filterOf(given: Given, narrowing: Narrowing): FindingFilter {
+function filterOf(given: CommandLine, narrowing: Narrowing): FindingFilter {
   const found = given.texts('status').map(parseStatus);
   const reasons = given.texts('reason');
   return {
@@ -111,7 +111,7 @@ function parseReason(text: string): string[] {
   });
 }
 
-function assertOutputFiles(given: Given, config: Config): void {
+function assertOutputFiles(given: CommandLine, config: Config): void {
   const drafts = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
   const toStdout = DRAFT_NAMES.find((name) => given.text(name) === '-');
   if (toStdout !== undefined) throw new SvcError('usage', `${flagOf(toStdout)} writes a file, not stdout.`);

@@ -5,7 +5,7 @@ import { renderMarkdown } from '../report/render-markdown.js';
 import type { Report } from '../report/report-schema.js';
 import { realPath } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 
 type OnReport = (report: Report) => Promise<void>;
 
@@ -14,7 +14,7 @@ type OnReport = (report: Report) => Promise<void>;
  * annotations (on stderr), the job summary and the outputs of the step, each unless an option switches it off.
  */
 export async function withGitHubActions(
-  given: Given,
+  given: CommandLine,
   io: Io,
   work: (onReport: OnReport) => Promise<number>,
 ): Promise<number> {
@@ -34,7 +34,7 @@ export async function withGitHubActions(
   }
 }
 
-async function announce(report: Report, given: Given, io: Io): Promise<void> {
+async function announce(report: Report, given: CommandLine, io: Io): Promise<void> {
   if (given.isSet('annotations')) await writeText(io.stderr, [renderAnnotations(report)]);
   if (given.isSet('jobOutputs')) await append(io, 'GITHUB_OUTPUT', renderJobOutputs(report));
   const summary = io.env['GITHUB_STEP_SUMMARY'] ?? '';

@@ -6,13 +6,13 @@ import { didYouMean } from '../text/suggest.js';
 import { displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import { type CommandSpec, type Given, type Io, listOptions, type OptionSpecs } from './command.js';
+import { type CommandLine, type CommandSpec, type Io, listOptions, type OptionSpecs } from './command.js';
 
 /** Widest text, in columns: longer lines are hard to read. */
 const MAX_WIDTH = 100;
 
 /** `help`: prints a page of the reference. */
-export async function runHelp({ args }: Given, { stdout, width }: Io): Promise<number> {
+export async function runHelp({ args }: CommandLine, { stdout, width }: Io): Promise<number> {
   const topic = args.join(' ');
   const markdown = readTopic(topic);
   if (markdown === null) {
@@ -70,7 +70,7 @@ function renderList(block: string, width: number): string[] {
   });
 }
 
-/** In columns, with the last one wrapped, if it gets at least half of the width; otherwise one paragraph per row. */
+/** Wraps the last column if at least half of the width is left for it; otherwise renders one paragraph per row. */
 function renderTable(lines: readonly string[], width: number): string[] {
   const [titles = [], , ...rows] = lines.map(splitRow);
   const columns = titles.slice(0, -1).map((title) => ({ title, align: 'left' as const }));
@@ -109,7 +109,7 @@ function splitRow(line: string): string[] {
   return cells.map((cell) => renderInline(cell.trim()));
 }
 
-/** Replaces links between pages by the command that prints the page. */
+/** Renders inline Markdown; a link to another page becomes the command that prints that page. */
 function renderInline(text: string): string {
   return text
     .replace(/\[([^\]]+)\]\(([^)]+)\)/g, (_, label: string, target: string) => {

@@ -11,13 +11,13 @@ import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 
 /**
  * `init`: writes a commented starter configuration. On a terminal it asks for addresses, key variables and
  * models first.
  */
-export async function runInit(given: Given, io: Io): Promise<number> {
+export async function runInit(given: CommandLine, io: Io): Promise<number> {
   const file = findConfigFile(io.env, given.text('config'));
   const force = given.isSet('force');
   const input = io.isTty && given.input.isTTY ? given.input : null;

@@ -5,9 +5,9 @@ import { assertStdout, writeStream, writeText } from '../runtime/write-output.js
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { type Lookup, prepareLookup } from '../store/verified-remap.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { readDatabase, warnOfIncomplete } from './database.js';
-import { companyOption, placeOf } from './option-values.js';
+import { companyOption, idScopeOf } from './option-values.js';
 import { withOutputs } from './with-outputs.js';
 
 const SEVERAL =
@@ -17,13 +17,13 @@ const SEVERAL =
  * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
  * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
  */
-export async function runLookup(given: Given, io: Io): Promise<number> {
+export async function runLookup(given: CommandLine, io: Io): Promise<number> {
   const outputs = { ndjson: given.text('json') };
   return withOutputs(given, io, { outputs }, (config, within) => lookUp(given, config, within));
 }
 
-async function lookUp(given: Given, config: Config, io: Io): Promise<number> {
-  const { model, path, region } = placeOf(given, config);
+async function lookUp(given: CommandLine, config: Config, io: Io): Promise<number> {
+  const { model, path, region } = idScopeOf(given, config);
   const place = { path: path ?? '', region, companyId: companyOption(given) };
   const from = given.isSet('reverse') ? 'v4' : 'v3';
   const ids = given.args.slice(1).map(parseArgument);

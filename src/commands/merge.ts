@@ -15,7 +15,7 @@ import { findOpenLists, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { addFlagsToNext, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { ownFilesOf } from './with-outputs.js';
 
 const MAX_SHOWN = 6;
@@ -23,7 +23,7 @@ const MAX_SHOWN = 6;
 /**
  * `merge`: joins databases whose exports read different lists into a new one. Nothing is written unless they make one whole.
  */
-export async function runMerge(given: Given, io: Io): Promise<number> {
+export async function runMerge(given: CommandLine, io: Io): Promise<number> {
   const config = await given.config();
   const output = given.text('output') ?? '';
   assertOutput(config, output, given.args);

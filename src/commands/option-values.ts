@@ -5,21 +5,21 @@ import { SvcError } from '../errors.js';
 import type { Since } from '../report/sections.js';
 import { didYouMean } from '../text/suggest.js';
 import { OUTPUTS } from './catalogue/options.js';
-import type { Given, Narrowing } from './command.js';
+import type { CommandLine, Narrowing } from './command.js';
 
-/** @throws SvcError `usage` if the value is not an integer of at least `least` */
-export function countOption(given: Given, name: string, least = 0): number | undefined {
+/** @throws SvcError `usage` if the value is not an integer of at least `min` */
+export function wholeNumberOption(given: CommandLine, name: string, min = 0): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
   if (!/^\d{1,10}$/.test(text)) {
     throw new SvcError('usage', `${flagOf(name)} takes a whole number, not "${text}".`);
   }
-  if (Number(text) >= least) return Number(text);
-  throw new SvcError('usage', `${flagOf(name)} takes a whole number from ${least} up.`);
+  if (Number(text) >= min) return Number(text);
+  throw new SvcError('usage', `${flagOf(name)} takes a whole number of at least ${min}.`);
 }
 
 /** The value of an option, in ms. */
-export function durationOption(given: Given, name: string): number | undefined {
+export function durationOption(given: CommandLine, name: string): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
   const ms = parseDuration(text);
@@ -28,7 +28,7 @@ export function durationOption(given: Given, name: string): number | undefined {
 }
 
 /** The id of `--company`, for commands that take only one. */
-export function companyOption(given: Given): bigint | null {
+export function companyOption(given: CommandLine): bigint | null {
   const text = given.text('company');
   return text === undefined ? null : requireId(text);
 }
@@ -62,12 +62,12 @@ export function nameOfOption(flags: string): string {
     .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The command line of another command: with these arguments, and with other values for some options. */
+/** A command line for another command: it has the given arguments, and `values` replace some of the options. */
 export function withValues(
-  given: Given,
+  given: CommandLine,
   values: Readonly<Record<string, string | boolean | undefined>>,
   args: readonly string[] = [],
-): Given {
+): CommandLine {
   const { texts, config } = given;
   return {
     args,
@@ -86,7 +86,7 @@ export function withValues(
 }
 
 /** Values of the output options that were given, by the names of the renderers. */
-export function outputsOf(given: Given): Readonly<Record<string, string>> {
+export function outputsOf(given: CommandLine): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.keys(OUTPUTS).flatMap((flags) => {
       const name = nameOfOption(flags);
@@ -97,15 +97,15 @@ export function outputsOf(given: Given): Readonly<Record<string, string>> {
 }
 
 /** The same limit as for `http.maxWaitMs` in the configuration. */
-const LONGEST_WAIT_MS = 86_400_000;
+const MAX_WAIT_MS = 86_400_000;
 
 /** The configuration with `--max-wait`. */
-export async function configWithMaxWait(given: Given): Promise<Config> {
+export async function configWithMaxWait(given: CommandLine): Promise<Config> {
   const config = await given.config();
   const text = given.text('maxWait');
   if (text === undefined) return config;
   const maxWaitMs = parseDuration(text);
-  if (maxWaitMs !== null && maxWaitMs <= LONGEST_WAIT_MS) {
+  if (maxWaitMs !== null && maxWaitMs <= MAX_WAIT_MS) {
     return { ...config, http: { ...config.http, maxWaitMs } };
   }
   throw new SvcError('usage', `--max-wait takes a duration up to 24h, not "${text}".`, {
@@ -114,7 +114,7 @@ export async function configWithMaxWait(given: Given): Promise<Config> {
 }
 
 /** @throws SvcError `usage` if `--since` is neither a number nor `previous` */
-export function sinceOption(given: Given): Since | undefined {
+export function sinceOption(given: CommandLine): Since | undefined {
   const text = given.text('since');
   if (text === undefined || text === 'previous') return text;
   if (/^\d{1,15}$/.test(text)) return BigInt(text);
@@ -122,22 +122,22 @@ export function sinceOption(given: Given): Since | undefined {
 }
 
 /** The values of `--model` and `--company`. */
-export function narrowingOf(given: Given, config: Config): Narrowing {
+export function narrowingOf(given: CommandLine, config: Config): Narrowing {
   const models = given.texts('model');
   for (const model of models) assertConfigured(config, model);
   return { models, companies: given.texts('company').map(requireId) };
 }
 
-/** Where in a model to look up an id; null: anywhere. */
-export interface ModelPlace {
+/** Where to look up an id; null: anywhere in the model. */
+export interface IdScope {
   readonly model: string;
   /** '' for records, otherwise a field of children. */
   readonly path: string | null;
   readonly region: string | null;
 }
 
-/** The model, `--path` and `--region`. They must be configured: no other has any ids. */
-export function placeOf(given: Given, config: Config): ModelPlace {
+/** The model, `--path` and `--region`. They must be configured: the remap has no ids of others. */
+export function idScopeOf(given: CommandLine, config: Config): IdScope {
   const [model = ''] = given.args;
   const path = given.text('path') ?? null;
   const region = given.text('region') ?? null;
@@ -145,7 +145,9 @@ export function placeOf(given: Given, config: Config): ModelPlace {
   const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
   if (path !== null && path !== '' && !children.includes(path)) {
     throw new SvcError('usage', `"${path}" is not a field with children of ${model}.`, {
-      hint: didYouMean(path, children) ?? 'It has none in the configuration: leave out --path.',
+      hint:
+        didYouMean(path, children) ??
+        'The configuration names no such fields for this model: leave out --path.',
     });
   }
   const regions = config.v3.regions.map((endpoint) => endpoint.region);

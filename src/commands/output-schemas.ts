@@ -204,11 +204,11 @@ const status = z.strictObject({
       startedAt: z.string(),
       flipped: z.enum(['no', 'unknown', 'yes']),
       isFinished: z.boolean(),
-      step: z.enum(CUTOVER_STEPS).nullable().describe('The last step that was begun.'),
+      step: z.enum(CUTOVER_STEPS).nullable().describe('The last step that was started.'),
       state: z.enum(['running', 'done', 'failed']).nullable(),
     })
     .nullable()
-    .describe('The last cutover that was begun.'),
+    .describe('The last cutover that was started.'),
   next: z.string().describe('The command to run next.'),
 });
 

@@ -1,6 +1,6 @@
 import { CUTOVER_STEPS, type CutoverStep, type CutoverStepState } from '../store/cutover-state.js';
 
-/** What the user knows of a flip that was begun: run it again, it is done, or it was taken back. */
+/** What the user knows of a flip that was started: run it again, it is done, or it was taken back. */
 export const FLIP_WORDS = ['again', 'done', 'undone'] as const;
 export type FlipWord = (typeof FLIP_WORDS)[number];
 
@@ -9,13 +9,13 @@ export type FlipKind = 'exec' | 'flag' | 'hand';
 
 /** What decides which steps of a cutover are done now. */
 export interface CutoverFacts {
-  /** Steps that were begun. */
+  /** Steps that were started. */
   readonly steps: Readonly<Partial<Record<CutoverStep, Pick<CutoverStepState, 'state'>>>>;
   /** Steps that this cutover does not have, and why. */
   readonly skipped: Readonly<Partial<Record<CutoverStep, string>>>;
   /** Steps whose result would no longer hold, and what changed. */
   readonly outdated: Readonly<Partial<Record<CutoverStep, string>>>;
-  /** Whether the flip was begun with the `--flag` that is given now: the file tells whether it is done. */
+  /** Whether the flip was started with the `--flag` that is given now: the file tells whether it is done. */
   readonly isSameFlag: boolean;
   readonly word: FlipWord | null;
   readonly restart: boolean;
@@ -65,13 +65,13 @@ function findRefusal({ steps, word, restart }: CutoverFacts, isBegun: boolean): 
   const isDone = steps.flip?.state === 'done' && steps.recheck?.state === 'done';
   if (restart && isBegun) {
     return {
-      sentence: `The flip of the last cutover ${steps.flip?.state === 'done' ? 'is done' : 'was begun'}: the application may write V4 ids, which a new cutover would take for V3 ids.`,
+      sentence: `The flip of the last cutover ${steps.flip?.state === 'done' ? 'is done' : 'was started'}: the application may write V4 ids, which a new cutover would take for V3 ids.`,
       hint: 'If the application is back on V3 ids, add --flip undone.',
     };
   }
   if (word === null || word === 'undone') return null;
   if (steps.flip === undefined || restart) {
-    return { sentence: `--flip ${word} is about a flip that was begun; none was.`, hint: 'Leave it out.' };
+    return { sentence: `--flip ${word} is about a flip that was started; none was.`, hint: 'Leave it out.' };
   }
   if (word === 'done' || steps.flip.state !== 'done') return null;
   return {

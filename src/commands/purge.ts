@@ -4,11 +4,11 @@ import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/stream-contents.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { withDatabase } from './database.js';
 
 /** `purge --payloads`: deletes record payloads from the database; keeps ids and the remap. */
-export async function runPurge(given: Given, io: Io): Promise<number> {
+export async function runPurge(given: CommandLine, io: Io): Promise<number> {
   const { database } = await given.config();
   if (!given.isSet('payloads')) {
     throw new SvcError('usage', 'Say what to purge; nothing was changed.', {

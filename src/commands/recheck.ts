@@ -21,11 +21,11 @@ import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { addFlagsToNext } from '../text/escape.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
 import { exportGeneration } from './export.js';
 import { exporterOn } from './export-in-thread.js';
-import { configWithMaxWait, countOption, durationOption } from './option-values.js';
+import { configWithMaxWait, durationOption, wholeNumberOption } from './option-values.js';
 import { rebuildRemap } from './remap.js';
 import { withApi } from './with-api.js';
 import { withJson, writeResult } from './with-outputs.js';
@@ -37,12 +37,12 @@ export const USUAL_PAUSE_MS = 60_000;
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
  * all were read, 4 if some could not be.
  */
-export async function runRecheck(given: Given, io: Io): Promise<number> {
+export async function runRecheck(given: CommandLine, io: Io): Promise<number> {
   return withJson(given, io, (_, target, within) => recheckFindings(given, target, within));
 }
 
-async function recheckFindings(given: Given, target: string | undefined, io: Io): Promise<number> {
-  const times = countOption(given, 'times', 1) ?? 1;
+async function recheckFindings(given: CommandLine, target: string | undefined, io: Io): Promise<number> {
+  const times = wholeNumberOption(given, 'times', 1) ?? 1;
   const everyMs = durationOption(given, 'every') ?? USUAL_PAUSE_MS;
   const config = await configWithMaxWait(given);
   const result = await recheckOpen(config, { times, everyMs }, io);

@@ -9,12 +9,12 @@ import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { readDatabase, removeOwnerNote } from './database.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
 
 /** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
-export async function runRemap(given: Given, io: Io): Promise<number> {
+export async function runRemap(given: CommandLine, io: Io): Promise<number> {
   const config = await given.config();
   await assertBothExported(config);
   const summary = await rebuildRemap(config, io);

@@ -11,7 +11,7 @@ import { type CutoverPlan, isToDo, numberOf, type PlannedStep } from './plan-cut
 export interface CutoverResult {
   readonly plan: CutoverPlan;
   readonly options: CutoverOptions;
-  /** Null if none was ever begun. */
+  /** Null if none was ever started. */
   readonly cutover: Cutover | null;
   /** Where it stopped, and why. */
   readonly stop: { readonly step: CutoverStep; readonly outcome: StepOutcome } | null;
@@ -54,7 +54,7 @@ const WHAT: Readonly<Record<CutoverStep, (options: CutoverOptions) => string>> =
 
 /** `4/9 check: judge the remap by the limits, …`, with why it is done again. */
 export function describeBegin({ name, action, because }: PlannedStep, options: CutoverOptions): string {
-  if (action === 'ask') return `${headOf(name)}: it was begun, and ${because}`;
+  if (action === 'ask') return `${headOf(name)}: it was started, and ${because}`;
   const why = because === null ? '' : ` (${because})`;
   return `${headOf(name)}: ${WHAT[name](options)}${why}`;
 }
@@ -129,7 +129,7 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
 
 const STANDINGS = {
   no: 'NOT CUT OVER: the application was not flipped.',
-  unknown: 'NOT KNOWN WHETHER IT IS CUT OVER: the flip was begun, and may be done.',
+  unknown: 'NOT KNOWN WHETHER IT IS CUT OVER: the flip was started, and may be done.',
   yes: 'CUT OVER: the application is flipped already.',
 } as const;
 

@@ -23,7 +23,7 @@ export interface StatusFacts {
   readonly readiness: Readiness;
   /** The latest builds of the remap, oldest first. */
   readonly runs: readonly RemapRun[];
-  /** The last cutover that was begun; null if none was. */
+  /** The last cutover that was started; null if none was. */
   readonly cutover: Cutover | null;
   readonly next: string;
 }
@@ -53,17 +53,17 @@ export function isUnderWay(cutover: Cutover | null): cutover is Cutover {
   return cutover !== null && !progressOf(cutover).isFinished;
 }
 
-/** An unfinished cutover: `Cutover: 20261123-031500-ab12, begun …; check failed; the application was not flipped`. */
+/** An unfinished cutover: `Cutover: 20261123-031500-ab12, started …; check failed; the application was not flipped`. */
 function describeCutover(cutover: Cutover): string {
   const { step, state } = progressOf(cutover);
   const last = step === null ? 'no step is done' : `${STEP_TITLES[step]} ${STEP_STATES[state ?? 'running']}`;
-  return `Cutover: ${cutover.id}, begun ${formatTime(cutover.startedAt)}; ${last}; ${FLIPPED[flippedState(cutover)]}`;
+  return `Cutover: ${cutover.id}, started ${formatTime(cutover.startedAt)}; ${last}; ${FLIPPED[flippedState(cutover)]}`;
 }
 
 const STEP_STATES = { running: 'is not finished', done: 'is done', failed: 'failed' } as const;
 const FLIPPED = {
   no: 'the application was not flipped',
-  unknown: 'the flip was begun, and may be done',
+  unknown: 'the flip was started and may be done',
   yes: 'the application is flipped',
 } as const;
 
@@ -71,7 +71,7 @@ function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: numb
   const groups = facts.groups.filter((group) => group.generation === generation);
   const name = generation.toUpperCase();
   if (groups.length === 0) return `${name}: not exported yet`;
-  const states = [...STREAM_STATES, 'not begun' as const]
+  const states = [...STREAM_STATES, 'not started' as const]
     .map((state) => ({
       state,
       n: sumOf(
@@ -91,9 +91,9 @@ function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: numb
   return `${name}: ${parts.join(', ')}`;
 }
 
-/** The state of a list or a group of lists, or `not begun` if no page was read yet. */
-function stateOf({ state, isBegun }: Pick<StreamGroup, 'state' | 'isBegun'>): StreamState | 'not begun' {
-  return state === 'running' && !isBegun ? 'not begun' : state;
+/** The state of a list or a group of lists, or `not started` if no page was read yet. */
+function stateOf({ state, isBegun }: Pick<StreamGroup, 'state' | 'isBegun'>): StreamState | 'not started' {
+  return state === 'running' && !isBegun ? 'not started' : state;
 }
 
 /** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
@@ -112,7 +112,7 @@ function sumOf(
   return groups.reduce((sum, group) => sum + group[count], 0);
 }
 
-/** ISO 8601, so that texts sort as times. */
+/** Times in ISO 8601 sort as strings. */
 function oldestReading(groups: readonly StreamGroup[]): string | undefined {
   return groups.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
 }
@@ -127,8 +127,8 @@ function describeOpen({ groups, unfinished }: Readiness): string[] {
     const records = `${own}${countOf(total ?? uniqueRecords, 'record')}`;
     const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
     const name = `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}`;
-    return stateOf({ ...stream, isBegun: stream.pages > 0 }) === 'not begun'
-      ? `${name}: not begun`
+    return stateOf({ ...stream, isBegun: stream.pages > 0 }) === 'not started'
+      ? `${name}: not started`
       : `${name}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
   });
   const more = open - shown.length;
@@ -141,7 +141,7 @@ function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
   const state = isStale(last, facts.exportSeq)
     ? 'older than the exported data'
     : facts.changedInputs.length > 0
-      ? 'built with other files than the configuration names now'
+      ? 'built with other input files than the configuration names now'
       : 'current';
   return [`Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`, ...describeTrend(runs)];
 }

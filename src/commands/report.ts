@@ -17,7 +17,7 @@ import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import { narrowingOf, notTogether, outputsOf, sinceOption } from './option-values.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
@@ -52,7 +52,7 @@ export interface ExtraOutput {
 }
 
 /** `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs. */
-export async function runReport(given: Given, io: Io): Promise<number> {
+export async function runReport(given: CommandLine, io: Io): Promise<number> {
   const outputs = outputsOf(given);
   return withOutputs(given, io, { outputs }, (config, within) =>
     showReport({ config, ...narrowingOf(given, config), outputs, since: sinceOption(given) }, within),

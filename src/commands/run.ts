@@ -3,7 +3,7 @@ import type { Generation } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { assertCheckable, type CheckOptions, judgeRemap } from './check.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { type ExportCommandOptions, exportGeneration, exportOptions } from './export.js';
 import { type Exporter, holdInThread } from './export-in-thread.js';
 import { withGitHubActions } from './github-actions.js';
@@ -19,7 +19,7 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  * `run`: export v3, export v4, remap and check. Continues after an incomplete export, so that the report shows what is
  * known.
  */
-export async function runRun(given: Given, io: Io): Promise<number> {
+export async function runRun(given: CommandLine, io: Io): Promise<number> {
   const baselineFile = given.text('baseline');
   const outputs = outputsOf(given);
   const inputs = baselineFile === undefined ? [] : [baselineFile];

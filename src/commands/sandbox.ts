@@ -5,7 +5,7 @@ import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
 import { type Sandbox, type SandboxOptions, startSandbox, writePrivateFile } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { flagOf } from './option-values.js';
 
 /**
@@ -13,7 +13,7 @@ import { flagOf } from './option-values.js';
  * terminal as lines to copy. The truth is written at the start, and again at the end if the service changed meanwhile.
  */
 export async function runSandbox(
-  given: Given,
+  given: CommandLine,
   io: Pick<Io, 'stdout' | 'signal'> & Partial<Pick<Io, 'isTty' | 'onProgress'>>,
 ): Promise<number> {
   const options = parseOptions(given);
@@ -70,7 +70,7 @@ function renderBanner(
   return `${lines.join('\n')}\n`;
 }
 
-const LONGEST_LATENCY = 60_000;
+const MAX_LATENCY_MS = 60_000;
 const MAX_RECORDS = 10_000_000;
 const LARGEST_PORT = 65_535;
 const LARGEST_SEED = 2 ** 32 - 1;
@@ -79,7 +79,7 @@ const MIN_DAYS = 7;
 const MAX_DAYS = 700;
 const MAX_SECONDS = 86_400;
 
-function parseOptions(given: Given): SandboxOptions {
+function parseOptions(given: CommandLine): SandboxOptions {
   const scenario = given.text('scenario') ?? 'clean';
   const count = (name: string, most: number, least = 0) =>
     parseCount(flagOf(name), given.text(name), most, least);
@@ -94,7 +94,7 @@ function parseOptions(given: Given): SandboxOptions {
     companies: count('companies', MAX_COMPANIES),
     windowDays: count('window', MAX_DAYS, MIN_DAYS),
     backfillSeconds: count('backfillSeconds', MAX_SECONDS),
-    latencyMs: count('latency', LONGEST_LATENCY),
+    latencyMs: count('latency', MAX_LATENCY_MS),
     eventsUrl: parseUrl(given.text('events')),
     faults: given.texts('fault').map(parseFaultOption),
     quirks: given.texts('quirk').reduce(addQuirkOption, NO_QUIRKS),

@@ -12,7 +12,7 @@ import type { ScanRequest, ScanResult } from '../scan/scan-files.js';
 import type { Certainty, FixSettings, KnownCompanies } from '../scan/scan-settings.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { type CompanyRow, readCompanyRows } from '../store/remap-tables.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase } from './database.js';
 import { flagOf, needsOption } from './option-values.js';
 import type { ScanThread } from './scan-thread.js';
@@ -38,13 +38,13 @@ export interface FixedScan {
 }
 
 interface FixOptions {
-  readonly given: Given;
+  readonly given: CommandLine;
   readonly config: Config | null;
   readonly failOn: Certainty;
 }
 
 /** @throws SvcError `usage` if an option needs `--fix`, or `--mark` */
-export function assertFixOptions(given: Given): void {
+export function assertFixOptions(given: CommandLine): void {
   const lone =
     given.text('companyIds') === undefined
       ? ['dryRun', 'force'].find((name) => given.isSet(name))

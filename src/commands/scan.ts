@@ -26,7 +26,7 @@ import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import { addFlagsToNext, renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { withDatabase } from './database.js';
 import { assertFixOptions, findUses, fixUses } from './scan-fix.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
@@ -42,7 +42,7 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
  * `scan`: finds uses of V3 in source code, and with `--fix` rewrites them. Exits with 1 if uses remain that are at least as sure as
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
  */
-export async function runScan(given: Given, io: Io): Promise<number> {
+export async function runScan(given: CommandLine, io: Io): Promise<number> {
   const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
@@ -78,7 +78,7 @@ interface ScanScope {
   readonly ownFiles: readonly string[];
 }
 
-async function scan(given: Given, { config, ownFiles }: ScanScope, io: Io): Promise<Scanned> {
+async function scan(given: CommandLine, { config, ownFiles }: ScanScope, io: Io): Promise<Scanned> {
   const parameters = parametersOf(given.text('facts'));
   const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf), parameters);
   const paths = given.args.length === 0 ? ['.'] : given.args;
@@ -131,7 +131,7 @@ async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io
 async function writeFindings(
   { report, diff }: Scanned,
   outputs: NamedOutputs,
-  given: Given,
+  given: CommandLine,
   io: Io,
 ): Promise<void> {
   const files = Object.entries(RENDERERS).flatMap(([name, render]) => {
@@ -150,12 +150,12 @@ async function writeFindings(
 }
 
 /** Whether there is a configuration, which this command can do without unless it is named. */
-function isConfigured(given: Given, io: Io): boolean {
+function isConfigured(given: CommandLine, io: Io): boolean {
   const isNamed = given.text('config') !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
   return isNamed || existsSync(findConfigFile(io.env, undefined));
 }
 
-function failOnOf(given: Given): Certainty {
+function failOnOf(given: CommandLine): Certainty {
   const text = given.text('failOn') ?? 'certain';
   return CERTAINTIES.find((one) => one === text) ?? 'certain';
 }

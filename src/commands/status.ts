@@ -10,7 +10,7 @@ import { readRemapRuns } from '../store/remap-tables.js';
 import { iterateStreams } from '../store/scoped-streams.js';
 import { addFlags } from '../text/escape.js';
 import { streamJson } from '../text/rows.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import { durationOption, needsOption, notTogether } from './option-values.js';
 import { absentOf, buildStatusJson, isUnderWay, renderStatus, type StatusFacts } from './render-status.js';
@@ -29,7 +29,7 @@ const RUNS = 6;
  * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. With `--watch`,
  * again and again until a signal.
  */
-export async function runStatus(given: Given, io: Io): Promise<number> {
+export async function runStatus(given: CommandLine, io: Io): Promise<number> {
   const json = given.text('json');
   const everyMs = durationOption(given, 'every');
   const isWatching = given.isSet('watch');

@@ -3,11 +3,11 @@ import { type ApplyTarget, applyTargetSchema, resolveTarget } from '../config/ap
 import type { Config } from '../config/config.js';
 import { findTargetProblems } from '../config/cross-checks.js';
 import { SvcError } from '../errors.js';
-import type { Given } from './command.js';
+import type { CommandLine } from './command.js';
 import { flagOf, notTogether } from './option-values.js';
 
 /** The part of a command line that names targets. */
-export type TargetOptions = Pick<Given, 'args' | 'text' | 'texts' | 'isSet'>;
+export type TargetOptions = Pick<CommandLine, 'args' | 'text' | 'texts' | 'isSet'>;
 
 /** Options that say where the data are: the kind of target, and the setting that the option stands for. */
 const LOCATION_OPTIONS = {
@@ -222,6 +222,6 @@ function option(flag: string, value: string | undefined, show: (value: string) =
 
 /** A path in the working directory becomes relative; others stay. */
 function relativeIfInside(path: string): string {
-  const near = relative('.', path);
-  return near === '' || near.startsWith('..') ? path : near;
+  const inside = relative('.', path);
+  return inside === '' || inside.startsWith('..') ? path : inside;
 }

@@ -21,7 +21,7 @@ export interface UndoJob {
 }
 
 /** Carries out the command `undo`, in a worker thread. */
-export async function doUndo({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
+export async function runUndoJob({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
   const { run, targets, source, tuning } = request;
   const db = openRemap(config.database);
   const stores = await openStores(buildUndoContext({ db, file: config.database, tuning }, io), targets);

@@ -4,9 +4,9 @@ import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { USUAL_SAMPLE } from './catalogue/options.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
-import { configWithMaxWait, countOption, notTogether } from './option-values.js';
+import { configWithMaxWait, notTogether, wholeNumberOption } from './option-values.js';
 import { withApi } from './with-api.js';
 import { withJson, writeResult } from './with-outputs.js';
 
@@ -14,14 +14,14 @@ import { withJson, writeResult } from './with-outputs.js';
  * `verify`: checks the remap against the export and, pair by pair, against both APIs. Exits with 0 if all agree, 1 if
  * something differs, 4 if some pairs could not be read, 5 if there is no pair.
  */
-export async function runVerify(given: Given, io: Io): Promise<number> {
+export async function runVerify(given: CommandLine, io: Io): Promise<number> {
   return withJson(given, io, (_, target, within) => verify(given, target, within));
 }
 
-async function verify(given: Given, target: string | undefined, io: Io): Promise<number> {
+async function verify(given: CommandLine, target: string | undefined, io: Io): Promise<number> {
   const config = await configWithMaxWait(given);
   const sample = sampleOf(given);
-  const seed = countOption(given, 'seed') ?? null;
+  const seed = wholeNumberOption(given, 'seed') ?? null;
   const result = await verifyPairs(config, { sample, seed }, io);
   const json = () => renderVerifyJson(result);
   const hasTargets = config.apply.targets.length > 0;
@@ -58,8 +58,8 @@ export function verifyPairs(
 }
 
 /** How many pairs to draw; null: all. */
-function sampleOf(given: Given): number | null {
-  const sample = countOption(given, 'sample', 1);
+function sampleOf(given: CommandLine): number | null {
+  const sample = wholeNumberOption(given, 'sample', 1);
   if (!given.isSet('all')) return sample ?? USUAL_SAMPLE;
   if (sample === undefined) return null;
   throw notTogether('--all', '--sample');

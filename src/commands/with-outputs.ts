@@ -8,7 +8,7 @@ import { ERROR_RENDERERS } from '../report/render-error.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
-import type { Given, Io } from './command.js';
+import type { CommandLine, Io } from './command.js';
 
 /** Output files by the name of their option, such as `json`; `-` is stdout. */
 export type NamedOutputs = Readonly<Record<string, string | undefined>>;
@@ -23,7 +23,7 @@ const SIGTERM_EXIT_CODE = 143;
  * `inputs`: files that no output may replace, besides those that the configuration names.
  */
 export async function withOutputs(
-  given: Given,
+  given: CommandLine,
   io: Io,
   { outputs, inputs = [] }: { readonly outputs: NamedOutputs; readonly inputs?: readonly string[] },
   work: (config: Config, io: Io) => Promise<number>,
@@ -128,7 +128,7 @@ function isSigterm({ reason }: AbortSignal): boolean {
 
 /** `withOutputs` for a command whose only output option is `--json`; `work` gets the option's value. */
 export function withJson(
-  given: Given,
+  given: CommandLine,
   io: Io,
   work: (config: Config, target: string | undefined, io: Io) => Promise<number>,
 ): Promise<number> {

@@ -16,7 +16,7 @@ export interface ApiKeys {
 }
 
 /** Longest key: common servers refuse longer headers. */
-const LONGEST_KEY = 8192;
+const MAX_KEY_CHARS = 8192;
 
 /**
  * Reads the keys that the configuration refers to, from environment variables or files.
@@ -63,7 +63,7 @@ export function loadKey({ keySource: source }: Endpoint, config: Config, env: En
       : `${mentionEnvFile()}Set the environment variable, such as: export ${source}=… (the dashboard lists your keys).`;
     throw new SvcError('config', what, { hint });
   }
-  if (key.length <= LONGEST_KEY && /^[\x21-\x7e]+$/.test(key)) return key;
+  if (key.length <= MAX_KEY_CHARS && /^[\x21-\x7e]+$/.test(key)) return key;
   throw new SvcError('config', `The API key of ${owner} in ${source} cannot be sent in a header.`, {
     hint: 'It contains spaces, line breaks or non-ASCII characters, or is too long: store only the key itself.',
   });

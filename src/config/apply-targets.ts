@@ -227,7 +227,7 @@ export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget 
 
 /**
  * The column's name with its JSON path, for display and for the ledger. For an id column whose platform_ids are written, the
- * column that they are written to: see `expandColumns`.
+ * column that they are written to: see `normalizeColumns`.
  */
 export function columnLabel({ column, path, platformIdColumn }: IdColumn): string {
   return platformIdColumn ?? (path === undefined ? column : `${column} ${path}`);

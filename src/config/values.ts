@@ -62,9 +62,9 @@ export type LimitValue =
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
 
-const A_LIMIT = { error: 'must be a whole number from 0 up, or a share such as "2%" or "0.5%"' };
+const A_LIMIT = { error: 'must be a whole number of at least 0, or a share such as "2%" or "0.5%"' };
 
-const A_COUNT = { error: 'must be a whole number from 0 up' };
+const A_COUNT = { error: 'must be a whole number of at least 0' };
 
 const limitValue = z
   .union([z.int(A_LIMIT).min(0, A_LIMIT), z.string().regex(/^\d{1,3}(\.\d{1,9})?%$/, A_LIMIT)], A_LIMIT)

@@ -52,7 +52,7 @@ export interface Hit {
   readonly end: number;
 }
 
-/** Values inside more containers are refused. */
+/** Deeper nesting is refused. */
 const MAX_DEPTH = 500;
 
 /**
@@ -145,8 +145,8 @@ class PathWalk {
 const KINDS: ReadonlyMap<number, Hit['kind']> = new Map([
   [QUOTE, 'string'],
   [LETTER_N, 'null'],
-  [0x74, 'other'],
-  [0x66, 'other'],
+  ['t'.charCodeAt(0), 'other'],
+  ['f'.charCodeAt(0), 'other'],
 ]);
 
 function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {

@@ -18,7 +18,7 @@ export const CUTOVER_STEPS = [
 export type CutoverStep = (typeof CUTOVER_STEPS)[number];
 
 const stepSchema = z.object({
-  /** `running`: begun, and not known to have ended. */
+  /** `running`: started, and not known to have ended. */
   state: z.enum(['running', 'done', 'failed']),
   startedAt: z.string(),
   endedAt: z.string().nullable(),
@@ -39,7 +39,7 @@ const cutoverSchema = z.object({
   verified: z.string().nullable(),
   /** Absolute path of the report that `check` wrote. */
   report: z.string().nullable(),
-  /** The file of `--flag` that the flip was begun with; null with another way to flip. */
+  /** The file of `--flag` that the flip was started with; null with another way to flip. */
   flag: z.string().nullable().default(null),
   /** Runs of `apply` that changed something, oldest first. */
   runs: z.array(z.string()).readonly(),
@@ -50,7 +50,7 @@ export type Cutover = Readonly<z.output<typeof cutoverSchema>>;
 const KEY = 'cutover';
 
 /**
- * The last cutover that was begun; null if none was.
+ * The last cutover that was started; null if none was.
  *
  * @throws SvcError `newer_database`, `corrupt_database`
  */
@@ -59,7 +59,7 @@ export function readCutover(db: Db): Cutover | null {
   if (text === null) return null;
   const parsed = cutoverSchema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
-  const sentence = 'The database holds a cutover that was begun by another version of svc-migrate.';
+  const sentence = 'The database holds a cutover that was started by another version of svc-migrate.';
   throw new SvcError('newer_database', sentence, {
     hint: 'Finish it with that version.',
     cause: parsed.error,
@@ -71,7 +71,7 @@ export function saveCutover(db: Db, cutover: Cutover): void {
   db.transaction(() => writeMeta(db, KEY, JSON.stringify(cutover))).immediate();
 }
 
-/** The last step that was begun, and whether the cutover is finished. */
+/** The last step that was started, and whether the cutover is finished. */
 export function progressOf({ steps }: Cutover) {
   const step = CUTOVER_STEPS.findLast((name) => steps[name] !== undefined) ?? null;
   const state = (step === null ? null : steps[step]?.state) ?? null;

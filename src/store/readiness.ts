@@ -29,7 +29,7 @@ export interface Readiness {
   readonly missing: Readonly<Record<Generation, MissingLists>>;
   /** The first lists that were not read to their end. */
   readonly unfinished: Readonly<Record<Generation, readonly StreamRow[]>>;
-  /** Whether an export of V4 was ever begun. */
+  /** Whether an export of V4 was ever started. */
   readonly isV4Begun: boolean;
   readonly lastRun: RemapRun | undefined;
   readonly exportSeq: bigint;
@@ -89,7 +89,7 @@ export function findNotReady(facts: Comparable, groups: readonly StreamGroup[]):
     return [notReady('no_v4_records', text, 'svc-migrate doctor')];
   }
   if (!hasV4Records) {
-    const text = 'V4 shows no record: its first sync has not begun or not finished.';
+    const text = 'V4 shows no record: its first sync has not started or has not finished.';
     return [notReady('no_v4_records', text, 'svc-migrate run --wait')];
   }
   if (hasSharedKey) return [];
@@ -111,7 +111,7 @@ function notReady(code: Blocker['code'], text: string, next: string): Blocker {
   return { code, outcome: 'not_ready', text, next };
 }
 
-/** Whether an export of this generation was ever begun. */
+/** Whether an export of this generation was ever started. */
 export function isExported(facts: Pick<Readiness, 'groups' | 'isV4Begun'>, generation: Generation): boolean {
   const isBegun = facts.groups.some((group) => group.generation === generation);
   return isBegun || (generation === 'v4' && facts.isV4Begun);
@@ -127,7 +127,7 @@ function missingStreams(facts: Readiness, generation: Generation): Blocker | nul
     outcome: 'incomplete',
     text: never
       ? `${name} was not exported yet.`
-      : `${countOf(count, `${name} list`)} not begun: ${firstFew(first.map(nameOfList), count)}.`,
+      : `${countOf(count, `${name} list`)} not started: ${firstFew(first.map(nameOfList), count)}.`,
     next: `svc-migrate export ${generation}`,
   };
 }

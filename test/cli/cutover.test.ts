@@ -397,7 +397,7 @@ describe('what is refused before anything is done', () => {
     [['--flip', 'again'], 2, 'none was'],
     [['--flip', 'done'], 2, 'none was'],
     [['--flip', 'maybe'], 2, 'again, done, undone'],
-    [['--sample', '0'], 2, 'from 1 up'],
+    [['--sample', '0'], 2, 'at least 1'],
     [['--settle', '5m'], 2, '--settle needs --wait'],
     [['--baseline', 'none.json'], 6, 'none.json'],
     [['orders'], 2, 'too many arguments'],

@@ -140,7 +140,7 @@ describe('parts that are not one whole', () => {
       /^4 .*V4 was not exported yet/,
     );
     expect(await refused(`r-${regions[0]}.db`, 'v4.db')).toMatch(
-      new RegExp(`^4 .*V3 lists? not begun: .* in ${regions[1]}`),
+      new RegExp(`^4 .*V3 lists? not started: .* in ${regions[1]}`),
     );
     expect(await refused('c1.db', 'c2.db', 'c3.db')).toMatch(/^6 .*c1\.db was exported with v3\.companies/);
     expect(await refused('none.db')).toMatch(/^4 .*no database at/);

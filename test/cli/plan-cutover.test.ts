@@ -80,7 +80,7 @@ const CASES: readonly (readonly [what: string, given: Case, expected: string])[]
   ['the hook failed', { stored: 'dddddddf.' }, 'kkkkkkk?R'],
   ['recheck failed', { stored: 'ddddddddf' }, 'kkkkkkkkA'],
   // What a step that is done depended on has changed.
-  ['lists were begun anew', { stored: 'dddd.....', outdated: ['export_v4'] }, 'kAAARRRRR'],
+  ['lists were started anew', { stored: 'dddd.....', outdated: ['export_v4'] }, 'kAAARRRRR'],
   ['decisions.csv changed', { stored: 'dddf.....', outdated: ['remap'] }, 'kkAARRRRR'],
   ['another remap was built', { stored: 'ddddd....', outdated: ['check'] }, 'kkkAARRRR'],
   ['rows may have come', { stored: 'ddddddd..', outdated: ['apply'] }, 'kkkkAAkRR'],
@@ -102,8 +102,8 @@ const CASES: readonly (readonly [what: string, given: Case, expected: string])[]
   ['taken back, rows came', { stored: 'ddddddddd', word: 'undone', outdated: ['apply'] }, 'kkkkAAkRR'],
   ['taken back, said twice', { stored: 'dddf.....', word: 'undone' }, 'kkkARRRRR'],
   ['again, but it is done', { stored: 'dddddddd.', word: 'again' }, 'refused'],
-  ['again, but none was begun', { stored: 'ddddd....', word: 'again' }, 'refused'],
-  ['done, but none was begun', { stored: 'ddddd....', word: 'done' }, 'refused'],
+  ['again, but none was started', { stored: 'ddddd....', word: 'again' }, 'refused'],
+  ['done, but none was started', { stored: 'ddddd....', word: 'done' }, 'refused'],
   // Beginning anew.
   ['restart', { stored: 'dddf.....', restart: true }, 'RRRRRRRRR'],
   ['restart, nothing begun', { stored: '.........', restart: true }, 'RRRRRRRRR'],
@@ -120,7 +120,7 @@ describe('what a cutover does next', () => {
   });
 });
 
-/** Every step before the first that is begun is done, as in any cutover that was really carried out. */
+/** Every step before the first that is started is done, as in any cutover that was really carried out. */
 const anyStored = fc
   .tuple(fc.nat(CUTOVER_STEPS.length), fc.constantFrom('r', 'd', 'f'))
   .map(([n, last]) => `${'d'.repeat(n)}${last}`.slice(0, CUTOVER_STEPS.length).padEnd(9, '.'));
@@ -133,7 +133,7 @@ const anyCase: fc.Arbitrary<Case> = fc.record({
 }) as fc.Arbitrary<Case>;
 
 describe('whatever is stored and said', () => {
-  it('nothing before the flip is repeated once it was begun, unless the user says that it was taken back', () => {
+  it('nothing before the flip is repeated once it was started, unless the user says that it was taken back', () => {
     fc.assert(
       fc.property(anyCase, (given) => {
         const letters = lettersOf(factsOf(given));

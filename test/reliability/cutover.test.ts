@@ -46,7 +46,7 @@ function strike(step: number, signal: NodeJS.Signals, laterMs = 0): Promise<Ende
 async function goOn(): Promise<void> {
   const ended = await scene.run(...EXEC, '--quiet');
   if (ended.code === 0) return;
-  expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('The flip was begun')]);
+  expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('The flip was started')]);
   const word = scene.flips().length > 0 ? 'done' : 'again';
   expect((await scene.run(...EXEC, '--quiet', '--flip', word)).code).toBe(0);
 }

@@ -105,14 +105,14 @@ describe('check', () => {
       1,
     ],
     [
-      'is incomplete when a V3 list was never begun',
+      'is incomplete when a V3 list was never started',
       CLEAN,
       spoil("DELETE FROM stream WHERE generation = 'v3'; DELETE FROM record; DELETE FROM remap"),
       'incomplete',
       4,
     ],
     [
-      'is incomplete when a V4 list was never begun',
+      'is incomplete when a V4 list was never started',
       CLEAN,
       spoil("INSERT INTO v4_company VALUES (99, '{}')"),
       'incomplete',

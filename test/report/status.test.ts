@@ -63,10 +63,10 @@ describe('status', () => {
       });
     }));
 
-  it('says of lists of which nothing was read that they are not begun', async () => {
+  it('says of lists of which nothing was read that they are not started', async () => {
     const lines = await status("UPDATE stream SET state = 'running', pages = 0 WHERE generation = 'v4'");
-    expect(lines).toContain('  V4 accounting/invoices, company 1: not begun');
-    expect(lines.find((line) => line.startsWith('V4:'))).toContain('1 list (1 not begun)');
+    expect(lines).toContain('  V4 accounting/invoices, company 1: not started');
+    expect(lines.find((line) => line.startsWith('V4:'))).toContain('1 list (1 not started)');
   });
 
   it('with --watch shows it again until it is stopped, and how far an export is', () =>

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Given } from '../../src/commands/command.js';
+import type { CommandLine } from '../../src/commands/command.js';
 import type { Config } from '../../src/config/config.js';
 
 /** By the names of the options: a value, the values of a repeatable option, or whether a flag is set. */
@@ -13,7 +13,7 @@ export function givenOf(
   options: OptionValues = {},
   args: readonly string[] = [],
   input: AsyncIterable<string | Uint8Array> = Readable.from([]),
-): Given {
+): CommandLine {
   return {
     args,
     text: (name) => {

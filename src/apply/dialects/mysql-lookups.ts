@@ -25,9 +25,9 @@ import {
 
 const PAGE_ROWS = 10_000;
 /** A row with this value marks a map as complete. It is not UTF-8, so no stored value equals it. */
-const WHOLE = "x'FF'";
+const COMPLETE_MARK = "x'FF'";
 
-/** Names of the terms that identify a value: the cell, and the model, region and company of its row where other columns name them. */
+/** Names of the terms that identify a value: the cell, and its row's model, region and company if columns hold them. */
 function groupNames(id: IdColumn): string[] {
   return ['old', ...scopeTerms(MYSQL_TEXT, id).map((_, at) => `s${at}`)];
 }
@@ -39,10 +39,10 @@ function mapMatch(id: IdColumn, map: string): string {
 
 /**
  * Looks up every distinct value of a column and puts those that change, with their new values, into a temporary table;
- * returns its name. Values are read in pages of a table of their own: a result that is still being read keeps the
- * connection from writing. Call inside a transaction.
+ * returns its name. The distinct values are kept in a table too and read from it page by page, because a connection
+ * cannot write while it is reading a result. Call inside a transaction.
  */
-async function makeMap(
+async function createMap(
   engine: Engine,
   session: MysqlSession,
   { work, table, from, where, at }: LookUpSource,
@@ -82,7 +82,7 @@ async function makeMap(
     if (typeof last !== 'string') break;
     after = last;
   }
-  await session.exec(`INSERT INTO ${map}(old) VALUES (${WHOLE}); DROP TEMPORARY TABLE ${values}`);
+  await session.exec(`INSERT INTO ${map}(old) VALUES (${COMPLETE_MARK}); DROP TEMPORARY TABLE ${values}`);
   return map;
 }
 
@@ -93,7 +93,7 @@ export async function lookUpInMysql(
   source: LookUpSource,
 ): Promise<LookUpSql> {
   const { work, where, at } = source;
-  const map = await makeMap(engine, session, source, 'in_place');
+  const map = await createMap(engine, session, source, 'in_place');
   return {
     join: `LEFT JOIN ${map} AS m${at} ON ${mapMatch(work.column, `m${at}`)} AND ${where}`,
     terms: [`m${at}.old IS NOT NULL AS f${at}`, `m${at}.new AS n${at}`],
@@ -117,15 +117,20 @@ export function openMysqlFill(
   const type = valueType(dialect, facts, id);
   const map = `svc_migrate_map_${at}`;
   const stamps = stamped.map((name) => `t.${quoteMysqlIdentifier(name)} = t.${quoteMysqlIdentifier(name)}`);
-  let isMade = false;
+  let isCreated = false;
   return {
     ranges: () => keyRanges(context, session, facts),
     fill: async ({ where }) => {
-      if (!isMade || !(await isWhole(session, map))) {
+      if (!isCreated || !(await isComplete(session, map))) {
         const work = openColumn(context, id, context.policy);
         const where = `${old} IS NOT NULL AND ${fresh} IS NULL`;
-        await makeMap(engine, session, { work, table: facts.table, from: `${table} AS t`, where, at }, 'new');
-        isMade = true;
+        await createMap(
+          engine,
+          session,
+          { work, table: facts.table, from: `${table} AS t`, where, at },
+          'new',
+        );
+        isCreated = true;
       }
       const sql = `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${[`${fresh} = ${asMysqlType('m.new', type)}`, ...stamps].join(', ')}
         WHERE ${where} AND ${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`;
@@ -136,12 +141,12 @@ export function openMysqlFill(
 }
 
 /** Whether a map is still complete: it is dropped with the connection, and its rows are lost if their transaction rolls back. */
-async function isWhole(session: MysqlSession, map: string): Promise<boolean> {
+async function isComplete(session: MysqlSession, map: string): Promise<boolean> {
   const isThere = await session.query(`SHOW CREATE TABLE ${map}`).then(
     () => true,
     () => false,
   );
-  return isThere && (await session.one(`SELECT 1 FROM ${map} WHERE old = ${WHOLE}`)) !== null;
+  return isThere && (await session.one(`SELECT 1 FROM ${map} WHERE old = ${COMPLETE_MARK}`)) !== null;
 }
 
 /** Ranges of keys, one batch each; a table without a key is a single range. */
@@ -176,8 +181,7 @@ function isBefore([part, ...parts]: readonly string[], [value, ...values]: reado
   return `(${part} < ${value} OR ${part} = ${value} AND ${isBefore(parts, values)})`;
 }
 
-/** Values tried in one query. */
-const TRIED_VALUES = 1000;
+const VALUES_PER_TRIAL = 1000;
 
 /**
  * Tries new ids of a column against the check constraints of its table, while the plan is made. Null if no constraint
@@ -209,9 +213,9 @@ export async function openMysqlTrial(
       const broken: Note[] = [];
       for (const { name, clause } of checks) {
         let isRefused = false;
-        for (let at = 0; at < pairs.length && !isRefused; at += TRIED_VALUES) {
+        for (let at = 0; at < pairs.length && !isRefused; at += VALUES_PER_TRIAL) {
           const rows = pairs
-            .slice(at, at + TRIED_VALUES)
+            .slice(at, at + VALUES_PER_TRIAL)
             .map(literals)
             .join(' UNION ALL ');
           const source = `JOIN (${rows}) AS m ON m.old = ${cell}`;

@@ -44,7 +44,7 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
 }
 
 /** SQL for the position of schema `n` on the user's search path; NULL if it is not on it. */
-export const PLACE_ON_PATH =
+export const SEARCH_PATH_POSITION =
   "array_position(ARRAY(SELECT json_array_elements_text(current_setting('svc_migrate.schemas')::json)), n.nspname::text)";
 
 /** Finds a table by its name as SQL reads it, otherwise by the name exactly as written. */
@@ -52,15 +52,15 @@ async function findOid(session: PgSession, table: string): Promise<string | null
   const sql = `SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND (
       n.nspname || '.' || c.relname = $1 OR quote_ident(n.nspname) || '.' || quote_ident(c.relname) = $1
-      OR lower($1) = n.nspname || '.' || c.relname AND ${PLACE_ON_PATH} IS NOT NULL
-      OR (c.relname IN ($1, lower($1)) OR quote_ident(c.relname) = $1) AND ${PLACE_ON_PATH} IS NOT NULL)
-    ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC, ${PLACE_ON_PATH} LIMIT 1`;
+      OR lower($1) = n.nspname || '.' || c.relname AND ${SEARCH_PATH_POSITION} IS NOT NULL
+      OR (c.relname IN ($1, lower($1)) OR quote_ident(c.relname) = $1) AND ${SEARCH_PATH_POSITION} IS NOT NULL)
+    ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC, ${SEARCH_PATH_POSITION} LIMIT 1`;
   const { rows } = await session.query(sql, [table]);
   return rows[0]?.[0] ?? null;
 }
 
 async function missingTable(session: PgSession, table: string): Promise<TableFacts> {
-  const sql = `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END
+  const sql = `SELECT CASE WHEN ${SEARCH_PATH_POSITION} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 1000`;
   const { rows } = await session.query(sql);
@@ -181,7 +181,7 @@ function normalName(text: string): string {
   );
 }
 
-/** Row triggers that fire on UPDATE, and rules. */
+/** Triggers that fire on UPDATE, and rules. */
 const TRIGGERS = `
   SELECT 'trigger ' || tgname FROM pg_trigger WHERE tgrelid = $1::oid AND NOT tgisinternal AND tgenabled <> 'D'
     AND tgtype & 16 <> 0
@@ -202,19 +202,22 @@ async function readNotes(
          AND a.attnum = ANY (p.partattrs::int2[]) WHERE p.partrelid = $1::oid
          AND a.attname = ANY (SELECT json_array_elements_text($2::json)))`;
   const { rows } = await session.query(sql, [oid, JSON.stringify(target.ids.map((id) => id.column))]);
-  const [standby, mayRead, secured, isPartition, hasChildren, hasRules, movedBy] = rows[0] ?? [];
+  const [standby, mayRead, isRowSecured, isPartition, hasChildren, hasRules, movedBy] = rows[0] ?? [];
   const warning = (code: string, text: string): Note => ({ level: 'warning', code, text });
-  const isParted = 'A partitioned table: all its partitions are rewritten.';
+  const allPartitions = 'A partitioned table: all its partitions are rewritten.';
   return [
     ...blocksOf({
-      read_only_server: standby === 't' && 'This server is a standby: name the primary.',
+      read_only_server: standby === 't' && 'This server is a standby: connect to the primary.',
       no_select: mayRead === 'f' && 'The user may not read this table: GRANT SELECT.',
-      row_security: secured === 't' && 'Row security hides rows from this user: use the owner of the table.',
-      inheritance: hasChildren === 't' && 'Other tables inherit from this one: name each of them.',
+      row_security:
+        isRowSecured === 't' &&
+        'Row-level security hides rows from this user: connect as the owner of the table.',
+      inheritance:
+        hasChildren === 't' && 'Other tables inherit from this one: add a target for each of them.',
       rules: hasRules === 't' && 'A rule rewrites updates of this table, so the result would be uncertain.',
     }),
     ...(isPartition === 't' ? [warning('partition', 'This is one partition of a larger table.')] : []),
-    ...(kind === 'p' ? [{ level: 'info', code: 'partitioned', text: isParted } as const] : []),
+    ...(kind === 'p' ? [{ level: 'info', code: 'partitioned', text: allPartitions } as const] : []),
     ...(typeof movedBy === 'string'
       ? [
           warning(
@@ -226,7 +229,7 @@ async function readNotes(
   ];
 }
 
-/** Bytes of a table, or of its partitions, and of all its indexes: each gets every new row version. `table`: its quoted name. */
+/** Bytes of a table, or of its partitions, and of its indexes; every index gets an entry for a new row version. `table`: quoted. */
 export async function readPgBytes(session: PgSession, table: string): Promise<TableBytes> {
   const sql = `SELECT sum(pg_relation_size(relid)), sum(pg_indexes_size(relid)),
       (SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass)

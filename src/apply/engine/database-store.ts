@@ -13,7 +13,7 @@ import { isFinished, type TargetPlan } from '../plan.js';
 import { writeInBatches } from './batches.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
-import { configuredColumns, expandColumns } from './json-columns.js';
+import { configuredColumns, normalizeColumns } from './json-columns.js';
 import { readRuns } from './ledger-runs.js';
 import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
 import { surveyTable } from './survey-table.js';
@@ -34,7 +34,7 @@ export function openDatabaseStore(
   { use, close }: DatabaseConnection,
   given: readonly TableTarget[],
 ): DataStore {
-  const targets = given.map(expandColumns);
+  const targets = given.map(normalizeColumns);
   return {
     runs: () =>
       use('read', async (engine) =>

@@ -1,7 +1,7 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { blocks, type Mode, type Note } from '../plan.js';
 import type { EarlierRun } from './earlier-runs.js';
-import { partsOf, pathsMeet } from './json-columns.js';
+import { partsOf, pathsOverlap } from './json-columns.js';
 import type { TableIds } from './judge-table.js';
 import { addedColumns, sourceColumns, writesPlatformId } from './platform-ids.js';
 
@@ -88,7 +88,7 @@ function newColumnTwice(mode: Mode, ids: readonly IdColumn[], others: readonly T
 
 function canMeet(a: IdColumn, b: IdColumn): boolean {
   if (!isSameName(a.column, b.column)) return false;
-  return partsOf(a).some((one) => partsOf(b).some((other) => pathsMeet(one, other)));
+  return partsOf(a).some((one) => partsOf(b).some((other) => pathsOverlap(one, other)));
 }
 
 /** Ignores case, as SQLite does; on case-sensitive databases this only blocks too much. */

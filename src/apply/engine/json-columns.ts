@@ -20,7 +20,7 @@ export function partsOf(id: IdColumn | MergedColumn): readonly IdColumn[] {
  * Merges the paths of each JSON column of a target into one id column, and splits an id column with a
  * `platformIdColumn` into two: the column without it, then itself, which writes the platform_ids.
  */
-export function expandColumns<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
+export function normalizeColumns<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
   const ids = target.ids.flatMap((id): (IdColumn | MergedColumn)[] => {
     const parts = target.ids.filter((one) => one.column === id.column && one.path !== undefined);
     if (writesPlatformId(id)) {
@@ -36,7 +36,7 @@ export function expandColumns<T extends { readonly ids: readonly IdColumn[] }>(t
   return { ...target, ids };
 }
 
-/** The reverse of `expandColumns`. */
+/** The reverse of `normalizeColumns`. */
 export function configuredColumns<T extends { readonly ids: readonly IdColumn[] }>(target: T): T {
   const isSource = ({ column }: IdColumn, next: IdColumn | undefined) =>
     next !== undefined && writesPlatformId(next) && next.column === column;
@@ -57,10 +57,10 @@ export function sameColumnNotes(ids: readonly IdColumn[]): Note[] {
 /** Blocks paths of one column that can lead to the same value, or that name different new columns. */
 export function mergedNotes(id: IdColumn): Note[] {
   const parts = partsOf(id);
-  const meeting = parts.flatMap((one, at) =>
+  const overlapping = parts.flatMap((one, at) =>
     parts
       .slice(at + 1)
-      .filter((other) => pathsMeet(one, other))
+      .filter((other) => pathsOverlap(one, other))
       .map((other) =>
         blocks(
           'same_column',
@@ -69,9 +69,9 @@ export function mergedNotes(id: IdColumn): Note[] {
       ),
   );
   const names = new Set(parts.filter((one) => one.newColumn !== undefined).map(newColumnOf));
-  if (names.size < 2) return meeting;
-  const text = `${id.column} would go to ${[...names].join(' and ')}: one new column holds all its paths.`;
-  return [...meeting, blocks('new_column_name', text)];
+  if (names.size < 2) return overlapping;
+  const text = `${id.column} has several new columns (${[...names].join(', ')}): name only one, which holds all its paths.`;
+  return [...overlapping, blocks('new_column_name', text)];
 }
 
 export function pathNotes({ path }: IdColumn): Note[] {
@@ -80,7 +80,7 @@ export function pathNotes({ path }: IdColumn): Note[] {
 }
 
 /** Whether two ids of one column can be the same value. */
-export function pathsMeet(a: IdColumn, b: IdColumn): boolean {
+export function pathsOverlap(a: IdColumn, b: IdColumn): boolean {
   if (a.path === undefined || b.path === undefined) return true;
   const [one, two] = [parseJsonPath(a.path), parseJsonPath(b.path)];
   return one === null || two === null || mayOverlap(one, two);

@@ -4,7 +4,7 @@ import * as z from '../../zod.js';
 import { MAX_NAMED_ROWS, type RunFacts, type WriteResult } from '../context.js';
 import type { Dialect, Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
-import { configuredColumns, expandColumns } from './json-columns.js';
+import { configuredColumns, normalizeColumns } from './json-columns.js';
 import { hasLedger, type Ledger, type TableRun } from './ledger-tables.js';
 import type { Cells } from './session.js';
 
@@ -45,7 +45,7 @@ function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSche
     unit: row.unit,
     run: row.run,
     table: row.table_name,
-    target: expandColumns<TableTarget>(target),
+    target: normalizeColumns<TableTarget>(target),
     ledger,
     labels: row.column_names,
     key: row.key_columns,

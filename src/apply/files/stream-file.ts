@@ -160,8 +160,8 @@ class Reading {
 }
 
 const COPY_BYTES = 1024 * 1024;
-/** A longer text is copied like the bytes around it. */
-const LONGEST_TEXT = 64;
+/** Longest text that is decoded straight into the buffer; a longer one is copied as bytes. */
+const MAX_TEXT_LENGTH = 64;
 
 /** Buffers bytes, passes them on in large pieces, and computes their SHA-256. */
 export class Copier {
@@ -199,11 +199,11 @@ export class Copier {
 
   /** Writes a text in Latin-1. */
   write(text: string): void {
-    if (text.length > LONGEST_TEXT) {
+    if (text.length > MAX_TEXT_LENGTH) {
       this.copy(Buffer.from(text, 'latin1'), 0, text.length);
       return;
     }
-    if (COPY_BYTES - this.#used < LONGEST_TEXT) this.#flush();
+    if (COPY_BYTES - this.#used < MAX_TEXT_LENGTH) this.#flush();
     this.#used += this.#buffer.write(text, this.#used, 'latin1');
   }
 

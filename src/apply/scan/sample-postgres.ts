@@ -1,6 +1,6 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import { PLACE_ON_PATH } from '../dialects/postgres-catalog.js';
+import { SEARCH_PATH_POSITION } from '../dialects/postgres-catalog.js';
 import { postgresEngine } from '../dialects/postgres-dialect.js';
 import { PgSession } from '../dialects/postgres-session.js';
 import { ledgerIn } from '../dialects/postgres-text.js';
@@ -35,7 +35,7 @@ export async function samplePostgres(
 }
 
 async function listTables(session: PgSession, ledgerSchema: string) {
-  const sql = `SELECT CASE WHEN ${PLACE_ON_PATH} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
+  const sql = `SELECT CASE WHEN ${SEARCH_PATH_POSITION} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind,
       has_table_privilege(c.oid, 'SELECT'), c.oid
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname !~ '^pg_'

@@ -90,7 +90,7 @@ export const CUTOVER_OPTIONS: OptionSpecs = {
     '--restart': 'begin a new cutover instead of going on',
     '--flip <what>': {
       summary:
-        'what you know of a flip that was begun: again (run it again), done (go on with recheck), undone (the application is back on V3 ids)',
+        'what you know of a flip that was started: again (run it again), done (go on with recheck), undone (the application is back on V3 ids)',
       choices: ['again', 'done', 'undone'],
     },
   }),

@@ -136,7 +136,8 @@ export function* judgeV4Models(v4: ProbedV4, config: Config): Generator<Finding>
     const text = `V4 holds ${countOf(records, 'record')} in ${countOf(answered, 'list')} asked.`;
     yield ok('V4', 'v4_records', text);
   } else if (answered > 0) {
-    const text = 'V4 holds no record in any list asked: its first sync has not begun or not finished.';
+    const text =
+      'V4 holds no record in any requested list: its first sync has not started or has not finished.';
     yield problem('V4', 'v4_empty', 5, text, 'Wait for it: svc-migrate export v4 --wait.');
   }
   yield* judgeMissing(v4);

@@ -18,12 +18,12 @@ import type { DatabaseFacts, ListAnswer, LocalFacts, RemoteFacts } from './probe
 /** As in `engines` of package.json. */
 const OLDEST_NODE = '20.18.1';
 const DAY_MS = 86_400_000;
-/** The service suggests windows up to a quarter. */
+/** The service suggests windows of at most a quarter of a year. */
 const LONG_WINDOW_MS = 100 * DAY_MS;
 /** Bytes of a record in the database besides its payload, with its remap row and indexes: measured 350. */
 const BYTES_PER_RECORD = 400;
-/** Stored size of a payload relative to its bytes: measured 1.05. */
-const PAYLOAD_SHARE = 1.1;
+/** Stored bytes per byte of a payload: measured 1.05. */
+const PAYLOAD_RATIO = 1.1;
 
 export function judgeProgram({ node, sqlite }: Pick<LocalFacts, 'node' | 'sqlite'>): Finding[] {
   const findings: Finding[] = [];
@@ -64,7 +64,8 @@ export function* judgeConfig(
 export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
   const { sinceMs, isRelative } = backfill;
   if (sinceMs === null) {
-    const text = 'The window that V4 loaded is not configured: it is inferred from V4 where possible.';
+    const text =
+      'The start of the window that V4 loaded is not configured: it is inferred from V4 where possible.';
     return [note('backfill', 'window_inferred', text, 'Set backfill.since if the operator knows it.')];
   }
   const since = formatTime(new Date(sinceMs).toISOString());
@@ -78,7 +79,7 @@ export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
     return [warning('backfill', 'window_moves', text, fix)];
   }
   if (nowMs - sinceMs > LONG_WINDOW_MS) {
-    const text = `The window starts at ${since}, more than a quarter ago: the service suggests at most that.`;
+    const text = `The window starts at ${since}, more than three months ago: the service suggests shorter ones.`;
     return [note('backfill', 'window_long', text)];
   }
   return [ok('backfill', 'window', `The window starts at ${since}.`)];
@@ -101,7 +102,7 @@ export function estimateDisk(remote: RemoteFacts, config: Config): DiskEstimate 
   const asked = remote.v4?.asked.length ?? 0;
   const scale = asked === 0 ? 0 : (remote.v4?.companies.length ?? 0) / asked;
   const records = Math.round(countIn(v3) + countIn(v4) * scale);
-  const payload = config.payload === 'full' ? meanBytes([...v3, ...v4]) * PAYLOAD_SHARE : 0;
+  const payload = config.payload === 'full' ? meanBytes([...v3, ...v4]) * PAYLOAD_RATIO : 0;
   const uncounted = [...v3, ...v4].filter(
     (answer) => answer.kind === 'answers' && answer.totalCount === null,
   );
@@ -141,7 +142,9 @@ export function judgeDisk(remote: RemoteFacts, local: LocalFacts, config: Config
 export function judgeDatabase(facts: DatabaseFacts, { database }: Config): Finding[] {
   switch (facts.kind) {
     case 'none':
-      return [ok('database', 'database_none', `${database}: not there yet; the first export creates it.`)];
+      return [
+        ok('database', 'database_none', `${database}: does not exist yet; the first export creates it.`),
+      ];
     case 'interrupted': {
       const text = `${database}: a process died while writing; the next command rolls its transaction back.`;
       return [note('database', 'database_interrupted', text)];
@@ -271,8 +274,8 @@ export function judgeTargets({ targets }: Pick<LocalFacts, 'targets'>): Finding[
   const absent = targets.flatMap(({ name, missing }) =>
     missing === null ? [] : [`Target ${name}: ${missing}.`],
   );
-  const fix = 'Correct it before `apply`, or run `apply` where it is there.';
+  const fix = 'Provide it before you run `apply`, or run `apply` on a machine that has it.';
   if (absent.length > 0) return absent.map((text) => warning('targets', 'target_missing', text, fix));
-  const text = `${countOf(targets.length, 'target')} of apply: files and connection strings are there.`;
+  const text = `${countOf(targets.length, 'target')} of apply: files and connection strings exist.`;
   return [ok('targets', 'targets_there', text)];
 }

@@ -100,7 +100,7 @@ function describeCompany(company: CompanyPairing | null): string[] {
 
 function describeList({ name, state, readAt, note }: ListReading): string {
   const when = readAt === null ? 'not read to its end yet' : `read from ${formatTime(readAt)} on`;
-  return `  ${name}: ${[state ?? 'not begun', when, ...(note === null ? [] : [note])].join(', ')}`;
+  return `  ${name}: ${[state ?? 'not started', when, ...(note === null ? [] : [note])].join(', ')}`;
 }
 
 /** The answer for scripts; ids are digits in text, times ISO 8601. */

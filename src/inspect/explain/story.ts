@@ -154,7 +154,7 @@ function describeRowEvidence({ row, named, parents, lists }: StoryFacts): string
   for (const { name, state, note } of lists) {
     if (state === 'complete' || state === 'short' || state === 'absent') continue;
     sentences.push(
-      `Not read in full: ${name} (${[state ?? 'not begun', ...(note === null ? [] : [note])].join(', ')}).`,
+      `Not read in full: ${name} (${[state ?? 'not started', ...(note === null ? [] : [note])].join(', ')}).`,
     );
   }
   return sentences;

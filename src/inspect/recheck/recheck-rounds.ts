@@ -11,7 +11,7 @@ import { formatDuration } from '../../text/numbers.js';
 import { askAgain, planRecheck } from './plan-recheck.js';
 
 export interface RecheckOptions {
-  /** Number of rounds, from 1 up. */
+  /** Number of rounds, at least 1. */
   readonly times: number;
   /** Pause between two rounds. */
   readonly everyMs: number;

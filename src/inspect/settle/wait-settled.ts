@@ -29,7 +29,7 @@ export interface Settled {
 
 /** Observations within the settling time; more would only cost requests. */
 const LOOKS = 10;
-const LONGEST_POLL_MS = 30_000;
+const MAX_POLL_MS = 30_000;
 const MAX_NAMED = 3;
 
 /**
@@ -39,7 +39,7 @@ const MAX_NAMED = 3;
  */
 export async function waitSettled(options: WaitOptions): Promise<Settled> {
   const { settleMs, timeoutMs, clock, onProgress } = options;
-  const rules = { settleMs, pollMs: Math.min(LONGEST_POLL_MS, Math.max(1, Math.ceil(settleMs / LOOKS))) };
+  const rules = { settleMs, pollMs: Math.min(MAX_POLL_MS, Math.max(1, Math.ceil(settleMs / LOOKS))) };
   const startedMs = clock.now();
   let state = beginSettling(await look(options, true));
   for (;;) {

@@ -89,7 +89,7 @@ describe.each(shops)('a JSON column with several paths in %s', (kind, open) => {
       [
         'json_names',
         IDS.map((id, at) => ({ ...id, newColumn: `doc_${at}` })),
-        'one new column holds all its paths',
+        'name only one, which holds all its paths',
       ],
     ] as const) {
       const { scene, sql, close } = await open(name, ids);
