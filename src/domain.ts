@@ -74,6 +74,13 @@ export interface Blocker {
   readonly next: string;
 }
 
+/** Databases behind a connection string that `apply` rewrites. */
+export const SERVERS = [
+  { kind: 'postgres', product: 'PostgreSQL' },
+  { kind: 'mysql', product: 'MySQL or MariaDB' },
+] as const;
+export type Server = (typeof SERVERS)[number];
+
 /** Formats of `dump`. Parquet is a folder of files, the others are text. */
 export const DUMP_FORMATS = ['csv', 'ndjson', 'sql', 'parquet'] as const;
 

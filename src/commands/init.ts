@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/defaults.js';
 import { findConfigFile } from '../config/load-config.js';
 import { baseUrlProblem, PLACEHOLDER_HOST } from '../config/values.js';
-import type { ModelPair } from '../domain.js';
+import { type ModelPair, SERVERS } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
@@ -251,7 +251,7 @@ ${renderModels(models)}
   // "limits": { "outside_backfill_window": "100%", "models": { "crm/companies": { "unmatched": "2%" } } },
   // "limits": {},
 
-  // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, postgres, mysql. Such as
+  // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, ${SERVERS.map(({ kind }) => kind).join(', ')}. Such as
   // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
   // Ids inside text: { "column": "cache_key", "model": "accounting/invoices", "pattern": "invoice:{id}" }.
   // "apply": { "targets": [] },

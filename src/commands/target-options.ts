@@ -1,7 +1,14 @@
 import { basename, relative } from 'node:path';
-import { type ApplyTarget, applyTargetSchema, resolveTarget } from '../config/apply-targets.js';
+import {
+  type ApplyTarget,
+  applyTargetSchema,
+  DEFAULT_LEDGER_SCHEMA,
+  isServer,
+  resolveTarget,
+} from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { findTargetProblems } from '../config/cross-checks.js';
+import { SERVERS } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { CommandLine } from './command.js';
 import { flagOf, notTogether } from './option-values.js';
@@ -9,28 +16,24 @@ import { flagOf, notTogether } from './option-values.js';
 /** The part of a command line that names targets. */
 export type TargetOptions = Pick<CommandLine, 'args' | 'text' | 'texts' | 'isSet'>;
 
-/** Options that say where the data are: the kind of target, and the setting that the option stands for. */
-const LOCATION_OPTIONS = {
-  csv: ['csv', 'file'],
-  ndjson: ['ndjson', 'file'],
-  sqlite: ['sqlite', 'file'],
-  postgresEnv: ['postgres', 'urlEnv'],
-  postgresFile: ['postgres', 'urlFile'],
-  mysqlEnv: ['mysql', 'urlEnv'],
-  mysqlFile: ['mysql', 'urlFile'],
-} as const satisfies Record<string, readonly [kind: ApplyTarget['kind'], setting: string]>;
-const LOCATION_NAMES = [
-  'csv',
-  'ndjson',
-  'sqlite',
-  'postgresEnv',
-  'postgresFile',
-  'mysqlEnv',
-  'mysqlFile',
-] as const;
+/** An option that says where the data are. */
+interface LocationOption {
+  readonly name: string;
+  readonly kind: ApplyTarget['kind'];
+  /** The setting that it stands for. */
+  readonly setting: 'file' | 'urlEnv' | 'urlFile';
+}
+
+const LOCATION_OPTIONS: readonly LocationOption[] = [
+  ...(['csv', 'ndjson', 'sqlite'] as const).map((kind) => ({ name: kind, kind, setting: 'file' }) as const),
+  ...SERVERS.flatMap(({ kind }) => [
+    { name: `${kind}Env`, kind, setting: 'urlEnv' } as const,
+    { name: `${kind}File`, kind, setting: 'urlFile' } as const,
+  ]),
+];
 
 /** The hint for a command line that does not say where the data are. */
-export const LOCATION_HINT = `Use one of ${LOCATION_NAMES.map(flagOf).join(', ')}.`;
+export const LOCATION_HINT = `Use one of ${LOCATION_OPTIONS.map(({ name }) => flagOf(name)).join(', ')}.`;
 
 const ID_DETAILS = [
   'path',
@@ -85,17 +88,17 @@ export function parseLocation(given: TargetOptions): ApplyTarget | null {
 type Input = Readonly<Record<string, unknown>>;
 
 function locationOf(given: TargetOptions): Input | null {
-  const named = LOCATION_NAMES.filter((name) => given.text(name) !== undefined);
-  const [option, other] = named;
+  const [option, other] = LOCATION_OPTIONS.filter(({ name }) => given.text(name) !== undefined);
   if (option === undefined) return null;
   if (other !== undefined) {
-    throw notTogether(flagOf(option), flagOf(other), 'Name one target at a time.');
+    throw notTogether(flagOf(option.name), flagOf(other.name), 'Name one target at a time.');
   }
-  const value = given.text(option) ?? '';
-  const [kind, setting] = LOCATION_OPTIONS[option];
-  if (/^(?:postgres(?:ql)?|mysql|mariadb):\/\//.test(value)) {
+  const { name, kind, setting } = option;
+  const value = given.text(name) ?? '';
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) {
+    const flags = SERVERS.map((server) => `--${server.kind}-env`).join(' or ');
     throw new SvcError('usage', 'Connection strings are never given on the command line.', {
-      hint: 'Put it into an environment variable and name that with --postgres-env or --mysql-env.',
+      hint: `Put it into an environment variable and name that with ${flags}.`,
     });
   }
   return { kind, name: given.text('table') ?? basename(value), [setting]: value };
@@ -174,30 +177,17 @@ export function argumentsOfRun(source: TargetSource, definition: ApplyTarget): s
 }
 
 function locationArguments(target: ApplyTarget): string[] {
-  switch (target.kind) {
-    case 'csv':
-    case 'ndjson':
-      return [
-        `--${target.kind}`,
-        relativeIfInside(target.file),
-        ...option('--output', target.output, relativeIfInside),
-      ];
-    case 'sqlite':
-      return ['--sqlite', relativeIfInside(target.file)];
-    case 'postgres':
-      return [
-        ...option('--postgres-env', target.urlEnv),
-        ...option('--postgres-file', target.urlFile, relativeIfInside),
-        ...option('--ledger-schema', target.ledgerSchema === 'svc_migrate' ? undefined : target.ledgerSchema),
-      ];
-    case 'warehouse':
-      return [];
-    case 'mysql':
-      return [
-        ...option('--mysql-env', target.urlEnv),
-        ...option('--mysql-file', target.urlFile, relativeIfInside),
-      ];
+  if (target.kind === 'warehouse') return [];
+  if (isServer(target)) {
+    const schema = 'ledgerSchema' in target ? target.ledgerSchema : DEFAULT_LEDGER_SCHEMA;
+    return [
+      ...option(`--${target.kind}-env`, target.urlEnv),
+      ...option(`--${target.kind}-file`, target.urlFile, relativeIfInside),
+      ...option('--ledger-schema', schema === DEFAULT_LEDGER_SCHEMA ? undefined : schema),
+    ];
   }
+  const output = 'output' in target ? target.output : undefined;
+  return [`--${target.kind}`, relativeIfInside(target.file), ...option('--output', output, relativeIfInside)];
 }
 
 function detailArguments(target: ApplyTarget): string[] {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { SERVERS, type Server } from '../domain.js';
 import * as z from '../zod.js';
 import { MODEL_REF, type PatternPart, parseIdPattern } from './id-pattern.js';
 import { strict } from './problems.js';
@@ -88,7 +89,10 @@ const idColumn = strict({
   if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
 });
 
-const KINDS = '"csv", "ndjson", "sqlite", "postgres", "mysql" or "warehouse"';
+const KINDS = ['csv', 'ndjson', 'sqlite', ...SERVERS.map(({ kind }) => kind), 'warehouse']
+  .map((kind) => `"${kind}"`)
+  .join(', ')
+  .replace(/, ([^,]*)$/, ' or $1');
 
 function targetOf<Kind extends string>(kind: Kind) {
   return {
@@ -149,11 +153,13 @@ function needsOneUrl(
   }
 }
 
+export const DEFAULT_LEDGER_SCHEMA = 'svc_migrate';
+
 const postgres = strict({
   ...targetOf('postgres'),
   ...server,
   ledgerSchema: name
-    .default('svc_migrate')
+    .default(DEFAULT_LEDGER_SCHEMA)
     .describe('Schema for the ledger. It is created if it does not exist.'),
   ids,
 }).superRefine(needsOneUrl);
@@ -205,13 +211,13 @@ export type MysqlTarget = Extract<ApplyTarget, { kind: 'mysql' }>;
 export type WarehouseTarget = Extract<ApplyTarget, { kind: 'warehouse' }>;
 export type FileTarget = CsvTarget | NdjsonTarget;
 /** Tables behind a connection string. */
-export type ServerTarget = PostgresTarget | MysqlTarget;
+export type ServerTarget = Extract<ApplyTarget, { kind: Server['kind'] }>;
 export type TableTarget = SqliteTarget | ServerTarget;
 export type IdColumn = ApplyTarget['ids'][number];
 
 /** Whether a target is reached through a connection string; others are files. */
 export function isServer(target: ApplyTarget): target is ServerTarget {
-  return target.kind === 'postgres' || target.kind === 'mysql';
+  return SERVERS.some(({ kind }) => kind === target.kind);
 }
 
 /** Makes the paths of a target absolute; relative ones are resolved against `folder`. */

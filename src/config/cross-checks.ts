@@ -131,7 +131,7 @@ function* findColumnProblems(
     yield { path: [name], message: `has no meaning in a ${kind} file: ${advice}` };
   }
   if (id.platformIdColumn !== undefined && (kind === 'csv' || kind === 'ndjson' || kind === 'warehouse')) {
-    const message = 'is supported for tables in SQLite, PostgreSQL and MySQL only: leave it out';
+    const message = 'is supported for tables of databases that apply connects to only: leave it out';
     yield { path: ['platformIdColumn'], message };
   }
   const named = [

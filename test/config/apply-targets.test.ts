@@ -108,7 +108,7 @@ describe('targets of apply', () => {
     [
       'a column for platform_ids in a file',
       { ...csv, ids: [{ ...ids[0], platformIdColumn: 'b' }] },
-      'apply.targets[0].ids[0].platformIdColumn is supported for tables in SQLite, PostgreSQL and MySQL only',
+      'apply.targets[0].ids[0].platformIdColumn is supported for tables of databases that apply connects to only',
     ],
     [
       'a column for platform_ids of cells with more than an id',

@@ -1,12 +1,12 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
+import { SERVERS } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 
-const DATABASES = ['postgres', 'mysql', 'sqlite'] as const;
 const WAREHOUSES = ['duckdb', 'clickhouse', 'spark', 'bigquery', 'snowflake'] as const;
 export type Warehouse = (typeof WAREHOUSES)[number];
 
 /** What `--emit-sql` takes. */
-export const EMIT_DIALECTS = [...DATABASES, ...WAREHOUSES] as const;
+export const EMIT_DIALECTS = [...SERVERS.map(({ kind }) => kind), 'sqlite', ...WAREHOUSES] as const;
 type EmitDialect = (typeof EMIT_DIALECTS)[number];
 
 /** Where the SQL goes: folders of migration tools, or plain files. */

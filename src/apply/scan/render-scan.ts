@@ -1,4 +1,4 @@
-import { isServer, patternModels } from '../../config/apply-targets.js';
+import { DEFAULT_LEDGER_SCHEMA, isServer, patternModels } from '../../config/apply-targets.js';
 import { groupBy } from '../../text/group-by.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
@@ -103,7 +103,7 @@ function placeOf(target: ScanTarget, fileOf: (path: string) => string): object {
   if (isServer(target)) {
     const url =
       target.urlEnv === undefined ? { urlFile: fileOf(target.urlFile ?? '') } : { urlEnv: target.urlEnv };
-    const isDefault = target.kind !== 'postgres' || target.ledgerSchema === 'svc_migrate';
+    const isDefault = target.kind !== 'postgres' || target.ledgerSchema === DEFAULT_LEDGER_SCHEMA;
     const ledger = isDefault ? {} : { ledgerSchema: target.ledgerSchema };
     const tls = target.tls === undefined ? {} : { tls: target.tls };
     return { kind: target.kind, ...url, ...tls, ...ledger };

@@ -67,7 +67,7 @@ async function forStores({ stores }: ApplyTask, request: SyncRequest): Promise<S
 }
 
 function withoutTriggers(target: string): SyncedTable {
-  const text = 'Only tables in SQLite, PostgreSQL, MySQL and MariaDB have triggers.';
+  const text = 'Only tables of databases that apply connects to have triggers.';
   return {
     target,
     place: '',

@@ -1,18 +1,24 @@
 import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/emit-request.js';
+import { SERVERS, type Server } from '../../domain.js';
 import { type CommandSpec, groupOptions, type OptionSpecs } from '../command.js';
 import { ACCEPTED, ALLOW_INCOMPLETE, MAX_WAIT, WAITING } from './options.js';
+
+function serverOptions({ kind, product }: Server): [flag: string, summary: string][] {
+  return [
+    [
+      `--${kind}-env <name>`,
+      `the same for a table in ${product}; environment variable with the connection string`,
+    ],
+    [`--${kind}-file <file>`, 'the same; file with the connection string'],
+  ];
+}
 
 /** The place of one target that is not configured. */
 const PLACE: OptionSpecs = {
   '--csv <file>': 'use this CSV file as the target instead of the configured targets',
   '--ndjson <file>': 'the same for an NDJSON file',
   '--sqlite <file>': 'the same for a table in this SQLite database',
-  '--postgres-env <name>':
-    'the same for a table in PostgreSQL; environment variable with the connection string',
-  '--postgres-file <file>': 'the same; file with the connection string',
-  '--mysql-env <name>':
-    'the same for a table in MySQL or MariaDB; environment variable with the connection string',
-  '--mysql-file <file>': 'the same; file with the connection string',
+  ...Object.fromEntries(SERVERS.flatMap(serverOptions)),
   '--ledger-schema <name>': 'PostgreSQL schema for the ledger (default: svc_migrate)',
 };
 
@@ -77,8 +83,7 @@ const POLICY: OptionSpecs = {
 const TUNING: OptionSpecs = {
   '--batch-rows <n>': 'rows changed per transaction (default: 20000)',
   '--lock-timeout <duration>': 'longest wait for a lock (default: 10s)',
-  '--statement-timeout <duration>':
-    'longest single statement in PostgreSQL, MySQL and MariaDB (default: 10m)',
+  '--statement-timeout <duration>': 'longest single statement on a database server (default: 10m)',
 };
 
 const JSON_OUT: OptionSpecs = { '--json <file>': 'the result as JSON (- is stdout)' };

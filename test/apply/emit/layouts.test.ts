@@ -121,6 +121,8 @@ describe('apply --emit-sql', () => {
       expect(ordersIn(file)).toEqual(before);
       const written = readFolder(scene.path('sql'));
       expect([...written.keys()]).toEqual([...files, 'svc-migrate-sql.json', 'verify.sql'].sort());
+      const heads = [...written.values()].join('\n').match(/Written by svc-migrate \S+ from the remap/g);
+      expect(heads?.length).toBeGreaterThanOrEqual(2);
       runSql(file, up(written));
       const after = before.map((id) => (id === null ? null : String(scene.v4Of(Number(id)))));
       expect(ordersIn(file)).toEqual(after);
