@@ -1,7 +1,6 @@
 // The last step of the build: `dist/bundle`, what `bin` and the library run. Node.js takes longer to find and load 400
 // small modules than many a command works, in each process and again in each thread.
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 const packages = Object.keys({ ...dependencies, ...optionalDependencies });
@@ -20,9 +19,7 @@ export default {
     ].map((name) => `dist/${name}.js`),
   ],
   platform: 'node',
-  // These two are a hundred modules each.
-  resolve: { alias: { undici: fileURLToPath(new URL('.undici.cjs', import.meta.url)) } },
-  external: (id) =>
-    packages.some((name) => !['zod', 'undici'].includes(name) && (id === name || id.startsWith(`${name}/`))),
+  // zod is a hundred modules of its own.
+  external: (id) => packages.some((name) => name !== 'zod' && (id === name || id.startsWith(`${name}/`))),
   output: { dir: 'dist/bundle', cleanDir: true, chunkFileNames: '[name].js' },
 };
