@@ -1,4 +1,10 @@
-import { CUTOVER_STEPS, type Cutover, type CutoverStep, flippedState } from '../store/cutover-state.js';
+import {
+  CUTOVER_STEPS,
+  type Cutover,
+  type CutoverStep,
+  flippedState,
+  STEP_TITLES,
+} from '../store/cutover-state.js';
 import { addFlags, escapeUnseen, renderJson } from '../text/escape.js';
 import { formatDuration, formatTime } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
@@ -24,19 +30,6 @@ export interface CutoverResult {
   /** The command that goes on with the cutover. */
   readonly resume: string;
 }
-
-/** The command whose work a step does, for people. */
-export const STEP_TITLES: Readonly<Record<CutoverStep, string>> = {
-  export_v3: 'export v3',
-  export_v4: 'export v4',
-  remap: 'remap',
-  check: 'check',
-  apply: 'apply --again',
-  verify_targets: 'apply --verify',
-  verify_pairs: 'verify',
-  flip: 'flip',
-  recheck: 'recheck',
-};
 
 const FLIPS = { exec: 'run ', flag: 'create ', hand: 'stop, so that you flip the application' } as const;
 

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
-import { type Cutover, flippedState, progressOf } from '../store/cutover-state.js';
+import { type Cutover, flippedState, progressOf, STEP_TITLES } from '../store/cutover-state.js';
 import { nameOfList } from '../store/planned-lists.js';
 import { hasNoList, isStale, OPEN_LISTS, type Readiness } from '../store/readiness.js';
 import type { RemapRun } from '../store/remap-tables.js';
@@ -13,7 +13,6 @@ import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '.
 import { rowsOf } from '../text/rows.js';
 import { wrapText } from '../text/text-layout.js';
 import type { Io } from './command.js';
-import { STEP_TITLES } from './render-cutover.js';
 
 /** What `status` shows. */
 export interface StatusFacts {

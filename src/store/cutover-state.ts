@@ -17,6 +17,19 @@ export const CUTOVER_STEPS = [
 ] as const;
 export type CutoverStep = (typeof CUTOVER_STEPS)[number];
 
+/** The command whose work a step does, for people. */
+export const STEP_TITLES: Readonly<Record<CutoverStep, string>> = {
+  export_v3: 'export v3',
+  export_v4: 'export v4',
+  remap: 'remap',
+  check: 'check',
+  apply: 'apply --again',
+  verify_targets: 'apply --verify',
+  verify_pairs: 'verify',
+  flip: 'flip',
+  recheck: 'recheck',
+};
+
 const stepSchema = z.object({
   /** `running`: started, and not known to have ended. */
   state: z.enum(['running', 'done', 'failed']),

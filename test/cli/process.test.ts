@@ -28,6 +28,14 @@ afterAll(async () => {
   silent.close();
 });
 
+/** A module that prints, at the end of the process, the packages that were loaded. */
+const PRINT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
+  import { createRequire } from 'node:module';
+  const { cache } = createRequire('/');
+  const packageOf = (file) => file.split('node_modules/').at(-1).split('/')[0];
+  process.on('exit', () => console.error('\\npackages: ' + [...new Set(Object.keys(cache).map(packageOf))].join(' ')));
+`)}`;
+
 let done: Promise<string> | undefined;
 
 /** A folder with a database that holds a remap, for tests that only read it. */
@@ -171,6 +179,21 @@ describe('a reader that goes away', () => {
     });
     expect([ended.code, ended.stderr]).toEqual([6, '']);
   });
+});
+
+describe('a command that sends no request', () => {
+  it.each(['status', 'report', 'lookup accounting/invoices 1', 'dump'])(
+    'loads no HTTP client: %s',
+    async (line) => {
+      const cwd = await exported();
+      const ended = await spawnCli(line.split(' '), {
+        cwd,
+        env: { NODE_OPTIONS: `--import=${PRINT_PACKAGES}` },
+      });
+      expect(ended.stderr).toMatch(/\npackages: .*\bbetter-sqlite3\b/);
+      expect(ended.stderr).not.toMatch(/\npackages: .*\bundici\b/);
+    },
+  );
 });
 
 describe('sandbox', () => {
