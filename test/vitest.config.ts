@@ -11,8 +11,8 @@ const HOUR_MS = 3_600_000;
 
 /** The test files of `npm test`, `npm run test:campaign` and `npm run soak`. */
 const FILES = {
-  small: () => listTestFiles().filter((file) => !isOnline(file)),
-  full: () => listTestFiles().filter((file) => isOnline(file) || does(file, 'full')),
+  small: () => listTestFiles().filter((file) => !isOnline(file) && !isCampaign(file)),
+  full: () => listTestFiles().filter((file) => isOnline(file) || isCampaign(file) || does(file, 'full')),
   soak: () => ['test/soak/*.soak.ts', ...listTestFiles().filter((file) => does(file, 'soak'))],
 } as const;
 
@@ -26,6 +26,11 @@ function does(file: string, size: 'full' | 'soak'): boolean {
 /** Whether the tests of a file need the npm registry. */
 function isOnline(file: string): boolean {
   return file.endsWith('.online.test.ts');
+}
+
+/** Whether a file is run at full size only: it measures time and memory, which decides nothing about an id. */
+function isCampaign(file: string): boolean {
+  return file.endsWith('.campaign.test.ts');
 }
 
 /** What leaves traces in a process, or measures it. Files without these share processes: each saves a third of a second. */

@@ -78,7 +78,7 @@ export interface Sizes {
 
 /**
  * What one kind of database costs. The figures and factors were measured on SQLite 3.53, PostgreSQL 15 and MariaDB 10.11 with 100,000
- * rows, with and without secondary indexes. `test/apply/estimates.test.ts` prints estimates beside the measured sizes.
+ * rows, with and without secondary indexes. `test/apply/estimates.campaign.test.ts` prints estimates beside the measured sizes.
  */
 export interface DatabaseCosts {
   /** Bytes of an empty ledger. */

@@ -100,7 +100,7 @@ describe('a body of 64 MiB takes less than 400 MiB', () => {
     ],
     ['of opening brackets', '{"data":[', '['.repeat(1000), '', 'bad_response'],
   ] as const;
-  it.each(campaignCases(bodies, 3))('%s', (_, head, item, tail, outcome) => {
+  it.each(campaignCases(bodies, 1))('%s', (_, head, item, tail, outcome) => {
     const measured = measure(head, item, tail);
     process.stderr.write(`${measured.mebibytes} MiB\n`);
     expect(measured.outcome).toBe(outcome);

@@ -9,7 +9,7 @@ import { recordsOf } from '../../src/json/record-columns.js';
 import { campaign } from '../support/campaign.js';
 import { V3, V4 } from './support/pages.js';
 
-const RUNS = campaign({ small: 100, soak: 5000 });
+const RUNS = campaign({ small: 40, full: 100, soak: 5000 });
 
 /** Names of the same length beside those that count: a key remembered from another body would pass for them. */
 const member = fc

@@ -131,7 +131,7 @@ describe('an outage', () => {
       const { api, time } = createTestApi({ endpoint: { concurrency: 4 } });
       nock(V3).persist().get(V3_PATH).reply(status, 'down');
       const budget = 4 * 3;
-      const streams = 300;
+      const streams = 100;
       const outcomes = await time.run(
         Promise.allSettled(Array.from({ length: streams }, () => api.fetchPage(v3Request()))),
       );

@@ -10,7 +10,7 @@ import { compareWithTruth } from '../support/compare-truth.js';
 import { contradictTruth, settleAmbiguous } from '../support/decide-by-truth.js';
 import { doWholeJob, type Job } from '../support/whole-job.js';
 
-const SEEDS = campaign({ small: 3, full: 10 });
+const SEEDS = campaign({ small: 1, full: 10 });
 
 function remapWith({ db, config }: Job, decisions: readonly Decision[]): string {
   return buildRemap({ db, config, named: [], decisions, clock: { now: () => 0 }, onProgress: () => {} })

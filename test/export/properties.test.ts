@@ -16,7 +16,7 @@ import {
 import { type Bench, bench, countRecords, expectedRecords, storedRecords } from './support.js';
 
 /** Runs of one property; each opens real database files. */
-const RUNS = campaign({ small: 8, full: 60 });
+const RUNS = campaign({ small: 5, full: 60 });
 
 const LISTS = { v3: 'v3 eu accounting/invoices all', v4: 'v4  accounting/invoices 7' } as const;
 
@@ -248,7 +248,7 @@ describe('a database that cannot be written', () => {
           expect(b.look(storedRecords)).toEqual(expectedRecords(LISTS.v3, items));
         },
       ),
-      { numRuns: campaign({ small: 4, full: 25 }) },
+      { numRuns: campaign({ small: 3, full: 25 }) },
     );
   });
 });

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NamedPair } from '../../src/match/pair-companies.js';
-import { campaign } from '../support/campaign.js';
 import { configOf, type Exported, openExported, type Thing } from '../support/exported.js';
-import { cpuMsOf, growthOf } from '../support/growth.js';
 import { remapOf } from '../support/remap-rows.js';
 
 /** Records `first` to `first + count − 1` of a company; records of one number agree on both sides. */
@@ -79,17 +77,14 @@ describe('companies whose evidence points to a company that is already paired', 
 
 /** More company pairs than are counted one by one. */
 const MANY = 600;
-/** So many times as many companies take less than twice that time. */
-const TIMES = campaign({ small: 4, soak: 8 });
 
 /** A record of each company under one key; `factOf` says which are alike. */
 function onePerCompany(
   key: string,
   companyOf: (at: number) => number,
   factOf: (at: number) => number,
-  count = MANY,
 ): Thing[] {
-  return Array.from({ length: count }, (_, at) => ({
+  return Array.from({ length: MANY }, (_, at) => ({
     id: companyOf(at),
     company: companyOf(at),
     key,
@@ -155,33 +150,6 @@ describe(`${MANY} companies that use the same numbers as keys`, () => {
       () => 0,
     ).map((thing) => ({ ...thing, facts: '' }));
     expect(matchedBy(pairingOf({ v3: same, v4: same }))).toEqual({ same_id: MANY });
-  });
-});
-
-describe('many companies', () => {
-  /** CPU time of a remap, ms. */
-  const cpuOf = (count: number): number => {
-    const same = onePerCompany(
-      '1',
-      (at) => at + 1,
-      (at) => at,
-      count,
-    );
-    const { db, close } = openExported(configOf(), { v3: same, v4: same });
-    try {
-      return cpuMsOf(() => expect(remapOf(db, configOf())).toHaveLength(count));
-    } finally {
-      close();
-    }
-  };
-
-  it('take time in proportion to their number', () => {
-    const growth = growthOf(
-      () => cpuOf(MANY),
-      () => cpuOf(TIMES * MANY),
-      TIMES * 2,
-    );
-    expect(growth).toBeLessThan(TIMES * 2);
   });
 });
 

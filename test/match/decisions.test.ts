@@ -17,7 +17,7 @@ import {
 } from '../support/exported.js';
 import { brief, type Row, remapOf } from '../support/remap-rows.js';
 
-const RUNS = campaign({ small: 25, full: 100 });
+const RUNS = campaign({ small: 10, full: 100 });
 const NOTES = 'accounting/notes';
 const config = configOf({
   models: [modelOf(INVOICES), modelOf(NOTES)],

@@ -6,7 +6,7 @@ import { brief, remapOf } from '../support/remap-rows.js';
 import { oracleLines } from './oracle.js';
 
 const SEED = 20261101;
-const RUNS = campaign({ small: 40, full: 400 });
+const RUNS = campaign({ small: 20, full: 400 });
 const WINDOW = '2026-08-20T00:00:00Z';
 const KEYS = [
   'a',

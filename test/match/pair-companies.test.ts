@@ -367,7 +367,7 @@ function countsOf(counts: Record<number, number> = {}): Map<number, number> {
   return new Map(Object.entries(counts).map(([row, count]) => [Number(row), count]));
 }
 
-const ORACLE_RUNS = campaign({ small: 2000, soak: 50_000 });
+const ORACLE_RUNS = campaign({ small: 700, full: 2000, soak: 50_000 });
 
 /** Few companies, ids that meet, and evidence around every threshold. */
 const PAIRINGS: fc.Arbitrary<ListedInput> = fc

@@ -49,7 +49,7 @@ let harmless: Job;
 let cleanBytes = 0;
 
 beforeAll(async () => {
-  hostile = await openJob(await openHostileScene(campaignCases(HOSTILE_VALUES, 40)));
+  hostile = await openJob(await openHostileScene(campaignCases(HOSTILE_VALUES, 30)));
   harmless = await openJob(await openHostileScene(hostile.scene.values.map((_, at) => `harmless ${at}`)));
 });
 afterAll(async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApi } from '../../src/api/client.js';
@@ -59,6 +59,18 @@ export async function doWholeJob(
     await api.close();
   }
   buildRemap({ db, config, named: [], clock: NOW, onProgress });
+  return jobIn(folder, db, config);
+}
+
+/** A job with a copy of the database, in a folder of its own. */
+export function copyJob({ db, config }: Job): Job {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-migrate-job-'));
+  const database = join(folder, 'job.db');
+  writeFileSync(database, db.serialize());
+  return jobIn(folder, openDatabase(database, 'write'), { ...config, database });
+}
+
+function jobIn(folder: string, db: Db, config: Config): Job {
   return {
     db,
     config,

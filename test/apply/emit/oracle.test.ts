@@ -32,8 +32,8 @@ interface Place {
   close(): Promise<void>;
 }
 
-const TABLES = campaign({ small: 11, full: 22, soak: 60 });
-const MAPS = campaign({ small: 10, full: 20, soak: 60 });
+const TABLES = campaign({ small: 7, full: 22, soak: 60 });
+const MAPS = campaign({ small: 6, full: 20, soak: 60 });
 
 /** No JSON: SQL cannot rewrite it. */
 const CASES = Array.from({ length: TABLES }, (_, at) => {

@@ -20,7 +20,7 @@ import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, target } from '../support/remap.js';
 
 const TABLES = campaign({ small: 4, full: 32, soak: 80 });
-const MAPS = campaign({ small: 20, full: 60 });
+const MAPS = campaign({ small: 10, full: 60 });
 const SHAPES = ['plain', 'pair', 'text', 'scoped'] as const;
 const CASES = Array.from({ length: TABLES }, (_, at) => makeCase(at + 1, SHAPES[at % SHAPES.length], MAPS));
 

@@ -7,7 +7,7 @@ import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, pairs, seeded, target } from '../support/remap.js';
 
-const FILES = campaign({ small: 60, full: 150, soak: 8000 });
+const FILES = campaign({ small: 30, full: 150, soak: 8000 });
 const folder = makeFolder();
 const remap = join(folder, 'remap.db');
 /** 1 to 50 map, each to an id that is a V3 id too; 51 to 60 have no twin. */

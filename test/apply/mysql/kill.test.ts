@@ -10,7 +10,7 @@ import { connectMysql, startMysql } from '../support/mysql.js';
 import { createMysqlPlace } from '../support/mysql-kill-place.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const KILLS = campaign({ small: 4, full: 60, soak: 1000 });
+const KILLS = campaign({ small: 2, full: 60, soak: 1000 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const server = await startMysql();
@@ -35,7 +35,7 @@ describe.skipIf(server === null)('MariaDB', () => {
     const client = await connectMysql(url);
     const lives = new KillLives(await createMysqlPlace(url, client, context, cases), children);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 4, full: 8 }) });
+    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 2, full: 8 }) });
     process.stderr.write(`MariaDB: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 4);
     await client.end();

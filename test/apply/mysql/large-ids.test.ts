@@ -29,7 +29,7 @@ describe.skipIf(server === null)('ids in MariaDB', () => {
       .filter((beside) => !name.includes('unsigned') || beside === 'nothing else')
       .map((beside) => [name, beside, columns] as const),
   );
-  it.each(campaignCases(cases, 7))(
+  it.each(campaignCases(cases, 4))(
     'large ones are rewritten and taken back to the byte: %s beside %s',
     async (name, beside, columns) => {
       const others = BESIDE[beside] ?? [];

@@ -278,7 +278,7 @@ describe.skipIf(server === null)('the plan for MariaDB', () => {
   const { sql, apply, undo, tableOf } = scene;
   beforeEach(scene.clear);
 
-  it.each(campaignCases(CASES, 14))(
+  it.each(campaignCases(CASES, 8))(
     '$name',
     async ({
       table,

@@ -11,7 +11,7 @@ import { createPostgresPlace } from '../support/postgres-kill-place.js';
 import { dumpDatabase } from '../support/postgres-tables.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const KILLS = campaign({ small: 4, full: 80 });
+const KILLS = campaign({ small: 2, full: 80 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const cluster = await startPostgres();
@@ -37,7 +37,7 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
     const lives = new KillLives(await createPostgresPlace(url, client, context, cases), children);
     const before = dumpDatabase(cluster, url);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 4, full: 8 }) });
+    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 2, full: 8 }) });
     expect(dumpDatabase(cluster, url)).toBe(before);
     process.stderr.write(`PostgreSQL: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 3);

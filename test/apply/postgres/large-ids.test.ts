@@ -26,7 +26,7 @@ describe.skipIf(cluster === null)('large ids under unique constraints in Postgre
   const cases = Object.entries(TABLES).flatMap(([name, columns]) =>
     Object.keys(BESIDE).map((beside) => [name, beside, columns] as const),
   );
-  it.each(campaignCases(cases, 8))(
+  it.each(campaignCases(cases, 4))(
     'are rewritten and taken back to the byte: %s beside %s',
     async (_, beside, columns) => {
       const others = BESIDE[beside] ?? [];

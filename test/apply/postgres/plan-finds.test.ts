@@ -407,7 +407,7 @@ describe.skipIf(cluster === null)('the plan for PostgreSQL', () => {
     await sql("DO 'BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END'");
   });
 
-  it.each(campaignCases(CASES, 14))(
+  it.each(campaignCases(CASES, 8))(
     'finds what stands in the way: $name',
     async ({ sql: setUp, policy, finds, role, target }) => {
       const [isJson, isWritable] = [setUp[0]?.includes('jsonb'), !/VIEW t|GENERATED/.test(setUp.join())];

@@ -23,7 +23,7 @@ import {
 } from '../support/foreign-scene.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, seeded, target } from '../support/remap.js';
 
-const SEEDS = campaign({ small: 6, full: 15, soak: 250 });
+const SEEDS = campaign({ small: 3, full: 15, soak: 250 });
 const PROCESSES = campaign({ small: 2, full: 4 });
 
 const folder = makeFastFolder();

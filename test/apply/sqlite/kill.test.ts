@@ -9,7 +9,7 @@ import { describeKills, KillLives, killMany, spread } from '../support/kill-live
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 import { createSqlitePlace } from '../support/sqlite-kill-place.js';
 
-const KILLS = campaign({ small: 4, full: 60 });
+const KILLS = campaign({ small: 3, full: 60 });
 const SHAPES: readonly Shape[] = ['plain', 'text', 'json', 'unique', 'half_key'];
 
 const folder = makeFastFolder();
@@ -30,7 +30,7 @@ it.each(['delete', 'wal'] as const)(
     const place = createSqlitePlace(join(folder, `${journal}.db`), context, cases, journal);
     const lives = new KillLives(place, children);
     await lives.measure();
-    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 4, full: 8 }) });
+    await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 3, full: 8 }) });
     process.stderr.write(`SQLite, journal ${journal}: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 3);
     expect(lives.tally.withinTransactions).toBeGreaterThan(KILLS / 5);

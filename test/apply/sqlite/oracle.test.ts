@@ -16,7 +16,7 @@ import {
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 import { createTables, dumpTables, readTables, targetsOf } from '../support/sqlite-tables.js';
 
-const TABLES = campaign({ small: 40, full: 240, soak: 3000 });
+const TABLES = campaign({ small: 20, full: 240, soak: 3000 });
 const TABLES_PER_DATABASE = 20;
 
 /** Memory where there is such a folder: what is proved here needs no disk. */

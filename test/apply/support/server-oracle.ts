@@ -17,9 +17,9 @@ export interface OraclePlace {
   close(): Promise<void>;
 }
 
-const TABLES = campaign({ small: 13, full: 60 });
+const TABLES = campaign({ small: 8, full: 60 });
 /** Each table costs dozens of round trips: many mappings in each. */
-const MAPS = campaign({ small: 12, full: 170 });
+const MAPS = campaign({ small: 8, full: 170 });
 
 /** Holds a database server to the oracle. `createPlace`: a new database of this name with the tables of the cases. */
 export function itAgreesWithTheOracle(

@@ -71,7 +71,7 @@ function never(): never {
   throw new Error('no column');
 }
 
-const FILES = campaign({ small: 300, full: 2000, soak: 50_000 });
+const FILES = campaign({ small: 150, full: 2000, soak: 50_000 });
 const ID_FORMS = [
   '42',
   '7',

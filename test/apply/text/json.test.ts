@@ -134,7 +134,7 @@ describe('JSON scanner', () => {
           }
         },
       ),
-      { numRuns: campaign({ small: 4000, full: 10_000, soak: 200_000 }) },
+      { numRuns: campaign({ small: 1500, full: 10_000, soak: 200_000 }) },
     );
     process.stderr.write(`JSON scanner: 40,000 texts, ${refused} of them no JSON\n`);
   });

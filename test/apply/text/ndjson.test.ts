@@ -10,7 +10,7 @@ import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, pairs, seeded } from '../support/remap.js';
 
-const FILES = campaign({ small: 300, full: 2000, soak: 50_000 });
+const FILES = campaign({ small: 150, full: 2000, soak: 50_000 });
 const PATHS = ['$.invoice_id', '$.lines[*].invoice_id', '$.refs[*]', "$['odd key'].id", '$..deep_id'];
 
 const BIG = 9_007_199_254_740_993n;

@@ -8,7 +8,7 @@ import { doWholeJob, type Job } from '../../support/whole-job.js';
 
 const SEEDS = [1];
 /** One row in so many of each outcome is explained. */
-const STRIDE = campaign({ small: 24, full: 1 });
+const STRIDE = campaign({ small: 48, full: 1 });
 
 /** The stories of one row, asked for by the id of one side and all that narrows it. */
 function ask({ db, config }: Job, row: RemapRow, side: 'v3' | 'v4') {

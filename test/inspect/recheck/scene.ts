@@ -1,3 +1,4 @@
+import { afterAll } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
 import { buildFingerprint } from '../../../src/config/config.js';
 import { exportV3, exportV4 } from '../../../src/export/export-lists.js';
@@ -13,7 +14,7 @@ import { buildRemap } from '../../../src/match/build-remap.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
 import { prepareReadOutcome, readOpenRows } from '../../../src/store/open-findings.js';
 import { openSandboxApi } from '../../support/sandbox-api.js';
-import { doWholeJob, type Job } from '../../support/whole-job.js';
+import { copyJob, doWholeJob, type Job } from '../../support/whole-job.js';
 
 const NOW = { now: () => Date.parse('2026-11-20T01:00:00Z') };
 /** The backfill of the sandbox, as its clock counts. */
@@ -36,8 +37,47 @@ export interface RecheckAsked {
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
+/** A service, and what both exports and a remap made of it when V4 had loaded a share of its records. */
+interface Origin {
+  readonly sandbox: Sandbox;
+  readonly job: Job;
+  readonly load: Scene['load'];
+}
+
+/** Tests of one file share their services, one after the other: each has its own copy of the database. */
+const ORIGINS = new Map<string, Promise<Origin>>();
+afterAll(async () => {
+  for (const origin of ORIGINS.values()) {
+    const { job, sandbox } = await origin;
+    job.close();
+    await sandbox.close();
+  }
+  ORIGINS.clear();
+});
+
 /** Both exports and a remap, made when V4 had loaded `share` of its records. */
 export async function newScene(share: number, options: Partial<SandboxOptions> = {}): Promise<Scene> {
+  const name = JSON.stringify([share, options]);
+  const made = ORIGINS.get(name) ?? makeOrigin(share, options);
+  ORIGINS.set(name, made);
+  const { sandbox, job: original, load } = await made;
+  load(share);
+  const job = copyJob(original);
+  const api = openSandboxApi(sandbox, job.config);
+  return {
+    sandbox,
+    job,
+    api,
+    load,
+    recheck: (asked = {}) => recheckJob(job, api, asked),
+    close: async () => {
+      await api.close();
+      job.close();
+    },
+  };
+}
+
+async function makeOrigin(share: number, options: Partial<SandboxOptions>): Promise<Origin> {
   let nowMs = 0;
   const clock = () => nowMs;
   const sandbox = await startSandbox({
@@ -51,20 +91,7 @@ export async function newScene(share: number, options: Partial<SandboxOptions> =
     nowMs = loaded * BACKFILL_SECONDS * 1000;
   };
   load(share);
-  const job = await doWholeJob(sandbox);
-  const api = openSandboxApi(sandbox, job.config);
-  return {
-    sandbox,
-    job,
-    api,
-    load,
-    recheck: (asked = {}) => recheckJob(job, api, asked),
-    close: async () => {
-      await api.close();
-      job.close();
-      await sandbox.close();
-    },
-  };
+  return { sandbox, job: await doWholeJob(sandbox), load };
 }
 
 function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise<RecheckResult> {

@@ -1,14 +1,14 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { runVerify } from '../../../src/commands/verify.js';
 import type { Config } from '../../../src/config/config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
 import { newIo, withDatabase } from '../../report/support.js';
 import { givenOf, type OptionValues } from '../../support/given.js';
 import { keysFor } from '../../support/sandbox-api.js';
 import { alterDatabase } from '../../support/seal.js';
-import { doWholeJob, type Job } from '../../support/whole-job.js';
+import { copyJob, doWholeJob, type Job } from '../../support/whole-job.js';
 
 const open: (() => unknown)[] = [];
 afterEach(async () => {
@@ -28,10 +28,29 @@ interface Verified {
   readonly text: string;
 }
 
-async function newScene(options: Partial<SandboxOptions> = {}): Promise<Scene> {
-  const sandbox = await startSandbox({ seed: 3, scale: 300, ...options });
-  open.push(() => sandbox.close());
-  const job = await doWholeJob(sandbox);
+interface Origin {
+  readonly sandbox: Sandbox;
+  readonly job: Job;
+}
+
+async function makeOrigin(): Promise<Origin> {
+  const sandbox = await startSandbox({ seed: 3, scale: 300 });
+  return { sandbox, job: await doWholeJob(sandbox) };
+}
+
+/** A service and what a whole job made of it. */
+let shared: Origin;
+beforeAll(async () => {
+  shared = await makeOrigin();
+});
+afterAll(async () => {
+  shared.job.close();
+  await shared.sandbox.close();
+});
+
+/** With a copy of the database. */
+function newScene({ sandbox, job: original } = shared): Scene {
+  const job = copyJob(original);
   open.push(() => job.close());
   job.db.close();
   const { config } = job;
@@ -70,7 +89,7 @@ const PICK = `
 
 describe('verify', () => {
   it('proves every pair of a right remap and says how it was held', async () => {
-    const { verify } = await newScene();
+    const { verify } = newScene();
     const { code, text } = await verify();
     expect(code).toBe(0);
     expect(text).toMatch(/^Remap of 2026-.* unchanged since it was built\.\n/);
@@ -81,7 +100,8 @@ describe('verify', () => {
   });
 
   it('samples with a bound for all pairs, the same sample for the same seed', async () => {
-    const { verify, sandbox } = await newScene();
+    const { verify, sandbox } = newScene(await makeOrigin());
+    open.push(() => sandbox.close());
     const first = await verify({ sample: '30', seed: '7' });
     const asked = sandbox.requests().length;
     const again = await verify({ sample: '30', seed: '7' });
@@ -98,7 +118,7 @@ describe('verify', () => {
   });
 
   it('exits with 1 where two mappings are swapped, naming both', async () => {
-    const { verify, spoil } = await newScene();
+    const { verify, spoil } = newScene();
     spoil(`${PICK} ${SWAP}`);
     const { code, text } = await verify({ json: '-' });
     const result: unknown = JSON.parse(text);
@@ -110,7 +130,7 @@ describe('verify', () => {
   });
 
   it('finds live what the export itself got wrong', async () => {
-    const { verify, spoil, job } = await newScene();
+    const { verify, spoil, job } = newScene();
     spoil(`
       CREATE TEMP TABLE two AS SELECT r.id, r.platform_id AS key FROM record r JOIN stream s ON s.id = r.stream_id
         WHERE s.generation = 'v4' AND s.model = 'payments/orders' AND r.deleted = 0 AND r.platform_id IS NOT NULL
@@ -129,7 +149,7 @@ describe('verify', () => {
   });
 
   it('exits with 4 where records could not be read, and stops at an outage', async () => {
-    const scene = await newScene();
+    const scene = newScene(await makeOrigin());
     await scene.sandbox.close();
     const { port } = new URL(scene.sandbox.v4);
     const broken = await startSandbox({
@@ -160,7 +180,7 @@ describe('verify', () => {
   });
 
   it('refuses a remap that is older than the export, a missing key and a wrong key', async () => {
-    const { verify, spoil } = await newScene();
+    const { verify, spoil } = newScene();
     await expect(verify({}, {})).rejects.toMatchObject({ code: 'config' });
     const wrong = { SVC_MIGRATE_V3_API_KEY: 'x', SVC_MIGRATE_V4_API_KEY: 'x' };
     await expect(verify({}, wrong)).rejects.toMatchObject({ code: 'auth' });

@@ -15,8 +15,8 @@ import { remapOf } from '../../support/remap-rows.js';
 import { CORRUPTIONS } from './corruptions.js';
 
 const SEED = 20261103;
-const RUNS = campaign({ small: 15, full: 100, soak: 1500 });
-const RUNS_PER_CORRUPTION = campaign({ small: 20, full: 40, soak: 600 });
+const RUNS = campaign({ small: 8, full: 100, soak: 1500 });
+const RUNS_PER_CORRUPTION = campaign({ small: 10, full: 40, soak: 600 });
 
 const config = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
 const opened = openExported(config, { v3: [], v4: [] });

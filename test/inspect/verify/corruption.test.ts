@@ -10,7 +10,7 @@ import { doWholeJob, type Job } from '../../support/whole-job.js';
 import { CORRUPTIONS, type Corruption } from './corruptions.js';
 
 /** Of each kind. */
-const TIMES = campaign({ small: 2, full: 20, soak: 500 });
+const TIMES = campaign({ small: 1, full: 20, soak: 500 });
 
 let sandbox: Sandbox;
 let job: Job;
