@@ -79,7 +79,7 @@ function describeColumn([name, type, data, nullable, extra, charset, collation, 
 }
 
 function holdsOf(base: string, type: string): TableColumn['holds'] {
-  // Its text has leading zeros, which no id has.
+  // Zero-filled integers read as text with leading zeros, which no id has.
   if (type.includes('zerofill')) return 'other';
   if (base in INTEGER_BITS || base === 'decimal') return 'integer';
   if (TEXT_TYPES.has(base)) return 'text';
@@ -191,9 +191,9 @@ const TRIGGERS = `
 
 const LEDGER_NAMES = "'svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger'";
 
-/** Objects with the names of the ledger: tables with their columns, others with their type. */
+/** Existing objects that have names of the ledger: a table with its columns, anything else with its type. */
 export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMap<string, string>> {
-  // Both sides are limited by constants: MariaDB would else open every table of every database for each of the names.
+  // Both sides are limited by constants: MariaDB would otherwise open every table of every database for each of the names.
   const sql = `SELECT SUBSTRING(t.TABLE_NAME, 13), t.TABLE_TYPE, c.COLUMN_NAME, c.COLUMN_TYPE FROM information_schema.TABLES t
       JOIN information_schema.COLUMNS c ON c.TABLE_NAME = t.TABLE_NAME
     WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME IN (${LEDGER_NAMES})
@@ -220,7 +220,7 @@ export async function serverNotes(session: MysqlSession): Promise<Note[]> {
   return blocksOf({
     old_server:
       isOld(version ?? '') && `Version ${version} is too old: MySQL 8.0.21 or MariaDB 10.5 is needed.`,
-    read_only_server: readOnly !== '0' && 'This server is read-only (read_only): name the primary.',
+    read_only_server: readOnly !== '0' && 'This server is read-only (read_only): connect to the primary.',
     binlog_format:
       logs === '1' &&
       format === 'STATEMENT' &&
@@ -234,7 +234,7 @@ function isOld(version: string): boolean {
   return number < (version.includes('MariaDB') ? 10_005_000 : 8_000_021);
 }
 
-/** Size of a table by the server's statistics, which may lag behind, and of its secondary indexes that hold one of these columns. */
+/** Bytes of a table, and of its secondary indexes that contain one of these columns, by statistics that may be outdated. */
 export async function readMysqlBytes(
   session: MysqlSession,
   table: string,

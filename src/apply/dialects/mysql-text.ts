@@ -105,14 +105,14 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
     highest: `coalesce(max(CAST(${ledgerText(term)} AS DECIMAL(65))), 0)`,
     where: 'TRUE',
   }),
-  endsWith: ({ holds }, term, ending) => {
-    const end = holds === 'json' ? `${ending}"` : ending;
+  endsWith: ({ holds }, term, suffix) => {
+    const end = holds === 'json' ? `${suffix}"` : suffix;
     return `RIGHT(${exactBytes(term)}, ${end.length}) = '${end}'`;
   },
-  parkedValue: ({ type, holds }, _, { integers, ending }) => {
+  parkedValue: ({ type, holds }, _, { integers, suffix }) => {
     if (integers !== null)
       return asMysqlType(`(CAST('${integers.base}' AS DECIMAL(65)) ${integers.sign} w.row_no)`, type);
-    const text = `CONCAT(w.row_no, '${ending}')`;
+    const text = `CONCAT(w.row_no, '${suffix}')`;
     return asMysqlType(holds === 'json' ? `JSON_QUOTE(${text})` : text, type);
   },
   ledgerTypes: {

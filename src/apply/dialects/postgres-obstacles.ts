@@ -58,15 +58,15 @@ async function privilegeNotes(
     [mode === 'in_place' && mayUpdate === 'f', 'may not update these columns: GRANT UPDATE.'],
     [
       added.length > 0 && isOwner === 'f',
-      `does not own the table and cannot add a column: use its owner${mode === 'new' ? ', or --in-place' : ''}.`,
+      `does not own the table and cannot add a column: connect as its owner${mode === 'new' ? ', or --in-place' : ''}.`,
     ],
     [
       mayUseSchema === null ? mayCreate === 'f' : mayUseSchema === 'f',
-      `cannot keep the ledger in schema ${ledgerSchema}: CREATE SCHEMA … AUTHORIZATION, or name another in "ledgerSchema".`,
+      `cannot keep the ledger in schema ${ledgerSchema}: CREATE SCHEMA … AUTHORIZATION, or set another "ledgerSchema".`,
     ],
     [
       mode === 'in_place' && isAtomic && mayLock === 'f',
-      'may not lock the table, which ids under constraints need: GRANT UPDATE on the whole table.',
+      'may not lock the table, which is necessary because constraints include the ids: GRANT UPDATE on the whole table.',
     ],
     [
       mayLedger === 'f',
@@ -112,9 +112,14 @@ async function addColumnNotes(session: PgSession, table: string): Promise<Note[]
   const { rows } = await session.query(sql, [table]);
   const [isPartition, isTyped] = rows[0] ?? [];
   if (isPartition === 't')
-    return [blocks('partition', `${table} is a partition and takes no new column: name the whole table.`)];
+    return [
+      blocks(
+        'partition',
+        `${table} is a partition, to which no column can be added: make the partitioned table the target.`,
+      ),
+    ];
   return isTyped === 't'
-    ? [blocks('typed_table', `${table} is a typed table and takes no new column: use --in-place.`)]
+    ? [blocks('typed_table', `${table} is a typed table, to which no column can be added: use --in-place.`)]
     : [];
 }
 

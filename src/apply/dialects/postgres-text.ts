@@ -43,13 +43,13 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
     highest: `coalesce(ceil(max(${term}::numeric)), 0)::text`,
     where: `${term}::numeric > '-Infinity' AND ${term}::numeric < 'Infinity'`,
   }),
-  endsWith: ({ holds }, term, ending) => {
-    const end = holds === 'json' ? `${ending}"` : ending;
+  endsWith: ({ holds }, term, suffix) => {
+    const end = holds === 'json' ? `${suffix}"` : suffix;
     return `right(${term}::text, ${end.length}) = '${end}'`;
   },
-  parkedValue: ({ type, holds }, _, { integers, ending }) => {
+  parkedValue: ({ type, holds }, _, { integers, suffix }) => {
     if (integers !== null) return `((${integers.base})::numeric ${integers.sign} w.row_no)::${type}`;
-    const text = `(w.row_no || '${ending}')`;
+    const text = `(w.row_no || '${suffix}')`;
     return `${holds === 'json' ? `to_json(${text})` : text}::${type}`;
   },
   ledgerTypes: {

@@ -72,10 +72,10 @@ export function openSqliteFill(
     ranges: () => fillRanges(db, facts.table, rowid, context.tuning.batchRows),
     fill: async ({ table, where }) => {
       const parts = handle.map((part, at) => `t.${part} AS h${at}`).join(', ');
-      const sql = `UPDATE ${table} AS u SET ${fresh} = ${value} FROM (
+      const sql = `UPDATE ${table} AS filled SET ${fresh} = ${value} FROM (
           SELECT ${parts}, ${call} AS svc_migrate_new
           FROM ${table} AS t WHERE ${where} AND t.${quoteIdentifier(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
-        ) AS x WHERE ${handle.map((part, at) => `u.${part} = x.h${at}`).join(' AND ')} AND ${isChanged} AND svc_migrate_new IS NOT NULL`;
+        ) AS looked_up WHERE ${handle.map((part, at) => `filled.${part} = looked_up.h${at}`).join(' AND ')} AND ${isChanged} AND svc_migrate_new IS NOT NULL`;
       return db.prepare(sql).run().changes;
     },
   };
@@ -102,18 +102,18 @@ async function* fillRanges(
   yield { table, where: after, done: 0, total: null };
 }
 
-/** The ledger stores keys of several columns as JSON, which keeps only integers and texts exactly. */
+/** Blocks a key that the ledger cannot store: as JSON, a key of several columns keeps only integers and text exactly. */
 export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]): Note[] {
   if (key.length < 2 || key.some((name) => columnOf(facts, name) === undefined)) return [];
-  const odd = key
+  const isOther = key
     .map((column) => `typeof(${quoteIdentifier(column)}) NOT IN ('integer', 'text')`)
     .join(' OR ');
-  const sql = `SELECT 1 FROM ${quoteIdentifier(facts.table)} WHERE ${odd} LIMIT 1`;
+  const sql = `SELECT 1 FROM ${quoteIdentifier(facts.table)} WHERE ${isOther} LIMIT 1`;
   if (db.prepare(sql).get() === undefined) return [];
-  return [blocks('key_type', `The key (${key.join(', ')}) holds other values than integers and texts.`)];
+  return [blocks('key_type', `The key (${key.join(', ')}) holds values other than integers and text.`)];
 }
 
-/** SQLite writes the file, and a journal in its folder. */
+/** Blocks a database that cannot be written: SQLite writes the file, and a journal in its folder. */
 export function readOnlyNotes(file: string): Note[] {
   return [file, dirname(file)]
     .filter((place) => !isWritable(place))

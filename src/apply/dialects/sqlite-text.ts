@@ -58,13 +58,13 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
     highest: `max(${term})`,
     where: `typeof(${term}) = 'integer'`,
   }),
-  endsWith: (_, term, ending) =>
-    `typeof(${term}) = 'text' AND substr(${term}, -${ending.length}) = '${ending}'`,
-  parkedValue: (_, at, { integers, ending }) => {
-    const text = `w.row_no || '${ending}'`;
+  endsWith: (_, term, suffix) =>
+    `typeof(${term}) = 'text' AND substr(${term}, -${suffix.length}) = '${suffix}'`,
+  parkedValue: (_, at, { integers, suffix }) => {
+    const text = `w.row_no || '${suffix}'`;
     if (integers === null) return text;
     const integer = `${integerSql(integers.base)} ${integers.sign} w.row_no`;
-    return ending === null ? integer : `iif(typeof(w.o${at}) = 'text', ${text}, ${integer})`;
+    return suffix === null ? integer : `iif(typeof(w.o${at}) = 'text', ${text}, ${integer})`;
   },
   ledgerTypes: {
     number: 'INTEGER',

@@ -13,7 +13,7 @@ import { changesQuery, notWritten } from './work-list.js';
 
 /**
  * Rewrites a table in place, in batches: records all changes in the ledger in one transaction, then carries them
- * out, each batch together with its progress in one transaction. A stopped run continues where it was.
+ * out, each batch together with its progress in one transaction. A stopped run continues where it stopped.
  *
  * @throws SvcError `bad_input` before anything is written, `apply_stopped`, `locked`, `interrupted`
  */
@@ -26,23 +26,26 @@ export async function writeInBatches(
   const { context, session, dialect } = engine;
   const { batchRows } = context.tuning;
   const open = found.runs.find(({ state }) => state === 'working');
-  const unit = open?.unit ?? (await enterChanges(engine, found, plan, run));
+  const unit = open?.unit ?? (await recordChanges(engine, found, plan, run));
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   const read = () => session.retry(() => readRun(engine, found.ledger, unit));
-  let at = await read();
-  for (let batch = nextBatch(at, batchRows); batch !== null; batch = nextBatch(at, batchRows)) {
-    await carryOutBatch(engine, at, batch, found.facts.triggers);
-    at = await read();
-    const done = at.done - at.first;
-    context.onProgress({ kind: 'step', name: `rewriting ${at.table}`, done, total: at.last - at.first });
+  let now = await read();
+  for (let batch = nextBatch(now, batchRows); batch !== null; batch = nextBatch(now, batchRows)) {
+    await applyBatch(engine, now, batch, found.facts.triggers);
+    now = await read();
+    const done = now.done - now.first;
+    context.onProgress({ kind: 'step', name: `rewriting ${now.table}`, done, total: now.last - now.first });
   }
-  await session.transaction('latest', () => finishRun(engine, at));
+  await session.transaction('latest', () => finishRun(engine, now));
   return session.retry(() => describeWritten(engine, found.ledger, unit));
 }
 
-/** Records every change and checks that the data are as agreed; returns the `unit`. A run already recorded is reused. */
-function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
+/**
+ * Records the run and all its changes, and checks that the data are as agreed. Returns the `unit` of the run, also if it
+ * was already recorded.
+ */
+function recordChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
   const { context, session, dialect } = engine;
   const { target, facts, judgement, ledger, runs } = found;
   const { handling } = judgement;
@@ -73,15 +76,15 @@ function enterChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: 
   });
 }
 
-/** Safe to repeat: the progress in the ledger tells whether the batch was carried out. */
-async function carryOutBatch(
+/** Carries out a batch. Safe to repeat: the progress in the ledger tells whether that was done already. */
+async function applyBatch(
   engine: Engine,
   run: TableRun,
   batch: Batch,
   triggers: readonly string[],
 ): Promise<void> {
   const { session, dialect } = engine;
-  const isOurs = await session.transaction('latest', async () => {
+  const isApplied = await session.transaction('latest', async () => {
     const moved = await session.query(
       `UPDATE ${run.ledger.run} SET done_entry = $1 WHERE unit = $2 AND done_entry = $3 AND state = 'working'`,
       [String(batch.until), run.unit, String(batch.from)],
@@ -89,13 +92,13 @@ async function carryOutBatch(
     if (moved.count !== 1) return false;
     await dialect.beforeUpdate(triggers, run.keyTypes, true);
     const columns = run.target.ids.map((_, col) => ({ run, batch, col, triggers }));
-    for (const column of columns) await carryOutColumn(engine, column);
+    for (const column of columns) await applyColumn(engine, column);
     for (const column of triggers.length > 0 ? columns : []) {
       if (await isReverted(engine, column)) throw notWritten(run.table, triggers);
     }
     return true;
   });
-  if (isOurs) return;
+  if (isApplied) return;
   const now = await session.retry(() => readRun(engine, run.ledger, run.unit));
   if (now.done >= batch.until && now.state === 'working') return;
   throw new SvcError('locked', `Run ${run.run} is being continued or undone by another process.`, {
@@ -194,7 +197,7 @@ async function lockRows(
  *
  * @throws SvcError as `notWritten`
  */
-async function carryOutColumn(engine: Engine, batch: BatchColumn): Promise<number> {
+async function applyColumn(engine: Engine, batch: BatchColumn): Promise<number> {
   const { session, dialect } = engine;
   const { entry, skipped } = batch.run.ledger;
   const sql = describeColumn(engine, batch);
@@ -240,7 +243,7 @@ export async function undoColumn(engine: Engine, batch: BatchColumn): Promise<vo
   );
 }
 
-/** Whether a trigger changed back a row of the batch. */
+/** Whether a row of the batch lacks its new value, because a trigger restored the old one. */
 async function isReverted(engine: Engine, batch: BatchColumn): Promise<boolean> {
   const { entries, isInBatch, rowHolds } = describeColumn(engine, batch);
   const sql = `SELECT 1 FROM ${entries} WHERE ${isInBatch} AND NOT ${rowHolds('new')} LIMIT 1`;

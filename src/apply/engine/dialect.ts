@@ -38,7 +38,7 @@ export interface SqlText {
   };
   /** A temporary table of the session. */
   temporary(name: string): string;
-  /** Drops a temporary table by its SQL, if it exists, without ending the transaction. */
+  /** Drops a temporary table by its SQL, if it exists, without suffix the transaction. */
   dropTemporary(table: string): string;
   /** Creates a temporary table from a query of one column `value`, which `markParked` looks up. */
   createValues(name: string, query: string): string;
@@ -80,8 +80,8 @@ export interface SqlText {
   readonly ddlCommits: boolean;
   /** Smallest and largest integer of a term over the rows that meet `where`; 0 if there are none. */
   integersOf(term: string): { readonly lowest: string; readonly highest: string; readonly where: string };
-  /** Whether a column's text ends with `ending`, which is ASCII without quotes. */
-  endsWith(column: TableColumn, term: string, ending: string): string;
+  /** Whether a column's text ends with `suffix`, which is ASCII without quotes. */
+  endsWith(column: TableColumn, term: string, suffix: string): string;
   /** The temporary value of column `at` in row `w` of a work list while ids swap. */
   parkedValue(column: TableColumn, at: number, free: FreeValues): string;
 }

@@ -157,7 +157,7 @@ export function isOpen(
 }
 
 /** Finished runs that rewrote a column in place, each with its number for the column. */
-export function finishedPlaces<R extends EarlierRun>(
+export function finishedRunsOf<R extends EarlierRun>(
   runs: readonly R[],
   key: readonly string[],
   id: IdColumn,

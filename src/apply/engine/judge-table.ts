@@ -64,7 +64,7 @@ export function judgeTable(
       ),
       ...(generated.length === 0
         ? []
-        : [info('generated', `Generated columns change with them: ${generated.join(', ')}.`)]),
+        : [info('generated', `Generated columns change with the ids: ${generated.join(', ')}.`)]),
       ...(isAtomic
         ? [info('one_transaction', 'Rewritten in one transaction: writers wait until it is done.')]
         : []),
@@ -87,7 +87,7 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
   if (column === undefined) return notes;
   const { name, type, holds, isGenerated } = column;
   if (isGenerated) {
-    notes.push(blocks('generated_column', `${name} is generated: rewrite the column it is made from.`));
+    notes.push(blocks('generated_column', `${name} is generated: rewrite the column it is computed from.`));
   }
   const isText = holds === 'text' || holds === 'json' || holds === 'any';
   if (holds === 'other' || (id.path !== undefined && !isText)) {
@@ -98,7 +98,7 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
     notes.push(blocks('column_type', `${name} is ${type}: a pattern needs a column of text.`));
   }
   if (holds === 'json' && id.path === undefined) {
-    notes.push(blocks('column_type', `${name} is ${type}: name the ids' place in it with "path".`));
+    notes.push(blocks('column_type', `${name} is ${type}: say where in it the ids are with "path".`));
   }
   return notes;
 }
@@ -135,21 +135,27 @@ function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly Table
     ({ table, ids }) => table === otherTable && ids.some(({ column }) => otherColumns.includes(column)),
   );
   if (onUpdate === 'set')
-    return note('blocks', `${name} would empty ${child} when ids change: change its ON UPDATE first.`);
+    return note(
+      'blocks',
+      `${name} sets ${child} to NULL or its default when ids change: change its ON UPDATE first.`,
+    );
   if (onUpdate === 'cascade' && isTied)
-    return note('blocks', `${child} follows by ON UPDATE CASCADE (${name}): do not name it as a target too.`);
+    return note(
+      'blocks',
+      `${child} changes too, by ON UPDATE CASCADE (${name}): do not make it a target as well.`,
+    );
   if (onUpdate === 'cascade' && direction === 'in')
-    return note('warning', `${child} follows by ON UPDATE CASCADE (${name}).`);
+    return note('warning', `${child} changes too, by ON UPDATE CASCADE (${name}).`);
   if (isTied && !isDeferrable) {
     const fix = `ALTER TABLE … ALTER CONSTRAINT ${name} DEFERRABLE`;
-    const text = `${name} ties ${facts.table} to ${other} at every step: make it deferrable first (${fix}).`;
+    const text = `${name} is checked after every statement, and ${other} changes too: make it deferrable first (${fix}).`;
     return note('blocks', text);
   }
-  if (isTied) return note('info', `${name} ties ${facts.table} to ${other}: both change in one transaction.`);
+  if (isTied) return note('info', `${other} (${name}) changes in the same transaction.`);
   if (direction === 'in') {
-    const text = `${child} refers to these ids (${name}) and is not rewritten: name it as a target too.`;
+    const text = `${child} refers to these ids (${name}) and is not rewritten: make it a target too.`;
     return note('blocks', text);
   }
-  const text = `${name} refers to ${other}, which is not rewritten: the new ids must be there already.`;
+  const text = `${name} refers to ${other}, which is not rewritten: the new ids must already exist there.`;
   return note('warning', text);
 }

@@ -9,11 +9,11 @@ export const INT64: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
 export interface FreeValues {
   /** Null: the column holds no integers. */
   readonly integers: { readonly base: bigint; readonly sign: '+' | '-' } | null;
-  /** Null: the column holds no texts. */
-  readonly ending: string | null;
+  /** Null: the column holds no text. */
+  readonly suffix: string | null;
 }
 
-export interface ToPark {
+export interface ParkingNeeds {
   /** The largest new id. */
   readonly highest: bigint;
   /** The most rows that need a temporary value. */
@@ -30,7 +30,7 @@ export async function parkingTerm(
   table: string,
   column: TableColumn,
   at: number,
-  toPark: ToPark,
+  needs: ParkingNeeds,
 ): Promise<string | null> {
   const { dialect } = engine;
   const from = `${dialect.tableSql(table)} AS t`;
@@ -38,15 +38,15 @@ export async function parkingTerm(
   if (column.holds === 'integer' || column.holds === 'any') {
     const range = column.range ?? INT64;
     const taken = await readIntegers(engine, `t.${dialect.quote(column.name)}`, from);
-    const highest = taken.highest > toPark.highest ? taken.highest : toPark.highest;
-    if (highest + toPark.rows <= range[1]) integers = { base: highest, sign: '+' };
-    else if (taken.lowest - toPark.rows >= range[0]) integers = { base: taken.lowest, sign: '-' };
+    const highest = taken.highest > needs.highest ? taken.highest : needs.highest;
+    if (highest + needs.rows <= range[1]) integers = { base: highest, sign: '+' };
+    else if (taken.lowest - needs.rows >= range[0]) integers = { base: taken.lowest, sign: '-' };
     else return null;
   }
-  const ending = column.holds === 'integer' ? null : await findEnding(engine, column, from);
-  const chars = String(toPark.rows).length + (ending ?? '').length;
-  if (ending !== null && column.maxChars !== null && chars > column.maxChars) return null;
-  return dialect.parkedValue(column, at, { integers, ending });
+  const suffix = column.holds === 'integer' ? null : await findSuffix(engine, column, from);
+  const chars = String(needs.rows).length + (suffix ?? '').length;
+  if (suffix !== null && column.maxChars !== null && chars > column.maxChars) return null;
+  return dialect.parkedValue(column, at, { integers, suffix });
 }
 
 /** Smallest and largest integer of a term; `lowest` is at most 0, `highest` at least 0. */
@@ -66,12 +66,12 @@ export async function readIntegers(
   };
 }
 
-/** Finds an ending that no text of the column has. */
-async function findEnding({ session, dialect }: Engine, column: TableColumn, from: string): Promise<string> {
+/** Finds a suffix that no string of the column has. */
+async function findSuffix({ session, dialect }: Engine, column: TableColumn, from: string): Promise<string> {
   const cell = `t.${dialect.quote(column.name)}`;
-  for (let ending = '~svc'; ; ending = `~${ending}`) {
-    const isTaken = `SELECT 1 FROM ${from} WHERE ${dialect.endsWith(column, cell, ending)} LIMIT 1`;
-    if ((await session.one(isTaken)) === null) return ending;
+  for (let suffix = '~svc'; ; suffix = `~${suffix}`) {
+    const isTaken = `SELECT 1 FROM ${from} WHERE ${dialect.endsWith(column, cell, suffix)} LIMIT 1`;
+    if ((await session.one(isTaken)) === null) return suffix;
   }
 }
 

@@ -36,8 +36,8 @@ export async function addColumns(
 }
 
 /**
- * Blocks columns for platform_ids that exist but were not filled by a run in place, or that one filled and somebody
- * dropped. Where ALTER TABLE commits, an interruption may have left an empty column of ours.
+ * Blocks a column for platform_ids that exists although no in-place run filled it, or that was dropped after one did.
+ * Where ALTER TABLE commits, an interrupted run may have left an empty column: it is used.
  */
 export async function platformColumnNotes(
   engine: Engine,
@@ -80,15 +80,15 @@ async function countFilled({ session, dialect }: Engine, table: string, column: 
   return Number(await session.one(`SELECT count(${dialect.quote(column)}) FROM ${dialect.tableSql(table)}`));
 }
 
-/** Columns for platform_ids that a run in place added, and that no longer exist. */
-export function goneColumns(engine: Engine, facts: TableFacts, { mode, target }: TableRun): string[] {
+/** Columns for platform_ids that an in-place run added and that no longer exist. */
+export function droppedColumns(engine: Engine, facts: TableFacts, { mode, target }: TableRun): string[] {
   return addedColumns(mode, mode === 'new' ? [] : target.ids).filter(
     (name) => findColumn(engine, facts, name) === undefined,
   );
 }
 
 /**
- * Ends the undo of a run in place: drops the columns it added for platform_ids, unless another run or another program
+ * Ends the undo of an in-place run: drops the columns it added for platform_ids, unless another run or another program
  * filled them too. Returns the columns that other programs filled, each as a sentence.
  */
 export async function dropPlatformColumns(engine: Engine, { ledger, unit }: TableRun): Promise<NamedRows> {

@@ -15,7 +15,7 @@ import {
   openTableColumn,
 } from './column-plans.js';
 import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
-import { finishedPlaces, isOpen } from './earlier-runs.js';
+import { finishedRunsOf, isOpen } from './earlier-runs.js';
 import { type FoundTable, openRows } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
 import { appliedCells } from './ledger-tables.js';
@@ -76,7 +76,7 @@ async function surveyColumn(
   const { target, facts, judgement, runs } = found;
   const { mode } = context.policy;
   const isPlatformId = writesPlatformId(id);
-  const isThere = !isPlatformId || findColumn(engine, facts, columnLabel(id)) !== undefined;
+  const isColumnThere = !isPlatformId || findColumn(engine, facts, columnLabel(id)) !== undefined;
   const work = openTableColumn(engine, id, facts);
   const trial = mode === 'new' || isPlatformId ? null : await dialect.openTrial(facts, id);
   const left: UnmappedCount[][] = [];
@@ -86,7 +86,7 @@ async function surveyColumn(
     await tallyCells(engine, found, { work: own, source, trial: isNew ? trial : null, rows, onUnmapped });
     if (!isNew) addUnmapped(left, own, source);
   }
-  if (onUnmapped !== undefined && mode === 'in_place' && isThere) {
+  if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
     const { key } = judgement.handling;
     await readStillApplied(engine, runs, key, id, (value, values) =>
       reportRow(onUnmapped, target.name, id, {
@@ -100,32 +100,32 @@ async function surveyColumn(
   const plans = buildColumnPlans(work, mode, left);
   const notes = [
     ...plans.flatMap((plan) => countedNotes(context, facts, judgement.handling, work, plan)),
-    ...(await writableNotes(engine, found, work, plans, trial)),
+    ...(await constraintNotes(engine, found, work, plans, trial)),
   ];
   return { plans, notes };
 }
 
-/** Notes on ids that swap without free temporary values, and on values that the conditions of the table refuse. */
-async function writableNotes(
+/** Notes on too few free values for ids that swap, and on new ids that constraints of the table refuse. */
+async function constraintNotes(
   engine: Engine,
   { facts, judgement }: FoundTable,
   work: ColumnWork,
   plans: readonly ColumnPlan[],
   trial: ColumnTrial | null,
 ): Promise<Note[]> {
-  const toPark = { rows: changedRows(plans), highest: largestFinal(work) };
+  const needs = { rows: changedRows(plans), highest: largestFinal(work) };
   const column = columnOf(facts, work.column.column);
-  if (toPark.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
+  if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];
   const isParked = judgement.handling.parked.includes(column.name) && column.holds !== 'other';
-  const term = isParked ? await parkingTerm(engine, facts.table, column, 0, toPark) : null;
+  const term = isParked ? await parkingTerm(engine, facts.table, column, 0, needs) : null;
   const refused = (await trial?.finish(term)) ?? [];
   return isParked && term === null ? [noRoomNote(column), ...refused] : refused;
 }
 
 /**
- * The cells of a column that a plan reads: those to rewrite or, for a column that runs rewrote, those the runs left and
- * those added since.
+ * The cells of a column that a plan reads: those to rewrite. If runs have rewritten the column, those that they left
+ * without a V4 id and those added since.
  */
 function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSource[] {
   const { context, dialect } = engine;
@@ -138,7 +138,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   if (earlier.state === 'unfinished') return [];
   const state = isOpen(context, found, id) ? 'pending' : 'not_in_ledger';
   if (writesPlatformId(id) && state !== 'pending') return [];
-  const entered = finishedPlaces(runs, judgement.handling.key, id).map(({ run, col }): CellSource => {
+  const recorded = finishedRunsOf(runs, judgement.handling.key, id).map(({ run, col }): CellSource => {
     // Only a JSON cell can hold rewritten and kept ids at once.
     const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
     return {
@@ -149,7 +149,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
     };
   });
   const open: CellSource = { state, policy, from: openRows(engine, found, id), value };
-  return writesPlatformId(id) ? [open] : [open, ...entered];
+  return writesPlatformId(id) ? [open] : [open, ...recorded];
 }
 
 interface TallyOptions extends ColumnOptions {

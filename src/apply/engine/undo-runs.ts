@@ -7,7 +7,7 @@ import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { readRunsOfTable, setState } from './ledger-runs.js';
 import { keyMatch, type TableRun } from './ledger-tables.js';
-import { dropPlatformColumns, goneColumns } from './platform-columns.js';
+import { dropPlatformColumns, droppedColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
 import type { TableFacts } from './table-facts.js';
 import { compareAllFilled } from './verify-run.js';
@@ -105,7 +105,7 @@ function isPlatformId({ target }: TableRun, col: number | undefined): boolean {
 
 /** The numbers of a run's columns, without those for platform_ids that somebody dropped since. */
 function restorableColumns(engine: Engine, facts: TableFacts, run: TableRun): number[] {
-  const gone = goneColumns(engine, facts, run);
+  const gone = droppedColumns(engine, facts, run);
   return [...run.target.ids.keys()].filter((col) => !gone.includes(writtenOf(run, col)));
 }
 

@@ -7,7 +7,7 @@ import { lostSource } from './double-rewrite.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { readRunsOfTable } from './ledger-runs.js';
 import { appliedCells, type TableRun } from './ledger-tables.js';
-import { goneColumns } from './platform-columns.js';
+import { droppedColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
 import { keyValues, reportRow } from './unmapped-cells.js';
 
@@ -34,7 +34,7 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
     for (const name of gone) found.wrong.add(`column ${name} is gone`);
   } else if (notChecked === null) {
     const facts = await session.retry(() => engine.dialect.readFacts(run.target));
-    const gone = goneColumns(engine, facts, run);
+    const gone = droppedColumns(engine, facts, run);
     for (const name of gone) found.wrong.add(`column ${name} is gone`);
     for (const [col, id] of run.target.ids.entries()) {
       if (gone.includes(writtenColumn(id))) continue;

@@ -72,14 +72,14 @@ export function sideCarFile(output: string): string {
 
 /** Reads the side-car of an output; null if it has none. */
 export function readSideCar(output: string): SideCar | null {
-  const sideCar = readOne(sideCarFile(output));
+  const sideCar = parseSideCar(sideCarFile(output));
   if (sideCar === null) return null;
   // Only a backup name that a run makes is accepted: undo renames and removes this file.
   if (sideCar.backup === (sideCar.mode === 'new' ? null : backupName(output, sideCar.run))) return sideCar;
   throw unreadable(sideCarFile(output));
 }
 
-function readOne(file: string): SideCar | null {
+function parseSideCar(file: string): SideCar | null {
   const fd = openRegularFile(file);
   if (fd === null) return null;
   try {
@@ -102,7 +102,7 @@ function unreadable(file: string, cause?: unknown): SvcError {
 export function findOutput(folder: string, sha256: string): SideCar | null {
   for (const name of readdirSync(folder)) {
     if (!name.endsWith(SUFFIX)) continue;
-    const sideCar = readOne(join(folder, name));
+    const sideCar = parseSideCar(join(folder, name));
     if (sideCar !== null && sideCar.output.sha256 === sha256 && sideCar.input.sha256 !== sha256)
       return sideCar;
   }
