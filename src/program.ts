@@ -9,6 +9,7 @@ import {
   type Io,
   type ListedOption,
   listOptions,
+  sentenceOf,
 } from './commands/command.js';
 import { readTopic, TOPICS } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
@@ -90,7 +91,8 @@ function addCommand(parser: Parser, spec: CommandSpec): void {
   const parent = second === undefined ? program : groupOf(parser, first);
   const command = configure(parent.command(`${second ?? first} ${spec.args ?? ''}`.trim()), host);
   const examples = Object.entries(spec.examples).map(([line, does]) => `  # ${does}\n  ${line}`);
-  const described = spec.more === undefined ? spec.summary : `${spec.summary}\n\n${spec.more}`;
+  const sentence = sentenceOf(spec.summary);
+  const described = spec.more === undefined ? sentence : `${sentence}\n\n${spec.more}`;
   const ahead = spec.examplesFirst ? `\n\nExamples:\n${examples.join('\n')}` : '';
   command.description(described + ahead).summary(spec.summary);
   for (const option of listOptions(spec.options)) command.addOption(buildOption(option));

@@ -150,7 +150,7 @@ const DESCRIPTORS = {
   decided_none: {
     statuses: ['unmatched', 'v4_only'],
     title: 'Decided: no V4 record',
-    meaning: 'A person decided that it became nothing in V4.',
+    meaning: 'A person decided that it has no V4 record.',
     action: 'Nothing to do; the line of decisions.csv says why.',
     wouldChange: 'Taking its line out of decisions.csv, or the data no longer supporting it.',
     variants: {

@@ -31,6 +31,11 @@ export function groupOptions(group: string, options: OptionSpecs): OptionSpecs {
   return Object.fromEntries(grouped);
 }
 
+/** A summary as a sentence: `list the runs` → `List the runs.` */
+export function sentenceOf(summary: string): string {
+  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+}
+
 type RunCommand = (given: CommandLine, io: Io) => Promise<number>;
 
 /** The description of a command for the parser and the help. */

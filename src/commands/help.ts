@@ -6,7 +6,14 @@ import { didYouMean } from '../text/suggest.js';
 import { displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import { type CommandLine, type CommandSpec, type Io, listOptions, type OptionSpecs } from './command.js';
+import {
+  type CommandLine,
+  type CommandSpec,
+  type Io,
+  listOptions,
+  type OptionSpecs,
+  sentenceOf,
+} from './command.js';
 
 /** Widest text, in columns: longer lines are hard to read. */
 const MAX_WIDTH = 100;
@@ -88,7 +95,9 @@ function renderTable(lines: readonly string[], width: number): string[] {
 }
 
 function renderStacked(titles: readonly string[], row: readonly string[], width: number): string[] {
-  const [term = '', ...cells] = row;
+  const [first = '', ...cells] = row;
+  // A number says nothing without its title.
+  const term = /^[\d.,]+$/.test(first) ? `${titles[0] ?? ''}: ${first}` : first;
   const isLabelled = cells.length > 1;
   const texts = cells.flatMap((cell, at) => {
     const title = titles[at + 1] ?? '';
@@ -170,7 +179,7 @@ function renderCommand({ name, args, summary, more, options, examples }: Command
       .filter((part) => part !== undefined)
       .map(escapeRoff)
       .join(' ')}`,
-    escapeRoff(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}. ${more ?? ''}`.trim()),
+    escapeRoff(`${sentenceOf(summary)} ${more ?? ''}`.trim()),
     ...renderOptions(options),
     '.PP',
     '.nf',

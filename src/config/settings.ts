@@ -73,7 +73,7 @@ function flag(description: string) {
 const keyReference = {
   apiKeyEnv: setting(
     environmentName.optional(),
-    `Environment variable that contains the API key. Default without apiKeyFile: ${DEFAULT_V3_KEY_ENV} or ${DEFAULT_V4_KEY_ENV}.`,
+    `Environment variable that contains the API key. Default without apiKeyFile: ${DEFAULT_V3_KEY_ENV} for V3, ${DEFAULT_V4_KEY_ENV} for V4.`,
   ),
   apiKeyFile: setting(
     nonEmpty.optional(),

@@ -29,6 +29,11 @@ describe('a page of the reference on a terminal', () => {
       '| setting | default | meaning |\n| --- | --- | --- |\n| `db` |  | &lt;file> of all |\n| a | 1 | b |',
       '  `db`\n      meaning: <file>\n      of all\n\n  a\n      default: 1\n      meaning: b',
     ],
+    [
+      'a wide table of numbers, each with its title',
+      '| Records | Export | Remap |\n| --- | --- | --- |\n| 1,000 | 1 second | 2 seconds |',
+      '  Records: 1,000\n      Export: 1 second\n      Remap: 2 seconds',
+    ],
     ['a link to a page', 'see [x](config.md#limits)', '  see x (`svc-migrate\n  help config`)'],
     ['a link within the page', 'see [below](#limits)', '  see below'],
     ['comments', '<!-- a: b -->\n\nx\n\n<!-- /a -->', '  x'],

@@ -91,11 +91,11 @@ const JSON_OUT: OptionSpecs = { '--json <file>': 'the result as JSON (- is stdou
 /** Options of `cutover`, which it also repeats in the commands that it prints. */
 export const CUTOVER_OPTIONS: OptionSpecs = {
   ...groupOptions('What to do (default: show the steps and change nothing)', {
-    '--yes': 'carry the steps out, or go on where they stopped',
-    '--restart': 'begin a new cutover instead of going on',
+    '--yes': 'carry the steps out, or continue where they stopped',
+    '--restart': 'start a new cutover instead of continuing',
     '--flip <what>': {
       summary:
-        'what you know of a flip that was started: again (run it again), done (go on with recheck), undone (the application is back on V3 ids)',
+        'what you know of a flip that was started: again (run it again), done (continue with recheck), undone (the application is back on V3 ids)',
       choices: ['again', 'done', 'undone'],
     },
   }),
@@ -112,7 +112,7 @@ export const CUTOVER_OPTIONS: OptionSpecs = {
   ...groupOptions('What apply may do', ANSWERS),
   ...groupOptions('Files to write', {
     '--report <file>': 'the report of check as JSON (default: cutover-report.json)',
-    '--json <file>': 'the steps and what came of them as JSON (- is stdout)',
+    '--json <file>': 'the steps and their results as JSON (- is stdout)',
   }),
   ...groupOptions('Tuning', TUNING),
 };
