@@ -229,7 +229,7 @@ export function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
 export interface EvidenceAge {
   readonly oldest: string | null;
   readonly newest: string | null;
-  /** Age of the oldest, ms; null if there is none or it is unreadable. */
+  /** Age of the oldest, ms; null if there is none. */
   readonly ms: number | null;
 }
 
@@ -237,9 +237,6 @@ export function readAge(groups: readonly StreamGroup[], nowMs: number): Evidence
   const sorted = (name: 'oldestReadAt' | 'newestReadAt') =>
     groups.map((group) => group[name]).sort((a, b) => Date.parse(a) - Date.parse(b));
   const oldest = sorted('oldestReadAt')[0] ?? null;
-  const unreadable = groups.some(
-    (group) => group.undated > 0 || Number.isNaN(Date.parse(group.oldestReadAt)),
-  );
-  const ms = oldest === null || unreadable ? null : nowMs - Date.parse(oldest);
+  const ms = oldest === null ? null : nowMs - Date.parse(oldest);
   return { oldest, newest: sorted('newestReadAt').at(-1) ?? null, ms };
 }

@@ -36,14 +36,16 @@ export interface StreamGroup {
   /** Start of the oldest and of the newest last reading. */
   readonly oldestReadAt: string;
   readonly newestReadAt: string;
-  /** Lists whose time of reading is no time. */
-  readonly undated: number;
 }
 
 /** A row as returned by SQLite. */
 type StoredGroup = {
   readonly [Name in keyof StreamGroup]: StreamGroup[Name] extends string ? StreamGroup[Name] : bigint;
-} & { readonly inScope: bigint; readonly intact: bigint };
+} & { readonly inScope: bigint; readonly intact: bigint; readonly undated: bigint };
+
+/** SQL that is 1 if a text is a time as exports save it: these sort like texts. SQLite takes other texts for times, too. */
+const isTime = (text: string) =>
+  `(unixepoch(${text}) IS NOT NULL AND ${text} GLOB '[0-9][0-9][0-9][0-9]-*T*Z')`;
 
 /**
  * The lists of records in a scope, and V4's company list unless it is `complete`.
@@ -58,11 +60,11 @@ export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
       total(max(unique_records, ifnull(total_count_last, 0))) AS expected, sum(total_count_last IS NULL) AS uncounted,
       sum(CASE WHEN json_valid(position) THEN position ->> 'phase' IS 'sweep' ELSE 0 END) AS swept,
       min(ifnull(read_at, started_at)) AS oldestReadAt, max(ifnull(read_at, started_at)) AS newestReadAt,
-      sum(unixepoch(ifnull(read_at, started_at)) IS NULL) AS undated, min(${isIntact('stream')}) AS intact
+      sum(${isTime('ifnull(read_at, started_at)')} IS NOT 1) AS undated, min(${isIntact('stream')}) AS intact
     FROM stream NOT INDEXED GROUP BY isCompanyList, generation, region, model, state, isBegun, inScope`);
   const groups: StreamGroup[] = [];
-  for (const { inScope: isIn, intact, ...group } of rows.iterate(scopeParams(db, scope))) {
-    if (intact !== 1n) throw damagedList(group);
+  for (const { inScope: isIn, intact, undated, ...group } of rows.iterate(scopeParams(db, scope))) {
+    if (intact !== 1n || undated > 0n) throw damagedList(group);
     if (isIn === 1n) groups.push(toGroup(group));
   }
   assertKeys(db);
@@ -84,7 +86,7 @@ function assertKeys(db: Db): void {
   if (missing !== 0n || surplus !== 0n) throw damaged('The index of the lists');
 }
 
-function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact'>): StreamGroup {
+function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact' | 'undated'>): StreamGroup {
   return {
     generation: stored.generation,
     region: stored.region,
@@ -100,7 +102,6 @@ function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact'>): StreamGroup {
     swept: Number(stored.swept),
     oldestReadAt: stored.oldestReadAt,
     newestReadAt: stored.newestReadAt,
-    undated: Number(stored.undated),
   };
 }
 

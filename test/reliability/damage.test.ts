@@ -24,7 +24,7 @@ import { campaign, campaignCases } from '../support/campaign.js';
 import { configOf, INVOICES, saveExported, type Thing } from '../support/exported.js';
 import { listRegions } from '../support/file-regions.js';
 import { givenOf } from '../support/given.js';
-import { seal } from '../support/seal.js';
+import { alterDatabase, seal } from '../support/seal.js';
 
 const AT = '2026-11-01T00:00:00.000Z';
 /** Enough rows for several blocks and pages of each table and index. */
@@ -311,6 +311,19 @@ describe('a damaged database', () => {
       alterSchema(statement);
       expect([statement, await askEverything()]).toEqual([statement, expected]);
     }
+  });
+
+  it('refuses a list whose time of reading is no time, though its checksum is right', async () => {
+    const silent: string[] = [];
+    // SQLite takes the last three for times, but they do not sort with the others.
+    for (const text of ['', 'zzz', '2026-13-01T00:00:00.000Z', '12', 'now', '2026-11-01']) {
+      writeFileSync(config.database, whole);
+      alterDatabase(config.database, `UPDATE stream SET read_at = '${text}' WHERE generation = 'v4'`);
+      silent.push(...(await askDamaged(`read at "${text}"`)));
+      expect(counts.refused).toBeGreaterThan(7);
+      tell('times', 1);
+    }
+    expect(silent).toEqual([]);
   });
 
   it('refuses a database that lacks a table, a column or an index', async () => {
