@@ -1,6 +1,7 @@
 import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { newPause } from '../runtime/pause.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { readCutover } from '../store/cutover-state.js';
 import type { Db } from '../store/open.js';
@@ -22,6 +23,9 @@ const CLEAR = '\u001b[H\u001b[2J';
 const EVERY_MS = 2000;
 const MIN_EVERY_MS = 200;
 
+/** Lists read between two checks of the signal. */
+const CHUNKS_PER_STEP = 1000;
+
 /** Builds of the remap in the trend. */
 const RUNS = 6;
 
@@ -42,16 +46,30 @@ export async function runStatus(given: CommandLine, io: Io): Promise<number> {
   });
 }
 
+/** Prints after the database is closed: a pager may keep stdout waiting for hours, and a reader keeps the log from being emptied. */
 async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
   if (json === '-') assertStdout();
-  await readDatabase(config, async (db) => {
+  const { text, chunks } = await readDatabase(config, async (db) => {
     const facts = readFacts(db, config, io);
-    if (json !== undefined) {
-      const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
-      await writeOutput({ target: json, chunks: () => streamJson(buildStatusJson(facts, unfinished)) }, io);
-    }
-    if (json !== '-') await writeText(io.stdout, [renderStatus(facts, io)]);
+    return {
+      text: renderStatus(facts, io),
+      chunks: json === undefined ? [] : await renderStatusJson(db, facts, io),
+    };
   });
+  if (json !== undefined) await writeOutput({ target: json, chunks: () => chunks }, io);
+  if (json !== '-') await writeText(io.stdout, [text]);
+}
+
+async function renderStatusJson(db: Db, facts: StatusFacts, io: Io): Promise<string[]> {
+  const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
+  const pause = newPause(io);
+  const chunks: string[] = [];
+  for (const chunk of streamJson(buildStatusJson(facts, unfinished))) {
+    chunks.push(chunk);
+    if (chunks.length % CHUNKS_PER_STEP === 0)
+      await pause({ name: 'read the lists', done: chunks.length, total: null });
+  }
+  return chunks;
 }
 
 async function watch(config: Config, everyMs: number | undefined, io: Io): Promise<never> {
