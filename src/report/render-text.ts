@@ -1,4 +1,4 @@
-import { describeAmbiguous } from '../text/describe-evidence.js';
+import { prepareDescribeAmbiguous } from '../text/describe-evidence.js';
 import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { type Column, clipText, displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
@@ -214,9 +214,7 @@ function noteBlock([head, ...lines]: readonly string[], width: number): string[]
 /** The companies that only a person can pair, with the evidence for each candidate. */
 function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }: TextOptions): string[] {
   if (all.length === 0) return [];
-  const shown = all
-    .slice(0, verbose === true ? all.length : COMPANIES)
-    .map((company) => describeAmbiguous(company, all));
+  const shown = all.slice(0, verbose === true ? all.length : COMPANIES).map(prepareDescribeAmbiguous(all));
   const more = all.length - shown.length;
   const rest =
     more > 0

@@ -87,18 +87,36 @@ export interface AmbiguousCompany {
 }
 
 /**
- * `V3 company 61 in eu: V4 company 63 (92 of 92 shared records agree) or 59 (92 of 92); V3 company 62 in us may be 63
- * too`. `all`: every company that could not be paired. Candidates whose records all differ are left out after better ones.
+ * Makes the function that describes one of `all` companies that could not be paired: `V3 company 61 in eu: V4 company 63 (92
+ * of 92 shared records agree) or 59 (92 of 92); V3 company 62 in us may be 63 too`. Candidates whose records all differ are
+ * left out after better ones.
  */
-export function describeAmbiguous(company: AmbiguousCompany, all: readonly AmbiguousCompany[]): string {
+export function prepareDescribeAmbiguous(
+  all: readonly AmbiguousCompany[],
+): (company: AmbiguousCompany) => string {
+  const likely = new Map<string, string[]>();
+  for (const company of all) {
+    for (const v4CompanyId of new Set(likelyOf(company))) {
+      const names = likely.get(v4CompanyId) ?? [];
+      names.push(nameOf(company));
+      likely.set(v4CompanyId, names);
+    }
+  }
+  return (company) => describeAmbiguous(company, likely);
+}
+
+/** `likely`: the names of the companies that a V4 company may be. */
+function describeAmbiguous(
+  company: AmbiguousCompany,
+  likely: ReadonlyMap<string, readonly string[]>,
+): string {
   const [first, ...others] = company.candidates;
   if (first === undefined) return `${nameOf(company)}: no V4 candidate is known`;
   const known = `V4 company ${first.v4CompanyId} (${first.agreeingKeys} of ${countOf(first.comparableKeys, 'shared record')} agree)`;
   const more = others
     .filter(({ agreeingKeys }) => agreeingKeys > 0 || first.agreeingKeys === 0)
     .map((one) => `${one.v4CompanyId} (${one.agreeingKeys} of ${one.comparableKeys})`);
-  const likely = all.filter((one) => isLikely(one, first.v4CompanyId)).map(nameOf);
-  const rivals = likely.filter((name) => name !== nameOf(company));
+  const rivals = (likely.get(first.v4CompanyId) ?? []).filter((name) => name !== nameOf(company));
   const rest = rivals.length === 0 ? '' : `; ${rivals.join(' or ')} may be ${first.v4CompanyId} too`;
   return `${nameOf(company)}: ${[known, ...more].join(' or ')}${rest}`;
 }
@@ -107,6 +125,6 @@ function nameOf({ region, v3CompanyId }: AmbiguousCompany): string {
   return `V3 company ${v3CompanyId} in ${region}`;
 }
 
-function isLikely({ candidates }: AmbiguousCompany, v4CompanyId: string): boolean {
-  return candidates.some((one) => one.v4CompanyId === v4CompanyId && one.agreeingKeys > 0);
+function likelyOf({ candidates }: AmbiguousCompany): string[] {
+  return candidates.flatMap((one) => (one.agreeingKeys > 0 ? one.v4CompanyId : []));
 }

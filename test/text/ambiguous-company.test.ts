@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AmbiguousCompany, describeAmbiguous } from '../../src/text/describe-evidence.js';
+import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../src/text/describe-evidence.js';
 
 function companyOf(
   v3CompanyId: string,
@@ -39,6 +39,25 @@ describe('a company that could not be paired', () => {
       'V4 company 1 (9 of 9 shared records agree); V3 company 7 in eu may be 1 too',
     ],
   ])('%s', (_, company, others, text) => {
-    expect(describeAmbiguous(company, [company, ...others])).toBe(`V3 company 6 in eu: ${text}`);
+    expect(prepareDescribeAmbiguous([company, ...others])(company)).toBe(`V3 company 6 in eu: ${text}`);
+  });
+
+  it('is described without reading all others again', () => {
+    let reads = 0;
+    const all = Array.from({ length: 2000 }, (_, at): AmbiguousCompany => {
+      const { candidates, ...company } = companyOf(String(at), [String(at), 5, 5], [String(at + 1), 5, 5]);
+      return {
+        ...company,
+        get candidates() {
+          reads += 1;
+          return candidates;
+        },
+      };
+    });
+    const texts = all.map(prepareDescribeAmbiguous(all));
+    expect(texts[7]).toBe(
+      'V3 company 7 in eu: V4 company 7 (5 of 5 shared records agree) or 8 (5 of 5); V3 company 6 in eu may be 7 too',
+    );
+    expect(reads).toBe(2 * all.length);
   });
 });

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { isLoopback } from '../../config/values.js';
 import type { SvcError } from '../../errors.js';
-import { type AmbiguousCompany, describeAmbiguous } from '../../text/describe-evidence.js';
+import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type {
@@ -178,8 +178,9 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
     if (database.pairs.ambiguous === 0) return [ok('companies', 'pairs_stored', text)];
     const setting = '"companies": {"match": {"file": "companies.csv"}}';
     const fix = `Name the ambiguous ones in companies.csv (${setting}); \`svc-migrate findings --write-companies FILE\` drafts it.`;
-    const named = (database.ambiguous ?? []).slice(0, SHOWN_PAIRS);
-    const lines = named.map((line) => note('companies', 'pair', `${line}.`));
+    const ambiguous = database.ambiguous ?? [];
+    const described = ambiguous.slice(0, SHOWN_PAIRS).map(prepareDescribeAmbiguous(ambiguous));
+    const lines = described.map((line) => note('companies', 'pair', `${line}.`));
     return [warning('companies', 'pairs_stored', text, fix), ...lines];
   }
   if (preview.length === 0) return [];
@@ -196,8 +197,8 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
   const text = `Preview from samples, which leave records out: ${parts.join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
   // Pairs that a person must decide come first.
   const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, SHOWN_PAIRS);
-  const ambiguous = preview.filter(isOpen).map(toAmbiguous);
-  const pairs = shown.map((one) => note('companies', 'pair', describePair(one, ambiguous)));
+  const describe = prepareDescribeAmbiguous(preview.filter(isOpen).map(toAmbiguous));
+  const pairs = shown.map((one) => note('companies', 'pair', describePair(one, describe)));
   return [note('companies', 'pairs_preview', text), ...pairs];
 }
 
@@ -209,9 +210,9 @@ function toAmbiguous({ region, v3CompanyId, candidates }: PairPreview): Ambiguou
   return { region, v3CompanyId: String(v3CompanyId), candidates };
 }
 
-function describePair(pair: PairPreview, ambiguous: readonly AmbiguousCompany[]): string {
+function describePair(pair: PairPreview, describe: (company: AmbiguousCompany) => string): string {
   const { region, v3CompanyId, v4CompanyId, matchedBy, comparable, agreeing } = pair;
-  if (isOpen(pair)) return `${describeAmbiguous(toAmbiguous(pair), ambiguous)}.`;
+  if (isOpen(pair)) return `${describe(toAmbiguous(pair))}.`;
   const company = `V3 company ${v3CompanyId}${region === 'default' ? '' : ` in ${region}`}`;
   if (v4CompanyId === null) {
     return `${company}: no shared record seen.`;

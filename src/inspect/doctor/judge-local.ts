@@ -10,7 +10,6 @@ import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap-rows.js';
 import { iterateCompanyRows, readAmbiguousCompanies } from '../../store/remap-tables.js';
-import { describeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
 import type { DatabaseFacts, ListAnswer, LocalFacts, RemoteFacts } from './probe-results.js';
@@ -201,14 +200,13 @@ function describeDatabase(db: Db, config: Config): DatabaseFacts {
   const facts = readReadiness(db, config, EVERYTHING);
   const records = { v3: 0, v4: 0 };
   for (const { generation, uniqueRecords } of facts.groups) records[generation] += uniqueRecords;
-  const ambiguous = facts.lastRun === undefined ? [] : readAmbiguousCompanies(db, EVERYTHING);
   return {
     kind: 'usable',
     v3Records: records.v3,
     v4Records: records.v4,
     open: findIncomplete(facts).map(({ text, next }) => `${text} Next: ${next}`),
     pairs: facts.lastRun === undefined ? null : countPairs(db),
-    ambiguous: ambiguous.map((company) => describeAmbiguous(company, ambiguous)),
+    ambiguous: facts.lastRun === undefined ? [] : readAmbiguousCompanies(db, EVERYTHING),
   };
 }
 

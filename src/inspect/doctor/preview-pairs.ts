@@ -72,10 +72,12 @@ export interface PreviewInput extends Pick<PairingInput, 'mode' | 'named'> {
 export function previewPairs({ listed, mode, named, ...samples }: PreviewInput): readonly PairPreview[] {
   const [v3, v4] = [groupByCompany(samples.v3), groupByCompany(samples.v4)];
   const evidence = buildEvidence(v3, v4);
+  const evidenceOf = groupBy(evidence, (row) => row.v3);
+  const listedIds = new Set(listed);
   const pairing = pairCompanies({ v3, v4, evidence, uncounted: NO_UNCOUNTED, mode, named });
   return v3.map(({ id, region, companyId }) => {
     const { v4: twin, matchedBy } = pairing.v3.get(id) ?? { v4: null, matchedBy: 'none' as const };
-    const seen = evidence.filter((row) => row.v3 === id);
+    const seen = evidenceOf.get(id) ?? [];
     const own = seen.find((row) => row.v4 === twin);
     const candidates = seen
       .toSorted((a, b) => b.agreeing - a.agreeing)
@@ -92,7 +94,7 @@ export function previewPairs({ listed, mode, named, ...samples }: PreviewInput):
       comparable: own?.comparable ?? 0,
       agreeing: own?.agreeing ?? 0,
       candidates: matchedBy === 'ambiguous' ? candidates : [],
-      hasSameId: listed.includes(companyId),
+      hasSameId: listedIds.has(companyId),
     };
   });
 }
@@ -119,21 +121,41 @@ function groupByCompany(samples: readonly Sample[]): readonly SampledCompany[] {
   return [...found.values()];
 }
 
+function groupBy<Key, Row>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(keyOf(row)) ?? [];
+    group.push(row);
+    groups.set(keyOf(row), group);
+  }
+  return groups;
+}
+
+/** Compares the companies that share keys; by V3 company, then by V4 company. */
 function buildEvidence(v3: readonly SampledCompany[], v4: readonly SampledCompany[]): CompanyEvidence[] {
-  return v3.flatMap((a) =>
-    v4.flatMap((b) => {
-      const verdicts = [...a.facts].flatMap(([key, facts]) => compareAll(facts, b.facts.get(key) ?? []));
-      if (verdicts.length === 0) return [];
-      return {
-        v3: a.id,
-        v4: b.id,
-        shared: verdicts.length,
-        comparable: verdicts.filter((verdict) => verdict !== 'incomparable').length,
-        agreeing: verdicts.filter((verdict) => verdict === 'agrees').length,
-        smallerKeys: Math.min(a.facts.size, b.facts.size),
-      };
-    }),
+  const holders = groupBy(
+    v4.flatMap((company) => [...company.facts.keys()].map((key) => ({ key, company }))),
+    ({ key }) => key,
   );
+  return v3.flatMap((a) => {
+    const sharing = new Set(
+      [...a.facts.keys()].flatMap((key) => holders.get(key)?.map(({ company }) => company) ?? []),
+    );
+    return [...sharing]
+      .sort((one, other) => one.id - other.id)
+      .flatMap((b) => {
+        const verdicts = [...a.facts].flatMap(([key, facts]) => compareAll(facts, b.facts.get(key) ?? []));
+        if (verdicts.length === 0) return [];
+        return {
+          v3: a.id,
+          v4: b.id,
+          shared: verdicts.length,
+          comparable: verdicts.filter((verdict) => verdict !== 'incomparable').length,
+          agreeing: verdicts.filter((verdict) => verdict === 'agrees').length,
+          smallerKeys: Math.min(a.facts.size, b.facts.size),
+        };
+      });
+  });
 }
 
 /** The verdict for a shared key: `agrees` if any of its records do. */

@@ -156,8 +156,8 @@ export type DatabaseFacts =
       readonly v4Records: number;
       /** Unfinished work and the next command, in the words of `status`. */
       readonly open: readonly string[];
-      /** Companies to pair by hand, one line each. */
-      readonly ambiguous?: readonly string[];
+      /** Companies to pair by hand. */
+      readonly ambiguous?: readonly AmbiguousCompany[];
       /** Pairs of companies by how they were found; null without a remap. */
       readonly pairs: Readonly<Record<CompanyMatch, number>> | null;
     };
