@@ -108,32 +108,38 @@ export function assertListsExist(
   config: Pick<Config, 'models' | 'v3' | 'v4'>,
 ): void {
   const own = streams.filter((stream) => stream.generation === generation);
-  const gone = new Set(regionsOf(own).filter((region) => isRegionAbsent(own, region, config)));
+  const gone = new Set(
+    [...byRegion(own)].flatMap(([region, lists]) => (isRegionAbsent(lists, config) ? region : [])),
+  );
   const absent = hasNoList(own, generation) ? own : own.filter(({ region }) => gone.has(region));
   if (absent.length === 0) return;
   const asked = new Set(absent.map(({ model }) => model));
   const models = config.models
     .filter(({ v3 }) => asked.has(v3))
     .map(({ v3, v4 }) => (generation === 'v3' ? v3 : (v4 ?? v3)));
-  const regions = new Set(regionsOf(absent));
+  const regions = new Set(byRegion(absent).keys());
   const endpoints =
     generation === 'v3' ? config.v3.regions.filter(({ region }) => regions.has(region)) : [config.v4];
   const isPart = absent.length < own.length;
   throw noSuchList(generation, models, endpoints, isPart ? [...regions] : []);
 }
 
-function regionsOf(streams: readonly Pick<StreamRow, 'region'>[]): string[] {
-  return [...new Set(streams.map(({ region }) => region))];
+type AskedLists = Parameters<typeof assertListsExist>[1];
+
+function byRegion(streams: AskedLists): Map<string, AskedLists[number][]> {
+  const regions = new Map<string, AskedLists[number][]>();
+  for (const stream of streams) {
+    const { region } = stream;
+    const lists = regions.get(region) ?? [];
+    lists.push(stream);
+    regions.set(region, lists);
+  }
+  return regions;
 }
 
 /** Whether a V3 region was asked for all models and has none; one that lacks the models of `--model` proves nothing. */
-function isRegionAbsent(
-  streams: Parameters<typeof assertListsExist>[1],
-  region: string,
-  { models }: Pick<Config, 'models'>,
-): boolean {
-  const own = streams.filter((stream) => stream.generation === 'v3' && stream.region === region);
-  return hasNoList(own, 'v3') && new Set(own.map(({ model }) => model)).size === models.length;
+function isRegionAbsent(lists: AskedLists, { models }: Pick<Config, 'models'>): boolean {
+  return hasNoList(lists, 'v3') && new Set(lists.map(({ model }) => model)).size === models.length;
 }
 
 /** The error for a service that answers 404 to every list. */
