@@ -30,7 +30,8 @@ type RemapCells = [v3: bigint, v4: bigint | null, Category, region: string | nul
 
 /**
  * The ids of the remap, by model. Every part of the remap is verified when it is first read, so that no other part costs
- * anything. All methods throw `corrupt_database` if a part was altered or damaged.
+ * anything. All methods throw `corrupt_database` if a part was altered or damaged. `db` must be in a transaction if another process
+ * could build a remap meanwhile: what was verified is then what is read.
  */
 export class RemapIds {
   readonly #db: Db;
@@ -135,10 +136,8 @@ export class RemapIds {
     this.#select ??= prepareRow(this.#db);
     const select = this.#select;
     return this.#remap.find(part, model, BigInt(id)).flatMap((row) => {
-      const found = select.get({ row, part, model, id: BigInt(id), mapDeleted: mapDeleted ? 1n : 0n });
-      // The index could be older than the table: digests of blocks say nothing of rowids.
-      if (found === undefined) throw damagedRemap('rows');
-      return found.path === path ? [found] : [];
+      const found = select.get({ row, mapDeleted: mapDeleted ? 1n : 0n });
+      return found?.path === path ? [found] : [];
     });
   }
 
@@ -165,7 +164,7 @@ function prepareRow(db: Db) {
     `SELECT path, region, CAST(v3_company_id AS TEXT) AS company, v4_svc_id AS v4, platform_id AS platformId,
        status || '/' || coalesce(reason, '') AS outcome,
        CASE WHEN @mapDeleted THEN ${categorySql(true)} ELSE ${categorySql(false)} END AS category
-     FROM remap WHERE rowid = @row AND model = @model AND iif(@part = 'v3', v3_svc_id, v4_svc_id) = @id`,
+     FROM remap WHERE rowid = @row`,
   );
 }
 
