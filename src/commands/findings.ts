@@ -17,11 +17,11 @@ import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js
 import {
   countFindings,
   type FindingFilter,
-  listFindings,
   listUndecided,
   listV4Candidates,
   prepareFindV4,
   prepareIsDeleted,
+  readFilteredFindings,
 } from '../store/finding-rows.js';
 import type { Db } from '../store/open.js';
 import { isRemapStale, readReadiness } from '../store/readiness.js';
@@ -63,7 +63,7 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
     const facts = readReadiness(db, config, EVERYTHING);
     await warnOfIncomplete(facts, io);
     if (json !== undefined) {
-      const found = () => listFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit);
+      const found = () => readFilteredFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit);
       const rows = () => renderNdjson(found(), { stale: isRemapStale(facts) });
       await writeOutput({ target: json, chunks: rows }, io);
     }
@@ -74,7 +74,7 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
     if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
     if ((json ?? writeDecisions ?? writeCompanies) === undefined) {
       const shown = limit === 0 ? -1 : (limit ?? USUAL_LIMIT);
-      const rows = [...listFindings(db, filter, shown)];
+      const rows = [...readFilteredFindings(db, filter, shown)];
       const text = renderFindings(rows, countFindings(db, filter), io.width);
       await writeText(io.stdout, [addFlagsToNext(text, io.flags)]);
     }

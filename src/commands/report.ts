@@ -15,7 +15,7 @@ import type { Db } from '../store/open.js';
 import { isStale } from '../store/readiness.js';
 import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
-import { type RemapRow, readFindings, type Scope } from '../store/remap-rows.js';
+import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
 import type { CommandLine, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
@@ -97,7 +97,7 @@ export async function writeReport<T>(
     assertCompanies(db, options.companies);
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
     const report = await buildReport(db, { ...inputs, baseline, since });
-    const source = { report, findings: () => listFindings(db, scope) };
+    const source = { report, findings: () => readReportFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     const chunks = extra?.render(source) ?? null;
     if (extra !== undefined && chunks !== null) {
@@ -141,8 +141,8 @@ function noteVerdict(report: Report, targets: readonly string[], io: Io): void {
 }
 
 /** Every row that is not matched, then matched rows whose fields differ. */
-function* listFindings(db: Db, scope: Scope): Generator<RemapRow> {
-  yield* readFindings(db, scope);
+function* readReportFindings(db: Db, scope: Scope): Generator<RemapRow> {
+  yield* readAllFindings(db, scope);
   yield* readDriftFindings(db, scope);
 }
 

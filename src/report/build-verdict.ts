@@ -198,7 +198,7 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
 /** The command to run next for an obstacle to the cutover, as it can be typed. */
 export function commandFor(key: string, report: Report): string {
   const reason = key.split('/').at(-1) ?? key;
-  const words = (COMMANDS[reason] ?? listFindings)(key, report);
+  const words = (COMMANDS[reason] ?? findingsCommand)(key, report);
   const isNarrowed = ['findings', 'report', 'dump'].some((command) => command === words[0]);
   return shellLine(['svc-migrate', ...words, ...(isNarrowed ? scopeOptions(report.scope) : [])]);
 }
@@ -210,7 +210,7 @@ function scopeOptions({ models, companies }: Report['scope']): string[] {
   ];
 }
 
-function listFindings(key: string): readonly string[] {
+function findingsCommand(key: string): readonly string[] {
   const [status = key, reason] = key.split('/');
   return ['findings', '--status', status, ...(reason === undefined ? [] : ['--reason', reason])];
 }
@@ -218,7 +218,7 @@ function listFindings(key: string): readonly string[] {
 function explainSample(key: string, report: Report): readonly string[] {
   const sample = report.findings.samples.find((one) => `${one.status}/${one.reason}` === key);
   const id = sample?.v3_svc_id ?? sample?.v4_svc_id;
-  if (sample === undefined || id == null) return listFindings(key);
+  if (sample === undefined || id == null) return findingsCommand(key);
   return ['explain', sample.model, id, ...(sample.path === '' ? [] : ['--path', sample.path])];
 }
 

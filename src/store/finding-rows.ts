@@ -19,7 +19,11 @@ export interface FindingCount {
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
 /** The findings, in the remap's order; `limit` -1: all. */
-export function listFindings(db: Db, filter: FindingFilter, limit: number): IterableIterator<RemapRow> {
+export function readFilteredFindings(
+  db: Db,
+  filter: FindingFilter,
+  limit: number,
+): IterableIterator<RemapRow> {
   const where = whereOf(db, filter);
   return db
     .prepare<[object], RemapRow>(

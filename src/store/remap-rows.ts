@@ -53,7 +53,7 @@ export const V4_PARENT_KEY = v4KeyOf('parent_platform_id');
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
 /** All rows that are not matched, in the remap's order. */
-export function readFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
+export function readAllFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const where = remapScope(db, scope);
   return db
     .prepare<[object], RemapRow>(

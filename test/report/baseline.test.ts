@@ -8,7 +8,7 @@ import {
   renderBaseline,
   withoutAccepted,
 } from '../../src/report/baseline.js';
-import { EVERYTHING, readFindings, type Scope } from '../../src/store/remap-rows.js';
+import { EVERYTHING, readAllFindings, type Scope } from '../../src/store/remap-rows.js';
 import { INVOICES } from '../support/exported.js';
 import { MIXED, NOW, SINCE, withDatabase } from './support.js';
 
@@ -165,7 +165,7 @@ describe('a baseline accepts', () => {
     };
     await withDatabase(twins, {}, ({ write }) => {
       write((db) => {
-        const [row] = [...readFindings(db, EVERYTHING)];
+        const [row] = [...readAllFindings(db, EVERYTHING)];
         const byKey = { ...ENTRY, v3_svc_id: undefined, platform_id: 'x', reason: row?.reason };
         const { entries } = parseBaseline(fileOf(byKey, { ...byKey, v3_svc_id: '2' }));
         const { section } = applyBaseline(db, { file: 'b', entries }, EVERYTHING, NOW);
@@ -192,7 +192,7 @@ it('what is accepted is taken from what limits judge', () => {
 it('a written baseline accepts exactly the findings it was written from', async () => {
   await withDatabase(MIXED, { backfill: SINCE }, ({ write }) => {
     write((db) => {
-      const findings = [...readFindings(db, EVERYTHING)];
+      const findings = [...readAllFindings(db, EVERYTHING)];
       const written = [...renderBaseline(findings, '2026-12-01', 'why')].join('');
       const { entries, problems } = parseBaseline(written);
       expect(problems).toEqual([]);

@@ -4,6 +4,7 @@ import { campaignCases } from '../../support/campaign.js';
 import { startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { rewritesTexts } from '../support/text-cells.js';
 
 const server = await startMysql();
 
@@ -333,27 +334,7 @@ describe.skipIf(server === null)('the plan for MariaDB', () => {
     'varchar(40) CHARACTER SET utf16 UNIQUE',
     'char(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci',
   ];
-  it.each(campaignCases(types, 2))('rewrites texts of type %s', async (type) => {
-    // Too long for an index, and not to be compressed.
-    const words = Array.from({ length: /text/.test(type) ? 2000 : 1 }, (_, at) =>
-      ((at * 7919 + 1) ** 3 % 1e9).toString(36),
-    );
-    const long = `é${words.join('/')}/doc/7`;
-    const pattern = ['doc:{id}', '*/doc/{id}'];
-    const targets = [tableOf({ ids: [{ column: 'i', model: INVOICES, pattern }] })];
-    await sql(`CREATE TABLE t(k integer PRIMARY KEY, i ${type})`);
-    await sql(`INSERT INTO t VALUES (1, 'doc:5'), (2, 'doc:6'), (3, '${long}')`);
-    const expected = [['doc:6'], ['doc:5'], [long.replace('doc/7', 'doc/9')]];
-    for (const [policy, column] of [
-      [NEW, 'i_v4'],
-      [IN_PLACE, 'i'],
-    ] as const) {
-      expect(await apply(policy, { targets })).toEqual([]);
-      expect(await sql(`SELECT ${column} FROM t ORDER BY k`)).toEqual(expected);
-      await undo('run-1', { targets });
-      expect(await sql('SELECT i FROM t ORDER BY k')).toEqual([['doc:5'], ['doc:6'], [long]]);
-    }
-  });
+  it.each(campaignCases(types, 2))('rewrites texts of type %s', (type) => rewritesTexts(scene, type));
 
   it.each(campaignCases(['bigint', 'bigint UNIQUE', 'varchar(20) CHARACTER SET latin1'], 2))(
     'stores platform_ids beside ids of type %s',

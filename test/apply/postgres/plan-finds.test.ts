@@ -4,6 +4,7 @@ import { campaignCases } from '../../support/campaign.js';
 import { startPostgres } from '../support/postgres.js';
 import { openPostgresScene } from '../support/postgres-scene.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { rewritesTexts } from '../support/text-cells.js';
 
 const cluster = await startPostgres();
 
@@ -440,29 +441,8 @@ describe.skipIf(cluster === null)('the plan for PostgreSQL', () => {
     },
   );
 
-  it.each(campaignCases(['text', 'varchar(40) UNIQUE', 'char(40)'], 2))(
-    'rewrites texts of type %s',
-    async (type) => {
-      // Too long for an index, and not to be compressed.
-      const words = Array.from({ length: /text/.test(type) ? 2000 : 1 }, (_, at) =>
-        ((at * 7919 + 1) ** 3 % 1e9).toString(36),
-      );
-      const long = `é${words.join('/')}/doc/7`;
-      const pattern = ['doc:{id}', '*/doc/{id}'];
-      const targets = [tableOf({ ids: [{ column: 'i', model: INVOICES, pattern }] })];
-      await sql(`CREATE TABLE t(k integer PRIMARY KEY, i ${type})`);
-      await sql(`INSERT INTO t VALUES (1, 'doc:5'), (2, 'doc:6'), (3, '${long}')`);
-      const expected = [['doc:6'], ['doc:5'], [long.replace('doc/7', 'doc/9')]];
-      for (const [policy, column] of [
-        [NEW, 'i_v4'],
-        [IN_PLACE, 'i'],
-      ] as const) {
-        expect(await apply(policy, { targets })).toEqual([]);
-        expect(await sql(`SELECT rtrim(${column}) FROM t ORDER BY k`)).toEqual(expected);
-        await undo('run-1', { targets });
-        expect(await sql('SELECT rtrim(i) FROM t ORDER BY k')).toEqual([['doc:5'], ['doc:6'], [long]]);
-      }
-    },
+  it.each(campaignCases(['text', 'varchar(40) UNIQUE', 'char(40)'], 2))('rewrites texts of type %s', (type) =>
+    rewritesTexts(scene, type),
   );
 
   it('refuses a pattern for integers', async () => {
