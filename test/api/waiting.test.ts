@@ -1,5 +1,6 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
+import { campaign } from '../support/campaign.js';
 import { allowMocksOnly, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
 import {
   createTestApi,
@@ -131,7 +132,7 @@ describe('an outage', () => {
       const { api, time } = createTestApi({ endpoint: { concurrency: 4 } });
       nock(V3).persist().get(V3_PATH).reply(status, 'down');
       const budget = 4 * 3;
-      const streams = 100;
+      const streams = campaign({ small: 100, full: 300 });
       const outcomes = await time.run(
         Promise.allSettled(Array.from({ length: streams }, () => api.fetchPage(v3Request()))),
       );
