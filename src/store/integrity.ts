@@ -130,25 +130,46 @@ const FOREIGN = `
       OR m.name NOT IN (SELECT value FROM json_each(@indexes))
         AND EXISTS (SELECT 1 FROM pragma_index_list(m.tbl_name) AS i WHERE i.name = m.name AND i."unique")) LIMIT 1`;
 
+/** Every object as it was written down. */
+const OBJECTS = `
+  SELECT concat_ws(' ', quote(type), quote(name), quote(tbl_name), quote(sql)) FROM sqlite_schema ORDER BY 1`;
+
+/** What `assertShape` looks for in a database. */
+export interface Shape {
+  readonly objects: string;
+  readonly lines: readonly string[];
+  /** Names, as JSON lists. */
+  readonly tables: string;
+  readonly indexes: string;
+}
+
+/** The shape of an empty database. */
+export function readShape(empty: Db): Shape {
+  const names = (type: string) =>
+    JSON.stringify(
+      empty.prepare<[string], string>('SELECT name FROM sqlite_schema WHERE type = ?').pluck().all(type),
+    );
+  const lines = empty.prepare<[], string>(SHAPE).pluck().all();
+  return { objects: readObjects(empty), lines, tables: names('table'), indexes: names('index') };
+}
+
+function readObjects(db: Db): string {
+  return db.prepare<[], string>(OBJECTS).pluck().all().join('\n');
+}
+
 /**
  * Checks that a database has every table, view, column and index of an empty one, defined alike. Additions are allowed, except
  * triggers and unique indexes of these tables.
  *
  * @throws SvcError `corrupt_database`
  */
-export function assertShape(db: Db, empty: Db): void {
+export function assertShape(db: Db, { objects, lines, tables, indexes }: Shape): void {
+  // Most databases are written down to the letter as an empty one: then nothing needs to be listed.
+  if (readStored(() => readObjects(db)) === objects) return;
   const found = new Set(readStored(() => db.prepare<[], string>(SHAPE).pluck().all()));
-  const missing = empty
-    .prepare<[], string>(SHAPE)
-    .pluck()
-    .all()
-    .find((line) => !found.has(line));
-  const names = (type: string) =>
-    JSON.stringify(
-      empty.prepare<[string], string>('SELECT name FROM sqlite_schema WHERE type = ?').pluck().all(type),
-    );
-  const params = { tables: names('table'), indexes: names('index') };
-  const wrong = missing ?? readStored(() => db.prepare<[object], string>(FOREIGN).pluck().get(params));
+  const missing = lines.find((line) => !found.has(line));
+  const wrong =
+    missing ?? readStored(() => db.prepare<[object], string>(FOREIGN).pluck().get({ tables, indexes }));
   if (wrong !== undefined) throw damaged(`The layout of the database (${wrong.replace(/\s+/g, ' ').trim()})`);
 }
 

@@ -12,7 +12,7 @@ import {
   notOurs,
   prepareFile,
 } from './database-file.js';
-import { assertShape, checkFile, UNCOUNTED_TABLES } from './integrity.js';
+import { assertShape, checkFile, readShape, type Shape, UNCOUNTED_TABLES } from './integrity.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
 import { Sqlite } from './sqlite.js';
 
@@ -59,7 +59,7 @@ export function openDatabase(file: string, mode: OpenMode): Db {
       assertOurs(db, file);
       if (mode !== 'read') allowReaders(db);
       assertWhole(db, file);
-      assertLayout(db);
+      assertShape(db, ourShape());
       checkFile(db, UNCOUNTED_TABLES, () => {});
       return db;
     } catch (error) {
@@ -190,10 +190,15 @@ function assertOurs(db: Db, file: string): void {
   assertVersion(file, version);
 }
 
-function assertLayout(db: Db): void {
+/** What every database has; read once in each process. */
+let shape: Shape | null = null;
+
+function ourShape(): Shape {
+  if (shape !== null) return shape;
   const empty = openEmptyDatabase();
   try {
-    assertShape(db, empty);
+    shape = readShape(empty);
+    return shape;
   } finally {
     empty.close();
   }
