@@ -204,7 +204,7 @@ export function renderVerified(verified: readonly RunVerification[], width: numb
 /** A list of runs. */
 export function renderRuns(runs: readonly LedgerRun[], width: number): string {
   const lines = runs.map(({ run, target, place, mode, state, changed, startedAt }) => {
-    const how = mode === 'in_place' ? 'in place' : 'written beside';
+    const how = mode === 'in_place' ? 'in place' : 'into a new column or file';
     return `  ${run}  ${formatTime(startedAt)}  ${STATES[state]}  ${target} (${place}, ${how}): ${countOf(changed, 'cell')}`;
   });
   return wrapLines(lines, width);

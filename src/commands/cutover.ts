@@ -18,7 +18,6 @@ import { type Db, takeLock } from '../store/open.js';
 import { findOpenLists, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { escapeLines } from '../text/escape.js';
-import { wrapLines } from '../text/text-layout.js';
 import type { CommandLine, Io } from './command.js';
 import { type CutoverOptions, parseCutoverOptions, resumeCommand } from './cutover-options.js';
 import {
@@ -43,6 +42,7 @@ import {
   describeOutcome,
   renderCutoverEnd,
   renderCutoverJson,
+  renderSteps,
 } from './render-cutover.js';
 import { exitCodeAfter, withJson, writeResult } from './with-outputs.js';
 
@@ -60,7 +60,7 @@ export async function runCutover(given: CommandLine, io: Io): Promise<number> {
     const config = await configWithMaxWait(given);
     const options = await parseCutoverOptions(given, config, within);
     const say: Scene['say'] = async (lines) => {
-      if (target !== '-') await writeText(within.stdout, [wrapLines(lines, within.width)]);
+      if (target !== '-') await writeText(within.stdout, [renderSteps(lines, within.width)]);
       else for (const text of lines) within.onProgress({ kind: 'note', level: 'info', text });
     };
     const scene: Scene = { given, config, options, io: within, say };
@@ -83,7 +83,7 @@ async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover'
   const noTargets = 'no targets are configured';
   const skipped = {
     ...(config.apply.targets.length > 0 ? {} : { apply: noTargets, verify_targets: noTargets }),
-    ...(options.sample === null ? { verify_pairs: 'it was not asked for (--sample)' } : {}),
+    ...(options.sample === null ? { verify_pairs: '--sample was not given' } : {}),
   };
   const isSameFlag = flip === 'flag' && cutover?.flag === file;
   const plan = planCutover({ steps: cutover?.steps ?? {}, skipped, outdated, isSameFlag, word, restart });
@@ -155,7 +155,7 @@ async function planApply(scene: Scene): Promise<ApplyOutlook> {
   } catch (error) {
     if (!(error instanceof SvcError) || error.code === 'interrupted' || error.code === 'internal')
       throw error;
-    await scene.say([`     its plan is not known yet: ${error.message}`]);
+    await scene.say([`     The plan is not known yet. ${error.message}`]);
     // Exports and remap are steps before it.
     const isEarly = error.code === 'incomplete' || !existsSync(scene.config.database);
     return { exitCode: isEarly ? 0 : error.exitCode, next: null, applyPlan: null };
@@ -263,7 +263,7 @@ async function attempt(
   try {
     await throwIfInterrupted(io.signal);
     await scene.say([describeBegin(step, options)]);
-    if (action === 'settle') return { exitCode: 0, note: 'done, as you say' };
+    if (action === 'settle') return { exitCode: 0, note: 'you reported it with --flip done' };
     const task = { ...scene, cutover: state.cutover };
     if (name === 'apply' || (name === 'flip' && action === 'run'))
       await assertJudged(scene.config, task.cutover.judged);

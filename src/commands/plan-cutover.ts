@@ -115,7 +115,7 @@ function planAfterFlip(facts: CutoverFacts): PlannedStep[] {
     if (name === 'flip') return flip;
     if (name === 'recheck')
       return { name, ...actionOf(flip.action === 'keep' ? steps[name]?.state : undefined) };
-    const why = steps[name] === undefined ? (skipped[name] ?? 'it was left out before the flip') : null;
+    const why = steps[name] === undefined ? (skipped[name] ?? 'as before the flip') : null;
     return { name, action: why === null ? 'keep' : 'skip', because: why };
   });
 }
@@ -124,7 +124,7 @@ function planFlip({ steps, isSameFlag, word }: CutoverFacts): PlannedStep {
   const name = 'flip';
   const state = steps.flip?.state;
   if (state === 'done') return { name, action: 'keep', because: null };
-  if (word === 'done') return { name, action: 'settle', because: 'you say that it is done' };
+  if (word === 'done') return { name, action: 'settle', because: 'you reported it done' };
   if (word === 'again' || isSameFlag)
     return { name, action: 'again', because: word === null ? 'it was interrupted' : null };
   const because = state === 'failed' ? 'it failed' : 'it is not known whether it was finished';

@@ -31,7 +31,7 @@ export interface CutoverResult {
   readonly resume: string;
 }
 
-const FLIPS = { exec: 'run ', flag: 'create ', hand: 'stop, so that you flip the application' } as const;
+const FLIPS = { exec: 'run ', flag: 'create ', hand: 'stop, so that you can flip the application' } as const;
 
 const WHAT: Readonly<Record<CutoverStep, (options: CutoverOptions) => string>> = {
   export_v3: () => 'read what is new in V3',
@@ -54,7 +54,7 @@ export function describeBegin({ name, action, because }: PlannedStep, options: C
 
 /** The lines for a step that is not done now. */
 export function describeKept({ name, action, because }: PlannedStep, cutover: Cutover | null): string[] {
-  if (action === 'skip') return [`${headOf(name)}: left out, ${because}`];
+  if (action === 'skip') return [`${headOf(name)}: skipped, ${because}`];
   const step = cutover?.steps[name];
   const at = step === undefined ? '' : ` at ${formatTime(step.endedAt ?? step.startedAt)}`;
   return [`${headOf(name)}: done${at}`, ...(step?.note === undefined ? [] : [`    ${step.note}`])];
@@ -71,6 +71,17 @@ function headOf(name: CutoverStep): string {
   return `${numberOf(name)}/${CUTOVER_STEPS.length} ${STEP_TITLES[name]}`;
 }
 
+/** Lines on steps, wrapped; a step that takes several lines is indented from the second. */
+export function renderSteps(lines: readonly string[], width: number): string {
+  return lines
+    .map((line) =>
+      /^\d/.test(line) ? wrapLines([`${HANGING}${line}`], width).trimStart() : wrapLines([line], width),
+    )
+    .join('');
+}
+
+const HANGING = '    ';
+
 /** The end of the text: the way back, the verdict and the next command. */
 export function renderCutoverEnd(
   result: CutoverResult,
@@ -81,18 +92,18 @@ export function renderCutoverEnd(
   const isOther = options.yes && stop !== null && next !== resume && flipped !== 'unknown';
   const back =
     flipped === 'no'
-      ? 'The way back, if you give it up:'
+      ? 'The way back, if you give up this cutover:'
       : 'The way back, once the application is back on V3 ids:';
   const undo = stop === null ? [] : result.undo.map((command) => `  ${addFlags(command, flags)}`);
   const lines = [
     '',
     ...(undo.length === 0 ? [] : [back, ...undo]),
     verdictOf(result),
-    ...(isOther ? [`To go on: ${addFlags(resume, flags)}`] : []),
+    ...(isOther ? [`To continue: ${addFlags(resume, flags)}`] : []),
   ];
   // Commands are not wrapped: they are to be copied.
   const laid = lines.map((line) =>
-    /^ {2}svc-migrate |^To go on: /.test(line) ? `${escapeUnseen(line)}\n` : wrapLines([line], width),
+    /^ {2}svc-migrate |^To continue: /.test(line) ? `${escapeUnseen(line)}\n` : wrapLines([line], width),
   );
   return `${laid.join('')}${escapeUnseen(`Next: ${addFlags(next, flags)}`)}\n`;
 }
@@ -122,13 +133,13 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
 
 const STANDINGS = {
   no: 'NOT CUT OVER: the application was not flipped.',
-  unknown: 'NOT KNOWN WHETHER IT IS CUT OVER: the flip was started, and may be done.',
+  unknown: 'NOT KNOWN WHETHER IT IS CUT OVER: the flip was started and may be done.',
   yes: 'CUT OVER: the application is flipped already.',
 } as const;
 
 /** What to do if it is not known whether the flip is done. */
 export const ASK =
-  'Let the program of the flip end if it still runs, and look whether the application reads V4 ids. If so, say --flip done; if the flip is to run again, --flip again; if all is as before it, --flip undone.';
+  'If a program flips the application, wait until it has ended. Then check whether the application reads V4 ids: if it does, say --flip done; to run the flip again, --flip again; if everything is as before the flip, --flip undone.';
 
 /** The result for programs. */
 export function renderCutoverJson(result: CutoverResult): string {

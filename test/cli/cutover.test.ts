@@ -129,7 +129,7 @@ describe('cutover', () => {
     const ended = await cutover(...EXEC);
     expect([ended.code, scene.flips(), scene.ids()]).toEqual([1, [], scene.ids()]);
     expect(ended.stdout).toMatch(/not flipped\. Stopped at step 4 of 9 \(check\),\s+exit code 1: NOT SAFE/);
-    expect(ended.stdout).toMatch(/^To go on: svc-migrate cutover --yes --exec \.\/flip\.sh --in-place$/m);
+    expect(ended.stdout).toMatch(/^To continue: svc-migrate cutover --yes --exec \.\/flip\.sh --in-place$/m);
     expect(nextOf(ended)).toMatch(/^svc-migrate (?!cutover)/);
     const status = await scene.run('status');
     expect(status.stdout).toMatch(
