@@ -29,6 +29,11 @@ export function withCode(text: string): Html {
   return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
 }
 
+/** A code such as `unmatched/key_changed` that wraps between its words. */
+export function withWordBreaks(code: string): Html {
+  return html`${code.split(/(?<=[/_])/).map((part, at) => (at === 0 ? html`${part}` : html`<wbr/>${part}`))}`;
+}
+
 /** Markup that is known to be safe, such as our own style sheet. */
 export function trusted(markup: string): Html {
   return { markup };

@@ -14,6 +14,7 @@ import {
   renderTrend,
   TREND,
   withCode,
+  withWordBreaks,
 } from './html-parts.js';
 import type { Counts, Report } from './report-schema.js';
 import {
@@ -149,7 +150,7 @@ function renderReasons(report: Report): Html | null {
   if (rows.length === 0) return null;
   const cells = rows.map(([title = '', key = '', count = '', meaning = '', action = '']) => [
     title,
-    html`<code class="key-name">${key}</code>`,
+    html`<code class="key-name">${withWordBreaks(key)}</code>`,
     count,
     meaning,
     withCode(action),

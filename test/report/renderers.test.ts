@@ -119,7 +119,7 @@ function parseMarkup(markup: string): { tags: Set<string>; attributes: Set<strin
 
 describe('HTML', () => {
   const TAGS =
-    'a body br caption circle code dd details div dl dt footer g h1 h2 h3 head header html li line main meta nav ol p polyline rect script section small span strong style summary svg table tbody td text th thead title tr ul';
+    'a body br caption circle code dd details div dl dt footer g h1 h2 h3 head header html li line main meta nav ol p polyline rect script section small span strong style summary svg table tbody td text th thead title tr ul wbr';
   const ATTRIBUTES =
     'aria-hidden aria-label aria-labelledby charset class content cx cy data-unordered height href http-equiv id lang name points preserveAspectRatio r role scope tabindex text-anchor viewBox width x x1 x2 y y1 y2';
 
