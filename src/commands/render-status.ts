@@ -7,7 +7,7 @@ import { nameOfList } from '../store/planned-lists.js';
 import { hasNoList, isStale, OPEN_LISTS, type Readiness } from '../store/readiness.js';
 import type { RemapRun } from '../store/remap-tables.js';
 import type { StreamGroup } from '../store/scoped-streams.js';
-import type { StreamRow } from '../store/streams.js';
+import type { ListRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { rowsOf } from '../text/rows.js';
@@ -179,7 +179,7 @@ export function absentOf(groups: readonly StreamGroup[]) {
 /** The state of the database for programs. `unfinished`: all lists that were not read to their end. */
 export function buildStatusJson(
   { database, owner, readiness, runs, cutover, next }: StatusFacts,
-  unfinished: () => Iterable<StreamRow>,
+  unfinished: () => Iterable<ListRow>,
 ): object {
   const { groups } = readiness;
   const last = runs.at(-1);
@@ -224,7 +224,7 @@ function describeLists(groups: readonly StreamGroup[]) {
   };
 }
 
-function describeList(stream: StreamRow) {
+function describeList(stream: ListRow) {
   const { generation, region, model, companyId, state, endReason, endNote, pages } = stream;
   return {
     generation,

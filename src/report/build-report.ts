@@ -11,7 +11,7 @@ import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } 
 import { hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
 import { readAmbiguousCompanies, readRemapRuns } from '../store/remap-tables.js';
 import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
-import type { StreamRow } from '../store/streams.js';
+import type { ListRow } from '../store/streams.js';
 import { rowsOf } from '../text/rows.js';
 import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
 import { listCannotSee, MAX_NAMED } from './cannot-see.js';
@@ -147,7 +147,7 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
   };
 }
 
-function firstLists(db: Db, { config, scope }: ReportInputs, filter: StreamFilter): StreamRow[] {
+function firstLists(db: Db, { config, scope }: ReportInputs, filter: StreamFilter): ListRow[] {
   return [...iterateStreams(db, countedScopeOf(config, scope), { ...filter, limit: MAX_NAMED })];
 }
 
@@ -203,7 +203,7 @@ function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['b
   );
 }
 
-function toReportStream(stream: StreamRow, v4Model: string | null): ReportStream {
+function toReportStream(stream: ListRow, v4Model: string | null): ReportStream {
   return {
     generation: stream.generation,
     region: stream.region,

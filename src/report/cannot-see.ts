@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import { nameOfList } from '../store/planned-lists.js';
 import type { Scope } from '../store/remap-rows.js';
 import type { StreamGroup } from '../store/scoped-streams.js';
-import type { StreamRow } from '../store/streams.js';
+import type { ListRow } from '../store/streams.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { Counts, DriftSection, Report } from './report-schema.js';
 
@@ -11,8 +11,8 @@ export interface ReadFacts {
   readonly scope: Scope;
   readonly groups: readonly StreamGroup[];
   /** The first lists with a disputed count, and the first that V3 does not have. */
-  readonly short: readonly StreamRow[];
-  readonly absentInV3: readonly StreamRow[];
+  readonly short: readonly ListRow[];
+  readonly absentInV3: readonly ListRow[];
   readonly drift: DriftSection;
   readonly totals: Counts;
   /** Number of deleted records in the lists of V3 and V4. */

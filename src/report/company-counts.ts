@@ -1,4 +1,4 @@
-import type { CompanyMatch } from '../domain.js';
+import { COMPANY_MATCHES, type CompanyMatch } from '../domain.js';
 import { type CountName, type CountOf, countsFrom } from './counts.js';
 import type { Counts } from './report-schema.js';
 
@@ -16,10 +16,14 @@ export interface CountedCompany {
  */
 export class CompanyCounts {
   readonly #companies: CountedCompany[] = [];
-  readonly #byKey = new Map<string, number>();
-  /** Places of V4 companies in `#companies`. */
+  /** Places of companies that are in V3, by region. */
+  readonly #v3 = new Map<string, Map<bigint, number>>();
+  /** Places of companies that are only in V4. */
+  readonly #v4Only = new Map<bigint, number>();
+  /** Places of all V4 companies that were added. */
   readonly #byV4 = new Map<bigint, number>();
   readonly #columns = new Map<CountName, Float64Array>();
+  readonly #regions = new Map<string, string>();
 
   add(company: CountedCompany): void {
     const at = this.#insert(company);
@@ -28,18 +32,13 @@ export class CompanyCounts {
 
   /** The place of a company; null if both ids are. One that was not added gets a place of its own. */
   find(region: string | null, v3: bigint | null, v4: bigint | null): number | null {
-    if (v3 === null && v4 === null) return null;
-    const paired = v3 === null && v4 !== null ? this.#byV4.get(v4) : undefined;
-    return (
-      paired ??
-      this.#byKey.get(keyOf(region, v3, v4)) ??
-      this.#insert({
-        region: v3 === null ? null : region,
-        v3CompanyId: v3,
-        v4CompanyId: v3 === null ? v4 : null,
-        matchedBy: null,
-      })
-    );
+    if (v3 !== null) {
+      const known = this.#v3.get(region ?? '')?.get(v3);
+      return known ?? this.#insert({ region, v3CompanyId: v3, v4CompanyId: null, matchedBy: null });
+    }
+    if (v4 === null) return null;
+    const known = this.#byV4.get(v4) ?? this.#v4Only.get(v4);
+    return known ?? this.#insert({ region: null, v3CompanyId: null, v4CompanyId: v4, matchedBy: null });
   }
 
   increase(at: number, name: CountName, n: number): void {
@@ -59,16 +58,33 @@ export class CompanyCounts {
     }
   }
 
-  #insert(company: CountedCompany): number {
-    const key = keyOf(company.region, company.v3CompanyId, company.v4CompanyId);
-    const at = this.#byKey.get(key) ?? this.#companies.length;
-    this.#companies[at] = company;
-    this.#byKey.set(key, at);
+  #insert({ region, v3CompanyId, v4CompanyId, matchedBy: match }: CountedCompany): number {
+    const matchedBy = COMPANY_MATCHES.find((one) => one === match) ?? null;
+    const [places, id] =
+      v3CompanyId === null ? [this.#v4Only, v4CompanyId] : [this.#ofRegion(region), v3CompanyId];
+    const at = places.get(id ?? 0n) ?? this.#companies.length;
+    this.#companies[at] = { region: this.#shared(region), v3CompanyId, v4CompanyId, matchedBy };
+    places.set(id ?? 0n, at);
     return at;
   }
 
+  #ofRegion(region: string | null): Map<bigint, number> {
+    const places = this.#v3.get(region ?? '') ?? new Map<bigint, number>();
+    this.#v3.set(region ?? '', places);
+    return places;
+  }
+
+  /** The same string for all companies of a region: SQLite returns another one for each row. */
+  #shared(region: string | null): string | null {
+    if (region === null) return null;
+    const known = this.#regions.get(region) ?? region;
+    this.#regions.set(region, known);
+    return known;
+  }
+
   #lengthen(name: CountName, at: number): Float64Array {
-    const longer = new Float64Array(2 * Math.max(at + 1, this.#companies.length));
+    // rarely more than the companies that were added first
+    const longer = new Float64Array(Math.ceil(1.1 * Math.max(at + 1, this.#companies.length)));
     longer.set(this.#columns.get(name) ?? []);
     this.#columns.set(name, longer);
     return longer;
@@ -76,10 +92,6 @@ export class CompanyCounts {
 }
 
 const NO_COMPANY: CountedCompany = { region: null, v3CompanyId: null, v4CompanyId: null, matchedBy: null };
-
-function keyOf(region: string | null, v3: bigint | null, v4: bigint | null): string {
-  return v3 === null ? `v4 ${v4}` : `v3 ${v3} ${region ?? ''}`;
-}
 
 function compareCompanies(a: CountedCompany, b: CountedCompany): number {
   if ((a.v3CompanyId === null) !== (b.v3CompanyId === null)) return a.v3CompanyId === null ? 1 : -1;

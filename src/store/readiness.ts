@@ -17,7 +17,7 @@ import { assertDigests } from './remap-digest.js';
 import { EVERYTHING, type Scope } from './remap-rows.js';
 import { type RemapRun, readRemapRuns } from './remap-tables.js';
 import { iterateStreams, readStreamGroups, type StreamGroup } from './scoped-streams.js';
-import { assertV4Companies, type StreamRow } from './streams.js';
+import { assertV4Companies, type ListRow } from './streams.js';
 
 /** The data that decide whether a remap is complete and current. */
 export interface Readiness {
@@ -28,7 +28,7 @@ export interface Readiness {
   /** The first of the planned lists without a row, and their number. */
   readonly missing: Readonly<Record<Generation, MissingLists>>;
   /** The first lists that were not read to their end. */
-  readonly unfinished: Readonly<Record<Generation, readonly StreamRow[]>>;
+  readonly unfinished: Readonly<Record<Generation, readonly ListRow[]>>;
   /** Whether an export of V4 was ever started. */
   readonly isV4Begun: boolean;
   readonly lastRun: RemapRun | undefined;
@@ -196,7 +196,7 @@ export function readReadiness(db: Db, config: ListSettings & Partial<FileSetting
   };
 }
 
-function firstUnfinished(db: Db, scope: Scope, generation: Generation): StreamRow[] {
+function firstUnfinished(db: Db, scope: Scope, generation: Generation): ListRow[] {
   return [...iterateStreams(db, scope, { generation, states: UNFINISHED, limit: OPEN_LISTS })];
 }
 

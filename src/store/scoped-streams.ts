@@ -5,10 +5,11 @@ import { EVERYTHING, type Scope, scopeParams } from './remap-rows.js';
 import {
   damagedList,
   IS_COMPANY_LIST,
+  type ListRow,
+  parseList,
   parseStream,
   STREAM_SELECT,
   type StoredStream,
-  type StreamRow,
 } from './streams.js';
 
 /**
@@ -123,14 +124,14 @@ export interface StreamFilter {
  *
  * @throws SvcError `corrupt_database`
  */
-export function* iterateStreams(db: Db, scope: Scope, filter: StreamFilter = {}): Generator<StreamRow> {
+export function* iterateStreams(db: Db, scope: Scope, filter: StreamFilter = {}): Generator<ListRow> {
   const { generation = null, states = STREAM_STATES, limit = -1 } = filter;
   const rows = db.prepare<[object], StoredStream>(`
     ${STREAM_SELECT} WHERE ${inScope(scope)} AND (@generation IS NULL OR generation = @generation)
       AND state IN (SELECT value FROM json_each(@states))
     ORDER BY ${IS_COMPANY_LIST}, generation, region, model, company_id LIMIT @limit`);
   const params = { generation, states: JSON.stringify(states), limit: BigInt(limit) };
-  for (const row of rows.iterate({ ...scopeParams(db, scope), ...params })) yield parseStream(row);
+  for (const row of rows.iterate({ ...scopeParams(db, scope), ...params })) yield parseList(row);
 }
 
 /** Makes the function that reads the `request_id` of V4's last page of a company's list; null if there is none. */

@@ -185,7 +185,20 @@ export function damagedList({ generation, model }: Pick<StreamKey, 'generation' 
 }
 
 /** @throws SvcError `corrupt_database` if the row is not what was saved */
-export function parseStream({ intact, position, ...stored }: StoredStream): StreamRow {
+export function parseStream(stored: StoredStream): StreamRow {
+  const { position } = stored;
+  return {
+    ...parseList(stored),
+    // saves parsing for new streams, of which there can be a hundred thousand
+    position: position === FIRST_POSITION_TEXT ? FIRST_POSITION : positionSchema.parse(JSON.parse(position)),
+  };
+}
+
+/** A stream without its position, which takes most of the time to parse. */
+export type ListRow = Omit<StreamRow, 'position'>;
+
+/** @throws SvcError `corrupt_database` if the row is not what was saved */
+export function parseList({ intact, position: _, ...stored }: StoredStream): ListRow {
   if (intact !== 1n) {
     throw damagedList(stored);
   }
@@ -199,8 +212,6 @@ export function parseStream({ intact, position, ...stored }: StoredStream): Stre
     rejected: Number(stored.rejected),
     totalCountFirst: totalCountFirst === null ? null : Number(totalCountFirst),
     totalCountLast: totalCountLast === null ? null : Number(totalCountLast),
-    // saves parsing for new streams, of which there can be a hundred thousand
-    position: position === FIRST_POSITION_TEXT ? FIRST_POSITION : positionSchema.parse(JSON.parse(position)),
   };
 }
 
