@@ -111,10 +111,10 @@ export async function writeReport<T>(
   });
 }
 
-/** The parts of the remap to verify: indexes are used for findings and baselines, but not for counts. */
+/** The parts of the remap to verify: an index is used for pairs whose fields differ, all for a baseline, none for counts. */
 function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): readonly RemapPart[] {
   const listsFindings = outputs.ndjson !== undefined || outputs.html !== undefined || extra !== undefined;
-  const indexes = listsFindings || baseline !== undefined ? INDEX_PARTS : [];
+  const indexes = baseline !== undefined ? INDEX_PARTS : listsFindings ? (['v3'] as const) : [];
   const [run] = readRemapRuns(db, 1);
   const isCurrent = run !== undefined && !isStale(run, readExportSeq(db));
   return ['rows', ...indexes, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
