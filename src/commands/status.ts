@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -24,7 +25,7 @@ const EVERY_MS = 2000;
 const MIN_EVERY_MS = 200;
 
 /** Lists read between two checks of the signal. */
-const CHUNKS_PER_STEP = 1000;
+const CHUNKS_PER_PIECE = 1000;
 
 /** Builds of the remap in the trend. */
 const RUNS = 6;
@@ -49,27 +50,38 @@ export async function runStatus(given: CommandLine, io: Io): Promise<number> {
 /** Prints after the database is closed: a pager may keep stdout waiting for hours, and a reader keeps the log from being emptied. */
 async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
   if (json === '-') assertStdout();
-  const { text, chunks } = await readDatabase(config, async (db) => {
+  const { text, pieces } = await readDatabase(config, async (db) => {
     const facts = readFacts(db, config, io);
     return {
       text: renderStatus(facts, io),
-      chunks: json === undefined ? [] : await renderStatusJson(db, facts, io),
+      pieces: json === undefined ? [] : await renderStatusJson(db, facts, io),
     };
   });
-  if (json !== undefined) await writeOutput({ target: json, chunks: () => chunks }, io);
+  if (json !== undefined) await writeOutput({ target: json, chunks: () => inflate(pieces) }, io);
   if (json !== '-') await writeText(io.stdout, [text]);
 }
 
-async function renderStatusJson(db: Db, facts: StatusFacts, io: Io): Promise<string[]> {
+/** The JSON in compressed pieces: of a million lists, the text would take more memory than all else. */
+async function renderStatusJson(db: Db, facts: StatusFacts, io: Io): Promise<Buffer[]> {
   const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
   const pause = newPause(io);
-  const chunks: string[] = [];
+  const pieces: Buffer[] = [];
+  let chunks: string[] = [];
+  const compress = () => {
+    pieces.push(deflateRawSync(chunks.join(''), { level: 1 }));
+    chunks = [];
+  };
   for (const chunk of streamJson(buildStatusJson(facts, unfinished))) {
-    chunks.push(chunk);
-    if (chunks.length % CHUNKS_PER_STEP === 0)
-      await pause({ name: 'read the lists', done: chunks.length, total: null });
+    if (chunks.push(chunk) < CHUNKS_PER_PIECE) continue;
+    compress();
+    await pause({ name: 'read the lists', done: pieces.length * CHUNKS_PER_PIECE, total: null });
   }
-  return chunks;
+  compress();
+  return pieces;
+}
+
+function* inflate(pieces: readonly Buffer[]): Generator<string> {
+  for (const piece of pieces) yield inflateRawSync(piece).toString();
 }
 
 async function watch(config: Config, everyMs: number | undefined, io: Io): Promise<never> {

@@ -70,6 +70,22 @@ describe('status', () => {
     }),
   );
 
+  it('has every unfinished list in JSON, in order', () =>
+    withDatabase(MIXED, {}, async ({ config, write }) => {
+      write((db) =>
+        db.exec(`WITH RECURSIVE numbers(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < 2500)
+          INSERT INTO stream(generation, region, model, company_id, state, started_at, route, position)
+          SELECT 'v4', '', 'accounting/invoices', 10 + value, 'running', started_at, route, position
+          FROM stream, numbers WHERE generation = 'v4'`),
+      );
+      const io = newIo({});
+      expect(await runStatus(givenOf(config, { json: '-' }), io)).toBe(0);
+      const { unfinished } = JSON.parse(io.stdout.text);
+      expect(unfinished.map(({ companyId }: { companyId: string }) => Number(companyId))).toEqual(
+        Array.from({ length: 2500 }, (_, at) => 11 + at),
+      );
+    }));
+
   it('names the company of an unfinished list in JSON', () =>
     withDatabase(MIXED, {}, async ({ config, write }) => {
       write((db) =>
