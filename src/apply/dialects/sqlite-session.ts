@@ -92,7 +92,10 @@ function isBusy(error: unknown): boolean {
 }
 
 /** Rows read between two checks for a signal. */
-const BATCH_ROWS = 10_000;
+const BATCH_ROWS = 1000;
+
+/** The SQL function that takes the rows of a query. */
+const TAKE_ROW = 'svc_migrate_take';
 
 /** Bounds the attempts even if the clock stands still. */
 const MAX_ATTEMPTS = 10_000;
@@ -101,10 +104,14 @@ const MAX_ATTEMPTS = 10_000;
 export class SqliteSession implements Session {
   readonly db: UserDb;
   readonly #context: ApplyContext;
+  #batch: Cell[][] = [];
 
   constructor(context: ApplyContext, db: UserDb) {
     this.#context = context;
     this.db = db;
+    db.function(TAKE_ROW, { directOnly: true, varargs: true }, (...row: Cell[]) =>
+      this.#batch.push(row) < BATCH_ROWS ? 0 : 1,
+    );
   }
 
   async query(
@@ -129,15 +136,28 @@ export class SqliteSession implements Session {
     return (await this.query(sql, values)).rows[0]?.[0] ?? null;
   }
 
+  /** Rows are given to a function, and a step of the query ends with a batch: a step for each row takes twice as long. */
   async *read(sql: string): AsyncGenerator<Cell[][]> {
-    let batch: Cell[][] = [];
-    for (const row of this.db.prepare<[], Cell[]>(sql).raw().iterate()) {
-      if (batch.push(row) < BATCH_ROWS) continue;
-      yield batch;
-      batch = [];
-      await this.throwIfInterrupted();
+    const names = this.db
+      .prepare(sql)
+      .columns()
+      .map((_, at) => `c${at}`);
+    // The limit keeps SQLite from calling the function before all tables are joined.
+    const batches = this.db
+      .prepare(
+        `WITH q(${names.join(', ')}) AS (${sql} LIMIT -1) SELECT 1 FROM q WHERE ${TAKE_ROW}(${names.join(', ')})`,
+      )
+      .iterate();
+    try {
+      for (let isLast = false; !isLast; ) {
+        this.#batch = [];
+        isLast = batches.next().done === true;
+        yield this.#batch;
+        if (!isLast) await this.throwIfInterrupted();
+      }
+    } finally {
+      batches.return?.();
     }
-    yield batch;
   }
 
   /** Runs `step` once: SQLite itself waits for short locks, and there is no connection to lose. */
