@@ -1,4 +1,4 @@
-import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { columnLabel, type IdColumn, type TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
 import { syncedNotes } from '../sync/sync-table.js';
@@ -33,6 +33,8 @@ export interface FoundTable {
   /** Runs on the table. */
   readonly runs: readonly TableRun[];
   readonly earlier: Earlier;
+  /** Id columns that runs rewrote, if every row has an entry: there is none to look up. */
+  readonly entered: readonly IdColumn[];
   readonly notes: readonly Note[];
 }
 
@@ -74,9 +76,10 @@ async function findTable(
     types: target.ids.map((id) => valueType(dialect, facts, id) || 'text'),
     runs,
     earlier: NO_EARLIER,
+    entered: [],
     notes,
   };
-  return isUnreadable(notes) ? found : { ...found, earlier: await readEarlier(engine, found) };
+  return isUnreadable(notes) ? found : { ...found, ...(await readEarlier(engine, found)) };
 }
 
 /** Notes that other targets and earlier runs put on a target. */
@@ -108,7 +111,7 @@ function targetNotes(
 /** Reads the runs on a table again, after this run may have changed it. */
 export async function refresh(engine: Engine, found: FoundTable): Promise<FoundTable> {
   const now = { ...found, runs: await readRunsOfTable(engine, found.ledger, found.facts.table) };
-  return { ...now, earlier: await readEarlier(engine, now) };
+  return { ...now, ...(await readEarlier(engine, now)) };
 }
 
 /** The run to record in the ledger for a table. */
@@ -117,34 +120,32 @@ export function newRunOf({ target, ledger, facts, judgement, keyTypes, types }: 
   return { target, ledger, table: facts.table, key, keyTypes, types, isAtomic };
 }
 
-async function readEarlier(engine: Engine, found: FoundTable): Promise<Earlier> {
-  const { target, facts, runs, judgement } = found;
+async function readEarlier(
+  engine: Engine,
+  found: FoundTable,
+): Promise<Pick<FoundTable, 'earlier' | 'entered'>> {
+  const { target, runs, judgement } = found;
   const { session, dialect, context } = engine;
   const { earlier, covered } = findEarlier(context, target, runs);
-  const count = async (from: string, isOne: string) =>
-    Number(await session.one(`SELECT count(*) FROM ${from} ${isOne}`));
-  if (context.policy.mode === 'new' && earlier.run !== null) {
-    let left = 0;
-    for (const id of target.ids) {
-      const name = newColumnOf(id);
-      if (findColumn(engine, facts, name) === undefined) continue;
-      const isUnfilled = `WHERE ${dialect.quote(id.column)} IS NOT NULL AND ${dialect.quote(name)} IS NULL`;
-      left += await count(dialect.tableSql(facts.table), isUnfilled);
-    }
-    return { ...earlier, left };
-  }
   const { key } = judgement.handling;
-  if (key.length === 0) return earlier;
+  if (context.policy.mode === 'new' || key.length === 0) return { earlier, entered: [] };
   let since = 0;
+  const entered: IdColumn[] = [];
   const applied: StillApplied[] = [];
   for (const id of covered) {
     const own = await readStillApplied(engine, runs, key, id);
     // Only ids count as rewritten.
     applied.push(...own.map((one) => (writesPlatformId(id) ? { ...one, applied: 0 } : one)));
     if (writesPlatformId(id)) continue;
-    since += await count(openRows(engine, found, id), `AND t.${dialect.quote(id.column)} IS NOT NULL`);
+    const cell = `t.${dialect.quote(id.column)}`;
+    const { rows } = await session.query(
+      `SELECT count(*), count(${cell}) FROM ${openRows(engine, found, id)}`,
+    );
+    const [open = 0, filled = 0] = (rows[0] ?? []).map(Number);
+    since += filled;
+    if (open === 0) entered.push(id);
   }
-  return addStillApplied(earlier, since, applied);
+  return { earlier: addStillApplied(earlier, since, applied), entered };
 }
 
 /** `FROM` and `WHERE` for the rows that have no ledger entry for a column, and no platform_id where that is written. */

@@ -32,7 +32,7 @@ import { compareFilled } from './verify-run.js';
 export async function surveyTable(
   engine: Engine,
   found: FoundTable,
-  { onUnmapped }: SurveyOptions = {},
+  { onUnmapped, isAfterRun = false }: SurveyOptions = {},
 ): Promise<TargetPlan> {
   const { session, dialect } = engine;
   const { target, facts, notes, earlier } = found;
@@ -56,7 +56,7 @@ export async function surveyTable(
     columns: columns.flat(),
     earlier: compared,
     notes: [...notes, ...counted],
-    estimate: await estimateWork(engine, found, { rows, columns, earlier: compared }),
+    estimate: isAfterRun ? NO_WORK : await estimateWork(engine, found, { rows, columns, earlier: compared }),
   });
 }
 
@@ -148,8 +148,10 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
       value: 'e.old',
     };
   });
-  const open: CellSource = { state, policy, from: openRows(engine, found, id), value };
-  return writesPlatformId(id) ? [open] : [open, ...recorded];
+  const open: CellSource[] = found.entered.includes(id)
+    ? []
+    : [{ state, policy, from: openRows(engine, found, id), value }];
+  return writesPlatformId(id) ? open : [...open, ...recorded];
 }
 
 interface TallyOptions extends ColumnOptions {
