@@ -13,7 +13,7 @@ import {
   readMysqlLedger,
   readStampedColumns,
 } from './mysql-catalog.js';
-import { lookUpInMysql, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
+import { lookUpInMysql, lookUpMysqlFill, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
 import { MYSQL_EMIT, MYSQL_SYNC } from './mysql-scripts.js';
 import { MysqlSession } from './mysql-session.js';
@@ -103,8 +103,12 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
          CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
            SELECT q.*, @svc_migrate_row := @svc_migrate_row + 1 AS row_no, FALSE AS parked FROM (${query}) AS q`,
       ),
-    openFill: async (facts, id, at) =>
-      openMysqlFill(engine, session, facts, id, at, stamped.get(facts.table) ?? []),
+    lookUpFill: (facts, work, at) => lookUpMysqlFill(engine, session, facts, work, at),
+    openFill: async (facts, id, at, isLookedUp) =>
+      openMysqlFill(engine, session, facts, {
+        ...{ id, at, isLookedUp },
+        stamped: stamped.get(facts.table) ?? [],
+      }),
   };
   const engine = { context, session, dialect };
   return engine;

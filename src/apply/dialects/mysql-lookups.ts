@@ -1,5 +1,5 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { openColumn } from '../column-work.js';
+import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type {
   ColumnFill,
@@ -102,14 +102,33 @@ export async function lookUpInMysql(
   };
 }
 
-/** Fills rows a range of keys at a time. `stamped`: as in `updateMysql`. */
+/** Looks up the values that the fill of a new column joins. */
+export async function lookUpMysqlFill(
+  engine: Engine,
+  session: MysqlSession,
+  { table }: TableFacts,
+  work: ColumnWork,
+  at: number,
+): Promise<void> {
+  const from = `${quoteMysqlIdentifier(table)} AS t`;
+  await createMap(engine, session, { work, table, from, where: 'TRUE', at }, 'new');
+}
+
+interface FilledColumn {
+  readonly id: IdColumn;
+  /** Its number in the target. */
+  readonly at: number;
+  /** As in `updateMysql`. */
+  readonly stamped: readonly string[];
+  readonly isLookedUp: boolean;
+}
+
+/** Fills rows a range of keys at a time. */
 export function openMysqlFill(
   engine: Engine,
   session: MysqlSession,
   facts: TableFacts,
-  id: IdColumn,
-  at: number,
-  stamped: readonly string[],
+  { id, at, stamped, isLookedUp }: FilledColumn,
 ): ColumnFill {
   const { context, dialect } = engine;
   const table = quoteMysqlIdentifier(facts.table);
@@ -117,7 +136,7 @@ export function openMysqlFill(
   const type = valueType(dialect, facts, id);
   const map = `svc_migrate_map_${at}`;
   const stamps = stamped.map((name) => `t.${quoteMysqlIdentifier(name)} = t.${quoteMysqlIdentifier(name)}`);
-  let isCreated = false;
+  let isCreated = isLookedUp;
   return {
     ranges: () => keyRanges(context, session, facts),
     fill: async ({ where }) => {

@@ -8,7 +8,7 @@ import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../
 import { blocks, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
 import { readPgBytes, readPgFacts } from './postgres-catalog.js';
-import { lookUpInPostgres, openPostgresFill, openTrial } from './postgres-lookups.js';
+import { lookUpInPostgres, lookUpPostgresFill, openPostgresFill, openTrial } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
 import { POSTGRES_EMIT, POSTGRES_SYNC } from './postgres-scripts.js';
 import { PgSession } from './postgres-session.js';
@@ -92,7 +92,8 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
            SELECT q.*, row_number() OVER () AS row_no, false AS parked FROM (${query}) AS q(${columns.join(', ')});
          ANALYZE pg_temp.${name}`,
       ),
-    openFill: async (facts, id, at) => openPostgresFill(engine, session, facts, id, at),
+    lookUpFill: (facts, work, at) => lookUpPostgresFill(engine, session, facts, work, at),
+    openFill: async (...column) => openPostgresFill(engine, session, ...column),
   };
   const engine = { context, session, dialect };
   return engine;

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { openColumn } from '../column-work.js';
+import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type {
   ColumnFill,
@@ -32,6 +32,10 @@ function mapMatch(id: IdColumn, map: string): string {
   return [`t.${quoteIdentifier(id.column)}::text = ${map}.old`, ...scopes].join(' AND ');
 }
 
+function mapName(at: number): string {
+  return `pg_temp.svc_migrate_map_${at}`;
+}
+
 /**
  * Looks up every distinct value of a column and copies those that change, with their new values, into a temporary
  * table of texts; returns its name. In place the table lasts until COMMIT, otherwise until the session ends. Call
@@ -44,7 +48,7 @@ async function copyMap(
   mode: Mode,
 ): Promise<string> {
   const names = mapColumns(work.column);
-  const map = `pg_temp.svc_migrate_map_${at}`;
+  const map = mapName(at);
   const columns = names.map((name) => `${name} text`).join(', ');
   const onCommit = mode === 'in_place' ? 'ON COMMIT DROP' : '';
   await session.exec(
@@ -80,6 +84,30 @@ export async function lookUpInPostgres(
   };
 }
 
+/** Looks up the values that the fill of a new column joins, in a table with an index. */
+async function copyFillMap(
+  engine: Engine,
+  session: PgSession,
+  { table }: TableFacts,
+  { work, at, where }: Pick<LookUpSource, 'work' | 'at' | 'where'>,
+): Promise<void> {
+  const { path, pattern } = work.column;
+  const map = await copyMap(engine, session, { work, table, from: `${table} AS t`, where, at }, 'new');
+  // Only a hash index takes texts of any length.
+  const isLong = path !== undefined || pattern !== undefined;
+  await session.exec(`CREATE INDEX ON ${map} USING ${isLong ? 'hash' : 'btree'} (old)`);
+}
+
+export function lookUpPostgresFill(
+  engine: Engine,
+  session: PgSession,
+  facts: TableFacts,
+  work: ColumnWork,
+  at: number,
+): Promise<void> {
+  return copyFillMap(engine, session, facts, { work, at, where: 'TRUE' });
+}
+
 /** Fills rows a range of pages at a time, then the rows that moved between pages meanwhile. */
 export function openPostgresFill(
   engine: Engine,
@@ -87,27 +115,24 @@ export function openPostgresFill(
   facts: TableFacts,
   id: IdColumn,
   at: number,
+  isLookedUp: boolean,
 ): ColumnFill {
   const { context, dialect } = engine;
   const { table } = facts;
   const [old, fresh] = [`t.${quoteIdentifier(id.column)}`, quoteIdentifier(newColumnOf(id))];
   const type = valueType(dialect, facts, id) || 'text';
-  let map: string | null = null;
-  const makeMap = async () => {
-    const work = openColumn(context, id, context.policy);
-    const where = `${old} IS NOT NULL AND t.${fresh} IS NULL`;
-    const made = await copyMap(engine, session, { work, table, from: `${table} AS t`, where, at }, 'new');
-    // Only a hash index takes texts of any length.
-    const isLong = id.path !== undefined || id.pattern !== undefined;
-    await session.exec(`CREATE INDEX ON ${made} USING ${isLong ? 'hash' : 'btree'} (old)`);
-    return made;
-  };
+  const map = mapName(at);
+  let isCreated = isLookedUp;
   return {
     ranges: () => listRanges(context, session, table),
     fill: async (range) => {
       // Temporary tables are lost with the connection.
-      const isThere = map !== null && (await session.one('SELECT to_regclass($1)', [map])) !== null;
-      if (map === null || !isThere) map = await makeMap();
+      if (!isCreated || (await session.one('SELECT to_regclass($1)', [map])) === null) {
+        const work = openColumn(context, id, context.policy);
+        const where = `${old} IS NOT NULL AND t.${fresh} IS NULL`;
+        await copyFillMap(engine, session, facts, { work, at, where });
+        isCreated = true;
+      }
       // The cost of a range must depend on its own size: its rows use the index of the map.
       if (range.where !== 'true')
         await session.exec('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');

@@ -2,6 +2,7 @@ import type { SqliteTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
+import { countCells } from '../engine/judge-cells.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../estimate.js';
 import { OWN_LEDGER } from '../sql-names.js';
@@ -95,7 +96,9 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
       session.exec(`DROP TABLE IF EXISTS temp.${name};
         CREATE TEMP TABLE ${name}(row_no INTEGER PRIMARY KEY, ${columns.join(', ')}, parked);
         INSERT INTO temp.${name}(${columns.join(', ')}) ${query}`),
+    lookUpFill: ({ table }, work) => countCells(engine, table, { work, mode: 'new' }),
     openFill: async (facts, id) => openSqliteFill(context, db, facts, id),
   };
-  return { context, session, dialect };
+  const engine = { context, session, dialect };
+  return engine;
 }

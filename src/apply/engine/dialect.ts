@@ -229,7 +229,13 @@ export interface TableStatements {
   lookUp(source: LookUpSource): Promise<LookUpSql>;
   /** Creates a temporary table from a query, and adds the columns `row_no` (from 1) and `parked`. */
   createList(name: string, columns: readonly string[], query: string): Promise<void>;
-  openFill(facts: TableFacts, id: IdColumn, at: number): Promise<ColumnFill>;
+  /**
+   * Looks up and counts every cell of a column whose new column is about to be filled for the first time. Call inside
+   * a transaction.
+   */
+  lookUpFill(facts: TableFacts, work: ColumnWork, at: number): Promise<void>;
+  /** `isLookedUp`: `lookUpFill` was called in this session, and what it found may be used. */
+  openFill(facts: TableFacts, id: IdColumn, at: number, isLookedUp: boolean): Promise<ColumnFill>;
 }
 
 /** Everything that differs between databases. */

@@ -189,6 +189,18 @@ export async function* judgeCells(
   }
 }
 
+/** Looks up and counts every cell of a table's column. Call inside a transaction. */
+export async function countCells(
+  engine: Engine,
+  table: string,
+  query: Pick<CellQuery, 'work' | 'mode'>,
+): Promise<void> {
+  const from = `${engine.dialect.tableSql(table)} AS t`;
+  for await (const _ of judgeCells(engine, { ...query, from, isGrouped: true })) {
+    // Looking them up counts them.
+  }
+}
+
 export function cellText(cell: Cell | undefined): string | null {
   return cell === null || cell === undefined ? null : String(cell);
 }

@@ -2,7 +2,7 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
 import { NO_WORK } from '../estimate.js';
-import type { ColumnPlan, Earlier, Note, TargetPlan, UnmappedCount } from '../plan.js';
+import type { ColumnPlan, Earlier, Note, Policy, TargetPlan, UnmappedCount } from '../plan.js';
 import type { OnUnmapped } from '../unmapped.js';
 import {
   addUnmapped,
@@ -18,7 +18,7 @@ import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, isOpen } from './earlier-runs.js';
 import { type FoundTable, openRows } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
-import { appliedCells } from './ledger-tables.js';
+import { appliedCells, type TableRun } from './ledger-tables.js';
 import { noRoomNote, parkingTerm } from './parking.js';
 import { writesPlatformId } from './platform-ids.js';
 import type { Cells } from './session.js';
@@ -26,7 +26,7 @@ import { readStillApplied } from './still-applied.js';
 import { columnOf } from './table-facts.js';
 import { estimateWork } from './table-work.js';
 import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
-import { compareFilled } from './verify-run.js';
+import { compareFilled, type FilledColumns } from './verify-run.js';
 
 /** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */
 export async function surveyTable(
@@ -43,12 +43,14 @@ export async function surveyTable(
   const rows = Number(await session.one(`SELECT count(*) FROM ${dialect.tableSql(facts.table)}`));
   const columns: (readonly ColumnPlan[])[] = [];
   const counted: Note[] = [];
+  const filled = new Map<IdColumn, FilledColumns>();
   for (const id of target.ids) {
     const column = await surveyColumn(engine, found, id, { rows, onUnmapped });
     columns.push(column.plans);
     counted.push(...column.notes);
+    if (column.filled !== null) filled.set(id, column.filled);
   }
-  const compared = await compareEarlier(engine, found, onUnmapped);
+  const compared = await compareEarlier(engine, found, filled, onUnmapped);
   return buildTablePlan({
     target,
     place,
@@ -66,12 +68,19 @@ interface ColumnOptions {
   readonly onUnmapped: OnUnmapped | undefined;
 }
 
+interface SurveyedColumn {
+  readonly plans: readonly ColumnPlan[];
+  readonly notes: readonly Note[];
+  /** The new column that a run filled, if it was compared on the way. */
+  readonly filled: FilledColumns | null;
+}
+
 async function surveyColumn(
   engine: Engine,
   found: FoundTable,
   id: IdColumn,
   { rows, onUnmapped }: ColumnOptions,
-): Promise<{ readonly plans: readonly ColumnPlan[]; readonly notes: readonly Note[] }> {
+): Promise<SurveyedColumn> {
   const { context, dialect } = engine;
   const { target, facts, judgement, runs } = found;
   const { mode } = context.policy;
@@ -80,7 +89,10 @@ async function surveyColumn(
   const work = openTableColumn(engine, id, facts);
   const trial = mode === 'new' || isPlatformId ? null : await dialect.openTrial(facts, id);
   const left: UnmappedCount[][] = [];
-  for (const source of cellSources(engine, found, id)) {
+  const filler = onUnmapped === undefined ? findFiller(engine, found, id) : undefined;
+  const isOneRead = filler !== undefined && hasPolicyOf(filler, context.policy);
+  const filled = isOneRead ? await compareFilled(engine, filler, id, { work }) : null;
+  for (const source of isOneRead ? [] : cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
     await tallyCells(engine, found, { work: own, source, trial: isNew ? trial : null, rows, onUnmapped });
@@ -102,7 +114,19 @@ async function surveyColumn(
     ...plans.flatMap((plan) => countedNotes(context, facts, judgement.handling, work, plan)),
     ...(await constraintNotes(engine, found, work, plans, trial)),
   ];
-  return { plans, notes };
+  return { plans, notes, filled };
+}
+
+/** The run that filled the new column of an id column, if the new column is there. */
+function findFiller(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): TableRun | undefined {
+  if (engine.context.policy.mode !== 'new') return undefined;
+  if (findColumn(engine, facts, newColumnOf(id)) === undefined) return undefined;
+  return runs.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
+}
+
+/** Whether a run decided on ids by the same policy, so that its cells need no look-up of their own. */
+function hasPolicyOf(run: TableRun, { missing, mapDeleted }: Policy): boolean {
+  return run.policy.missing === missing && run.policy.mapDeleted === mapDeleted;
 }
 
 /** Notes on too few free values for ids that swap, and on new ids that constraints of the table refuse. */
@@ -201,17 +225,18 @@ function rowKeyOf({ dialect }: Engine, { facts, judgement }: FoundTable): readon
 async function compareEarlier(
   engine: Engine,
   found: FoundTable,
+  filled: ReadonlyMap<IdColumn, FilledColumns>,
   onUnmapped: OnUnmapped | undefined,
 ): Promise<Earlier> {
-  const { target, facts, runs, earlier } = found;
+  const { target, earlier } = found;
   if (engine.context.policy.mode !== 'new' || earlier.run === null) return earlier;
   const key = rowKeyOf(engine, found);
   const changed = new NamedRows();
   let left = 0;
   for (const id of target.ids) {
-    const run = runs.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
-    if (run === undefined || findColumn(engine, facts, newColumnOf(id)) === undefined) continue;
-    const compared = await compareFilled(engine, run, id, { key, onUnmapped });
+    const run = findFiller(engine, found, id);
+    if (run === undefined) continue;
+    const compared = filled.get(id) ?? (await compareFilled(engine, run, id, { key, onUnmapped }));
     left += compared.unfilled.count;
     changed.merge(compared.foreign);
   }

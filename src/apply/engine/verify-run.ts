@@ -1,5 +1,5 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { openColumn } from '../column-work.js';
+import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
 import type { OnUnmapped } from '../unmapped.js';
 import { type Engine, findColumn } from './dialect.js';
@@ -126,18 +126,22 @@ export async function compareAllFilled(
   return { checked, ...all, gone };
 }
 
+interface CompareOptions {
+  /** Columns that name a row, for `onUnmapped`. */
+  readonly key?: readonly string[];
+  readonly onUnmapped?: OnUnmapped | undefined;
+  /** Counts every cell of the source column. Its policy must be that of the run. */
+  readonly work?: ColumnWork;
+}
+
 /**
  * Compares a column that a run filled with the ids the remap gives for its source column. Call inside a transaction.
- * `key`: columns that name a row, for `onUnmapped`.
  */
 export async function compareFilled(
   engine: Engine,
   run: TableRun,
   id: IdColumn,
-  { key, onUnmapped }: { readonly key: readonly string[]; readonly onUnmapped: OnUnmapped | undefined } = {
-    key: [],
-    onUnmapped: undefined,
-  },
+  { key = [], onUnmapped, work }: CompareOptions = {},
 ): Promise<FilledColumns> {
   const { context, dialect } = engine;
   const all = { foreign: new NamedRows(), unfilled: new NamedRows() };
@@ -147,10 +151,11 @@ export async function compareFilled(
   const mark = dialect.typeMark(writesPlatformId(id) ? "''" : cell);
   const keys =
     onUnmapped === undefined ? [] : key.map((column) => dialect.asText(`t.${dialect.quote(column)}`));
+  const isSet = work === undefined ? `WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL` : '';
   const source = {
-    work: openColumn(context, id, { ...context.policy, ...run.policy }),
+    work: work ?? openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'new' as const,
-    from: `${dialect.tableSql(run.table)} AS t WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL`,
+    from: `${dialect.tableSql(run.table)} AS t ${isSet}`,
     extra: [dialect.asText(fresh), dialect.exactText(fresh), mark, ...keys],
     isGrouped: onUnmapped === undefined,
   };

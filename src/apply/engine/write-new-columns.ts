@@ -1,10 +1,10 @@
-import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { newColumnOf } from '../../config/apply-targets.js';
 import type { RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
-import type { Engine } from './dialect.js';
+import type { ColumnFill, Engine } from './dialect.js';
 import { type FoundTable, newRunOf } from './found-table.js';
-import { judgeCells } from './judge-cells.js';
+import { countCells } from './judge-cells.js';
 import { describeWritten, findRecordedRun, insertRun, setState } from './ledger-runs.js';
 import { addColumns } from './platform-columns.js';
 
@@ -22,10 +22,13 @@ export async function writeNewColumns(
 ): Promise<WriteResult> {
   const { context, session, dialect } = engine;
   const { ledger, target } = found;
-  const unit = await recordRun(engine, found, plan, run);
+  const { unit, isLookedUp } = await recordRun(engine, found, plan, run);
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
-  for (const [at, id] of target.ids.entries()) await fillColumn(engine, found, unit, id, at);
+  for (const [at, id] of target.ids.entries()) {
+    const filling = await dialect.openFill(found.facts, id, at, isLookedUp);
+    await fillColumn(engine, found, unit, newColumnOf(id), filling);
+  }
   await session.transaction('latest', async () => {
     await session.query(`UPDATE ${ledger.run} SET state = 'done', finished_at = $1 WHERE unit = $2`, [
       new Date(context.now()).toISOString(),
@@ -38,9 +41,15 @@ export async function writeNewColumns(
 /** Records a run with empty new columns; `writeNewColumns` fills them. */
 export async function addEmptyColumns(engine: Engine, found: FoundTable, run: RunFacts): Promise<void> {
   const { session, dialect } = engine;
-  const unit = await recordRun(engine, found, null, run);
+  const { unit } = await recordRun(engine, found, null, run);
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   await session.transaction('latest', () => setState(engine, { ledger: found.ledger, unit }, 'done'));
+}
+
+interface RecordedRun {
+  readonly unit: string;
+  /** Whether the dialect looked up all cells just now. */
+  readonly isLookedUp: boolean;
 }
 
 /**
@@ -52,28 +61,28 @@ function recordRun(
   found: FoundTable,
   plan: TargetPlan | null,
   run: RunFacts,
-): Promise<string> {
+): Promise<RecordedRun> {
   const { context, session, dialect } = engine;
   const { target, facts, ledger, runs } = found;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
     const before = await findRecordedRun(engine, found, run);
-    if (before !== null) return before;
-    for (const id of plan === null ? [] : target.ids) {
+    if (before !== null) return { unit: before, isLookedUp: false };
+    const open = runs.find((one) => one.mode === 'new' && one.run === (plan ?? found).earlier.run);
+    for (const [at, id] of plan === null ? [] : target.ids.entries()) {
       const work = openTableColumn(engine, id, facts);
-      const from = `${dialect.tableSql(facts.table)} AS t`;
-      for await (const _ of judgeCells(engine, { work, mode: 'new', from, isGrouped: true })) {
-        // `judgeCells` counts the cells in `work`; nothing else is needed.
-      }
+      // What is left to fill is looked up again later: usually it is little.
+      if (open === undefined) await dialect.lookUpFill(facts, work, at);
+      else await countCells(engine, facts.table, { work, mode: 'new' });
       if (plan !== null) assertAgreed(context, { plan, run }, work, null);
     }
-    const open = runs.find((one) => one.mode === 'new' && one.run === (plan ?? found).earlier.run);
     if (open !== undefined) {
       await setState(engine, open, 'working');
-      return open.unit;
+      return { unit: open.unit, isLookedUp: false };
     }
     if (!dialect.ddlCommits) await addColumns(engine, found, false);
-    return insertRun(engine, run, { ...newRunOf(found), key: [], isAtomic: false });
+    const unit = await insertRun(engine, run, { ...newRunOf(found), key: [], isAtomic: false });
+    return { unit, isLookedUp: plan !== null };
   });
 }
 
@@ -81,10 +90,9 @@ async function fillColumn(
   { context, session, dialect }: Engine,
   { facts, ledger }: FoundTable,
   unit: string,
-  id: IdColumn,
-  at: number,
+  column: string,
+  filling: ColumnFill,
 ): Promise<void> {
-  const filling = await dialect.openFill(facts, id, at);
   for await (const range of filling.ranges()) {
     await session.transaction('latest', async () => {
       await dialect.beforeUpdate(facts.triggers, [], false);
@@ -94,7 +102,7 @@ async function fillColumn(
         unit,
       ]);
     });
-    const name = `filling ${newColumnOf(id)}`;
+    const name = `filling ${column}`;
     context.onProgress({ kind: 'step', name, done: range.done, total: range.total });
   }
 }
