@@ -130,13 +130,15 @@ const FOREIGN = `
       OR m.name NOT IN (SELECT value FROM json_each(@indexes))
         AND EXISTS (SELECT 1 FROM pragma_index_list(m.tbl_name) AS i WHERE i.name = m.name AND i."unique")) LIMIT 1`;
 
-/** Every object as it was written down. */
+/** Every object as it was written down; SQLite quotes the name of a table that was renamed. */
 const OBJECTS = `
-  SELECT concat_ws(' ', quote(type), quote(name), quote(tbl_name), quote(sql)) FROM sqlite_schema ORDER BY 1`;
+  SELECT concat_ws(' ', quote(type), quote(name), quote(tbl_name),
+    quote(replace(sql, 'CREATE TABLE "' || name || '"(', 'CREATE TABLE ' || name || '(')))
+  FROM sqlite_schema`;
 
 /** What `assertShape` looks for in a database. */
 export interface Shape {
-  readonly objects: string;
+  readonly objects: readonly string[];
   readonly lines: readonly string[];
   /** Names, as JSON lists. */
   readonly tables: string;
@@ -153,8 +155,8 @@ export function readShape(empty: Db): Shape {
   return { objects: readObjects(empty), lines, tables: names('table'), indexes: names('index') };
 }
 
-function readObjects(db: Db): string {
-  return db.prepare<[], string>(OBJECTS).pluck().all().join('\n');
+function readObjects(db: Db): string[] {
+  return db.prepare<[], string>(OBJECTS).pluck().all();
 }
 
 /**
@@ -164,13 +166,19 @@ function readObjects(db: Db): string {
  * @throws SvcError `corrupt_database`
  */
 export function assertShape(db: Db, { objects, lines, tables, indexes }: Shape): void {
-  // Most databases are written down to the letter as an empty one: then nothing needs to be listed.
-  if (readStored(() => readObjects(db)) === objects) return;
-  const found = new Set(readStored(() => db.prepare<[], string>(SHAPE).pluck().all()));
-  const missing = lines.find((line) => !found.has(line));
+  // What is written down to the letter as in an empty database need not be listed column by column.
+  const written = new Set(readStored(() => readObjects(db)));
+  const isAllThere = objects.every((object) => written.has(object));
+  if (isAllThere && written.size === objects.length) return;
+  const missing = isAllThere ? undefined : findMissing(db, lines);
   const wrong =
     missing ?? readStored(() => db.prepare<[object], string>(FOREIGN).pluck().get({ tables, indexes }));
   if (wrong !== undefined) throw damaged(`The layout of the database (${wrong.replace(/\s+/g, ' ').trim()})`);
+}
+
+function findMissing(db: Db, lines: readonly string[]): string | undefined {
+  const found = new Set(readStored(() => db.prepare<[], string>(SHAPE).pluck().all()));
+  return lines.find((line) => !found.has(line));
 }
 
 /** SQLite parses a view to list its columns, so damaged SQL text in the schema raises SQLITE_ERROR here. */
