@@ -97,6 +97,9 @@ const BATCH_ROWS = 1000;
 /** The SQL function that takes the rows of a query. */
 const TAKE_ROW = 'svc_migrate_take';
 
+/** Names the rows of a query. In that query, it hides a table of the user's of the same name. */
+const ROWS = 'svc_migrate_rows';
+
 /** Bounds the attempts even if the clock stands still. */
 const MAX_ATTEMPTS = 10_000;
 
@@ -145,7 +148,7 @@ export class SqliteSession implements Session {
     // The limit keeps SQLite from calling the function before all tables are joined.
     const batches = this.db
       .prepare(
-        `WITH q(${names.join(', ')}) AS (${sql} LIMIT -1) SELECT 1 FROM q WHERE ${TAKE_ROW}(${names.join(', ')})`,
+        `WITH ${ROWS}(${names.join(', ')}) AS (${sql} LIMIT -1) SELECT 1 FROM ${ROWS} WHERE ${TAKE_ROW}(${names.join(', ')})`,
       )
       .iterate();
     try {

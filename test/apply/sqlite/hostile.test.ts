@@ -26,6 +26,14 @@ describe('new columns in SQLite', () => {
     },
   );
 
+  it.each(['q', 'looked_up', 'filled'])('are filled in a table called %s', async (table) => {
+    sql(
+      `CREATE TABLE ${table}(id INTEGER PRIMARY KEY, i INTEGER); INSERT INTO ${table} VALUES (1, 5), (2, 6)`,
+    );
+    expect(await apply(NEW, { targets: [tableOf({ table })] })).toEqual([]);
+    expect(sql(`SELECT i_v4 FROM ${table} ORDER BY id`)).toEqual([[6], [7]]);
+  });
+
   it('are filled at once where the keys lie far apart', async () => {
     sql(`CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER);
       INSERT INTO t VALUES (-9223372036854775808, 5), (1, 6), (1700000000000, 7), (9223372036854775807, 8)`);
