@@ -172,9 +172,9 @@ async function parkRows(engine: Engine, work: WorkList): Promise<Parking> {
   for (const column of work.parked) {
     const at = work.columns.indexOf(column.name);
     if (at < 0) continue;
-    await session.exec(
-      `${dialect.dropTemporary(taken)}; ${dialect.createValues(TAKEN, `SELECT c${at} AS value FROM ${list}`)}`,
-    );
+    // Emptied cells take no value.
+    const values = `SELECT c${at} AS value FROM ${list} WHERE c${at} IS NOT NULL`;
+    await session.exec(`${dialect.dropTemporary(taken)}; ${dialect.createValues(TAKEN, values)}`);
     const marked = await session.query(dialect.markParked(list, taken, at));
     await session.exec(dialect.dropTemporary(taken));
     if (marked.count > 0) parking.set(column.name, await parkedTerm(engine, work, column, at));

@@ -7,19 +7,17 @@ const server = await startMysql();
 
 describe.skipIf(server === null)('tables tied by foreign keys in MariaDB', () => {
   if (server === null) return;
-  // A swap, a chain and a cycle.
-  const scene = openMysqlScene(
-    server,
-    pairs([
-      [1, 2],
-      [2, 1],
-      [3, 4],
-      [4, 5],
-      [6, 7],
-      [7, 8],
-      [8, 6],
-    ]),
-  );
+  // A swap, a chain and a cycle; 9 has no twin.
+  const ids = pairs([
+    [1, 2],
+    [2, 1],
+    [3, 4],
+    [4, 5],
+    [6, 7],
+    [7, 8],
+    [8, 6],
+  ]);
+  const scene = openMysqlScene(server, [...ids, { v3: 9 }]);
   const { sql, apply, undo, tableOf } = scene;
   beforeEach(scene.clear);
 
@@ -53,6 +51,19 @@ describe.skipIf(server === null)('tables tied by foreign keys in MariaDB', () =>
     expect(await sql('SELECT @@foreign_key_checks')).toEqual([['1']]);
     await undo('run-1', { targets });
     expect(await read()).toEqual(before);
+  });
+
+  it('swap unique ids while others are emptied', async () => {
+    await sql('CREATE TABLE t(k int PRIMARY KEY, i bigint UNIQUE)');
+    await sql('INSERT INTO t VALUES (1, 1), (2, 2), (3, 9)');
+    expect(await apply({ ...IN_PLACE, missing: 'null' })).toEqual([]);
+    expect(await sql('SELECT k, i FROM t ORDER BY k')).toEqual([
+      ['1', '2'],
+      ['2', '1'],
+      ['3', null],
+    ]);
+    await undo('run-1');
+    expect(await sql('SELECT i FROM t ORDER BY k')).toEqual([['1'], ['2'], ['9']]);
   });
 
   it('are left as they were if a row would refer to an id that is not there', async () => {
