@@ -100,7 +100,7 @@ export function hasSharedKey(db: Db, scope: Scope): boolean {
   const v3 = remapScope(db, scope);
   const v4 = remapScope(db, { ...scope, companies: null });
   const keysOf = (column: 'v3_svc_id' | 'v4_svc_id', where: ScopeSql) => `
-    SELECT model, platform_id FROM remap AS r
+    SELECT model, platform_id FROM remap AS r NOT INDEXED
     WHERE path = '' AND platform_id IS NOT NULL AND ${column} IS NOT NULL AND ${where.sql}`;
   const sql = `${keysOf('v3_svc_id', v3)} INTERSECT ${keysOf('v4_svc_id', v4)} LIMIT 1`;
   return db.prepare(sql).get({ ...v4.params, ...v3.params }) !== undefined;

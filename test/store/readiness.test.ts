@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { checksumOf } from '../../src/store/checksum.js';
 import type { Db } from '../../src/store/open.js';
 import { findOpenLists, readReadiness } from '../../src/store/readiness.js';
-import { EVERYTHING } from '../../src/store/remap-rows.js';
+import { EVERYTHING, hasSharedKey, hasV4Records } from '../../src/store/remap-rows.js';
 import { readRecordGroups, readStreamGroups } from '../../src/store/scoped-streams.js';
 import { ensureStreams, saveCompanyList, saveV4Companies } from '../../src/store/streams.js';
 import { codeOf } from '../support/code-of.js';
+import { plansOf } from '../support/query-plans.js';
 import { openTestDatabase } from './support.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
@@ -113,5 +114,22 @@ describe('what is known of the lists', () => {
     const searches = plans.filter((detail) => detail.includes('stream_key'));
     expect(searches).toHaveLength(2);
     for (const detail of searches) expect(detail).toContain('<expr>=?');
+  });
+});
+
+describe('whether there is anything to compare', () => {
+  it('is read from the rows, not from an index that a report does not verify', () => {
+    const db = openTestDatabase();
+    const plans = plansOf(db, () => {
+      for (const models of [null, ['accounting/invoices']]) {
+        hasSharedKey(db, { models, companies: null });
+        hasSharedKey(db, { models, companies: [1n] });
+        hasV4Records(db, models);
+      }
+    });
+    const used = plans.flatMap(({ steps }) => steps.map(({ detail }) => detail));
+    expect(used).toContain('SCAN r');
+    expect(used.filter((detail) => detail.includes('remap_'))).toEqual([]);
+    db.close();
   });
 });
