@@ -30,16 +30,23 @@ function runWith(code: string, args: readonly string[], where: 'main' | 'threads
   return spawnCli(args, { cwd: makeFolder(config), env });
 }
 
-const THROWN = 'setTimeout(() => { throw new Error("boom"); }, 500);';
-const REJECTED = 'setTimeout(() => { Promise.reject(new Error("boom")); }, 500);';
+/** Runs code in the main thread as soon as a command runs, which then listens for signals. */
+const onceRunning = (code: string) => `const poll = setInterval(() => {
+  if (process.listenerCount("SIGINT") === 0) return;
+  clearInterval(poll);
+  ${code}
+}, 10);`;
+
+const THROW = 'throw new Error("boom");';
+const REJECT = 'Promise.reject(new Error("boom"));';
 
 describe.concurrent('an error that nothing catches', () => {
   it.each([
-    ['thrown in the main thread', THROWN, 'main'],
-    ['rejected in the main thread', REJECTED, 'main'],
-    ['thrown in a thread', THROWN, 'threads'],
-    ['rejected in a thread', REJECTED, 'threads'],
-    ['thrown while a thread starts', 'throw new Error("boom");', 'threads'],
+    ['thrown in the main thread', onceRunning(THROW), 'main'],
+    ['rejected in the main thread', onceRunning(REJECT), 'main'],
+    ['thrown in a thread', `setTimeout(() => { ${THROW} }, 500);`, 'threads'],
+    ['rejected in a thread', `setTimeout(() => { ${REJECT} }, 500);`, 'threads'],
+    ['thrown while a thread starts', THROW, 'threads'],
   ] as const)('%s is exit 70, called a bug, and says what to report', async (_, code, where) => {
     const { code: exitCode, stderr } = await runWith(code, ['export', 'v3'], where);
     expect(stderr).toMatch(/svc-migrate: this is a bug: Error: boom\n {4}at [\s\S]*\n {2}→ Please report/);
@@ -61,7 +68,7 @@ describe.concurrent('what the machine lacks', () => {
     ['memory for WebAssembly', `new RangeError(${JSON.stringify(OUT_OF_MEMORY)})`],
     ['memory for a buffer', 'new RangeError("Array buffer allocation failed")'],
   ])('%s: exit 6, one sentence, no stack', async (_, error) => {
-    const { code, stderr } = await runWith(`setTimeout(() => { throw ${error}; }, 500);`, ['export', 'v3']);
+    const { code, stderr } = await runWith(onceRunning(`throw ${error};`), ['export', 'v3']);
     expect(stderr).toMatch(/^svc-migrate: The system .*\.$/m);
     expect(stderr).not.toMatch(/\n\s+at |bug/);
     expect(code).toBe(6);
