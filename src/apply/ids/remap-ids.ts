@@ -136,8 +136,10 @@ export class RemapIds {
     this.#select ??= prepareRow(this.#db);
     const select = this.#select;
     return this.#remap.find(part, model, BigInt(id)).flatMap((row) => {
-      const found = select.get({ row, mapDeleted: mapDeleted ? 1n : 0n });
-      return found?.path === path ? [found] : [];
+      const found = select.get({ row, part, model, id: BigInt(id), mapDeleted: mapDeleted ? 1n : 0n });
+      // Blocks are verified in the order of the table; damage above its leaves can hide a row from a search for its rowid.
+      if (found === undefined) throw damagedRemap('rows');
+      return found.path === path ? [found] : [];
     });
   }
 
@@ -164,7 +166,7 @@ function prepareRow(db: Db) {
     `SELECT path, region, CAST(v3_company_id AS TEXT) AS company, v4_svc_id AS v4, platform_id AS platformId,
        status || '/' || coalesce(reason, '') AS outcome,
        CASE WHEN @mapDeleted THEN ${categorySql(true)} ELSE ${categorySql(false)} END AS category
-     FROM remap WHERE rowid = @row`,
+     FROM remap WHERE rowid = @row AND model = @model AND iif(@part = 'v3', v3_svc_id, v4_svc_id) = @id`,
   );
 }
 

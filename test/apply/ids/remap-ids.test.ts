@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
@@ -116,7 +117,37 @@ describe('RemapIds', () => {
     expect(codeOf(() => ids.hasV4(ref, 12))).toBe('corrupt_database');
     expect(codeOf(() => ids.rowsOf(ref, 1, false))).toBe('corrupt_database');
   });
+
+  it('notices a row that is there but not found by its rowid', () => {
+    const file = join(makeFolder(), 'remap.db');
+    createRemap(file, rows());
+    const hidden = moveBorder(file);
+    const ids = new RemapIds(openDatabase(file, 'read'));
+    // The rows count their V3 ids from 0 and their rowids from 1.
+    expect(ids.rowsOf(ref, hidden - 2, false)).toHaveLength(1);
+    expect(codeOf(() => ids.rowsOf(ref, hidden - 1, false))).toBe('corrupt_database');
+    expect(codeOf(() => ids.hasV4(ref, hidden - 1 + 10_000))).toBe('corrupt_database');
+  });
 });
+
+/** In the page above the leaves of the table, lets the first leaf end one row too late; returns the rowid of that row. */
+function moveBorder(file: string): number {
+  const db = new Sqlite(file);
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  const root = Number(db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'remap'").pluck().get());
+  const size = Number(db.pragma('page_size', { simple: true }));
+  db.close();
+  const bytes = readFileSync(file);
+  const page = bytes.subarray((root - 1) * size, root * size);
+  expect(page.readUInt8(0)).toBe(5);
+  // The number of the leaf, then its last rowid: seven bits in each byte, here two.
+  const border = page.readUInt16BE(12) + 4;
+  const last = page.readUInt16BE(border);
+  expect(last & 0x8080).toBe(0x8000);
+  page.writeUInt16BE(last + 1, border);
+  writeFileSync(file, bytes);
+  return ((last >> 8) & 127) * 128 + (last & 127) + 1;
+}
 
 /** Changes the table while SQLite does not know of its indexes. */
 function editHidden(file: string, sql: string): void {
