@@ -143,11 +143,17 @@ export function prepareIndexBlock(
 export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBlocks> {
   const column = KEY_COLUMN[part];
   const from = `FROM remap INDEXED BY remap_${part} WHERE model`;
-  const nextModel = db.prepare<[string], string | null>(`SELECT min(model) ${from} > ?`).pluck();
+  // The conditions on `next` end the search in a damaged index, which can lead back to where it began.
+  const nextModel = db
+    .prepare<[object], string>(
+      `SELECT next FROM (SELECT min(model) AS next ${from} > @model) WHERE next > @model`,
+    )
+    .pluck();
   const nextFirst = db
-    .prepare<[object], IndexKey | null>(
-      `SELECT min(${column}) ${from} = @model AND ${column} >
-         (SELECT ${column} ${from} = @model AND ${column} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1})`,
+    .prepare<[object], IndexKey>(
+      `SELECT next FROM (SELECT min(${column}) AS next ${from} = @model AND ${column} >
+         (SELECT ${column} ${from} = @model AND ${column} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1}))
+       WHERE next > @first`,
     )
     .pluck();
   const readBlock = prepareIndexBlock(db, part);
@@ -158,7 +164,7 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
     .pluck();
   const found: [string, [string, string][], string][] = [];
   let read = 0;
-  for (let model = nextModel.get('') ?? null; model !== null; model = nextModel.get(model) ?? null) {
+  for (let model = nextModel.get({ model: '' }); model !== undefined; model = nextModel.get({ model })) {
     const blocks: [string, string][] = [];
     for (let first: IndexKey | null = lowestKey(part); first !== null; ) {
       const next: IndexKey | null = nextFirst.get({ model, first }) ?? null;

@@ -18,6 +18,7 @@ import type { Cutover } from '../../src/store/cutover-state.js';
 import { saveFingerprint } from '../../src/store/fingerprint.js';
 import { writeMeta } from '../../src/store/meta.js';
 import { guardDatabase, openDatabase } from '../../src/store/open.js';
+import { verifyDigests } from '../../src/store/remap-digest.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { newIo, type TestIo } from '../report/support.js';
 import { campaign, campaignCases } from '../support/campaign.js';
@@ -294,6 +295,25 @@ describe('a damaged database', () => {
     expect(silent).toEqual([]);
   });
 
+  it('ends the verification of an index with a key that leads back to an earlier one', () => {
+    const model = Buffer.from(INVOICES);
+    const endings = new Map<string, number>();
+    for (const { start } of listPages('leaf').filter((one) => whole.readUInt8(one.start) === INDEX_LEAF)) {
+      const page = whole.subarray(start, start + PAGE_BYTES);
+      // In an index, the id follows the model: its first bit is the sign.
+      for (let at = page.indexOf(model); at !== -1; at = page.indexOf(model, at + 1)) {
+        const bytes = Buffer.from(whole);
+        const id = start + at + model.length;
+        bytes.writeUInt8(bytes.readUInt8(id) ^ 0x80, id);
+        writeFileSync(config.database, bytes);
+        const ending = verifyIds();
+        endings.set(ending, (endings.get(ending) ?? 0) + 1);
+      }
+    }
+    expect(endings.get('corrupt_database')).toBeGreaterThan(50);
+    expect(endings.get('endless')).toBeUndefined();
+  }, 600_000);
+
   it('refuses objects of the right name and another definition', async () => {
     const answered: string[] = [];
     for (const statement of ALTERED_OBJECTS) {
@@ -392,8 +412,27 @@ function chooseFlips(): { readonly at: number; readonly bit: number }[] {
   });
 }
 
+/** How the verification of the indexes of ids ends. */
+function verifyIds(): string {
+  let db: ReturnType<typeof openDatabase> | undefined;
+  try {
+    db = openDatabase(config.database, 'read');
+    let steps = 0;
+    for (const _ of verifyDigests(db, ['v3', 'v4'])) {
+      steps += 1;
+      if (steps > 100) return 'endless';
+    }
+    return 'intact';
+  } catch (error) {
+    return exitCodeOf(error) === CORRUPT ? 'corrupt_database' : String(error);
+  } finally {
+    db?.close();
+  }
+}
+
 const PAGE_BYTES = 16_384;
-/** The first byte of an inner page of a table. */
+/** The first byte of a leaf of an index, and of an inner page of a table. */
+const INDEX_LEAF = 10;
 const TABLE_INTERNAL = 5;
 
 /** Where the pages of a kind start, but for the first, and how many entries they have. */
