@@ -181,7 +181,7 @@ function findMissing(db: Db, lines: readonly string[]): string | undefined {
   return lines.find((line) => !found.has(line));
 }
 
-/** SQLite parses a view to list its columns, so damaged SQL text in the schema raises SQLITE_ERROR here. */
+/** SQLite parses a view to list its columns, and a CHECK to check a table: damaged SQL text raises SQLITE_ERROR here. */
 function readStored<T>(read: () => T): T {
   try {
     return read();
@@ -216,7 +216,8 @@ export function listTables(db: Db): string[] {
 export function checkFile(db: Db, tables: readonly string[], onTable: (done: number) => void): void {
   for (const [done, table] of tables.entries()) {
     onTable(done);
-    const found = db.prepare<[], string>(`PRAGMA integrity_check("${table}")`).pluck().get() ?? '';
+    const check = () => db.prepare<[], string>(`PRAGMA integrity_check("${table}")`).pluck().get() ?? '';
+    const found = readStored(check);
     if (found === 'ok') continue;
     throw new SvcError('corrupt_database', `The table ${table} of the database is damaged: ${found}.`, {
       hint: 'Restore a backup, or export again into a new database; nothing was repaired.',

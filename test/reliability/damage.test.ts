@@ -192,6 +192,7 @@ describe('a damaged database', () => {
     ['an index that leads to another record', swapRowids],
     // A payload that became a number: the type of a column is one bit of the row.
     ['a payload that is no bytes', makePayloadANumber],
+    ['a CHECK that calls an unknown function', garbleCheck],
   ])('refuses %s', async (what, damage) => {
     writeFileSync(config.database, whole);
     damage();
@@ -507,6 +508,14 @@ function swapRowids(): void {
   bytes.writeUInt8(other, endOf(a));
   bytes.writeUInt8(last, endOf(b));
   writeFileSync(config.database, bytes);
+}
+
+function garbleCheck(): void {
+  const db = new Sqlite(config.database);
+  db.unsafeMode(true);
+  db.pragma('writable_schema = ON');
+  db.exec("UPDATE sqlite_schema SET sql = replace(sql, 'state IN', 'stateXIN') WHERE name = 'stream'");
+  db.close();
 }
 
 function makePayloadANumber(): void {
