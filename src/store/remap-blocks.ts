@@ -143,19 +143,18 @@ export function prepareIndexBlock(
 export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBlocks> {
   const column = KEY_COLUMN[part];
   const from = `FROM remap INDEXED BY remap_${part} WHERE model`;
-  // The conditions on `next` end the search in a damaged index, which can lead back to where it began.
-  const nextModel = db
-    .prepare<[object], string>(
-      `SELECT next FROM (SELECT min(model) AS next ${from} > @model) WHERE next > @model`,
-    )
-    .pluck();
+  const nextModel = db.prepare<[string], string | null>(`SELECT min(model) ${from} > ?`).pluck();
   const nextFirst = db
-    .prepare<[object], IndexKey>(
-      `SELECT next FROM (SELECT min(${column}) AS next ${from} = @model AND ${column} >
-         (SELECT ${column} ${from} = @model AND ${column} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1}))
-       WHERE next > @first`,
+    .prepare<[object], IndexKey | null>(
+      `SELECT min(${column}) ${from} = @model AND ${column} >
+         (SELECT ${column} ${from} = @model AND ${column} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1})`,
     )
     .pluck();
+  // A damaged index can lead back to where the search began. This is a statement of its own, because SQLite would read the
+  // rest of the index for a condition on the result of min().
+  const isAfter = db.prepare<[IndexKey, IndexKey], bigint>('SELECT ? > ?').pluck();
+  const later = <Key extends IndexKey>(next: Key | null | undefined, last: Key): Key | null =>
+    next != null && isAfter.get(next, last) === 1n ? next : null;
   const readBlock = prepareIndexBlock(db, part);
   const withoutKey = db
     .prepare<[string], string>(
@@ -164,10 +163,10 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
     .pluck();
   const found: [string, [string, string][], string][] = [];
   let read = 0;
-  for (let model = nextModel.get({ model: '' }); model !== undefined; model = nextModel.get({ model })) {
+  for (let model = nextModel.get('') ?? null; model !== null; model = later(nextModel.get(model), model)) {
     const blocks: [string, string][] = [];
     for (let first: IndexKey | null = lowestKey(part); first !== null; ) {
-      const next: IndexKey | null = nextFirst.get({ model, first }) ?? null;
+      const next: IndexKey | null = later(nextFirst.get({ model, first }), first);
       blocks.push([String(first), readBlock(model, first, next).digest]);
       first = next;
       read += 1;
