@@ -1,8 +1,11 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Db, openEmptyDatabase } from '../../src/store/open.js';
+import { digestIndex, INDEX_PARTS } from '../../src/store/remap-blocks.js';
 import { assertDigests, digestRemap, sealRun } from '../../src/store/remap-digest.js';
 import { openVerifiedRemap, prepareLookup } from '../../src/store/verified-remap.js';
 import { codeOf } from '../support/code-of.js';
+import { openTestDatabase } from './support.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
 /** Several blocks of rows and of index entries for each model. */
@@ -156,3 +159,21 @@ function newLookup(): (id: bigint) => string {
       render,
     );
 }
+
+/** Bytes that this process has read; only Linux counts them. */
+const IO = '/proc/self/io';
+const readBytes = () => Number(/^rchar: (\d+)$/m.exec(readFileSync(IO, 'utf8'))?.[1]);
+
+it.runIf(existsSync(IO)).each(INDEX_PARTS)('digests the index %s by reading it about twice', (part) => {
+  const file = openTestDatabase();
+  const rows = 50_000;
+  file.exec(`INSERT INTO remap(model, path, region, v3_company_id, platform_id, v3_svc_id, v4_svc_id, status, evidence)
+    WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT ${rows})
+    SELECT 'crm/companies', '', 'eu', 1, 'key ' || n, n, n, 'matched', '{}' FROM n`);
+  file.pragma('wal_checkpoint(TRUNCATE)');
+  file.pragma('cache_size = 20');
+  const size = file.prepare(`SELECT sum(pgsize) FROM dbstat WHERE name = 'remap_${part}'`).pluck().get();
+  const before = readBytes();
+  for (const step of digestIndex(file, part)) expect(step).toBeNull();
+  expect((readBytes() - before) / Number(size)).toBeLessThan(3);
+});
