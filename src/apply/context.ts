@@ -5,6 +5,7 @@ import type { SqlScript } from './emit/build-script.js';
 import type { WarehouseRequest } from './emit/emit-request.js';
 import type { RemapIds } from './ids/remap-ids.js';
 import type { Mode, Policy, TargetPlan } from './plan.js';
+import type { PlaceSample } from './scan/column-sample.js';
 import type { SyncedTable } from './sync/sync-table.js';
 import type { SyncRequest } from './sync/sync-tables.js';
 import type { OnUnmapped } from './unmapped.js';
@@ -135,6 +136,8 @@ export interface DataStore {
   runs(): Promise<readonly LedgerRun[]>;
   /** Plans the targets without changing anything. */
   survey(options?: SurveyOptions): Promise<readonly TargetPlan[]>;
+  /** Samples the columns of the place, or of one of its tables; absent for warehouses. */
+  readonly sample?: (table: string | null) => Promise<PlaceSample>;
   /** Carries out the agreed plans. */
   write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly WriteResult[]>;
   /** Renders the agreed plans as SQL, where the place is a database or a warehouse. */

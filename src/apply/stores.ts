@@ -1,16 +1,12 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
-import { SvcError } from '../errors.js';
 import { groupBy } from '../text/group-by.js';
 import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
 import { openWarehouseStore } from './emit/warehouse-store.js';
 import { openFileStore } from './files/file-store.js';
 import { blocks, type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
-import type { PlaceSample } from './scan/column-sample.js';
-import { sampleCsv, sampleNdjson } from './scan/sample-file.js';
-import { sampleSqlite } from './scan/sample-sqlite.js';
 
 /** A store, and the names of its targets. */
 export interface OpenStore extends DataStore {
@@ -28,7 +24,7 @@ export async function openStores(
   const stores: OpenStore[] = [];
   for (const place of places.values()) {
     const own = place.map(([, target]) => target);
-    stores.push(withNames(await targetKind(firstOf(own)).open(context, own), own));
+    stores.push(withNames(await OPENERS[firstOf(own).kind](context, own), own));
   }
   return stores;
 }
@@ -110,26 +106,13 @@ function sharedNotes(one: Place, other: Place): Note[] {
 
 type Kind = ApplyTarget['kind'];
 type TargetOf<K extends Kind> = Extract<ApplyTarget, { readonly kind: K }>;
+/** Opens the targets of one place; of a file there is only one. */
+type Open<T extends ApplyTarget> = (context: ApplyContext, targets: readonly T[]) => Promise<DataStore>;
 
-/** What `apply` does with one kind of target. */
-interface TargetKind<T extends ApplyTarget> {
-  /** Opens the targets of one place; of a file there is only one. */
-  open(context: ApplyContext, targets: readonly T[]): Promise<DataStore>;
-  /** Samples the columns of a place; `table`: only of this table. */
-  sample(context: ApplyContext, target: T, table: string | null): Promise<PlaceSample>;
-}
-
-/** Lets any target be given to the functions of its kind. */
-function forKind<K extends Kind>(
-  kind: K,
-  { open, sample }: TargetKind<TargetOf<K>>,
-): TargetKind<ApplyTarget> {
-  const own = (targets: readonly ApplyTarget[]) =>
-    targets.filter((target): target is TargetOf<K> => target.kind === kind);
-  return {
-    open: (context, targets) => open(context, own(targets)),
-    sample: (context, target, table) => sample(context, firstOf(own([target])), table),
-  };
+/** Lets a function that opens targets of one kind take any targets. */
+function forKind<K extends Kind>(kind: K, open: Open<TargetOf<K>>): Open<ApplyTarget> {
+  const isOwn = (target: ApplyTarget): target is TargetOf<K> => target.kind === kind;
+  return (context, targets) => open(context, targets.filter(isOwn));
 }
 
 function firstOf<T>([first]: readonly T[]): T {
@@ -138,37 +121,20 @@ function firstOf<T>([first]: readonly T[]): T {
 }
 
 /** Drivers of servers are loaded where they are used: each takes as long as a small run. */
-const TARGET_KINDS: Readonly<Record<Kind, TargetKind<ApplyTarget>>> = {
-  csv: forKind('csv', {
-    open: async (context, targets) => openFileStore(context, firstOf(targets)),
-    sample: async (_, { file, header }) => sampleCsv(file, header),
-  }),
-  ndjson: forKind('ndjson', {
-    open: async (context, targets) => openFileStore(context, firstOf(targets)),
-    sample: async (_, { file }) => sampleNdjson(file),
-  }),
-  sqlite: forKind('sqlite', {
-    open: async (context, targets) => openSqliteStore(context, firstOf(targets).file, targets),
-    sample: (context, { file }, table) => sampleSqlite(context, file, table),
-  }),
-  postgres: forKind('postgres', {
-    open: async (...given) => (await import('./dialects/postgres-dialect.js')).openPostgresStore(...given),
-    sample: async (...given) => (await import('./scan/sample-postgres.js')).samplePostgres(...given),
-  }),
-  mysql: forKind('mysql', {
-    open: async (...given) => (await import('./dialects/mysql-dialect.js')).openMysqlStore(...given),
-    sample: async (...given) => (await import('./scan/sample-mysql.js')).sampleMysql(...given),
-  }),
-  warehouse: forKind('warehouse', {
-    open: async (...given) => openWarehouseStore(...given),
-    sample: () => Promise.reject(new SvcError('usage', 'A warehouse cannot be scanned.')),
-  }),
+const OPENERS: Readonly<Record<Kind, Open<ApplyTarget>>> = {
+  csv: forKind('csv', async (context, targets) => openFileStore(context, firstOf(targets))),
+  ndjson: forKind('ndjson', async (context, targets) => openFileStore(context, firstOf(targets))),
+  sqlite: forKind('sqlite', async (context, targets) =>
+    openSqliteStore(context, firstOf(targets).file, targets),
+  ),
+  postgres: forKind('postgres', async (...given) =>
+    (await import('./dialects/postgres-dialect.js')).openPostgresStore(...given),
+  ),
+  mysql: forKind('mysql', async (...given) =>
+    (await import('./dialects/mysql-dialect.js')).openMysqlStore(...given),
+  ),
+  warehouse: forKind('warehouse', async (...given) => openWarehouseStore(...given)),
 };
-
-/** The functions of a target's kind. */
-export function targetKind({ kind }: ApplyTarget): TargetKind<ApplyTarget> {
-  return TARGET_KINDS[kind];
-}
 
 /** Whether targets are opened together: tables of one database may depend on each other. */
 function isSharedPlace({ kind }: ApplyTarget): boolean {

@@ -2,11 +2,25 @@ import type { MysqlTarget } from '../../config/apply-targets.js';
 import { groupBy } from '../../text/group-by.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import type { Cells } from '../engine/session.js';
-import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type {
+  ForeignKey,
+  ListedTable,
+  TableColumn,
+  TableFacts,
+  UniqueColumns,
+} from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
 import { MAX_KEY_BYTES, quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';
+
+/** Every table and view of the connection's database, except the ledger and the tables of `--sync`. */
+export async function listMysqlTables(session: MysqlSession): Promise<ListedTable[]> {
+  const sql = `SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME NOT LIKE 'svc\\_migrate\\_%' ORDER BY 1`;
+  const { rows } = await session.query(sql);
+  return rows.map(([name, kind]) => ({ name: name ?? '', obstacle: kind === 'VIEW' ? 'a view' : null }));
+}
 
 /** Reads the catalog on a table of the connection's database; a missing table gets a note and no columns. */
 export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget): Promise<TableFacts> {

@@ -6,6 +6,7 @@ import { createLedgerSql, hasLedger, type Ledger } from '../engine/ledger-tables
 import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../estimate.js';
 import { OWN_LEDGER } from '../sql-names.js';
 import {
+  listMysqlTables,
   type MysqlForeignKey,
   readForeignKeys,
   readMysqlBytes,
@@ -85,6 +86,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     },
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
+    listTables: () => listMysqlTables(session),
     readFacts: async (target) => {
       const facts = await readMysqlFacts(session, asMysql(target));
       stamped.set(facts.table, await readStampedColumns(session, facts.table));

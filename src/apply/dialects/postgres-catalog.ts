@@ -1,7 +1,13 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import type { Cells } from '../engine/session.js';
-import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type {
+  ForeignKey,
+  ListedTable,
+  TableColumn,
+  TableFacts,
+  UniqueColumns,
+} from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
@@ -44,8 +50,30 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
 }
 
 /** SQL for the position of schema `n` on the user's search path; NULL if it is not on it. */
-export const SEARCH_PATH_POSITION =
+const SEARCH_PATH_POSITION =
   "array_position(ARRAY(SELECT json_array_elements_text(current_setting('svc_migrate.schemas')::json)), n.nspname::text)";
+
+/** Every table and view outside the ledger's schema; one that the user's search path does not lead to has its schema in front. */
+export async function listPgTables(session: PgSession, ledgerSchema: string): Promise<ListedTable[]> {
+  const sql = `SELECT CASE WHEN ${SEARCH_PATH_POSITION} IS NOT NULL
+      AND row_number() OVER (PARTITION BY c.relname ORDER BY ${SEARCH_PATH_POSITION}) = 1
+      THEN c.relname ELSE n.nspname || '.' || c.relname END, c.relkind, has_table_privilege(c.oid, 'SELECT')
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND n.nspname !~ '^pg_'
+      AND n.nspname NOT IN ('information_schema', $1) ORDER BY 1`;
+  const { rows } = await session.query(sql, [ledgerSchema]);
+  return rows.map(([name, kind, mayRead]) => ({
+    name: name ?? '',
+    obstacle: scanObstacle(kind ?? '', mayRead === 't'),
+  }));
+}
+
+/** `kind`: as `relkind` in `pg_class`. */
+function scanObstacle(kind: string, mayRead: boolean): string | null {
+  if (kind === 'f') return 'a foreign table';
+  if (kind !== 'r' && kind !== 'p') return 'a view';
+  return mayRead ? null : 'the user may not read it';
+}
 
 /** Finds a table by its name as SQL reads it, otherwise by the name exactly as written. */
 async function findOid(session: PgSession, table: string): Promise<string | null> {

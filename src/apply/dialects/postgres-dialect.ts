@@ -7,7 +7,7 @@ import type { TableFacts } from '../engine/table-facts.js';
 import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../estimate.js';
 import { blocks, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
-import { readPgBytes, readPgFacts } from './postgres-catalog.js';
+import { listPgTables, readPgBytes, readPgFacts } from './postgres-catalog.js';
 import { lookUpInPostgres, lookUpPostgresFill, openPostgresFill, openTrial } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
 import { POSTGRES_EMIT, POSTGRES_SYNC } from './postgres-scripts.js';
@@ -65,6 +65,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
+    listTables: (target) => listPgTables(session, asPostgres(target).ledgerSchema),
     readFacts: (target) => readPgFacts(session, asPostgres(target)),
     readBytes: ({ table }) => readPgBytes(session, table),
     rowNames: () => ['ctid'],

@@ -1,10 +1,26 @@
 import { groupBy } from '../../text/group-by.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
-import type { ForeignKey, TableColumn, TableFacts, UniqueColumns } from '../engine/table-facts.js';
+import type {
+  ForeignKey,
+  ListedTable,
+  TableColumn,
+  TableFacts,
+  UniqueColumns,
+} from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
 import { blocks } from '../plan.js';
 import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import type { UserDb } from './sqlite-session.js';
+
+/** Every table and view, except the ledger, the tables of `--sync` and those of SQLite itself. */
+export function listSqliteTables(db: UserDb): ListedTable[] {
+  const sql = `SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'
+      AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'svc\\_migrate\\_%' ESCAPE '\\' ORDER BY name`;
+  const tables = db.prepare<[], { name: string; type: string }>(sql).all();
+  const obstacleOf = (type: string) =>
+    type === 'table' ? null : type === 'view' ? 'a view' : `a ${type} table`;
+  return tables.map(({ name, type }) => ({ name, obstacle: obstacleOf(type) }));
+}
 
 /** Reads the schema of a table; a missing table gets a note and no columns. */
 export function readSqliteFacts(db: UserDb, name: string): TableFacts {

@@ -6,7 +6,13 @@ import { countCells } from '../engine/judge-cells.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../estimate.js';
 import { OWN_LEDGER } from '../sql-names.js';
-import { readSqliteBytes, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
+import {
+  listSqliteTables,
+  readSqliteBytes,
+  readSqliteFacts,
+  readSqliteLedger,
+  rowidName,
+} from './sqlite-catalog.js';
 import { keyNotes, lookUpInSqlite, openSqliteFill, readOnlyNotes, trialNotes } from './sqlite-lookups.js';
 import { SQLITE_EMIT, SQLITE_SYNC } from './sqlite-scripts.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
@@ -77,6 +83,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     lockLedger: (ledger) => session.exec(createLedgerSql(SQLITE_TEXT, ledger).join(';')),
     place: async () => file,
     placeOfRun: (table) => `${file}, table ${table}`,
+    listTables: async () => listSqliteTables(db),
     readFacts: async (target) => readSqliteFacts(db, target.table),
     readBytes: async ({ table }, columns) => readSqliteBytes(db, table, columns),
     rowNames: ({ table }) => {

@@ -10,6 +10,7 @@ import {
 } from '../context.js';
 import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
+import { sampleTables } from '../scan/sample-tables.js';
 import { writeInBatches } from './batches.js';
 import type { Engine } from './dialect.js';
 import { type FoundTable, findTables, refresh } from './found-table.js';
@@ -63,6 +64,8 @@ export function openDatabaseStore(
           return plans;
         }),
       ),
+    sample: (table) =>
+      use('read', (engine) => engine.session.transaction('read', () => sampleTables(engine, targets, table))),
     write: (agreed, run) => use('write', (engine) => writeAll(engine, targets, agreed, run)),
     emit: (agreed, run) =>
       use('read', (engine) =>

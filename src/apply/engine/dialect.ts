@@ -10,7 +10,7 @@ import type { JudgedCells } from './judge-cells.js';
 import type { Ledger, LedgerColumnType, TableRun } from './ledger-tables.js';
 import type { FreeValues } from './parking.js';
 import type { Session } from './session.js';
-import type { Handling, TableColumn, TableFacts } from './table-facts.js';
+import type { Handling, ListedTable, TableColumn, TableFacts } from './table-facts.js';
 
 /** One database, with its dialect and the context of the command. */
 export interface Engine {
@@ -38,7 +38,7 @@ export interface SqlText {
   };
   /** A temporary table of the session. */
   temporary(name: string): string;
-  /** Drops a temporary table by its SQL, if it exists, without suffix the transaction. */
+  /** Drops a temporary table by its SQL, if it exists, without ending the transaction. */
   dropTemporary(table: string): string;
   /** Creates a temporary table from a query of one column `value`, which `markParked` looks up. */
   createValues(name: string, query: string): string;
@@ -165,6 +165,8 @@ export interface TableCatalog {
   /** File, or host and database, for people. */
   place(): Promise<string>;
   placeOfRun(table: string): string;
+  /** The tables of the database of a target, to scan. */
+  listTables(target: TableTarget): Promise<readonly ListedTable[]>;
   readFacts(target: TableTarget): Promise<TableFacts>;
   /** By the catalog. `columns`: those that change. */
   readBytes(facts: TableFacts, columns: readonly string[]): Promise<TableBytes>;

@@ -1,5 +1,11 @@
 import type { Note } from '../plan.js';
 
+/** A table of a database, and why it cannot be scanned; null if it can. */
+export interface ListedTable {
+  readonly name: string;
+  readonly obstacle: string | null;
+}
+
 export interface TableColumn {
   readonly name: string;
   /** As declared. */

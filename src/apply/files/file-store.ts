@@ -3,6 +3,7 @@ import type { FileTarget } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import type { ApplyContext, DataStore, LedgerRun, RunVerification } from '../context.js';
 import { NamedRows } from '../context.js';
+import { sampleCsv, sampleNdjson } from '../scan/sample-file.js';
 import { changedLines, recompute, sourceOf } from './recompute.js';
 import { type WrittenOutput, writtenOutputs } from './side-car.js';
 import { surveyFile } from './survey-file.js';
@@ -14,6 +15,7 @@ export function openFileStore(context: ApplyContext, target: FileTarget): DataSt
   return {
     runs: async () => listRuns(target),
     survey: async (options) => [await surveyFile(context, target, options)],
+    sample: () => (target.kind === 'csv' ? sampleCsv(target) : sampleNdjson(target.file)),
     write: (agreed, run) =>
       Promise.all(
         agreed

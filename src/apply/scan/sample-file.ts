@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { CsvTarget } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { findOutput, type SideCar } from '../files/side-car.js';
@@ -21,7 +22,7 @@ const LF = 0x0a;
  *
  * @throws SvcError `bad_input`
  */
-export async function sampleCsv(file: string, hasHeader: boolean): Promise<PlaceSample> {
+export async function sampleCsv({ file, header: hasHeader }: CsvTarget): Promise<PlaceSample> {
   const { bytes, isWhole } = readHead(file);
   const written = findOutput(dirname(file), await sha256OfFile(file));
   const dialect = detectDialect(bytes, { file, delimiter: 'auto', header: hasHeader, columns: [] });

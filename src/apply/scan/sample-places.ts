@@ -1,7 +1,7 @@
 import type { ApplyTarget } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import { targetKind } from '../stores.js';
-import type { Unseen } from './column-sample.js';
+import { closeStores, openStores } from '../stores.js';
+import type { PlaceSample, Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
 import { proposePatterns, proposeScopes, type ScopeColumns } from './propose-patterns.js';
 
@@ -30,7 +30,7 @@ export async function scan(context: ApplyContext, places: readonly ScanPlace[]):
   const evidenceOf = prepareEvidence(context.remap, context.ids.refs());
   const scanned: Scanned[] = [];
   for (const place of places) {
-    const { columns, unseen } = await targetKind(place.target).sample(context, place.target, place.table);
+    const { columns, unseen } = await samplePlace(context, place);
     const proposals = columns.flatMap((column) => [
       propose(evidenceOf(column)),
       ...proposePatterns(column, evidenceOf),
@@ -38,4 +38,15 @@ export async function scan(context: ApplyContext, places: readonly ScanPlace[]):
     scanned.push({ place, proposals, scopes: proposeScopes(context.remap, columns), unseen });
   }
   return scanned;
+}
+
+async function samplePlace(context: ApplyContext, { target, table }: ScanPlace): Promise<PlaceSample> {
+  const stores = await openStores(context, [target]);
+  try {
+    const sample = stores[0]?.sample;
+    if (sample === undefined) throw new Error(`${target.name} cannot be scanned`);
+    return await sample(table);
+  } finally {
+    await closeStores(stores);
+  }
 }

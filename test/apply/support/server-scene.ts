@@ -111,5 +111,10 @@ export function openServerScene(server: SceneServer, rows: Iterable<RemapRow>) {
     await withSite(IN_PLACE, options, (store) => store.undo(run));
   }
 
-  return { tableOf, sql, url: () => url, look, apply, undo, clear };
+  /** Works with the database's store. */
+  function open<T>(work: (store: DataStore) => Promise<T>): Promise<T> {
+    return withSite(IN_PLACE, {}, work);
+  }
+
+  return { tableOf, sql, url: () => url, look, apply, undo, open, clear };
 }
