@@ -238,7 +238,7 @@ export async function verifyRuns({ context, stores, width, formatCommand }: Appl
   return {
     exitCode: isGood ? 0 : 1,
     text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}`,
-    json: { action: 'verify', verified, unfinished },
+    json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
     next: isGood
       ? `let your programs read the V4 ids; ${formatCommand('undo')} lists the runs that can be undone`
       : verifyNext(verified.length, unfinished.length, formatCommand),

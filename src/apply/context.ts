@@ -1,10 +1,11 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
+import * as z from '../zod.js';
 import type { SqlScript } from './emit/build-script.js';
 import type { WarehouseRequest } from './emit/emit-request.js';
 import type { RemapIds } from './ids/remap-ids.js';
-import type { Mode, Policy, TargetPlan } from './plan.js';
+import { type Policy, policySchema, type TargetPlan } from './plan.js';
 import type { PlaceSample } from './scan/column-sample.js';
 import type { SyncedTable } from './sync/sync-table.js';
 import type { SyncRequest } from './sync/sync-tables.js';
@@ -63,58 +64,66 @@ export interface RunFacts {
   readonly isExact: boolean;
 }
 
+const count = z.int().min(0);
+const texts = z.array(z.string()).readonly();
+
 /** What a run did to one target. */
-export interface WriteResult {
-  readonly target: string;
+export const writeResultSchema = z.strictObject({
+  target: z.string(),
   /** The run that the changes belong to; an unfinished run keeps its name when it is continued. */
-  readonly run: string;
+  run: z.string(),
   /** Cells changed by the run, including before an interruption. */
-  readonly changed: number;
-  /** Planned cells that another program changed first; they are not touched. */
-  readonly skipped: readonly string[];
-  readonly skippedCount: number;
+  changed: count,
+  /** Planned cells that another program changed first; they are not touched. The first few, and how many. */
+  skipped: texts,
+  skippedCount: count,
   /** Whether an earlier run had already done everything. */
-  readonly alreadyDone: boolean;
-}
+  alreadyDone: z.boolean(),
+});
+export type WriteResult = Readonly<z.output<typeof writeResultSchema>>;
 
 /** What an undo did to one target. */
-export interface UndoResult {
-  readonly target: string;
-  readonly restored: number;
-  /** Rows that no longer hold what the run wrote; they are not touched. */
-  readonly changedSince: readonly string[];
-  readonly changedSinceCount: number;
-}
+export const undoResultSchema = z.strictObject({
+  target: z.string(),
+  restored: count,
+  /** Rows that no longer hold what the run wrote; they are not touched. The first few, and how many. */
+  changedSince: texts,
+  changedSinceCount: count,
+});
+export type UndoResult = Readonly<z.output<typeof undoResultSchema>>;
 
 /** The result of recomputing one target from ledger and remap. */
-export interface RunVerification {
-  readonly target: string;
-  readonly run: string;
-  readonly checked: number;
-  /** Rows that contradict ledger and remap. */
-  readonly wrong: readonly string[];
-  readonly wrongCount: number;
+export const runVerificationSchema = z.strictObject({
+  target: z.string(),
+  run: z.string(),
+  checked: count,
+  /** Rows that contradict ledger and remap: the first few, and how many. */
+  wrong: texts,
+  wrongCount: count,
   /** Rows that another program changed or removed since: the first few, and how many. */
-  readonly changedSince: readonly string[];
-  readonly changedSinceCount: number;
+  changedSince: texts,
+  changedSinceCount: count,
   /** Why the target could not be recomputed; null if it was. */
-  readonly notChecked: string | null;
-}
+  notChecked: z.string().nullable(),
+});
+export type RunVerification = Readonly<z.output<typeof runVerificationSchema>>;
 
-/** A run as recorded in the ledger; one entry per target. */
-export interface LedgerRun {
-  readonly run: string;
-  readonly target: string;
+/** A run as recorded in the ledger, one entry per target. In JSON it has no definition. */
+export const ledgerRunSchema = z.strictObject({
+  run: z.string(),
+  target: z.string(),
+  /** File or table. */
+  place: z.string(),
+  mode: policySchema.shape.mode,
+  state: z.enum(['working', 'done', 'undoing', 'undone']),
+  /** Cells changed so far. */
+  changed: count,
+  startedAt: z.string(),
+  planSha256: z.string(),
+});
+export interface LedgerRun extends Readonly<z.output<typeof ledgerRunSchema>> {
   /** The target as configured for the run. */
   readonly definition: ApplyTarget;
-  /** File or table. */
-  readonly place: string;
-  readonly mode: Mode;
-  readonly state: 'working' | 'done' | 'undoing' | 'undone';
-  /** Cells changed so far. */
-  readonly changed: number;
-  readonly startedAt: string;
-  readonly planSha256: string;
 }
 
 /** Options of a survey. */

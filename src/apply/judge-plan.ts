@@ -1,28 +1,34 @@
 import type { ReportLimit } from '../domain.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import * as z from '../zod.js';
 import { SEVERAL } from './ids/model-ids.js';
-import type { Earlier, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
+import {
+  type Earlier,
+  type Note,
+  noteSchema,
+  type Plan,
+  type PlanCount,
+  type Policy,
+  type TargetPlan,
+} from './plan.js';
 import { describeUnmapped, listEarlierUnmapped } from './unmapped.js';
 
-export interface BlockingNote {
-  readonly target: string;
-  readonly note: Note;
-}
+export const blockingNoteSchema = z.strictObject({ target: z.string(), note: noteSchema });
+export type BlockingNote = Readonly<z.output<typeof blockingNoteSchema>>;
+
+const count = z.int().min(0);
 
 /** Counts of the ids in a plan. */
-export interface IdCounts {
-  /** Distinct ids, summed over columns. */
-  readonly stored: number;
-  readonly mapped: number;
-  readonly missing: number;
-  readonly unknown: number;
-  /** Cells that earlier runs rewrote, by the ledger. */
-  readonly done: number;
-  /** Cells that a finished run skipped, or that were added since. */
-  readonly since: number;
-  /** Cells that earlier runs rewrote and other programs changed since. */
-  readonly changedSince: number;
-}
+export const idCountsSchema = z.strictObject({
+  stored: count.describe('Distinct ids, summed over columns.'),
+  mapped: count,
+  missing: count,
+  unknown: count,
+  done: count.describe('Cells that earlier runs rewrote, by the ledger.'),
+  since: count.describe('Cells without a ledger entry, skipped by a finished run or added since.'),
+  changedSince: count.describe('Cells that earlier runs rewrote and other programs changed since.'),
+});
+export type IdCounts = Readonly<z.output<typeof idCountsSchema>>;
 
 /** The verdict on a plan. Exit code 0: nothing blocks it; 1: ids do not map; 6: something else blocks it. */
 export interface PlanVerdict {
@@ -176,7 +182,7 @@ export function describeChanged(
 }
 
 /** The blocking notes of all targets. */
-export function findBlocks(plan: Plan): { readonly target: string; readonly note: Note }[] {
+export function findBlocks(plan: Plan): BlockingNote[] {
   return plan.targets.flatMap((target) =>
     [...target.notes, ...judgeColumns(target, plan.policy)]
       .filter((note) => note.level === 'blocks')

@@ -1,8 +1,16 @@
 import { describeOutcome } from '../reasons.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
+import * as z from '../zod.js';
 import { NO_PLATFORM_ID, type UnknownReason } from './ids/resolver.js';
-import type { Plan, PlanCount, Policy, UnmappedCount, UnmappedKind } from './plan.js';
+import {
+  type Plan,
+  type PlanCount,
+  type Policy,
+  type UnmappedCount,
+  type UnmappedKind,
+  unmappedCountSchema,
+} from './plan.js';
 
 /** The state of a value when it is counted. */
 export type CellState =
@@ -95,11 +103,12 @@ export function listEarlierUnmapped(plan: Plan): ColumnUnmapped[] {
 }
 
 /** Unmapped values in one column of one target. */
-export interface ColumnUnmapped extends UnmappedCount {
-  readonly target: string;
-  readonly column: string;
-  readonly isAccepted: boolean;
-}
+export const columnUnmappedSchema = unmappedCountSchema.extend({
+  target: z.string(),
+  column: z.string(),
+  isAccepted: z.boolean(),
+});
+export type ColumnUnmapped = Readonly<z.output<typeof columnUnmappedSchema>>;
 
 /**
  * Lists everything that a plan leaves without a V4 id. `isAfterRun`: the plan was made after a run, so cells still

@@ -1,18 +1,22 @@
 import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
+import * as z from '../../zod.js';
 import { isIdText } from '../ids/id-form.js';
 import type { ColumnSample } from './column-sample.js';
 
+const count = z.int().min(0);
+
 /** How a column's values agree with the ids of one model. */
-export interface Overlap {
-  readonly model: string;
+export const overlapSchema = z.strictObject({
+  model: z.string(),
   /** Distinct values that are V3 ids of the model, V4 ids of it, and both. */
-  readonly v3: number;
-  readonly v4: number;
-  readonly both: number;
+  v3: count,
+  v4: count,
+  both: count,
   /** Share of V3 ids among all numbers in the range of the values: the overlap of an unrelated column. */
-  readonly chance: number;
-}
+  chance: z.number(),
+});
+export type Overlap = Readonly<z.output<typeof overlapSchema>>;
 
 /** A column, and how its values overlap with the ids of each model. */
 export interface ColumnEvidence {
@@ -75,7 +79,8 @@ export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: Col
  * such numbers confirms it. `possible`: worth checking. `by_chance`: small numbers that are V3 ids of any model. `v4`:
  * mostly V4 ids. `rewritten`: a run wrote the column. `none`: no ids.
  */
-export type Standing = 'likely' | 'possible' | 'by_chance' | 'v4' | 'rewritten' | 'none';
+export const standingSchema = z.enum(['likely', 'possible', 'by_chance', 'v4', 'rewritten', 'none']);
+export type Standing = z.output<typeof standingSchema>;
 
 export interface Proposal {
   readonly evidence: ColumnEvidence;

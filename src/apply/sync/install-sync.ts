@@ -8,15 +8,8 @@ import type { Ledger } from '../engine/ledger-tables.js';
 import { NO_PLATFORM_ID } from '../ids/resolver.js';
 import type { Policy } from '../plan.js';
 import { keyOfIds, readInstalled } from './installed.js';
-import { SYNC_MARK, type SyncColumn } from './sync-table.js';
+import { type Refreshed, SYNC_MARK, type SyncColumn } from './sync-table.js';
 import { markOf } from './sync-texts.js';
-
-/** Rows of crosswalks that were added, changed and removed. */
-export interface Refreshed {
-  readonly added: number;
-  readonly changed: number;
-  readonly removed: number;
-}
 
 const ROWS_PER_INSERT = 500;
 

@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/dialect.js';
 import { scopeTerms } from '../engine/judge-cells.js';
 import { keyMatch, type Ledger } from '../engine/ledger-tables.js';
-import { SYNC_MARK, type SyncColumn } from './sync-table.js';
+import { type RecordedCells, SYNC_MARK, type SyncColumn } from './sync-table.js';
 import { markOf } from './sync-texts.js';
 
 /** In the order in which they are dropped: a trigger before what it uses, so that no write of the application fails. */
@@ -126,23 +126,6 @@ export async function removeSync(
     table,
     objects.filter((one) => one.unit === unit),
   );
-}
-
-/** A cell that a trigger could not map. */
-interface RecordedCell {
-  readonly column: string;
-  /** Key of its row; null if the table has none. */
-  readonly row: string | null;
-  readonly value: string;
-  /** Status and reason in the remap; `unknown` if it is no V3 id there, or names several. */
-  readonly reason: string;
-  readonly at: string;
-}
-
-export interface RecordedCells {
-  /** The first ones. */
-  readonly unmapped: readonly RecordedCell[];
-  readonly unmappedCount: number;
 }
 
 const LISTED = 1000;

@@ -1,11 +1,10 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import * as z from '../../zod.js';
 import type { Dialect } from '../engine/dialect.js';
 import type { Ledger, TableRun } from '../engine/ledger-tables.js';
 import { valueType } from '../engine/platform-columns.js';
 import { columnOf, type TableFacts } from '../engine/table-facts.js';
-import { blocks, type Mode, type Note, type Policy } from '../plan.js';
-import type { Refreshed } from './install-sync.js';
-import type { RecordedCells } from './installed.js';
+import { blocks, type Mode, type Note, noteSchema, type Policy } from '../plan.js';
 
 /** One column that triggers keep filled, and the names of the objects that do so in the user's database. */
 export interface SyncColumn {
@@ -99,28 +98,45 @@ export function syncedNotes(
     : [blocks('synced', `${text} and would look its V4 ids up as V3 ids: apply --sync off first.`)];
 }
 
-/** What `--sync` does, or did, to one table. */
-export interface SyncedTable extends RecordedCells {
-  readonly target: string;
-  readonly place: string;
-  /** Whether triggers of ours were there before. */
-  readonly wasOn: boolean;
-  readonly columns: readonly SyncedColumn[];
-  /** What is made or removed in the database, by name. */
-  readonly makes: readonly string[];
-  readonly removes: readonly string[];
-  /** Null if no crosswalk was written. */
-  readonly refreshed: Refreshed | null;
-  readonly notes: readonly Note[];
-}
+const count = z.int().min(0);
+const texts = z.array(z.string()).readonly();
 
-interface SyncedColumn {
-  readonly column: string;
-  readonly newColumn: string;
-  /** V3 ids of the crosswalk that have a V4 id, and those that have none. */
-  readonly mapped: number;
-  readonly missing: number;
-}
+const syncedColumnSchema = z.strictObject({
+  column: z.string(),
+  newColumn: z.string(),
+  mapped: count.describe('V3 ids in the crosswalk that have a V4 id.'),
+  missing: count.describe('V3 ids in the crosswalk without a V4 id.'),
+});
+
+const recordedCellSchema = z.strictObject({
+  column: z.string(),
+  row: z.string().nullable().describe('Key of the row; null if the table has no key.'),
+  value: z.string(),
+  /** Status and reason in the remap; `unknown` if it is no V3 id there, or names several. */
+  reason: z.string(),
+  at: z.string(),
+});
+
+/** What `--sync` does, or did, to one table. */
+export const syncedTableSchema = z.strictObject({
+  target: z.string(),
+  place: z.string(),
+  wasOn: z.boolean().describe('Whether triggers were there before.'),
+  columns: z.array(syncedColumnSchema).readonly(),
+  makes: texts.describe('Columns, triggers, functions and tables that --sync on makes.'),
+  removes: texts.describe('What --sync off removes.'),
+  /** Rows of crosswalks that were added, changed and removed; null if no crosswalk was written. */
+  refreshed: z.strictObject({ added: count, changed: count, removed: count }).nullable(),
+  unmapped: z
+    .array(recordedCellSchema)
+    .readonly()
+    .describe('Cells that triggers could not map and that still have no V4 id: the first 1000.'),
+  unmappedCount: count,
+  notes: z.array(noteSchema).readonly(),
+});
+export type SyncedTable = Readonly<z.output<typeof syncedTableSchema>>;
+export type RecordedCells = Pick<SyncedTable, 'unmapped' | 'unmappedCount'>;
+export type Refreshed = NonNullable<SyncedTable['refreshed']>;
 
 /** A table of which nothing is made, removed or known to be there. */
 export const NOTHING_SYNCED = {

@@ -18,12 +18,17 @@ import {
   listRecorded,
   nameOfObject,
   namesOf,
-  type RecordedCells,
   readInstalled,
   type SyncObject,
   staleObjects,
 } from './installed.js';
-import { NOTHING_SYNCED, type SyncColumn, type SyncedTable, syncColumn } from './sync-table.js';
+import {
+  NOTHING_SYNCED,
+  type RecordedCells,
+  type SyncColumn,
+  type SyncedTable,
+  syncColumn,
+} from './sync-table.js';
 
 /** A request to keep new columns filled by triggers, or to stop that. */
 export interface SyncRequest {

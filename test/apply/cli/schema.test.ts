@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { buildJsonSchemas, OUTPUT_SCHEMAS } from '../../../src/commands/output-schemas.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, makeScene, type Scene } from './scene.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
@@ -78,6 +79,17 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
     const scanned = await resultOf(scene, ['apply', '--scan', ...place]);
     expect(scanned).toMatchObject({ action: 'scan', places: [{ unseen: [] }] });
   });
+});
+
+it('an unfinished run follows it in what --verify finds', async () => {
+  const scene = openShop([1]);
+  const target = ['--sqlite', 'shop.db', '--table', 'orders', ...IDS, '--in-place'];
+  await resultOf(scene, ['apply', ...target, '--yes']);
+  const db = new Sqlite(scene.path('shop.db'));
+  db.exec("UPDATE svc_migrate_run SET state = 'working'");
+  db.close();
+  const verified = await resultOf(scene, ['apply', ...target, '--verify']);
+  expect(verified).toMatchObject({ action: 'verify', exitCode: 1, unfinished: [{ state: 'working' }] });
 });
 
 it('a plan ends with the command that carries it out', async () => {
