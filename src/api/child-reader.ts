@@ -9,7 +9,7 @@ import type { ChildLayout, RecordLayout } from './record.js';
 /** A child whose id member is not an id. */
 export type RejectedChild = Omit<RejectedObject, 'position'>;
 
-/** Children of one list; more are an error, because unordered lists are read into memory. */
+/** Maximum number of children of one list, because unordered lists are read into memory. */
 const MAX_CHILDREN = 200_000;
 
 /**

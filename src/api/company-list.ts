@@ -38,7 +38,7 @@ export interface CompanyListing {
   } | null;
 }
 
-/** Consecutive pages without a new company; more are an error. */
+/** Consecutive pages without a new company after which the list counts as endless. */
 const MAX_IDLE_PAGES = 100;
 const MAX_WALKS = 5;
 
@@ -201,7 +201,7 @@ interface CompanyPage {
   readonly totalCount: number | null;
 }
 
-/** Companies of one page, which are kept in memory; more are an error. */
+/** Maximum number of companies on one page, because they are kept in memory. */
 const MAX_COMPANIES = 500_000;
 /**
  * Checks that a body is a company list, within the request, so that a wrong one is requested again.

@@ -3,9 +3,9 @@ import * as z from '../zod.js';
 import type { Host } from './hosts.js';
 import { type AttemptOutcome, classify } from './http.js';
 
-/** Characters of the server's error text that are shown. */
+/** Maximum number of characters of the server's error text that are shown. */
 const MAX_QUOTE_CHARS = 200;
-/** Bytes; larger bodies are not searched for a request_id, because they are not error messages. */
+/** Maximum size of a body that is searched for a request_id; larger ones are not error messages. */
 const MAX_SEARCHED_BYTES = 262_144;
 
 /** A request, as its errors name it. */

@@ -16,7 +16,7 @@ export type PageParser = (
   limit: number,
 ) => Omit<ListPage, 'servedMs'>;
 
-/** The same, with the result to wait for. */
+/** An asynchronous `PageParser`. */
 export type PausingPageParser = (...args: Parameters<PageParser>) => Promise<ReturnType<PageParser>>;
 
 /**

@@ -7,7 +7,7 @@ import { ChildReader } from './child-reader.js';
 import { type DigestField, DigestWriter, digestFields } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
 
-/** Rejected objects per requested record; more are an error, because they are kept in memory. */
+/** Maximum number of rejected objects per requested record, because they are kept in memory. */
 const MAX_REJECTED_PER_RECORD = 10;
 
 type RejectReason = RejectedObject['reason'];

@@ -15,7 +15,7 @@ export interface ApiKeys {
   readonly v4: string;
 }
 
-/** Longest key: common servers refuse longer headers. */
+/** Maximum length of a key: common servers refuse longer headers. */
 const MAX_KEY_CHARS = 8192;
 
 /**

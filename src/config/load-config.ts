@@ -174,8 +174,8 @@ function readConfigText(file: string): string {
   }
 }
 
-/** Deepest nesting; the recursive parser fails at some thousands of levels. */
-const DEEPEST = 100;
+/** Maximum nesting: the recursive parser fails at some thousands of levels. */
+const MAX_DEPTH = 100;
 
 function assertShallow(file: string, text: string): void {
   const scanner = createScanner(text, true);
@@ -185,7 +185,7 @@ function assertShallow(file: string, text: string): void {
     const first = text[scanner.getTokenOffset()] ?? '';
     if (first === '{' || first === '[') depth += 1;
     if (first === '}' || first === ']') depth -= 1;
-    if (depth <= DEEPEST) continue;
+    if (depth <= MAX_DEPTH) continue;
     const line = lineOf(text, scanner.getTokenOffset());
     throw new SvcError('config', `${file}:${line}: this is not a configuration: it is nested too deeply.`);
   } while (scanner.getTokenOffset() < text.length);

@@ -68,7 +68,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   return undefined;
 }
 
-/** Most problems in one message: a file that is not a configuration may have many thousands. */
+/** Maximum number of problems in one message: a file that is not a configuration may have many thousands. */
 const MAX_SHOWN = 100;
 
 /** One error for all problems, each with its path and line. */

@@ -115,7 +115,7 @@ export function slotAt(
   return { group, slot };
 }
 
-/** Most line items with ids in one record. */
+/** Maximum number of line items with ids in one record. */
 export const CHILD_PLACES = 8;
 
 /** The records of one company in a table. */

@@ -1,6 +1,6 @@
 import type { SyntaxNode } from './syntax.js';
 
-/** Reads syntax nodes of every language in one way: grammars differ only in the names of their fields. */
+/** Reads the syntax nodes of all languages alike: their grammars name the same fields differently. */
 
 /** An argument of a call; `name` is '' for positional ones. */
 export interface Argument {
@@ -19,6 +19,7 @@ const RECEIVER = ['object', 'receiver', 'operand', 'expression', 'scope', 'condi
 const PROPERTY = ['property', 'attribute', 'field', 'name', 'method'];
 const INNER = ['value', 'expression', 'operand', 'argument'];
 
+/** The child in the first of these fields that has one. */
 export function childAt(node: SyntaxNode, ...fields: readonly string[]): SyntaxNode | undefined {
   for (const field of fields) {
     const child = node.children.find((one) => one.field === field);
@@ -224,7 +225,7 @@ export function ancestor(node: SyntaxNode, test: (one: SyntaxNode) => boolean): 
   return null;
 }
 
-/** The call that a node is an argument or the block of. */
+/** The call that a node is passed to as an argument or a block. */
 export function callReceiving(node: SyntaxNode): SyntaxNode | null {
   let at = node.parent;
   while (at !== null && /^(argument|arguments|argument_list)$/.test(at.type)) at = at.parent;

@@ -10,7 +10,7 @@ import type { Expression, ValueResolver } from './value-resolver.js';
 const BASE_KEYS =
   /^(base_?(url|uri|path|address)|prefix_?url|url|uri|host|endpoint|server|root_?url|api_?(base|url)|baseEndpoint)$/i;
 const MAX_DEPTH = 8;
-/** Most calls of a function that are searched for the client that it creates. */
+/** Maximum number of calls in a function that are searched for the client that it creates. */
 const MAX_CALLS = 80;
 
 /** Finds the base address that an HTTP client was created with. */
@@ -38,6 +38,7 @@ export class ClientBases {
     return this.baseOf({ file, node: receiver, bound });
   }
 
+  /** The base address of the client that an expression evaluates to; null if the source does not show it. */
   baseOf(given: Expression, depth = 0): TextValue | null {
     const at = this.#values.resolve(given);
     const known = this.#bases.get(at.node);

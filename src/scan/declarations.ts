@@ -17,7 +17,7 @@ export function functionIn(file: SourceFile, name: string, from: SyntaxNode | nu
   return functionOfValue(file, field?.value ?? null);
 }
 
-/** The fields of this name in the class around a node, or of the class that the node is; without any, those of every class. */
+/** The fields of this name in the class that is or contains the node. If it has none, those in any class of the file. */
 export function fieldsAround(file: SourceFile, name: string, node: SyntaxNode): readonly Declaration[] {
   const fields = file.names.fields.get(name) ?? [];
   if (fields.length < 2) return fields;
@@ -52,7 +52,7 @@ export function returnsOf({ file, node }: FoundFunction): SyntaxNode[] {
   return found;
 }
 
-/** The arguments of a call, by the parameters of the function that it runs. */
+/** Maps the parameters of the function that a call runs to the arguments of the call. */
 export function bindArguments(call: Expression, { file, node }: FoundFunction): Bindings {
   const bound = new Map<Declaration, Expression>();
   const parameters = file.names.parameters.get(node) ?? [];
@@ -108,7 +108,7 @@ export class ImportResolver {
     this.#project = project;
   }
 
-  /** The declaration that an imported name, a class or a name of the package refers to. */
+  /** The declaration in another file that a name refers to: an import, a class, or a name of the same package. */
   named(file: SourceFile, name: string): FoundDeclaration | null {
     const item = file.imports.find(({ local }) => local === name);
     if (item !== undefined) {

@@ -14,7 +14,7 @@ interface MemberRead {
   readonly nameNode: SyntaxNode;
 }
 
-/** The read of `data`, `next`, `prev` or `total_count` that a node is, as a member, an index or a getter. */
+/** What a node reads if it reads `data`, `next`, `prev` or `total_count`, as a member, by index or by a getter. */
 export function envelopeMember(node: SyntaxNode): MemberRead | null {
   if (node.kind === 'member' || node.kind === 'index') {
     const member = memberOf(node);

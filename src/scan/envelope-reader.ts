@@ -147,7 +147,7 @@ export class EnvelopeReader {
     return this.#memberOfResponse(at.file, response, declared.key);
   }
 
-  /** The first part of a text that is appended to in chunks. */
+  /** A text that is collected in chunks comes from where its first chunk comes from. */
   #appendedTo(at: Expression, name: string, depth: number): V3Value | null {
     const [first] = at.file.names.appended.get(name) ?? [];
     return first === undefined ? null : this.#responseOf({ ...at, node: first }, depth + 1);
@@ -170,7 +170,7 @@ export class EnvelopeReader {
       : this.#memberOfResponse(given?.file ?? at.file, response, declared.key);
   }
 
-  /** What a callback is passed: by `.then(…)` the resolved value of the receiver, by a request its response. */
+  /** What a callback receives: from `.then(…)` the resolved value of the receiver, from a request its response. */
   #callbackArgument(at: Expression, { scope, parameter, name }: Declaration, depth: number): V3Value | null {
     const pair = scope.parent?.kind === 'pair' ? scope.parent : null;
     if (pair !== null) {

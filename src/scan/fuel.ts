@@ -1,6 +1,6 @@
-/** Most steps that following the values of one expression may take. */
+/** Maximum number of steps in which the values of one expression are followed. */
 const EXPRESSION_STEPS = 1500;
-/** Most steps in one file: many times what the largest ordinary files take. */
+/** Maximum number of steps in one file: many times what the largest ordinary files take. */
 const FILE_STEPS = 4_000_000;
 /** Time limit for one file in case steps are very slow; far above what they take on a loaded machine. */
 const FILE_MS = 60_000;
@@ -14,18 +14,18 @@ export class Fuel {
   #leftInFile = FILE_STEPS;
   #endMs = Number.POSITIVE_INFINITY;
 
-  /** Before each file. */
+  /** Call it before each file. */
   startFile(): void {
     this.#left = EXPRESSION_STEPS;
     this.#leftInFile = FILE_STEPS;
     this.#endMs = performance.now() + FILE_MS;
   }
 
-  /** Before each expression. */
+  /** Call it before each expression. */
   refill(): void {
     this.#leftInFile -= EXPRESSION_STEPS - this.#left;
     if (this.#leftInFile > 0 && performance.now() > this.#endMs) this.#leftInFile = 0;
-    this.#left = this.isFileOut ? 0 : EXPRESSION_STEPS;
+    this.#left = this.isFileExhausted ? 0 : EXPRESSION_STEPS;
   }
 
   /** Whether one more step is allowed. */
@@ -40,7 +40,7 @@ export class Fuel {
   }
 
   /** Whether the file used up its steps, so that parts of it were not followed. */
-  get isFileOut(): boolean {
+  get isFileExhausted(): boolean {
     return this.#leftInFile <= 0;
   }
 }

@@ -11,12 +11,13 @@ export interface FileResult {
   readonly path: string;
   /** null: not read. */
   readonly language: string | null;
+  /** Why it was not read, or not to its end. */
   readonly why: string | null;
   readonly findings: readonly V3Use[];
   readonly ignored: readonly IgnoredUse[];
 }
 
-/** Longest part of a line that is shown. */
+/** Maximum number of characters of a line that are shown. */
 const MAX_SHOWN = 160;
 
 /** Applies the rules to a file; of several hits of one rule on a line, the surest is kept. */
@@ -51,14 +52,14 @@ export function judgeFile(input: RuleInput, source: string, language: string): F
 
 const rankOf = (certainty: Certainty): number => CERTAINTIES.indexOf(certainty);
 
-/** Adds fingerprints; those of equal lines of a file differ by their order. */
+/** Adds fingerprints. Equal lines of a file are told apart by counting them. */
 function withFingerprints(uses: readonly V3Use[]): V3Use[] {
   const seen = new Map<string, number>();
   return uses.map((use) => {
     const key = [use.rule, use.file, use.text].join('\n');
-    const turn = (seen.get(key) ?? 0) + 1;
-    seen.set(key, turn);
-    return { ...use, fingerprint: sha256Of(`${key}\n${turn}`).slice(0, 32) };
+    const nth = (seen.get(key) ?? 0) + 1;
+    seen.set(key, nth);
+    return { ...use, fingerprint: sha256Of(`${key}\n${nth}`).slice(0, 32) };
   });
 }
 
@@ -89,11 +90,11 @@ function readIgnored({ nodes }: RuleInput, lines: Lines): ReadonlyMap<number, st
 /** The last line of the statement that begins on a line. */
 function lastLineFrom(nodes: RuleInput['nodes'], lines: Lines, line: number): number {
   const start = lines.indentEnd(line);
-  const isBlock = nodes.filter(
+  const statements = nodes.filter(
     (node) =>
       node.start === start && node.parent !== null && node.kind !== 'function' && node.kind !== 'class',
   );
-  const ends = isBlock.map(({ end }) => lines.at(end - 1)).filter((last) => last - line < 20);
+  const ends = statements.map(({ end }) => lines.at(end - 1)).filter((last) => last - line < 20);
   return Math.max(line, ...ends);
 }
 
@@ -111,13 +112,13 @@ export interface CodePlace {
   readonly file: string;
   readonly line: number;
   readonly text: string;
-  /** That of its surest finding. */
+  /** The certainty of its surest finding. */
   readonly certainty: Certainty;
   /** In the order of the rules. */
   readonly findings: readonly V3Use[];
 }
 
-/** Groups findings into places, in their order. */
+/** Groups findings into places, in the order of the findings. */
 export function groupPlaces(findings: readonly V3Use[]): readonly CodePlace[] {
   const groups = new Map<string, V3Use[]>();
   for (const one of findings) {

@@ -4,11 +4,11 @@ export interface Language {
   readonly extensions: readonly string[];
   /** The grammar's file is `tree-sitter-GRAMMAR.wasm`. */
   readonly grammar: string;
-  /** Kinds of the grammar's node types, over those in `COMMON_KINDS`. */
+  /** Kinds of node types that override `COMMON_KINDS`. */
   readonly kinds: Readonly<Record<string, Kind>>;
   /** Start of a comment that ends with its line. */
   readonly comment: string;
-  /** How a file refers to others of its project: relative paths, dotted modules, class names, or one package a folder. */
+  /** How a file refers to others of its project: by relative path, dotted module, class name, or package (a folder). */
   readonly imports: 'relative' | 'dotted' | 'class' | 'folder';
 }
 

@@ -14,7 +14,7 @@ export type UrlKind =
   /** Without a host. */
   | 'relative';
 
-/** Positions are in the text that was read. */
+/** A range of positions in the parsed text. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -26,6 +26,7 @@ export interface Route extends Span {
   readonly model: Span;
   /** null: the model is not written there, or not configured. */
   readonly pair: ModelPair | null;
+  /** Whether the model is configured, or `UNKNOWN`. */
   readonly isModelKnown: boolean;
   /** Id of a record, as digits; null without one. */
   readonly id: Span | null;
@@ -106,7 +107,7 @@ function judgeHost(
   return { kind: !isKnown && segments[0] === 'v3' && named ? 'like_v3' : 'other', basePath: '/v3' };
 }
 
-/** Whether a host of which parts may be unknown can be a known one. Too little text to tell counts as no. */
+/** Whether a host, parts of which may be unknown, can be the known one. False if too little of it is written to tell. */
 function matchesHost(host: string, known: string): boolean {
   if (!host.includes(UNKNOWN)) return host === known;
   const [first = '', ...rest] = host.split(UNKNOWN);

@@ -78,7 +78,7 @@ function readNamed(text: string): ReadonlyMap<string, { readonly start: number; 
   return named;
 }
 
-/** Longest address. */
+/** Maximum length of an address. */
 const MAX_ADDRESS = 4000;
 /** Addresses, and paths that begin with a variable, up to where they end. */
 const ADDRESS =
@@ -153,7 +153,7 @@ function partsOf(
   return parts;
 }
 
-/** Quoted strings, and words without quotes. */
+/** Quoted strings, and `name=value` without quotes. */
 function readStrings(text: string): { start: number; text: string }[] {
   const quoted = [...text.matchAll(/"((?:[^"\\\n]|\\.)*)(?:"|\\?$)|'([^'\n]{0,300})'/gm)].map(
     ({ 1: double, 2: single, index }) => ({

@@ -19,8 +19,8 @@ interface LoggedRequest {
   readonly caller: string;
 }
 
-/** Most bytes of a HAR file, which is one JSON value. */
-const MAX_LINE = 64 * 1024 * 1024;
+/** Maximum length of a HAR file: it is one JSON value, so it is parsed as a whole. */
+const MAX_HAR_CHARS = 64 * 1024 * 1024;
 const MAX_CALLERS = 5;
 
 /** The common and combined log formats of web servers. */
@@ -63,7 +63,7 @@ export async function readTraffic(file: string, settings: ScanSettings): Promise
       let length = 0;
       for await (const chunk of createReadStream(file, 'utf8')) {
         length += chunk.length;
-        if (length > MAX_LINE) throw new SvcError('bad_input', `${file} is larger than 64 MiB.`);
+        if (length > MAX_HAR_CHARS) throw new SvcError('bad_input', `${file} is larger than 64 MiB.`);
         parts.push(chunk);
       }
       for (const request of requestsOfHar(parts.join(''))) tally.add(request);
@@ -118,7 +118,7 @@ interface RouteTally {
   readonly callers: Map<string, number>;
 }
 
-/** Most distinct callers and parameters that are counted for a route: clients choose both freely. */
+/** Maximum number of distinct callers, and of parameters, that are counted for a route: clients choose both freely. */
 const MAX_COUNTED = 1000;
 
 class TrafficTally {

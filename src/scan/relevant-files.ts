@@ -5,12 +5,12 @@ import type { ScanSettings } from './scan-settings.js';
 import { foldName } from './source-file.js';
 import { type FoundFile, readText } from './walk-files.js';
 
-/** Through how many imports a value is followed; a file further away must name V3 itself. */
+/** Maximum number of imports between a file and one that contains a word of V3. */
 const MAX_HOPS = 3;
 
 /**
- * Paths of the code files that may have findings: those that contain a word of V3, and those that refer to such a file.
- * Only these are parsed.
+ * Paths of the code files that may have findings, which are the only ones that are parsed: those that contain a word of
+ * V3, and those that refer to such a file.
  */
 export function findRelevant(files: readonly FoundFile[], settings: ScanSettings): ReadonlySet<string> {
   const words = wordsOfV3(settings);

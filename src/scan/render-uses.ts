@@ -7,7 +7,10 @@ import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
 
-/** The findings by rule, then file, each with its line; `paths`: what was named to be scanned. At the end: what was read, the verdict and the next step. */
+/**
+ * The findings by rule and file, each with its line, then what was read, the verdict and the next step. `paths`: the
+ * paths given on the command line.
+ */
 export function renderUses(report: ScanReport, width: number, paths: readonly string[] = []): string {
   const places = groupPlaces(report.findings);
   const blocks = RULES.flatMap(({ id, title, message, v4 }) => {
@@ -99,7 +102,7 @@ function describeTraffic({ traffic }: ScanReport): string[] {
 const SCAN_LIMITS =
   'Not seen: addresses put together at run time, clients passed in from elsewhere, code that is not in these files.';
 
-/** Most places that are listed, so that a comment on a pull request holds them (65,536 characters). */
+/** Maximum number of places listed, so that they fit into a comment on a pull request (65,536 characters). */
 const MAX_ROWS = 150;
 const MAX_CELL = 200;
 
@@ -137,7 +140,7 @@ export function renderUsesMarkdown(report: ScanReport): string {
     .concat('\n');
 }
 
-/** Most results that GitHub code scanning takes from one file. */
+/** Maximum number of results that GitHub code scanning accepts in one file. */
 const MAX_RESULTS = 5000;
 const LEVELS: Readonly<Record<Certainty, string>> = { certain: 'error', likely: 'warning', look: 'note' };
 
@@ -224,16 +227,17 @@ const COMMANDS: Readonly<Record<Certainty, string>> = { certain: 'error', likely
 export function renderUseAnnotations({ findings }: ScanReport): string {
   return findings
     .map(({ file, line, column, certainty, rule, message, v4 }) => {
-      const place = `file=${property(file)},line=${line},col=${column},title=${property(`svc-migrate ${rule}`)}`;
-      return `::${COMMANDS[certainty]} ${place}::${data(`${message} V4: ${v4}`)}\n`;
+      const title = escapeProperty(`svc-migrate ${rule}`);
+      const place = `file=${escapeProperty(file)},line=${line},col=${column},title=${title}`;
+      return `::${COMMANDS[certainty]} ${place}::${escapeData(`${message} V4: ${v4}`)}\n`;
     })
     .join('');
 }
 
-function data(text: string): string {
+function escapeData(text: string): string {
   return escapeUnseen(text).replaceAll('%', '%25');
 }
 
-function property(text: string): string {
-  return data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 }

@@ -42,7 +42,7 @@ const SERVERS =
 const MAX_DEPTH = 3;
 /** Steps that reading one call costs. */
 const CALL_STEPS = 10;
-/** Most calls of a function that are searched if it is called with a path. */
+/** Maximum number of calls in a function that are searched where the function is called with a path. */
 const MAX_CALLS = 80;
 
 /** Finds the addresses that are passed to calls. */
@@ -67,6 +67,7 @@ export class RequestFinder {
     this.#names = new RegExp(`\\b(${[...new Set(names)].join('|')})\\b`);
   }
 
+  /** The addresses that are passed to a call. */
   urlsOf(call: Expression, depth = 0): readonly RequestUrl[] {
     if (call.bound !== UNBOUND) return this.#readUrls(call, depth);
     const known = this.#known.get(call.node);
@@ -84,7 +85,7 @@ export class RequestFinder {
       const text = this.#texts.read(one);
       return text === null || text.length === 0 ? [] : [text];
     });
-    // Most calls are given no text.
+    // Most calls end here, which saves the work below.
     if (texts.length === 0 || this.servesRoute(call)) return [];
     const own = texts.map((text) => this.#judge(call, text));
     if (own.some(({ certainty }) => certainty === 'certain')) return own;

@@ -66,7 +66,7 @@ export function readRuleInput(file: SourceFile, readers: SourceReaders): RuleInp
     reads: readers.responses.readsIn(file),
     strings: strings.map((node) => ({
       start: node.start,
-      text: inner(textOf(node)),
+      text: unquote(textOf(node)),
     })),
     v3: highestCertainty(addresses),
     settings: readers.settings,
@@ -78,7 +78,7 @@ export function highestCertainty(addresses: readonly Address[]): Certainty | nul
   return found.includes('certain') ? 'certain' : found.includes('likely') ? 'likely' : null;
 }
 
-function inner(raw: string): string {
+function unquote(raw: string): string {
   return raw.replace(/^[@$\w]{0,3}["'`]{1,3}|["'`]{1,3}$/g, '');
 }
 
@@ -104,11 +104,7 @@ function readRequested(file: SourceFile, { requests, values, fuel }: SourceReade
 }
 
 /** Entries of the objects among the arguments and in interpolated parts of the address, also below `params` and the like. */
-function entriesGiven(
-  at: { file: SourceFile; node: SyntaxNode; bound: typeof UNBOUND },
-  text: TextValue,
-  values: ValueResolver,
-): Entry[] {
+function entriesGiven(at: Expression, text: TextValue, values: ValueResolver): Entry[] {
   const given = argumentsOf(at.node)
     .filter(({ name }) => !/^(json|body|headers)$/.test(name))
     .map(({ value }) => ({ ...at, node: value }));
@@ -126,19 +122,17 @@ function entriesGiven(
   });
 }
 
-/** Longest list, in characters, whose elements are assumed to be alike. */
+/** Maximum length, in characters, of a list whose elements are assumed to be alike. */
 const MAX_LIST = 2000;
 
-/** Addresses that are passed to no call that is known to send them. */
+/** Addresses that are written in the file without being passed to a call that is known to request them. */
 function readWritten(
   file: SourceFile,
   strings: readonly SyntaxNode[],
   readers: SourceReaders,
   requested: readonly Address[],
 ): Address[] {
-  const elsewhere = new Set(
-    requested.flatMap((address) => (isElsewhere(address) ? startsOf(address.text) : [])),
-  );
+  const foreign = new Set(requested.flatMap((address) => (isForeign(address) ? startsOf(address.text) : [])));
   const covered = new Set<SyntaxNode>();
   const addresses = strings.flatMap((node): Address[] => {
     readers.fuel.refill();
@@ -152,17 +146,17 @@ function readWritten(
     const certainty = judgeWritten(file, whole, url, text, readers);
     const { start, end } = whole;
     const address = { text, flat, url, certainty, start, end, call: null, entries: [] };
-    if (url.kind === 'other' || url.kind === 'v4') for (const at of startsOf(text)) elsewhere.add(at);
+    if (url.kind === 'other' || url.kind === 'v4') for (const at of startsOf(text)) foreign.add(at);
     return [address];
   });
   const own = addresses.filter(
-    ({ certainty, text }) => certainty === 'certain' || !startsOf(text).some((at) => elsewhere.has(at)),
+    ({ certainty, text }) => certainty === 'certain' || !startsOf(text).some((at) => foreign.has(at)),
   );
   const certain = [...requested, ...addresses].filter(({ certainty }) => certainty === 'certain');
   return raiseSiblings(own, certain, file);
 }
 
-/** Where one element of a list is certainly an address of V3, the others probably are too. */
+/** If one element of a list is certainly an address of V3, the others probably are too. */
 function raiseSiblings(
   addresses: readonly Address[],
   certain: readonly Address[],
@@ -181,8 +175,8 @@ function raiseSiblings(
   );
 }
 
-/** Whether an address is one of another service, or a route of this program's own server. */
-function isElsewhere({ url, certainty }: Address): boolean {
+/** Whether an address belongs to another service, or is a route of this program's own server. */
+function isForeign({ url, certainty }: Address): boolean {
   return (
     url.kind === 'other' ||
     url.kind === 'v4' ||

@@ -30,7 +30,7 @@ export interface ScanResult {
 export interface ScanRequest {
   /** Files and folders. */
   readonly paths: readonly string[];
-  /** Paths are relative to it. */
+  /** What paths are relative to. */
   readonly folder: string;
   /** Absolute paths of files that belong to this program; they are not scanned. */
   readonly ownFiles: readonly string[];
@@ -60,7 +60,7 @@ interface ScanHooks {
   readonly onParsed?: (parsed: ParsedFile) => void;
 }
 
-/** Most syntax nodes of parsed files that are kept in memory for files that import them. */
+/** Maximum number of syntax nodes kept in memory, for files that import them. */
 const MAX_KEPT_NODES = 300_000;
 
 /** Finds every use of V3 in the files. Reads only. */
@@ -75,9 +75,8 @@ export async function scanFiles(
   const files = walked.files.map((file) => ({ ...file, text: hooks.texts?.get(file.absolute) }));
   const scanner = new Scanner(parser, files, settings, findRelevant(files, settings), hooks);
   for (const language of LANGUAGES) {
-    const isNotebook = language.name === 'python' ? '.ipynb' : null;
     const isNeeded = files.some(
-      ({ path }) => languageOf(path) === language || (isNotebook !== null && path.endsWith(isNotebook)),
+      ({ path }) => languageOf(path) === language || (language.name === 'python' && path.endsWith('.ipynb')),
     );
     if (isNeeded) await scanner.parser.prepare(language);
   }
@@ -145,7 +144,7 @@ class Scanner {
       if (file === null || 'why' in file) return notRead(path, file?.why ?? 'cannot be read');
       const input = readRuleInput(file, this.#readers);
       const result = judgeFile(input, file.source, language.name);
-      if (this.#fuel.isFileOut) return { ...result, why: 'took too long: read in part' };
+      if (this.#fuel.isFileExhausted) return { ...result, why: 'took too long: read in part' };
       const isNamedElsewhere = (name: string) => this.#isNamedElsewhere(path, name);
       this.#hooks.onParsed?.({ file, absolute, input, readers: this.#readers, result, isNamedElsewhere });
       return result;

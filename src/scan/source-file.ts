@@ -135,7 +135,7 @@ export class Project {
     return null;
   }
 
-  /** Files of the package `name`, or of the package of `from`, in languages where a folder is one. */
+  /** The files of the package `name` (null: the package of `from`), in languages where a folder is a package. */
   packageFiles(from: SourceFile, name: string | null): SourceFile[] {
     if (from.language.imports !== 'folder') return [];
     const own = posix.dirname(from.path);
@@ -162,7 +162,7 @@ function pythonPlaces(folder: string, module: string): string[] {
   return start.flatMap((one) => [posix.join(one, `${name}.py`), posix.join(one, name, '__init__.py')]);
 }
 
-/** Most files of a package that are read to find a name. */
+/** Maximum number of files of a package that are read to find a name. */
 const MAX_PACKAGE_FILES = 40;
 
 /** A class that is declared anywhere in a file. */

@@ -27,11 +27,11 @@ const GRAMMARS = dirname(require.resolve('@vscode/tree-sitter-wasm'));
 /** Deeper trees are not read: they are data, or meant to exhaust the stack. */
 const MAX_DEPTH = 600;
 /**
- * Most calls of the parser's progress callback for one file. Ordinary code takes one for about 100 characters. Code
- * that makes the parser try many readings at once takes far more calls, and far more memory.
+ * Maximum number of calls of the parser's progress callback for one file. Ordinary code takes one for about 100
+ * characters. Code that makes the parser try many readings at once takes far more calls, and far more memory.
  */
 const maxProgress = (characters: number): number => Math.min(40_000, 2000 + characters / 40);
-/** A last resort, far above what that work takes on a loaded machine. */
+/** Time limit in case the calls are very slow; far above what they take on a loaded machine. */
 const MAX_PARSE_MS = 60_000;
 
 /** Parses files; grammars are loaded when they are first needed. */

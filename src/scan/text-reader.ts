@@ -41,7 +41,7 @@ export class TextReader {
     this.#fuel = fuel;
   }
 
-  /** null: not a text. */
+  /** The text of an expression; null if it is not a text. */
   read(given: Expression, depth = 0): TextValue | null {
     if (depth > MAX_DEPTH || !this.#fuel.spend()) return null;
     const at = { ...given, node: unwrap(given.node) };
@@ -177,7 +177,7 @@ export class TextReader {
       const rest = base === first ? given.slice(1) : given;
       return this.#join(base, rest, depth);
     }
-    if (/^(URL|Uri|URI)$/.test(name) && isNew && second !== undefined)
+    if (/^(URL|Uri|URI)$/.test(name) && isNew && first !== undefined && second !== undefined)
       return this.#newUrl(first, second, depth);
     if (ENVIRONMENT.test(name) && second !== undefined && /env|config|settings/i.test(`${owner}${name}`)) {
       return this.read(second, depth + 1);
@@ -212,8 +212,7 @@ export class TextReader {
   }
 
   /** `new URL(path, base)` of JavaScript and `new Uri(base, path)` of C#. */
-  #newUrl(first: Expression | undefined, second: Expression, depth: number): TextValue | null {
-    if (first === undefined) return null;
+  #newUrl(first: Expression, second: Expression, depth: number): TextValue {
     const isScript = first.file.language.imports === 'relative';
     const [base, path] = isScript ? [second, first] : [first, second];
     return joined(this.readOrUnknown(base, depth), this.readOrUnknown(path, depth));

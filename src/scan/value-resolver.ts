@@ -23,9 +23,9 @@ export interface Expression {
 export type Bindings = ReadonlyMap<Declaration, Expression>;
 export const UNBOUND: Bindings = new Map();
 
-/** Most steps of names, members and calls that are followed from one expression to its value. */
+/** Maximum number of names, members and calls that are followed from one expression to its value. */
 const MAX_DEPTH = 24;
-/** Most files that are searched for a method whose class is unknown. */
+/** Maximum number of files that are searched for a method whose class is unknown. */
 const MAX_IMPORTS = 30;
 
 /** Follows names to their values: within the file, and through the project's imports. */
@@ -200,7 +200,7 @@ export class ValueResolver {
     return value.kind === 'class' ? { file: found.file, node: value, bound } : null;
   }
 
-  /** The function of the project that a call runs; null for others. */
+  /** The function that a call runs; null if it is not in the project, or not known. */
   functionOf(call: Expression): FoundFunction | null {
     if (call.bound !== UNBOUND) return this.#findFunction(call);
     const known = this.#functions.get(call.node);

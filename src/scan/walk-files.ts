@@ -39,10 +39,10 @@ const VENDORED =
 const LOCK_FILES =
   /^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|composer\.lock|Gemfile\.lock|poetry\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|packages\.lock\.json|uv\.lock)$/;
 const MIB = 1024 * 1024;
-/** Largest file that is read, in MiB: code is rarely larger, data often are, as in recordings. */
+/** Maximum size of a file, in MiB: code is rarely larger, but recordings and other data often are. */
 const MAX_MIB = 2;
 const MAX_HAR_MIB = 32;
-/** Most files of a scan. */
+/** Maximum number of files in a scan. */
 const MAX_FILES = 200_000;
 const MAX_DEPTH = 64;
 const OWN_FILE = 'file of svc-migrate';
@@ -64,8 +64,9 @@ export function walkFiles(paths: readonly string[], folder: string, ownFiles: re
   const shown = (absolute: string) => relative(folder, absolute).split(sep).join('/') || '.';
   const tracked = new Set<string>();
   const visit = (absolute: string, entry: Entry, ignores: readonly IgnoreFile[], depth: number): void => {
-    const isOut = depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores) && !tracked.has(absolute);
-    const why = isOut ? 'ignored by .gitignore' : whySkipped(absolute, entry, depth, ownFiles);
+    const isExcluded =
+      depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores) && !tracked.has(absolute);
+    const why = isExcluded ? 'ignored by .gitignore' : whySkipped(absolute, entry, depth, ownFiles);
     if (why === null) {
       const path = shown(absolute);
       files.set(path, { path, absolute });
@@ -124,7 +125,7 @@ function listFolder(absolute: string, shown: (path: string) => string, skipped: 
   }
 }
 
-/** Why a file is not read; null if it is, `folder` if its entries are. */
+/** Why a file is not read; null if it is, `folder` if its entries are. `hidden` is not reported. */
 function whySkipped(
   absolute: string,
   entry: Entry,
@@ -149,14 +150,14 @@ function whySkipped(
 }
 
 function isIgnored(absolute: string, isFolder: boolean, ignores: readonly IgnoreFile[]): boolean {
-  let isOut = false;
+  let isExcluded = false;
   for (const { folder, rules } of ignores) {
     const path = relative(folder, absolute).split(sep).join('/');
     const { ignored, unignored } = rules.test(isFolder ? `${path}/` : path);
-    if (ignored) isOut = true;
-    if (unignored) isOut = false;
+    if (ignored) isExcluded = true;
+    if (unignored) isExcluded = false;
   }
-  return isOut;
+  return isExcluded;
 }
 
 function readIgnoreFile(folder: string): IgnoreFile[] {

@@ -128,7 +128,7 @@ export function buildFixReport(
   };
 }
 
-/** Most places that are named for a reason. */
+/** Maximum number of places that are named for a reason. */
 const MAX_PLACES = 5;
 
 /** What a fix did, or would do, and why the rest stays: lines for people. */

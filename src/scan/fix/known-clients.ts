@@ -105,7 +105,7 @@ export interface RequestForm {
   readonly languages: RegExp;
   /** The text before the arguments. */
   readonly callee: RegExp;
-  /** What the callee begins with must come from one of these packages; null: anything goes. */
+  /** Packages of which one must provide the first name of the callee; null: any origin. */
   readonly packages: RegExp | null;
   /** Whether the callee may be used without being imported. */
   readonly isGlobal: boolean;

@@ -135,6 +135,7 @@ export function isInText(node: SyntaxNode): boolean {
   return false;
 }
 
+/** The outermost pattern that a name is a part of, as in `const { data } = …`. */
 export function patternOf(node: SyntaxNode): SyntaxNode | null {
   let found: SyntaxNode | null = null;
   for (let at: SyntaxNode | null = node; at !== null && /pattern|^identifier$/.test(at.type); at = at.parent)

@@ -135,7 +135,7 @@ export class ValueFlow {
     return into === undefined || at !== 0 ? [this.#lost(state, node)] : this.#follow(call, into[1]);
   }
 
-  /** A value in an object or with the name of a parameter: the base address of a client. */
+  /** A value in an object or a named argument, which is followed only as the base address of a client. */
   #inOption(node: SyntaxNode, pair: SyntaxNode, state: ValueState): ValueUse[] {
     const client = state === 'url' ? this.#requests.clientWithBase(node, pair) : null;
     return client === null ? [this.#lost(state, node)] : this.#follow(client, 'client');

@@ -19,7 +19,7 @@ export const recordedResponse: Rule = {
   find: (input) => [...inText(input), ...inCode(input)],
 };
 
-/** `data` as an array, `next`, `prev` or `total_count` beside it, and ids of the service in it. */
+/** Whether a JSON text has `data` as a list, `next`, `prev` or `total_count` beside it, and ids of the service. */
 function isEnvelope(text: string, prefix: string): boolean {
   const plain = text.replaceAll('\\"', '"').trimStart();
   const isList =
@@ -54,9 +54,9 @@ function inCode({ nodes, source, settings }: RuleInput): RuleHit[] {
     const data = entries.find(({ key }) => key === 'data')?.value;
     const isList =
       data !== undefined && /^[[(]|^array\(|^new\b/.test(source.slice(data.start, data.start + 6));
-    const isOne =
+    const hasKeys =
       isList && keys.some((key) => /^(next|prev|total_count)$/.test(key)) && !keys.includes('request_id');
-    if (!isOne || !textOf(data).includes(`${settings.fieldPrefix}id`)) return [];
+    if (!hasKeys || !textOf(data).includes(`${settings.fieldPrefix}id`)) return [];
     const isNested = ancestor(node, ({ kind }) => kind === 'pair') !== null;
     return isNested ? [] : [{ start: node.start, certainty: 'likely' }];
   });

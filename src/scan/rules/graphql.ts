@@ -18,7 +18,7 @@ function endpoints({ addresses, path }: RuleInput): RuleHit[] {
   });
 }
 
-/** Longest text that is parsed as a query. */
+/** Maximum length of a text that is parsed as a query. */
 const MAX_QUERY = 100_000;
 
 function queries({ strings, settings, source, language }: RuleInput): RuleHit[] {

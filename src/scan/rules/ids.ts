@@ -37,7 +37,7 @@ function inUrls({ addresses, path, settings }: RuleInput): RuleHit[] {
   });
 }
 
-/** Digits that are assigned to, compared with or passed beside the name of an id. */
+/** Digits in the same assignment, comparison or call as the name of an id. */
 function besideNames({ nodes, settings }: RuleInput): RuleHit[] {
   const isName = idName(settings.fieldPrefix);
   const isNamed = (node: SyntaxNode) => isName.test(plainText(unwrap(node)) ?? '');
@@ -151,7 +151,7 @@ interface FoundColumn {
 
 const NARROW =
   /\b(INT|INTEGER|SMALLINT|MEDIUMINT|int4|serial|Int|int|Integer|integer|IntegerField|PositiveIntegerField|SmallIntegerField|unsignedInteger|mediumInteger|smallInteger|int32|uint32|int16|Int32|SmallInteger)\b(?!\d|64)/;
-/** A declaration of a column or field, by what stands around its name. */
+/** By language: what declares a column or field, with NAME for its name. */
 const DECLARES: Readonly<Record<string, RegExp>> = {
   sql: /^\s*(?:ALTER\s+TABLE\s+\S+\s+)?(?:ADD\s+(?:COLUMN\s+)?)?[`"[]?NAME[`"\]]?\s+[`"[]?(?:(?:big|small|medium|tiny|huge|u)?(?:int|serial)|numeric|decimal|number|n?varchar|n?char|text|string)/i,
   prisma: /^\s*NAME\s+(Int|BigInt|String|Decimal)/,

@@ -163,8 +163,8 @@ const route: Rule = {
     }),
 };
 
-/** A category and a model this close are parts of one route, as in a list that is joined. */
-const NEAR = 60;
+/** Maximum number of characters between the category and the model of one route, as in a list that is joined. */
+const MAX_DISTANCE = 60;
 
 /** Where the route is written: its literal, the literal of its model within the expression, or the expression. */
 function placeOfRoute(address: Address, path: string): number | null {
@@ -175,7 +175,7 @@ function placeOfRoute(address: Address, path: string): number | null {
   const model = positionInFile(address, path, found.model.from);
   const apart = found.model.from - found.from - slashes;
   const between = category === null || model === null ? -1 : model - category;
-  if (between === apart || (between > 0 && between < NEAR)) return category;
+  if (between === apart || (between > 0 && between < MAX_DISTANCE)) return category;
   const inside = [model, category].find((at) => at !== null && at >= address.start && at < address.end);
   if (inside !== undefined && inside !== null) return inside;
   // A literal that holds more than a bare name is where the route is put together.
