@@ -61,8 +61,8 @@ function setting<Schema extends z.ZodType>(schema: Schema, description: string) 
 }
 
 /** An integer setting with a default. */
-function whole(min: number, max: number, usual: number, description: string) {
-  return z.int().min(min).max(max).default(usual).describe(description);
+function integer(min: number, max: number, fallback: number, description: string) {
+  return z.int().min(min).max(max).default(fallback).describe(description);
 }
 
 /** A boolean setting that is off by default. */
@@ -82,8 +82,8 @@ const keyReference = {
 };
 
 const speed = {
-  pageSize: whole(1, 10_000, 500, 'Records to request per page.'),
-  concurrency: whole(1, 256, 8, 'Concurrent requests, per host.'),
+  pageSize: integer(1, 10_000, 500, 'Records to request per page.'),
+  concurrency: integer(1, 256, 8, 'Concurrent requests, per host.'),
   requestsPerSecond: z.number().positive().max(10_000).default(20).describe('Requests per second, per host.'),
 };
 
@@ -181,15 +181,15 @@ const backfill = strict({
 });
 
 const http = strict({
-  timeoutMs: whole(1, 3_600_000, 60_000, 'Longest time for one request, in milliseconds.'),
-  attempts: whole(1, 100, 6, 'Attempts per page before the list is left incomplete.'),
-  maxWaitMs: whole(
+  timeoutMs: integer(1, 3_600_000, 60_000, 'Longest time for one request, in milliseconds.'),
+  attempts: integer(1, 100, 6, 'Attempts per page before the list is left incomplete.'),
+  maxWaitMs: integer(
     0,
     86_400_000,
     300_000,
     'Longest wait to accept when the service asks for one, in milliseconds.',
   ),
-  maxBodyMiB: whole(1, 1024, 64, 'Largest response body to accept, in MiB.'),
+  maxBodyMiB: integer(1, 1024, 64, 'Largest response body to accept, in MiB.'),
   allowHttp: flag('Allow plain HTTP to other machines. The API key is then sent unencrypted.'),
 }).transform(({ maxBodyMiB, ...rest }) => ({ ...rest, maxBodyBytes: maxBodyMiB * MIB }));
 

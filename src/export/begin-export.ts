@@ -97,10 +97,10 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
   const apply = prepareApply(db);
   // these are deleted in chunks, so they no longer count as read
   for (const row of unplanned) apply(row, { row: { ...row, state: 'running' }, discard: [] }, false);
-  const anew = isOther ? all.filter((row) => names.has(nameOf(row))) : selected;
-  const begun = anew.map((row, at) => {
+  const toBegin = isOther ? all.filter((row) => names.has(nameOf(row))) : selected;
+  const begun = toBegin.map((row, at) => {
     if (at % PROGRESS_EVERY === 0) {
-      onProgress({ kind: 'step', name: 'preparing lists', done: at, total: anew.length });
+      onProgress({ kind: 'step', name: 'preparing lists', done: at, total: toBegin.length });
     }
     if (continued && !isOther && isFresh(row, nowMs, config.maxAgeMs)) return row;
     const step = begin(row, restart, rules, nowMs);

@@ -11,7 +11,7 @@ export type PageSource = Pick<Api, 'fetchPage' | 'fetchV4Companies'>;
 export interface Arrival {
   readonly askedMs: number;
   readonly answer: ListPage | Error;
-  /** Whether nothing more is requested until pages of this list are acknowledged, or ever: this was the last. */
+  /** Whether no further page is requested until pages of this list are acknowledged, or because this was the last. */
   readonly waits: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface PageSupply {
   fetchV4Companies: PageSource['fetchV4Companies'];
 }
 
-/** Pages of one list that may wait to be taken: enough to fill a transaction with small pages. */
+/** Maximum number of pages of one list that wait to be taken: enough to fill a transaction with small pages. */
 const MAX_PAGES = 8;
 /** Limit on the bytes that wait in all lists together. Above it, no list with a waiting page requests another. */
 const MAX_BYTES = 3 * 1024 * 1024;

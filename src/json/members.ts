@@ -121,7 +121,7 @@ export class Members {
   }
 }
 
-/** Keys of an object that are remembered. */
+/** Maximum number of keys of an object that are remembered. */
 const MAX_PLACES = 128;
 
 /**

@@ -122,7 +122,7 @@ export function recordsOf({ length, ids, numbers, texts, body }: RecordColumns):
 /** Bytes from which `Uint8Array.set` is faster than a loop. */
 const LONG_PIECE = 96;
 
-/** Bytes of capacity that `clear` keeps at most. */
+/** Maximum capacity that `clear` keeps. */
 const MAX_KEPT_BYTES = 65_536;
 
 /** A growing buffer of UTF-8 text. */

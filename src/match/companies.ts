@@ -121,7 +121,10 @@ function saveCompanyTable(db: Db, sides: Sides, evidence: EvidenceRows, pairing:
   }
 }
 
-/** Makes the function that returns the rows of a company. They are in the order of companies, which are asked for in that order. */
+/**
+ * Makes the function that returns the rows of a company. The rows are in the order of companies and are read once, so call
+ * it with ascending companies.
+ */
 function readInOrder(
   rows: Iterable<CompanyEvidence>,
   companyOf: (row: CompanyEvidence) => number,

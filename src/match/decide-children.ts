@@ -29,12 +29,12 @@ export function decideChildren(
   for (const decision of decisions) {
     const { name3, name4 } = namesOf(decision);
     const row3 = name3 === null ? undefined : v3.get(name3);
-    const isPaired4 = name4 === null || !v4.has(name4);
+    const isV4Paired = name4 === null || !v4.has(name4);
     const verdict = judgeDecision({
       companyPaired: true,
       v3:
         name3 === null ? 'none' : objectOf(stored.v3.get(name3), row3 !== undefined && row3[V4_ID] !== null),
-      v4: name4 === null ? 'none' : objectOf(stored.v4.get(name4), isPaired4),
+      v4: name4 === null ? 'none' : objectOf(stored.v4.get(name4), isV4Paired),
       pairedTogether: row3 !== undefined && name4 !== null && row3[V4_ID] === String(decision.v4SvcId),
       parentsMatched: children.parentsMatched,
       readInFull: true,

@@ -1,4 +1,5 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
+import { append } from '../text/group-by.js';
 
 /** The part of a record that is compared with other records of its key. */
 export interface DigestedRecord {
@@ -80,11 +81,7 @@ function shapesOf(records: readonly DigestedRecord[]): Map<string, Shape> {
     const codes = fields.map(({ code }) => code);
     const shape = shapes.get(codes.join('')) ?? { codes: new Set(codes), buckets: new Map() };
     shapes.set(codes.join(''), shape);
-    for (const { digest } of fields) {
-      const bucket = shape.buckets.get(digest);
-      if (bucket === undefined) shape.buckets.set(digest, [record]);
-      else bucket.push(record);
-    }
+    for (const { digest } of fields) append(shape.buckets, digest, record);
   }
   return shapes;
 }

@@ -1,5 +1,6 @@
 import type { StoredChild } from '../json/stored-lists.js';
 import type { Status } from '../reasons.js';
+import { append } from '../text/group-by.js';
 import { foldKey } from './explain-records.js';
 import {
   type GroupIds,
@@ -53,23 +54,23 @@ export function judgeChildren(
   parentReason: string | null,
 ): ChildRows {
   const inherited = parentReason === null ? null : inheritOutcome(parentReason);
-  return pairInStep(v3, v4, inherited) ?? judgeByKey([...membersOf(3, v3), ...membersOf(4, v4)], inherited);
+  return pairInOrder(v3, v4, inherited) ?? judgeByKey([...membersOf(3, v3), ...membersOf(4, v4)], inherited);
 }
 
 export function inheritOutcome(parentReason: string): Outcome {
   return ['deleted', `parent_${parentReason}`];
 }
 
-/** Longer lists are not paired in step: checking them for duplicates compares each child with each. */
-const MAX_IN_STEP = 8;
+/** Longer lists are not paired in order: checking them for duplicates compares each child with each. */
+const MAX_IN_ORDER = 8;
 
 /** The usual case: both sides have the same keys in the same order, without duplicates. Null in any other case. */
-function pairInStep(
+function pairInOrder(
   v3: readonly StoredChild[],
   v4: readonly StoredChild[],
   inherited: Outcome | null,
 ): ChildRows | null {
-  if (v3.length !== v4.length || v3.length > MAX_IN_STEP) return null;
+  if (v3.length !== v4.length || v3.length > MAX_IN_ORDER) return null;
   const rows: ChildRow[] = [];
   for (const [at, [path, svcId, key, uid, deleted]] of v3.entries()) {
     const twin = v4[at];
@@ -97,10 +98,7 @@ export function membersOf(gen: 3 | 4, children: readonly StoredChild[]): ChildMe
 export function groupChildren(children: readonly ChildMember[]): Map<string, ChildMember[]> {
   const groups = new Map<string, ChildMember[]>();
   for (const [at, child] of children.entries()) {
-    const place = child.key === null ? `${at}` : `${child.path}\0${child.key}`;
-    const members = groups.get(place);
-    if (members === undefined) groups.set(place, [child]);
-    else members.push(child);
+    append(groups, child.key === null ? `${at}` : `${child.path}\0${child.key}`, child);
   }
   return groups;
 }
@@ -197,31 +195,26 @@ function findNear(open: readonly ChildMember[]): Map<ChildMember, string> {
     [v3, v4, 'v4_svc_ids'],
     [v4, v3, 'v3_svc_ids'],
   ] as const) {
-    const named = nameByLikeness(others);
+    const named = nameByNearKey(others);
     for (const child of own) {
       if (child.key === null) continue;
-      const ids = new Set(likenessesOf(child).flatMap((likeness) => named.get(likeness) ?? []));
+      const ids = new Set(nearKeysOf(child).flatMap((nearKey) => named.get(nearKey) ?? []));
       if (ids.size > 0) near.set(child, JSON.stringify({ [name]: nameIds([...ids].map(BigInt)) }));
     }
   }
   return near;
 }
 
-/** The ids to name in evidence, by likeness. */
-function nameByLikeness(children: readonly ChildMember[]): ReadonlyMap<string, readonly string[]> {
+/** The ids to name in evidence, by near key. */
+function nameByNearKey(children: readonly ChildMember[]): ReadonlyMap<string, readonly string[]> {
   const ids = new Map<string, bigint[]>();
-  for (const child of children) {
-    for (const likeness of likenessesOf(child)) {
-      const known = ids.get(likeness);
-      if (known === undefined) ids.set(likeness, [BigInt(child.svcId)]);
-      else known.push(BigInt(child.svcId));
-    }
-  }
-  return new Map([...ids].map(([likeness, all]) => [likeness, nameIds(all)]));
+  for (const child of children)
+    for (const nearKey of nearKeysOf(child)) append(ids, nearKey, BigInt(child.svcId));
+  return new Map([...ids].map(([nearKey, all]) => [nearKey, nameIds(all)]));
 }
 
-/** Two children with a likeness in common may be one child whose key changed. */
-function likenessesOf({ path, uid, key }: ChildMember): string[] {
+/** Two children with a near key in common may be one child whose key changed. */
+function nearKeysOf({ path, uid, key }: ChildMember): string[] {
   const ofUid = uid === null ? [] : [`uid\0${path}\0${uid}`];
   return key === null ? ofUid : [...ofUid, `key\0${path}\0${foldKey(key)}`];
 }

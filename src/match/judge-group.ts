@@ -45,12 +45,12 @@ export function judgeGroup<M extends KeyMember>(members: readonly M[]): readonly
     if (one !== undefined) verdicts.set(one, verdict);
     if (verdict.kind === 'pair') claimed.add(verdict.twin);
   }
-  const live3 = v3.filter(({ deleted }) => !deleted).length;
+  const liveV3 = v3.filter(({ deleted }) => !deleted).length;
   const judgeV4 = (one: M): GroupVerdict<M> => {
     if (claimed.has(one)) return CLAIMED;
     if (one.deleted && v4Side.live > 0) return SUPERSEDED;
     if (v3.length === 0) return ABSENT;
-    return live3 > 1 ? DUP_V3 : DUP_V4;
+    return liveV3 > 1 ? DUP_V3 : DUP_V4;
   };
   return members.map((one) => verdicts.get(one) ?? judgeV4(one));
 }

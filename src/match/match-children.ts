@@ -5,7 +5,7 @@ import type { Decisions } from './decide-records.js';
 import { type ChildRow, judgeChildren } from './judge-children.js';
 import { saveSharedChildren } from './shared-children.js';
 
-/** SQL over `r` and its `paired_model`: whether not all streams of a pair were read in full. */
+/** SQL condition over `r` and its `paired_model`: a stream of the pair was not read in full. */
 export const PAIR_PROVISIONAL =
   'NOT (r.read_in_full AND paired_model.v4_read_in_full AND paired_model.pair_is_final)';
 

@@ -138,13 +138,13 @@ const NO_EVIDENCE: Best = { first: 0, second: 0 };
 
 function findNamed({ v3, v4, named }: PairingInput): CompanyLink[] {
   if (named.length === 0) return [];
-  const rows3 = new Map<string, number>();
-  const rows4 = new Map<bigint, number>();
-  for (const { id, region, companyId } of v3) rows3.set(`${companyId} ${region}`, id);
-  for (const { id, companyId } of v4) rows4.set(companyId, id);
+  const v3Rows = new Map<string, number>();
+  const v4Rows = new Map<bigint, number>();
+  for (const { id, region, companyId } of v3) v3Rows.set(`${companyId} ${region}`, id);
+  for (const { id, companyId } of v4) v4Rows.set(companyId, id);
   return named.flatMap(({ region, v3CompanyId, v4CompanyId }) => {
-    const a = rows3.get(`${v3CompanyId} ${region}`);
-    const b = rows4.get(v4CompanyId);
+    const a = v3Rows.get(`${v3CompanyId} ${region}`);
+    const b = v4Rows.get(v4CompanyId);
     return a === undefined || b === undefined ? [] : [[a, b] as const];
   });
 }
@@ -236,18 +236,19 @@ interface PairingEvidence {
 
 /** Unpaired companies are `ambiguous` if there is evidence for any pair, otherwise `none`. */
 function describePairing({ v3, v4 }: PairingInput, { links, evidence, claims }: PairingEvidence): Pairing {
-  const [open3, open4] = [new Set(evidence.uncounted.v3.keys()), new Set(evidence.uncounted.v4.keys())];
+  const openV3 = new Set(evidence.uncounted.v3.keys());
+  const openV4 = new Set(evidence.uncounted.v4.keys());
   const leaveOpen = (a: number, b: number) => {
-    if (!links.v3.has(a)) open3.add(a);
-    if (!links.v4.has(b)) open4.add(b);
+    if (!links.v3.has(a)) openV3.add(a);
+    if (!links.v4.has(b)) openV4.add(b);
   };
   for (const row of evidence.rows) if (isAboveChance(row)) leaveOpen(row.v3, row.v4);
   for (const claim of claims) if (isOpen(claim)) leaveOpen(claim.a.id, claim.b.id);
   const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
   const pairing = { v3: new Map(), v4: new Map() } satisfies Pairing;
   for (const { id } of v3)
-    pairing.v3.set(id, links.v3.get(id) ?? { v4: null, matchedBy: unpaired(open3.has(id)) });
+    pairing.v3.set(id, links.v3.get(id) ?? { v4: null, matchedBy: unpaired(openV3.has(id)) });
   for (const { id } of v4)
-    pairing.v4.set(id, links.v4.get(id) ?? { v3: null, matchedBy: unpaired(open4.has(id)) });
+    pairing.v4.set(id, links.v4.get(id) ?? { v3: null, matchedBy: unpaired(openV4.has(id)) });
   return pairing;
 }

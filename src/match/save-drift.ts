@@ -66,14 +66,14 @@ export function saveDrift(db: Db, config: Config, throwIfStopped: () => void): v
     )
     .raw()
     .safeIntegers(false);
-  let lacking = false;
+  let isIncomplete = false;
   for (const [pairedModel, pairs] of live.all()) {
     const { model, region, v3, compared } = modelOf(pairedModel);
     count.run(model, region, v3, pairs, compared);
-    lacking ||= compared < pairs;
+    isIncomplete ||= compared < pairs;
   }
   // Damage can hide payloads; where none is missing, or all are, there is nothing to prove.
-  if (lacking && holdsPayloads(db)) checkFile(db, ['payload'], throwIfStopped);
+  if (isIncomplete && holdsPayloads(db)) checkFile(db, ['payload'], throwIfStopped);
 }
 
 /** A model of a company pair. */

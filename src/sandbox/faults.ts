@@ -1,4 +1,4 @@
-import { createAskCounter, happens, hashOf, mix, mixText } from './seeded-random.js';
+import { createRequestCounter, happens, hashOf, mix, mixText } from './seeded-random.js';
 
 /**
  * Faults to inject. `429` (with Retry-After), `500`, `reset`, `truncate` and `hang` affect one attempt; `cursor-expiry`
@@ -54,10 +54,10 @@ export function createFaults(
   settings: readonly FaultSetting[],
 ): (address: string) => AttemptFaults {
   const rates = new Map(settings.map(({ name, rate }) => [name, rate]));
-  const countAsks = createAskCounter();
+  const countRequests = createRequestCounter();
   return (address) => {
     const hash = mixText(hashOf(seed, 'fault'), address);
-    const attemptHash = mix(hash, countAsks(hash));
+    const attemptHash = mix(hash, countRequests(hash));
     return { strikes: (name) => happens(mixText(attemptHash, name), rates.get(name) ?? 0) };
   };
 }

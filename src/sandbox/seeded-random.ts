@@ -74,7 +74,7 @@ export class Draw {
 const COUNTERS = 1 << 16;
 
 /** Counts earlier requests by hash. Memory is bounded, because hashes share counters. */
-export function createAskCounter(): (hash: number) => number {
+export function createRequestCounter(): (hash: number) => number {
   const counters = new Uint32Array(COUNTERS);
   return (hash) => {
     const count = counters[hash % COUNTERS] ?? 0;

@@ -16,7 +16,7 @@ import { MODELS, type ModelShape } from './models.js';
 import { listMember, listNothing, listTable, type Page, type RecordList, readPage } from './pages.js';
 import { capLimit, dropIgnoredParameters, type Quirks } from './quirks.js';
 import type { Table } from './record-tables.js';
-import { createAskCounter, hashOf, hexOf, mix, mixText } from './seeded-random.js';
+import { createRequestCounter, hashOf, hexOf, mix, mixText } from './seeded-random.js';
 import { writeRecord } from './stored-records.js';
 import { createMutator, type World } from './world.js';
 
@@ -70,13 +70,13 @@ export type Service = (request: IncomingMessage, url: URL, faults: AttemptFaults
 export function createService(options: ServiceOptions): Service {
   const { world, apiKey } = options;
   const regions = regionsOf(world.scenario);
-  const countAsks = createAskCounter();
+  const countRequests = createRequestCounter();
   const state: State = { ...options, expired: new Set(), mutate: createMutator(world) };
   return ({ method, headers }, url, faults) => {
     const { pathname } = url;
     const hash = mixText(mix(0x1d, world.seed), pathname + url.search);
     // Depends on the address and the number of earlier requests to it, but not on other requests.
-    const requestId = pathname.startsWith('/v4') ? `req_${hexOf(mix(hash, countAsks(hash)))}` : null;
+    const requestId = pathname.startsWith('/v4') ? `req_${hexOf(mix(hash, countRequests(hash)))}` : null;
     try {
       if (headers['api_key'] !== apiKey)
         throw new RequestError(401, 'unauthorized', 'The api_key is not valid.');

@@ -34,7 +34,7 @@ export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<Exporte
   });
 }
 
-/** Whether the records of a slice are of one list and one company: first asks the first and the last of them. */
+/** Whether all records of a slice are of one list and company. Comparing the first and the last usually says no at once. */
 const IS_ONE_GROUP = `
   SELECT CASE
     WHEN (SELECT (stream_id, company_id) = (
@@ -69,7 +69,7 @@ export function readDayCounts(db: Db, scope: Scope): Iterable<Slice<DayCount>> {
   const ofCompanies =
     scope.companies === null ? 'TRUE' : 'v.company_id IN (SELECT value FROM json_each(@companies))';
   const ofModels = scope.models === null ? 'TRUE' : 's.model IN (SELECT value FROM json_each(@models))';
-  // the list of a record is mostly that of the one before, which SQLite has at hand
+  // consecutive records are mostly of the same list, whose row is then in SQLite's cache
   const sql = `
     SELECT ${DAY} AS day, count(*) AS n FROM record AS v CROSS JOIN stream AS s ON s.id = v.stream_id
     WHERE v.id BETWEEN @from AND @to AND s.generation = 'v3' AND ${ofModels} AND ${ofCompanies} GROUP BY day`;

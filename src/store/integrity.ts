@@ -122,7 +122,10 @@ const SHAPE = `
   UNION ALL
   SELECT sql FROM sqlite_schema AS m
     WHERE type = 'view' OR type = 'index' AND EXISTS (SELECT 1 FROM pragma_index_xinfo(m.name) WHERE cid = ${EXPRESSION})`;
-/** Our tables, as parameter @tables, compare texts byte by byte, and nothing else refuses or changes what is written to them. */
+/**
+ * The first object that would make our tables (@tables) behave differently: a trigger, a collation, or a unique index that
+ * is not ours (@indexes).
+ */
 const FOREIGN = `
   SELECT concat_ws(' ', m.type, m.name, 'of', m.tbl_name) FROM sqlite_schema AS m
     WHERE tbl_name COLLATE NOCASE IN (SELECT value FROM json_each(@tables)) AND (
@@ -130,7 +133,7 @@ const FOREIGN = `
       OR m.name NOT IN (SELECT value FROM json_each(@indexes))
         AND EXISTS (SELECT 1 FROM pragma_index_list(m.tbl_name) AS i WHERE i.name = m.name AND i."unique")) LIMIT 1`;
 
-/** Every object as it was written down; SQLite quotes the name of a table that was renamed. */
+/** The stored SQL of every object, without the quotes that SQLite adds to the name of a renamed table. */
 const OBJECTS = `
   SELECT concat_ws(' ', quote(type), quote(name), quote(tbl_name),
     quote(replace(sql, 'CREATE TABLE "' || name || '"(', 'CREATE TABLE ' || name || '(')))
@@ -166,7 +169,7 @@ function readObjects(db: Db): string[] {
  * @throws SvcError `corrupt_database`
  */
 export function assertShape(db: Db, { objects, lines, tables, indexes }: Shape): void {
-  // What is written down to the letter as in an empty database need not be listed column by column.
+  // If the stored SQL of every object is that of an empty database, the columns need not be compared.
   const written = new Set(readStored(() => readObjects(db)));
   const isAllThere = objects.every((object) => written.has(object));
   if (isAllThere && written.size === objects.length) return;
@@ -196,7 +199,7 @@ function readStored<T>(read: () => T): T {
 /** Tables that a remap is built from. */
 export const EXPORTED_TABLES = ['meta', 'stream', 'record', 'v4_company'] as const;
 
-/** Tables whose rows are counted and digested nowhere; they are small. */
+/** Small tables whose rows are neither counted nor digested. */
 export const UNCOUNTED_TABLES = ['meta', 'remap_run'] as const;
 
 export function listTables(db: Db): string[] {

@@ -12,7 +12,7 @@ export interface MissingLists {
   readonly first: readonly PlannedList[];
 }
 
-/** Lists that a sentence names. */
+/** Maximum number of lists that a sentence names. */
 export const MAX_NAMED_LISTS = 3;
 
 /** A V3 list of one region and model, or a V4 list of one company and model. */

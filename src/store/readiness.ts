@@ -39,8 +39,9 @@ export interface Readiness {
   readonly wasComplete: boolean;
 }
 
-/** Unfinished lists in `Readiness`. */
+/** Maximum number of unfinished lists in `Readiness`. */
 export const OPEN_LISTS = 20;
+/** The states of lists that were not read to their end. */
 export const UNFINISHED = STREAM_STATES.filter((state) => isUnfinished({ state }));
 
 /** Whether the export changed after the remap was built. */

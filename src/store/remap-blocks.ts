@@ -26,8 +26,8 @@ export const DIGEST_LENGTH = 32;
 const blockDigest = (text: string) => sha256Of(text).slice(0, DIGEST_LENGTH);
 
 /**
- * Makes the function that digests the rows of a block; blocks are numbered from 0. '' if their rowids do not run without
- * gaps from the first of the block: the digest of the rows says nothing of rowids.
+ * Makes the function that digests the rows of a block; blocks are numbered from 0. It returns '' if the rowids are not
+ * consecutive from the first of the block, which a digest of the rows does not show.
  */
 export function prepareRowBlock(db: Db): (block: number) => string {
   const read = db

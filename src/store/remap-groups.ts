@@ -17,7 +17,7 @@ export interface RemapGroup {
   readonly conflicts: bigint;
 }
 
-/** The columns that make a kind of rows, the ones that tell most rows apart first. */
+/** The columns that define a kind of row, those that differ most often first. */
 const KIND = {
   status: 'status',
   isChild: "path <> ''",

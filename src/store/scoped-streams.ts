@@ -14,7 +14,7 @@ import {
 
 /**
  * Lists of the same generation, region, model and state, with their sums. There can be hundreds of thousands of lists, so
- * what only counts or adds them up reads groups.
+ * code that only counts or sums reads groups.
  */
 export interface StreamGroup {
   readonly generation: Generation;
@@ -23,12 +23,12 @@ export interface StreamGroup {
   /** V4's company list, the only list of its group; all others are lists of records. */
   readonly isCompanyList: boolean;
   readonly state: StreamState;
-  /** Whether a page was read of each of them, or of none. */
+  /** Whether a page of every one of them was read; otherwise no page of any was. */
   readonly isBegun: boolean;
   readonly lists: number;
   readonly uniqueRecords: number;
   readonly rejected: number;
-  /** Records by the counts of the service, at least those that were read. */
+  /** Sum of the lists' records: the service's count, or the number read if that is higher. */
   readonly expected: number;
   /** Lists that the service gave no count of. */
   readonly uncounted: number;
@@ -44,7 +44,7 @@ type StoredGroup = {
   readonly [Name in keyof StreamGroup]: StreamGroup[Name] extends string ? StreamGroup[Name] : bigint;
 } & { readonly inScope: bigint; readonly intact: bigint; readonly undated: bigint };
 
-/** SQL that is 1 if a text is a time as exports save it: these sort like texts. SQLite takes other texts for times, too. */
+/** SQL that is 1 if a text is a time as exports save it, which sorts as text. SQLite accepts other forms of times too. */
 const isTime = (text: string) =>
   `(unixepoch(${text}) IS NOT NULL AND ${text} GLOB '[0-9][0-9][0-9][0-9]-*T*Z')`;
 

@@ -57,8 +57,8 @@ export function readStoryRows(
 }
 
 /**
- * The rowids of a key, as JSON. Blocks are verified as ranges of rows: a damaged inner page of the table can hide rows from
- * searches for single rowids alone.
+ * The rowids of a key, as JSON. Their rows are counted, because blocks are verified as ranges of rowids, and a damaged inner
+ * page of the table can hide rows from searches for single rowids only.
  */
 function findRows(db: Db, remap: VerifiedRemap, part: IndexPart, model: string, key: IndexKey): string {
   const rowids = remap.find(part, model, key);
