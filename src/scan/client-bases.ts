@@ -77,24 +77,15 @@ export class ClientBases {
     const { file, node } = at;
     const { name } = calleeOf(node);
     const given = argumentsOf(node);
-    const named = [
-      ...given.filter((one) => BASE_KEYS.test(one.name)).map(({ value }) => value),
-      ...entriesOf(node)
-        .filter(({ key }) => BASE_KEYS.test(key))
-        .map(({ value }) => value),
-    ];
+    const named = given.flatMap((one) => (BASE_KEYS.test(one.name) ? [one.value] : []));
     const nested = given.flatMap(({ value }) => {
       const resolved = this.#values.resolve({ ...at, node: value });
-      return resolved.node.kind === 'object' && resolved.file === file
-        ? entriesOf(resolved.node)
-            .filter(({ key }) => BASE_KEYS.test(key))
-            .map((entry) => entry.value)
-        : [];
+      return resolved.node.kind === 'object' && resolved.file === file ? basesIn(resolved.node) : [];
     });
     const plain = /^(get|post|put|patch|delete|request)$/i.test(name)
       ? []
       : given.slice(0, 1).map(({ value }) => value);
-    for (const one of [...named, ...nested, ...plain]) {
+    for (const one of [...named, ...basesIn(node), ...nested, ...plain]) {
       const text = this.#texts.read({ ...at, node: one });
       if (text !== null && /^\s*(https?:)?\/\//.test(flatten(text))) return text;
     }
@@ -114,4 +105,9 @@ export class ClientBases {
     }
     return null;
   }
+}
+
+/** The values of the options that hold a base address. */
+function basesIn(object: SyntaxNode): SyntaxNode[] {
+  return entriesOf(object).flatMap(({ key, value }) => (BASE_KEYS.test(key) ? [value] : []));
 }

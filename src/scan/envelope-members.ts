@@ -1,4 +1,4 @@
-import { argumentsOf, calleeOf, childAt, memberOf, plainText } from './access.js';
+import { argumentsOf, calleeOf, childAt, type Member, memberOf, plainText } from './access.js';
 import type { SyntaxNode } from './syntax.js';
 
 /** The members of a V3 envelope. */
@@ -7,15 +7,8 @@ export const ENVELOPE_MEMBERS = /^(data|next|prev|total_?count)$/i;
 export const GETTER_METHODS =
   /^(get|path|at|opt\w*|fetch|dig|getJSONArray|getJSONObject|getString|getInt|getLong|getAsJsonArray|getAsJsonObject|getJsonArray|getJsonObject|GetProperty|TryGetProperty|getAsString|findValue|with\w*|Value|required|has|SelectToken|json|getList|containsKey)$/;
 
-/** A read of a member of an object. */
-interface MemberRead {
-  readonly object: SyntaxNode;
-  readonly name: string;
-  readonly nameNode: SyntaxNode;
-}
-
 /** What a node reads if it reads `data`, `next`, `prev` or `total_count`, as a member, by index or by a getter. */
-export function envelopeMember(node: SyntaxNode): MemberRead | null {
+export function envelopeMember(node: SyntaxNode): Member | null {
   if (node.kind === 'member' || node.kind === 'index') {
     const member = memberOf(node);
     return member !== null && ENVELOPE_MEMBERS.test(member.name) && !isCalled(node) ? member : null;

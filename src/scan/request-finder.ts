@@ -157,11 +157,12 @@ export class RequestFinder {
   /** Whether a method without a body is a V3 request, by its annotation and that of its interface, as in Retrofit. */
   declaredBy({ file, node }: FoundFunction): Certainty | null {
     if (childAt(node, 'body') !== undefined) return null;
-    const strings = walk(node).filter((one) => one.kind === 'string' && isInAnnotation(one));
-    return strings.reduce<Certainty | null>(
-      (found, one) => found ?? this.declaredAt({ file, node: one, bound: UNBOUND }),
-      null,
-    );
+    for (const one of walk(node)) {
+      if (one.kind !== 'string' || !isInAnnotation(one)) continue;
+      const certainty = this.declaredAt({ file, node: one, bound: UNBOUND });
+      if (certainty !== null) return certainty;
+    }
+    return null;
   }
 
   /** Whether a route in an annotation is one of V3: its interface names the address, or the annotation belongs to a client. */

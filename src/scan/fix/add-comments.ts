@@ -38,7 +38,7 @@ function markUse(
   const lines = new Lines(source);
   const errors = errorsIn(nodes);
   for (const line of linesAround(nodes, lines, todo.line)) {
-    const edit = commentAbove(lines, { line, comment: language.comment, todo });
+    const edit = commentAbove(lines, line, language.comment, todo);
     if (edit === null) return 'marked';
     const text = applyEdits(source, [edit]);
     const root = parser.parse(language, text);
@@ -108,7 +108,7 @@ function planComment(path: string, source: string, todo: Todo): TextEdit | { rea
   while (line > 1 && textOf(line - 1).endsWith('\\')) line -= 1;
   if (isInsideText(path, source.slice(0, lines.startOf(line)), textOf(line)))
     return { why: 'a comment there would be part of a text' };
-  return commentAbove(lines, { line, comment, todo });
+  return commentAbove(lines, line, comment, todo);
 }
 
 /** Whether a line is inside a quoted text, a here-document or a block of another format. */
@@ -155,20 +155,13 @@ export interface MarkedText {
 const BEFORE_LINE =
   /next-line|@ts-ignore|@ts-expect-error|svc-migrate-ignore|nolint|type:\s*ignore|noqa|phpcs:|rubocop:/;
 
-interface CommentPlace {
-  readonly line: number;
-  readonly comment: string;
-  readonly todo: Todo;
-}
-
 /** The edit that puts a comment above a line; null if there is one already. */
-function commentAbove(lines: Lines, { line, comment, todo }: CommentPlace): TextEdit | null {
+function commentAbove(lines: Lines, line: number, comment: string, todo: Todo): TextEdit | null {
   const { source } = lines;
-  const textOf = (at: number) => lines.textOf(at);
+  const above = (at: number) => (at > 1 ? lines.textOf(at - 1) : '');
   let at = line;
-  while (at > 1 && BEFORE_LINE.test(textOf(at - 1)) && /^\s*(\/\/|#|\/\*|--)/.test(textOf(at - 1))) at -= 1;
-  const isMarked = [line, at].some((one) => one > 1 && isMark(textOf(one - 1)));
-  if (isMarked) return null;
+  while (BEFORE_LINE.test(above(at)) && /^\s*(\/\/|#|\/\*|--)/.test(above(at))) at -= 1;
+  if (isMark(above(line)) || isMark(above(at))) return null;
   const start = lines.startOf(at);
   const indent = source.slice(lines.startOf(line), lines.indentEnd(line));
   const end = /\r\n/.test(source) ? '\r\n' : '\n';

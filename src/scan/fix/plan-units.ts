@@ -1,9 +1,9 @@
 import { mergeEdits, type TextEdit } from '../../text/text-edits.js';
 import { childAt, walk } from '../access.js';
-import type { FileResult } from '../judge-file.js';
-import { type Address, positionInFile, type RuleInput, type SourceReaders } from '../rule-input.js';
+import { type Address, positionInFile, type RuleInput } from '../rule-input.js';
+import type { ParsedFile } from '../scan-files.js';
 import type { FixSettings } from '../scan-settings.js';
-import { Lines, type SourceFile } from '../source-file.js';
+import { Lines } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { FixReport, UnfixedReason } from './fix-report.js';
 import type { RequestForm } from './known-clients.js';
@@ -30,13 +30,8 @@ interface Draft {
   readonly affectedCalls: readonly SyntaxNode[];
 }
 
-export interface PlanContext {
-  readonly file: SourceFile;
-  readonly input: RuleInput;
-  readonly readers: SourceReaders;
-  readonly result: FileResult;
+export interface PlanContext extends Omit<ParsedFile, 'absolute'> {
   readonly settings: FixSettings;
-  readonly isNamedElsewhere: (name: string) => boolean;
 }
 
 /** Decides which requests of a file can be patched. */

@@ -49,7 +49,10 @@ function besideNames({ nodes, settings }: RuleInput): RuleHit[] {
       (one) => /^(name|string|symbol)$/.test(one.kind) && (one.end <= node.start || one.start >= node.end),
     );
     // The last argument of a chain of calls belongs to the last call only.
-    const near = around.kind === 'call' && !isAssertion(around) ? namesGiven(around) : names;
+    const near =
+      around.kind === 'call' && !ASSERTS.test(calleeOf(around).name)
+        ? argumentsOf(around).map(({ value }) => value)
+        : names;
     const named = near.find(isNamed);
     if (named === undefined) return [];
     const v4 = v4Of(plainText(unwrap(named)) ?? '');
@@ -66,14 +69,6 @@ function v4Of(name: string): { readonly v4?: string } {
 
 const ASSERTS =
   /^(to|not_to|toBe|toEqual|toStrictEqual|assert\w*|Assert\w*|Equal|isEqualTo|is|expect|where|find_by!?|findBy\w*|filter|Where|AreEqual)$/;
-
-function isAssertion(call: SyntaxNode): boolean {
-  return ASSERTS.test(calleeOf(call).name);
-}
-
-function namesGiven(call: SyntaxNode): SyntaxNode[] {
-  return argumentsOf(call).map(({ value }) => value);
-}
 
 /** The pair, comparison, assignment or call that a literal is a part of. */
 function statementOf(node: SyntaxNode): SyntaxNode | null {
