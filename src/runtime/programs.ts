@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants as files, statSync } from 'node:fs';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import type { Env } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 
 /** Time that a program has to end after a signal was passed on to it, ms. */
@@ -24,7 +25,7 @@ function isExecutable(file: string): boolean {
 }
 
 export interface HookIo {
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
   readonly signal: AbortSignal;
 }
 

@@ -141,7 +141,7 @@ function isSpecial(file: string): boolean {
 }
 
 async function replaceFile(file: string, buffers: AsyncIterable<string>): Promise<void> {
-  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  const temporary = temporaryBeside(file);
   try {
     await writeInto(openSync(temporary, 'wx', 0o600), buffers);
     renameSync(temporary, file);
@@ -158,19 +158,24 @@ async function replaceFile(file: string, buffers: AsyncIterable<string>): Promis
  * @throws system errors, such as `EEXIST`
  */
 export function createFile(target: string, text: string, { replace }: { readonly replace: boolean }): void {
-  const file = replace ? realPath(target) : resolve(target);
-  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
-  try {
-    const fd = openSync(temporary, 'wx');
-    try {
-      writeFully(fd, Buffer.from(text));
-    } finally {
-      closeSync(fd);
-    }
+  withTemporary(replace ? realPath(target) : resolve(target), (temporary) => {
+    writeFileSync(temporary, text, { flag: 'wx' });
     moveInto(temporary, target, { replace });
+  });
+}
+
+/** Runs `work` with the name of a new file beside `file`, and deletes what is left of it. */
+function withTemporary(file: string, work: (temporary: string) => void): void {
+  const temporary = temporaryBeside(file);
+  try {
+    work(temporary);
   } finally {
     rmSync(temporary, { force: true });
   }
+}
+
+function temporaryBeside(file: string): string {
+  return `${file}.${randomBytes(6).toString('hex')}.tmp`;
 }
 
 /**
@@ -271,14 +276,11 @@ export function replaceUnchanged(
     if (file !== target && relative(realpathSync(folder), file).startsWith('..')) return 'outside';
     if (!readFileSync(file).equals(Buffer.from(before))) return 'changed';
     const mode = statSync(file).mode & 0o7777;
-    const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
-    try {
+    withTemporary(file, (temporary) => {
       writeFileSync(temporary, after, { flag: 'wx', mode });
       chmodSync(temporary, mode);
       moveInto(temporary, file, { replace: true });
-    } finally {
-      rmSync(temporary, { force: true });
-    }
+    });
     return 'written';
   });
 }
