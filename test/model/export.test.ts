@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { begin, decide } from '../../src/export/decide.js';
 import type { ReadingRules } from '../../src/export/passes.js';
+import { page } from '../export/decide-cases.js';
 import { campaign } from '../support/campaign.js';
 import { explore } from './explore.js';
 import { PRODUCT, type State, type Subject, type Variant } from './export-model.js';
@@ -126,24 +127,8 @@ describe('a fault that is planted in what decides is found', () => {
       'an answer with an error as an empty last page',
       (row, outcome, rules) => {
         if (outcome.kind !== 'error' || outcome.code !== 'bad_response') return decide(row, outcome, rules);
-        const nothing = {
-          unique: 0,
-          duplicates: 0,
-          rejected: 0,
-          passUnique: 0,
-          passCommon: 0,
-          fresh: 0,
-          changed: 0,
-        };
-        const page = { ...outcome, ...nothing, kind: 'page', isEmpty: false, excluded: 0 } as const;
-        const envelope = {
-          totalCount: null,
-          requestId: null,
-          next: null,
-          cursorRepeats: false,
-          latestUpdateMs: null,
-        };
-        return decide(row, { ...page, ...envelope, servedMs: null }, rules);
+        const { askedMs, nowMs } = outcome;
+        return decide(row, page({ askedMs, nowMs }), rules);
       },
     ],
     [

@@ -60,13 +60,12 @@ export async function getPage(
   };
 }
 
-/** All pages of a list, by `next`. */
-export async function getPages(
+/** The pages of a list one after the other, by `next`. */
+export async function* walkPages(
   sandbox: Sandbox,
   address: string,
   parameters: Readonly<Record<string, string>> = {},
-): Promise<readonly PageBody[]> {
-  const pages: PageBody[] = [];
+): AsyncGenerator<PageBody> {
   let cursor: string | null = null;
   do {
     const page: PageBody = await getPage(
@@ -74,18 +73,20 @@ export async function getPages(
       address,
       cursor === null ? parameters : { ...parameters, next: cursor },
     );
-    pages.push(page);
+    yield page;
     cursor = page.next;
   } while (cursor !== null);
+}
+
+/** All pages of a list. */
+export async function getPages(...list: Parameters<typeof walkPages>): Promise<readonly PageBody[]> {
+  const pages: PageBody[] = [];
+  for await (const page of walkPages(...list)) pages.push(page);
   return pages;
 }
 
-export async function getAll(
-  sandbox: Sandbox,
-  address: string,
-  parameters: Readonly<Record<string, string>> = {},
-): Promise<readonly Row[]> {
-  return (await getPages(sandbox, address, parameters)).flatMap(({ rows }) => rows);
+export async function getAll(...list: Parameters<typeof walkPages>): Promise<readonly Row[]> {
+  return (await getPages(...list)).flatMap(({ rows }) => rows);
 }
 
 /** Ids of the companies that V4 lists. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { getPage, type PageBody } from './client.js';
+import { walkPages } from './client.js';
 import { firstRegion, sandboxStarter } from './sandboxes.js';
 
 const start = sandboxStarter();
@@ -10,18 +10,11 @@ describe('a service of 100,000 records', () => {
     const address = `${firstRegion(sandbox)}/payments/orders`;
     const before = process.memoryUsage().rss;
     let records = 0;
-    let cursor: string | null = null;
-    do {
-      const parameters = { include_deleted_records: 'true', limit: '1000', return_count: 'true' };
-      const page: PageBody = await getPage(
-        sandbox,
-        address,
-        cursor === null ? parameters : { ...parameters, next: cursor },
-      );
+    const parameters = { include_deleted_records: 'true', limit: '1000', return_count: 'true' };
+    for await (const page of walkPages(sandbox, address, parameters)) {
       records += page.rows.length;
-      cursor = page.next;
       expect(page.totalCount).toBeGreaterThan(10_000);
-    } while (cursor !== null);
+    }
     let rows = 0;
     for (const row of sandbox.truth()) if (row.path === '') rows++;
     const grownMiB = (process.memoryUsage().rss - before) / 2 ** 20;
@@ -37,17 +30,10 @@ describe('a service of 100,000 records', () => {
     const parameters = { 'svc_updated_at[gte]': '2025-12-20T00:00:00Z', limit: '50', return_count: 'true' };
     const counts = new Set<number | null>();
     let found = 0;
-    let cursor: string | null = null;
-    do {
-      const page: PageBody = await getPage(
-        sandbox,
-        address,
-        cursor === null ? parameters : { ...parameters, next: cursor },
-      );
+    for await (const page of walkPages(sandbox, address, parameters)) {
       counts.add(page.totalCount);
       found += page.rows.length;
-      cursor = page.next;
-    } while (cursor !== null);
+    }
     expect([...counts]).toEqual([found]);
     expect(found).toBeGreaterThan(100);
   });
