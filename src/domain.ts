@@ -253,3 +253,11 @@ export type OnProgress = (event: ProgressEvent) => void;
 
 /** HTTP statuses: if the server refuses its own cursor with one of these, the cursor has expired. */
 export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
+
+/** Returns the time in ms since 1970. */
+export interface Clock {
+  now(): number;
+}
+
+/** Environment variables by name. */
+export type Env = Readonly<Record<string, string | undefined>>;

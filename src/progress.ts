@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import type { Ora } from 'ora';
-import type { OnProgress, ProgressEvent } from './domain.js';
+import type { Clock, OnProgress, ProgressEvent } from './domain.js';
 import {
   beginTally,
   countEvent,
@@ -29,7 +29,7 @@ export interface ProgressOptions {
   readonly quiet: boolean;
   /** Also print every list as it ends. */
   readonly verbose: boolean;
-  readonly clock: { now(): number };
+  readonly clock: Clock;
   /** Calls `work` at this interval until the returned function is called. */
   readonly every?: (ms: number, work: () => void) => () => void;
 }

@@ -4,13 +4,13 @@ import pLimit from 'p-limit';
 import type { Dispatcher } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import type { ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord } from '../domain.js';
+import type { Clock, Env, ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
 import { type CompanyListing, fetchV4Companies } from './company-list.js';
 import { cleanRequestId, scrubber } from './failures.js';
-import { assertAddresses, buildHosts, createDispatcher, type Env, type Host, hostOf } from './hosts.js';
-import { type Clock, HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';
+import { assertAddresses, buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
+import { HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';
 import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './page.js';
 import {
   type ApiQuery,

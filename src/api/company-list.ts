@@ -203,11 +203,8 @@ interface CompanyPage {
 
 /** Maximum number of companies on one page, because they are kept in memory. */
 const MAX_COMPANIES = 500_000;
-/**
- * Checks that a body is a company list, within the request, so that a wrong one is requested again.
- *
- * @throws SvcError `bad_response`
- */
+
+/** Checks a body's shape within the request, so that a wrong one is requested again. */
 function checkCompanyPage(body: Uint8Array): Uint8Array {
   guardJson(body, () => openCompanyList(body));
   return body;

@@ -1,4 +1,5 @@
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
+import { escapeRegExp } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { Host } from './hosts.js';
 import { type AttemptOutcome, classify } from './http.js';
@@ -65,7 +66,7 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
     case 'body_too_large':
       return `Use a smaller pageSize, or allow more with http.maxBodyMiB, and ${AGAIN}`;
     case 'http_status':
-      return isTemporary(outcome)
+      return classify(outcome).kind === 'retry'
         ? `Give the operator the request_id if it persists, and ${AGAIN}`
         : 'Check baseUrl and the model names in the configuration; `svc-migrate doctor` helps. Retrying does not.';
     default:
@@ -73,10 +74,6 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
         ? 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.'
         : `Check baseUrl and the network, and ${AGAIN}`;
   }
-}
-
-function isTemporary(outcome: AttemptOutcome): boolean {
-  return classify(outcome).kind === 'retry';
 }
 
 /** The error for a 200 whose body the parser refused with `reason`; it carries the facts of the request. */
@@ -169,7 +166,7 @@ export function scrubber(keys: readonly string[]): Scrub {
     .filter((key) => key !== '')
     // longer keys first: they may contain shorter ones
     .sort((a, b) => b.length - a.length)
-    .flatMap((key) => [writtenOut(key), ...encodings(key).map(escapePattern)]);
+    .flatMap((key) => [spellingsOf(key), ...encodings(key).map(escapeRegExp)]);
   const pattern = new RegExp(patterns.join('|'), 'giu');
   return (text) => {
     const plain = text.replace(UNSAFE, '');
@@ -178,8 +175,8 @@ export function scrubber(keys: readonly string[]): Scrub {
 }
 
 /** Pattern of a key in which each character may be plain or escaped, as in JSON, URLs and HTML. */
-function writtenOut(key: string): string {
-  return [...key].map(spellingsOf).join('');
+function spellingsOf(key: string): string {
+  return [...key].map(spellingsOfCharacter).join('');
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -190,7 +187,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": 'apos',
 };
 
-function spellingsOf(character: string): string {
+function spellingsOfCharacter(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   const hex = code.toString(16);
   const percent = encodeURIComponent(character);
@@ -204,15 +201,11 @@ function spellingsOf(character: string): string {
     ...(character in ENTITIES ? [`&${ENTITIES[character]};`] : []),
     character,
   ];
-  return `(?:${[...new Set(spellings)].map(escapePattern).join('|')})`;
+  return `(?:${[...new Set(spellings)].map(escapeRegExp).join('|')})`;
 }
 
 function encodings(key: string): readonly string[] {
   const bytes = Buffer.from(key, 'utf8');
   const base64 = bytes.toString('base64');
   return [base64, base64.replaceAll('=', ''), bytes.toString('base64url'), bytes.toString('hex')];
-}
-
-function escapePattern(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }

@@ -2,6 +2,7 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config, Endpoint } from '../config/config.js';
 import { isLoopback } from '../config/values.js';
+import type { Env } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { HostLimiter, HostLimits } from './limiter.js';
 import type { RequestOptions } from './request.js';
@@ -108,8 +109,6 @@ export function assertKey({ label, endpoint, key }: Host): void {
     hint: `Set it in ${endpoint.keySource}, without line breaks.`,
   });
 }
-
-export type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * The proxy for a URL, or null: from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (in lower case first), as interpreted by

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LimitFunction } from 'p-limit';
 import pLimit from 'p-limit';
+import type { Clock } from '../domain.js';
 import { SvcError } from '../errors.js';
 
 export interface LimiterOptions {
@@ -267,11 +268,6 @@ function describeInstant(ms: number): string {
 
 /** Waits; rejects with the signal's reason when it aborts. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
-
-/** Returns the time in ms since 1970. */
-export interface Clock {
-  now(): number;
-}
 
 /** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-import type { OnProgress } from '../domain.js';
+import type { Clock, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { buildBadAnswer, buildFailure, type RequestTarget, type Scrub, withFacts } from './failures.js';
 import { assertKey } from './hosts.js';
@@ -11,7 +11,7 @@ import {
   parseRetryAfter,
   type TransportOptions,
 } from './http.js';
-import { type Clock, type Sleep, waitTooLong } from './limiter.js';
+import { type Sleep, waitTooLong } from './limiter.js';
 
 export interface RequestOptions {
   readonly transport: TransportOptions;

@@ -1,5 +1,5 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
-import type { OnProgress } from '../domain.js';
+import type { Env, OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import * as z from '../zod.js';
 import type { SqlScript } from './emit/build-script.js';
@@ -49,7 +49,7 @@ export interface ApplyContext {
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly random: () => number;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
   readonly tuning: Tuning;

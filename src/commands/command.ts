@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { HostLimits } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
-import type { OnProgress } from '../domain.js';
+import type { Env, OnProgress } from '../domain.js';
 
 /** Options by their flags in the syntax of the parser, such as `--json <file>`, with their help text or a full spec. */
 export type OptionSpecs = Readonly<Record<string, string | OptionSpec>>;
@@ -86,7 +86,7 @@ export interface Io {
   readonly stdout: Writable;
   /** Progress and warnings. Errors are printed by `program.ts`. */
   readonly stderr: Writable;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
   /** ms since 1970. */
   readonly clock: { readonly now: () => number };
   /** Whether stdout is a terminal. */

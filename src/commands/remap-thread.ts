@@ -1,8 +1,7 @@
 import type { Config } from '../config/config.js';
-import type { Decision } from '../config/user-files.js';
+import type { Decision, NamedCompanyPair } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import { buildRemap, type RemapSummary } from '../match/build-remap.js';
-import type { NamedPair } from '../match/pair-companies.js';
 import { serveThread } from '../runtime/threads.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
@@ -12,7 +11,7 @@ import { withDatabase } from './database.js';
 export interface RemapRequest {
   readonly config: Config;
   readonly fingerprint: Readonly<Record<string, string>>;
-  readonly named: readonly NamedPair[];
+  readonly named: readonly NamedCompanyPair[];
   readonly decisions: readonly Decision[];
   readonly inputs: Readonly<Record<string, string>>;
   readonly nowMs: number;

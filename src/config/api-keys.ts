@@ -1,11 +1,9 @@
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { isAbsolute } from 'node:path';
-import type { Generation } from '../domain.js';
+import type { Env, Generation } from '../domain.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import type { Config, Endpoint } from './config.js';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The API keys. They are stored nowhere else: not in `Config`, in messages or on disk. */
 export interface ApiKeys {

@@ -8,6 +8,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
+import type { Env } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
@@ -41,7 +42,7 @@ export interface ConfigFlags {
  * @throws SvcError `config`, naming every problem with its path
  */
 export function loadConfig(given: {
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
   readonly flags?: ConfigFlags;
   readonly nowMs: number;
 }): Config {
@@ -51,10 +52,7 @@ export function loadConfig(given: {
 }
 
 /** The configuration file that is named by `--config` or the environment, or else found in the working directory. */
-export function findConfigFile(
-  env: Readonly<Record<string, string | undefined>>,
-  named: string | undefined,
-): string {
+export function findConfigFile(env: Env, named: string | undefined): string {
   const [usual, ...others] = DEFAULT_CONFIG_FILES;
   const found = [usual, ...others].find((name) => existsSync(name));
   return resolve(named ?? (env['SVC_MIGRATE_CONFIG'] || (found ?? usual)));
@@ -230,10 +228,7 @@ function findRepeatedKeys(text: string, node: Node, path: Problem['path']): Prob
  * Files that may be inputs where the configuration cannot be loaded: its possible names, the database, and every string
  * in it taken as a path.
  */
-export function listPossibleInputs(
-  env: Readonly<Record<string, string | undefined>>,
-  flags: ConfigFlags,
-): string[] {
+export function listPossibleInputs(env: Env, flags: ConfigFlags): string[] {
   const given = (names: readonly (string | undefined)[]) => names.filter((name) => name !== undefined);
   const files = given([flags.config, env['SVC_MIGRATE_CONFIG'], ...DEFAULT_CONFIG_FILES]);
   const databases = given([flags.db, env['SVC_MIGRATE_DB'], DEFAULT_DATABASE]);

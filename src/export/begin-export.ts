@@ -1,5 +1,5 @@
 import type { Config, Endpoint } from '../config/config.js';
-import { type Generation, isUnfinished, type OnProgress, type StreamKey } from '../domain.js';
+import { type Clock, type Generation, isUnfinished, type OnProgress, type StreamKey } from '../domain.js';
 import { SvcError } from '../errors.js';
 import {
   compareFingerprint,
@@ -30,7 +30,7 @@ export interface ExportOptions {
   readonly supply: PageSupply;
   /** Stops the export after the current transaction; its reason is thrown if it is an error other than AbortError. */
   readonly signal: AbortSignal;
-  readonly clock: { now(): number };
+  readonly clock: Clock;
   readonly onProgress: OnProgress;
   /** Reads everything again, instead of continuing or updating. */
   readonly restart?: boolean;

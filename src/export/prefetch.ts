@@ -1,6 +1,6 @@
 import type { Api } from '../api/client.js';
 import type { ListRequest } from '../api/queries.js';
-import type { ListPage } from '../domain.js';
+import type { Clock, ListPage } from '../domain.js';
 import { isRequestError, type SvcError } from '../errors.js';
 import type { StreamRow } from '../store/streams.js';
 
@@ -36,7 +36,7 @@ const MAX_PAGES = 8;
 const MAX_BYTES = 3 * 1024 * 1024;
 
 /** Creates a page supply. Each page is requested as soon as the previous one has arrived, before that is saved. */
-export function createPageSupply(source: PageSource, clock: { now(): number }): PageSupply {
+export function createPageSupply(source: PageSource, clock: Clock): PageSupply {
   const backlog = { bytes: 0 };
   return {
     fetchV4Companies: () => source.fetchV4Companies(),
@@ -50,7 +50,7 @@ export function createPageSupply(source: PageSource, clock: { now(): number }): 
 
 interface PrefetchOptions {
   readonly source: PageSource;
-  readonly clock: { now(): number };
+  readonly clock: Clock;
   /** Bytes that wait to be taken, in all lists. */
   readonly backlog: { bytes: number };
   readonly onArrival: (arrival: Arrival) => void;

@@ -1,4 +1,4 @@
-import type { ListPage, ParsedRecord } from '../domain.js';
+import type { Clock, ListPage, ParsedRecord } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
@@ -56,7 +56,7 @@ export interface SaverOptions {
   /** Companies whose records are counted but not stored. */
   readonly excluded: readonly bigint[];
   readonly rules: ReadingRules;
-  readonly clock: { now(): number };
+  readonly clock: Clock;
 }
 
 export function createSaver(options: SaverOptions): Saver {

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
-import type { Decision } from '../config/user-files.js';
-import type { OnProgress } from '../domain.js';
+import type { Decision, NamedCompanyPair } from '../config/user-files.js';
+import type { Clock, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { checkFile, EXPORTED_TABLES, verifyExport } from '../store/integrity.js';
 import { readExportSeq, writeRemapInputs } from '../store/meta.js';
@@ -13,7 +13,6 @@ import { explainRecords } from './explain-records.js';
 import { saveKeyed } from './keyed.js';
 import { matchChildren } from './match-children.js';
 import { matchRecords } from './match-records.js';
-import type { NamedPair } from './pair-companies.js';
 import { saveDrift } from './save-drift.js';
 import { buildScope } from './scope.js';
 import { writeRemap } from './write-remap.js';
@@ -22,12 +21,12 @@ export interface RemapOptions {
   readonly db: Db;
   readonly config: Config;
   /** Pairs from `companies.csv`; they override the evidence in the data. */
-  readonly named: readonly NamedPair[];
+  readonly named: readonly NamedCompanyPair[];
   /** The rows of `decisions.csv`. */
   readonly decisions?: readonly Decision[];
   /** SHA-256 of the files of `named` and `decisions`, by the name of the setting. */
   readonly inputs?: Readonly<Record<string, string>>;
-  readonly clock: { now(): number };
+  readonly clock: Clock;
   readonly onProgress: OnProgress;
   /** Throws if the remap should stop; called often. */
   readonly throwIfStopped?: () => void;

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import type { NamedCompanyPair } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { COMPANY_LIST } from '../store/streams.js';
@@ -6,8 +7,8 @@ import { type EvidenceRows, readCompanyEvidence } from './company-evidence.js';
 import {
   type CompanyEvidence,
   type CompanySide,
-  type NamedPair,
   type Pairing,
+  type PairingInput,
   pairCompanies,
 } from './pair-companies.js';
 
@@ -17,7 +18,7 @@ import {
  * @throws SvcError `bad_input` if the companies file names a V4 company that V4 does not list, `incomplete` if that list
  *   was not read to its end
  */
-export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPair[]): void {
+export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedCompanyPair[]): void {
   assertNamedExist(db, named);
   const { rows: evidence, uncounted } = readCompanyEvidence(db);
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
@@ -27,7 +28,7 @@ export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedPa
   saveCompanyTable(db, sides, evidence, pairing);
 }
 
-function assertNamedExist(db: Db, named: readonly NamedPair[]): void {
+function assertNamedExist(db: Db, named: readonly NamedCompanyPair[]): void {
   const known = db.prepare('SELECT 1 FROM scope_v4_company WHERE company_id = ?');
   for (const { v4CompanyId } of named) {
     if (known.get(v4CompanyId) !== undefined) continue;
@@ -78,13 +79,13 @@ function savePairing(db: Db, pairing: Pairing): void {
   for (const [id, { v3: paired, matchedBy }] of pairing.v4) v4?.run(paired, matchedBy, id);
 }
 
-interface Sides {
-  readonly v3: Iterable<CompanySide>;
-  readonly v4: Iterable<CompanySide>;
-}
-
 /** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */
-function saveCompanyTable(db: Db, sides: Sides, evidence: EvidenceRows, pairing: Pairing): void {
+function saveCompanyTable(
+  db: Db,
+  sides: Pick<PairingInput, 'v3' | 'v4'>,
+  evidence: EvidenceRows,
+  pairing: Pairing,
+): void {
   db.exec('DELETE FROM company');
   const insert = db.prepare(`
     INSERT INTO company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)

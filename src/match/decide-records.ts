@@ -39,7 +39,7 @@ export function saveVerdicts(db: Db, decisions: readonly Decision[], verdicts: D
   const notFound: DecisionVerdict = { kind: 'stale', why: 'v3_not_exported' };
   const results = decisions.map((decision) => {
     const verdict = verdicts.get(decision.line) ?? notFound;
-    return { decision, outcome: verdict.kind, why: verdict.kind === 'stale' ? verdict.why : null };
+    return { ...decision, outcome: verdict.kind, why: verdict.kind === 'stale' ? verdict.why : null };
   });
   saveDecisionResults(db, results);
 }

@@ -1,3 +1,4 @@
+import type { NamedCompanyPair } from '../config/user-files.js';
 import type { CompanyMatch } from '../domain.js';
 import { append } from '../text/group-by.js';
 
@@ -30,12 +31,6 @@ export interface Uncounted {
   readonly v4: ReadonlyMap<number, number>;
 }
 
-export interface NamedPair {
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-  readonly v4CompanyId: bigint;
-}
-
 /** Companies and evidence are read several times, and not kept: there can be 100,000 of each. */
 export interface PairingInput {
   readonly v3: Iterable<CompanySide>;
@@ -45,7 +40,7 @@ export interface PairingInput {
   readonly uncounted: Uncounted;
   readonly mode: 'auto' | 'same_id' | 'overlap';
   /** Pairs named by the user; they override everything else. */
-  readonly named: readonly NamedPair[];
+  readonly named: readonly NamedCompanyPair[];
 }
 
 export interface Pairing {

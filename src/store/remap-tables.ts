@@ -107,20 +107,13 @@ export interface DecisionResult extends Decision {
 
 export type DecisionOutcome = 'taken' | 'not_needed' | 'stale';
 
-interface NewResult {
-  readonly decision: Decision;
-  readonly outcome: DecisionOutcome;
-  readonly why: StaleReason | null;
-}
-
 /** Replaces the results of the previous remap; part of the remap's transaction. */
-export function saveDecisionResults(db: Db, results: readonly NewResult[]): void {
+export function saveDecisionResults(db: Db, results: readonly DecisionResult[]): void {
   db.exec('DELETE FROM decision');
   const insert = db.prepare(`
     INSERT INTO decision(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, outcome, why)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-  for (const { decision, outcome, why } of results) {
-    const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note } = decision;
+  for (const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why } of results) {
     insert.run(BigInt(line), model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NamedPair } from '../../src/match/pair-companies.js';
+import type { NamedCompanyPair } from '../../src/config/user-files.js';
 import { configOf, type Exported, openExported, type Thing } from '../support/exported.js';
 import { remapOf } from '../support/remap-rows.js';
 
@@ -14,7 +14,7 @@ function records(company: number, first: number, count: number): Thing[] {
 }
 
 /** The remap's companies, `v3→v4 matched_by agreeing`, and how many of its rows have each outcome. */
-function pairingOf(exported: Exported, named: readonly NamedPair[] = []) {
+function pairingOf(exported: Exported, named: readonly NamedCompanyPair[] = []) {
   const { db, close } = openExported(configOf(), exported);
   try {
     const outcomes: Record<string, number> = {};

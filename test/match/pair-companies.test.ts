@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type CompanyEvidence,
-  type NamedPair,
-  type PairingInput,
-  pairCompanies,
-} from '../../src/match/pair-companies.js';
+import type { NamedCompanyPair } from '../../src/config/user-files.js';
+import { type CompanyEvidence, type PairingInput, pairCompanies } from '../../src/match/pair-companies.js';
 import { campaign } from '../support/campaign.js';
 import { type ListedInput, oraclePairing } from './pairing-oracle.js';
 
@@ -17,7 +13,7 @@ interface Case {
   /** [v3 row, v4 row, agreeing, comparable, smaller side's keys] */
   readonly evidence?: readonly (readonly [number, number, number, number, number?])[];
   readonly mode?: PairingInput['mode'];
-  readonly named?: readonly NamedPair[];
+  readonly named?: readonly NamedCompanyPair[];
   /** Keys that may agree with companies not in the evidence, by row. */
   readonly uncounted?: { readonly v3?: Record<number, number>; readonly v4?: Record<number, number> };
   readonly unread?: boolean;
@@ -328,7 +324,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-function named(region: string, v3: number, v4: number): NamedPair {
+function named(region: string, v3: number, v4: number): NamedCompanyPair {
   return { region, v3CompanyId: BigInt(v3), v4CompanyId: BigInt(v4) };
 }
 

@@ -1,7 +1,6 @@
 import type { Config } from '../../src/config/config.js';
-import type { Decision } from '../../src/config/user-files.js';
+import type { Decision, NamedCompanyPair } from '../../src/config/user-files.js';
 import { buildRemap } from '../../src/match/build-remap.js';
-import type { NamedPair } from '../../src/match/pair-companies.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, openExported } from './exported.js';
 
@@ -24,14 +23,18 @@ const CLOCK = { now: () => Date.parse('2026-11-20T00:00:00Z') };
 export function remapOf(
   db: Db,
   config: Config,
-  named: readonly NamedPair[] = [],
+  named: readonly NamedCompanyPair[] = [],
   decisions: readonly Decision[] = [],
 ): Row[] {
   buildRemap({ db, config, named, decisions, clock: CLOCK, onProgress: () => {} });
   return db.prepare<[], Row>('SELECT * FROM remap ORDER BY rowid').all();
 }
 
-export function remapRows(config: Config, exported: Exported, named: readonly NamedPair[] = []): Row[] {
+export function remapRows(
+  config: Config,
+  exported: Exported,
+  named: readonly NamedCompanyPair[] = [],
+): Row[] {
   const { db, close } = openExported(config, exported);
   try {
     return remapOf(db, config, named);

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { platform } from 'node:os';
 import type { ConnectionOptions } from 'mysql2';
 import type { ServerTarget } from '../../config/apply-targets.js';
+import type { Env } from '../../domain.js';
 import { describeFileError, SvcError } from '../../errors.js';
 
 /** Where a connection string comes from. */
@@ -26,11 +27,7 @@ function sourceOf({ urlEnv, urlFile }: UrlSource): string {
  *
  * @throws SvcError `config` if it is not set, unreadable, readable by other users, or not such a URL
  */
-export function readUrl(
-  source: UrlSource,
-  env: Readonly<Record<string, string | undefined>>,
-  { product, protocols, example }: UrlForm,
-): string {
+export function readUrl(source: UrlSource, env: Env, { product, protocols, example }: UrlForm): string {
   const text = source.urlEnv === undefined ? readUrlFile(source.urlFile ?? '') : env[source.urlEnv];
   if (text === undefined || text.trim() === '') {
     throw new SvcError('config', `The ${sourceOf(source)} holds no connection string.`, {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { type ApplyTarget, isServer } from '../../config/apply-targets.js';
 import type { Config } from '../../config/config.js';
 import { readCompaniesFile, readDecisionsFile } from '../../config/user-files.js';
-import type { CompanyMatch } from '../../domain.js';
+import type { CompanyMatch, Env } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
 import type { Db } from '../../store/open.js';
@@ -252,14 +252,11 @@ export async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcErr
 }
 
 /** Looks for the files and connection strings of the targets of `apply`, without connecting. */
-export function readTargets(
-  { apply }: Config,
-  env: Readonly<Record<string, string | undefined>>,
-): LocalFacts['targets'] {
+export function readTargets({ apply }: Config, env: Env): LocalFacts['targets'] {
   return apply.targets.map((target) => ({ name: target.name, missing: findMissing(target, env) }));
 }
 
-function findMissing(target: ApplyTarget, env: Readonly<Record<string, string | undefined>>): string | null {
+function findMissing(target: ApplyTarget, env: Env): string | null {
   if (target.kind === 'warehouse') return null;
   if (isServer(target) && target.urlEnv !== undefined)
     return (env[target.urlEnv] ?? '') === '' ? `environment variable ${target.urlEnv} is not set` : null;

@@ -1,4 +1,5 @@
-import type { Clock, Sleep } from '../../../src/api/limiter.js';
+import type { Sleep } from '../../../src/api/limiter.js';
+import type { Clock } from '../../../src/domain.js';
 
 interface Timer {
   readonly at: number;
