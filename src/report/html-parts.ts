@@ -26,7 +26,15 @@ function markupOf(part: Part): string {
 
 /** Renders text in which backticks mark commands and names. */
 export function withCode(text: string): Html {
-  return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
+  return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : asCode(part)))}`;
+}
+
+/** A command or name that wraps between words only: a browser would also break `--in-place` at its hyphens. */
+export function asCode(text: string): Html {
+  const words = text
+    .split(' ')
+    .map((word) => (word.includes('-') ? html`<span class="word">${word}</span>` : html`${word}`));
+  return html`<code>${words.map((word, at) => html`${at === 0 ? '' : ' '}${word}`)}</code>`;
 }
 
 /** A code such as `unmatched/key_changed` that wraps between its words. */
@@ -73,7 +81,7 @@ export function renderKey(names: readonly (readonly [string, string])[]): Html {
 }
 
 const BAR = 1000;
-/** Least width of a part, of 1000, so that it stays visible. */
+/** Least width of a part, so that it stays visible. */
 const LEAST = 6;
 
 /** A stacked bar of statuses, in which every part that is not empty is visible. */

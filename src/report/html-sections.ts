@@ -222,7 +222,8 @@ function renderFullSyncRows({ fullSync }: Report): Html | null {
   ];
   const name = countOf(others, 'more company', 'more companies');
   const note = others > 0 ? html`<p>${name}: see the letter.</p>` : null;
-  return html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync. <code>svc-migrate report --full-sync request.md</code> writes the letter.</p>
+  const letter = '`svc-migrate report --full-sync request.md` writes the letter.';
+  return html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync. ${withCode(letter)}</p>
 ${foldedTable('What to ask the operator for, by company.', columns, rows)}${note}`;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { buildVerdict, type CutoverVerdict } from './build-verdict.js';
 import { countIds, describeScope } from './describe.js';
-import { type Html, html, htmlTable, trusted, withCode } from './html-parts.js';
+import { asCode, type Html, html, htmlTable, trusted, withCode } from './html-parts.js';
 import { listSections } from './html-sections.js';
 import type { Report } from './report-schema.js';
 import { listStatuses, STATUS_NAMES } from './tables.js';
@@ -70,7 +70,7 @@ function renderOrigin({ evidence, generatedAt, tool }: Report): Html {
 function renderVerdict(report: Report, verdict: CutoverVerdict): Html {
   const only = describeScope(report.scope);
   const { next } = verdict;
-  const step = next.startsWith('svc-migrate ') ? html`<code>${next}</code>` : withCode(next);
+  const step = next.startsWith('svc-migrate ') ? asCode(next) : withCode(next);
   return html`<div class="verdict ${report.outcome}"><h1>${verdict.title}</h1>
 <p>${verdict.sentence}</p>
 ${only === null ? null : html`<p>${only}</p>`}<p><strong>Next:</strong> ${step}</p></div>
@@ -140,7 +140,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 .6rem; padding-top: .4rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 1.2rem 0 .3rem; overflow-wrap: anywhere; }
 p { margin: .4rem 0; max-width: 70ch; }
-code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; } .word { display: inline-block; }
 .meta { color: var(--soft); font-size: .9rem; }
 .verdict { border-left: .5rem solid; border-radius: .3rem; padding: 1rem 1.2rem; margin: 1.4rem 0 1rem; }
 .verdict p { font-size: 1.05rem; color: var(--ink); }

@@ -21,6 +21,21 @@ function findBrowser(): string | null {
   return files.find((file) => existsSync(file)) ?? null;
 }
 
+/** Options in code that take more than one line on the page. */
+const LIST_BROKEN_OPTIONS = `[...document.querySelectorAll('code')].flatMap((code) => {
+  const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+  const broken = [];
+  while (walker.nextNode()) {
+    for (const { 0: option, index } of walker.currentNode.data.matchAll(/--[a-z-]+/g)) {
+      const range = document.createRange();
+      range.setStart(walker.currentNode, index);
+      range.setEnd(walker.currentNode, index + option.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) broken.push(option);
+    }
+  }
+  return broken;
+})`;
+
 const SCHEMES = ['light', 'dark'] as const;
 const WIDTHS = [1280, 400];
 
@@ -109,6 +124,15 @@ describe.skipIf(browserFile === null)('the HTML report in a browser', () => {
     for (const title of ['Statuses', 'What it means', 'Allowed', 'Evidence'])
       expect(buttons).not.toContain(title);
     await context.close();
+  });
+
+  it('never breaks an option of a command, however narrow the page is', async () => {
+    const { page, close } = await open([...renderHtml(BIG)].join(''), 'light', 400);
+    for (let width = 330; width <= 430; width += 4) {
+      await page.setViewportSize({ width, height: 900 });
+      expect([width, await page.evaluate(LIST_BROKEN_OPTIONS)]).toEqual([width, []]);
+    }
+    await close();
   });
 
   it('is whole without its script', async () => {
