@@ -112,7 +112,7 @@ function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
   const { meaning, action } = describeKey(limit.name);
   const head = { key: limit.name, name: nameKey(limit.name), models: [], action };
   if (limit.unit === 'hours') return { ...head, numbers: describeAge(limit, report), meaning };
-  const withDetail = limit.detail === null ? meaning : `${meaning} Here: it ${limit.detail}.`;
+  const withDetail = limit.detail === null ? meaning : `${meaning} Here: ${limit.detail}.`;
   return { ...head, numbers: describeLimit(limit), meaning: withDetail };
 }
 

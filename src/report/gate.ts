@@ -61,7 +61,7 @@ const DEFAULTS: readonly (readonly [string, LimitValue | null])[] = [
   ['matched', null],
 ];
 
-/** Why a limit was not measured. */
+/** Why a limit was not measured, as a clause. */
 const UNMEASURED: Readonly<Record<string, string>> = {
   v3_uses: 'no scan is stored that is younger than maxAge: run `svc-migrate scan --save`',
 };
@@ -161,7 +161,7 @@ function judgeCounter(slots: Slots, name: string, counts: CountByModel | null): 
   }
 }
 
-/** Uses in code belong to no model. */
+/** Uses in code count for all models together. */
 function judgeUses(slots: Slots, uses: number | null): void {
   const slot = slots.get(slotKey('v3_uses', null));
   if (slot === undefined) return;
@@ -182,7 +182,7 @@ function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
     unit: slot.unit,
     configured: slot.configured,
     pass,
-    detail: slot.measured ? null : (UNMEASURED[slot.name] ?? 'was not measured'),
+    detail: slot.measured ? null : (UNMEASURED[slot.name] ?? 'it was not measured'),
     contributors: pass ? [] : slot.contributors,
   };
 }

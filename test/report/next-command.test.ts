@@ -3,7 +3,8 @@ import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
 import { listOptions } from '../../src/commands/command.js';
 import { isReason, REASONS, STATUSES } from '../../src/reasons.js';
-import { commandFor } from '../../src/report/build-verdict.js';
+import { buildVerdict, commandFor } from '../../src/report/build-verdict.js';
+import { judge } from '../../src/report/gate.js';
 import { REPORTS } from './sample-reports.js';
 
 const LIMITS = ['rejected', 'short', 'unique_id_conflict', 'decision_stale', 'drift', 'maxAge'];
@@ -42,4 +43,19 @@ describe('the command to run next', () => {
       "svc-migrate findings --write-decisions decisions-draft.csv --model 'odd/it'\\''s' --company 5",
     );
   });
+});
+
+it('says in a whole sentence why a limit was not measured', () => {
+  const [, report] = REPORTS[0] ?? [];
+  if (report === undefined) throw new Error('There is no sample.');
+  const none = new Map<string, number>();
+  const counts = { rows: [], v3Rows: none, rejected: none, shortStreams: none, uniqueIdConflicts: none };
+  const unmeasured = { ...counts, drift: null, staleDecisions: none, v3Uses: null, ageMs: 0 };
+  const limit = { kind: 'count', count: 0 } as const;
+  const gate = judge(unmeasured, { global: { drift: limit, v3_uses: limit }, models: {} }, 1000);
+  const { obstacles } = buildVerdict({ ...report, gate });
+  expect(obstacles.map(({ meaning }) => meaning.replace(/^.*? Here: /, ''))).toEqual([
+    'it was not measured.',
+    'no scan is stored that is younger than maxAge: run `svc-migrate scan --save`.',
+  ]);
 });
