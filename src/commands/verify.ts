@@ -3,7 +3,7 @@ import { createPairReader } from '../inspect/verify/read-live.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { addFlagsToNext } from '../text/escape.js';
-import { USUAL_SAMPLE } from './catalogue/options.js';
+import { DEFAULT_SAMPLE } from './catalogue/options.js';
 import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
 import { configWithMaxWait, notTogether, wholeNumberOption } from './option-values.js';
@@ -60,7 +60,7 @@ export function verifyPairs(
 /** How many pairs to draw; null: all. */
 function sampleOf(given: CommandLine): number | null {
   const sample = wholeNumberOption(given, 'sample', 1);
-  if (!given.isSet('all')) return sample ?? USUAL_SAMPLE;
+  if (!given.isSet('all')) return sample ?? DEFAULT_SAMPLE;
   if (sample === undefined) return null;
   throw notTogether('--all', '--sample');
 }

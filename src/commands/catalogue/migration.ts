@@ -5,13 +5,13 @@ import {
   ALLOW_INCOMPLETE,
   BASELINE,
   COMPANY,
+  DEFAULT_SAMPLE,
   IN_ACTIONS,
   MAX_WAIT,
   MODEL,
   OUTPUTS,
   RESTART,
   SINCE,
-  USUAL_SAMPLE,
   WAITING,
 } from './options.js';
 
@@ -20,7 +20,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'init',
     summary: 'write a commented starter configuration',
-    more: 'On a terminal it asks for addresses, names of key variables and models; elsewhere it asks nothing. It never overwrites a file without --force.',
+    more: 'On a terminal it first asks for the addresses, the environment variables that hold the API keys, and the models. It never overwrites a file without --force.',
     options: { '--force': 'replace an existing file' },
     examples: {
       'svc-migrate init': 'write svc-migrate.config.jsonc',
@@ -35,14 +35,14 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     options: {
       '--all': 'check the models of every V4 company, not of a sample of ten',
       '--write-config <file>':
-        'write the configuration with the names, addresses, page sizes and parameters that both APIs answered to',
+        'write a copy of the configuration, with names, addresses, page sizes and parameters corrected to what both APIs accept',
       '--force': 'replace an existing file',
       '--json <file>': 'the findings and the facts behind them as JSON (- is stdout)',
       ...MAX_WAIT,
     },
     examples: {
       'svc-migrate doctor': 'before the first export, and when something looks wrong',
-      'svc-migrate doctor --write-config corrected.jsonc': 'write a configuration with the names that answer',
+      'svc-migrate doctor --write-config corrected.jsonc': 'write a corrected configuration',
       'svc-migrate doctor --all --json doctor.json': 'check every company, for a script',
     },
     load: async () => (await import('../doctor.js')).runDoctor,
@@ -85,7 +85,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'report',
     summary: 'show what matched and what did not, and why',
-    more: 'Needs no network and does not judge: that is for check. Without an output option it prints a summary.',
+    more: 'Needs no network and does not judge: check does that. Without an output option it prints a summary.',
     options: { ...MODEL, ...COMPANY, ...SINCE, ...OUTPUTS },
     examples: {
       'svc-migrate report': 'a summary to read',
@@ -150,7 +150,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
         repeatable: true,
       },
       '--status <status>': { summary: 'only this status; repeatable', repeatable: true },
-      '--limit <n>': 'how many findings to list, 0 for all (default: 50; files always contain all)',
+      '--limit <n>': 'how many findings to list, 0 for all (default: 50 on the terminal, all in a file)',
       '--json <file>': 'write the findings as NDJSON, one per line (- is stdout)',
       '--write-decisions <file>': 'write a draft of decisions.csv with the candidates of each open V3 id',
       '--write-companies <file>': 'write a draft of companies.csv with the candidates of each company',
@@ -185,10 +185,10 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'recheck',
     summary: 'read open findings again from both APIs, then remap',
-    more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not judge: that is for check.',
+    more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not judge: check does that.',
     options: {
       '--times <n>': 'how many times to read them (default: 1)',
-      '--every <duration>': 'pause between two times, such as 10m (default: 1m)',
+      '--every <duration>': 'how long to wait before reading them once more, such as 10m (default: 1m)',
       '--json <file>': 'the result as JSON, with every finding that was resolved (- is stdout)',
       ...MAX_WAIT,
     },
@@ -203,14 +203,14 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
     summary: 'read mapped pairs from both APIs again and compare them',
     more: 'Compares the remap with the export, then reads pairs by id and compares company and platform_id. Exits with 1 if anything differs, with 4 if pairs could not be read. No export can run on the database meanwhile; for a long run with --all, verify a copy with --db.',
     options: {
-      '--sample <n>': `how many pairs to read (default: ${USUAL_SAMPLE})`,
+      '--sample <n>': `how many pairs to read (default: ${DEFAULT_SAMPLE})`,
       '--seed <n>': 'seed of the random sample (default: derived from the remap)',
       '--all': 'read every pair instead of a sample',
       '--json <file>': 'the result as JSON, with every pair that differs (- is stdout)',
       ...MAX_WAIT,
     },
     examples: {
-      'svc-migrate verify': `read ${USUAL_SAMPLE} pairs, spread over models and companies`,
+      'svc-migrate verify': `read ${DEFAULT_SAMPLE} pairs, spread over models and companies`,
       'svc-migrate verify --all --json verify.json': 'read every pair, for a script',
     },
     load: async () => (await import('../verify.js')).runVerify,
@@ -245,7 +245,7 @@ export const RECORD_COMMANDS: readonly CommandSpec[] = [
         choices: DUMP_FORMATS,
       },
       '--output <file>':
-        'write to this file instead of stdout; parquet: to this folder, one folder per model with a manifest',
+        'write to this file instead of stdout; for parquet: to this folder, one folder per model and a manifest',
       ...MODEL,
       ...COMPANY,
       ...ALLOW_INCOMPLETE,

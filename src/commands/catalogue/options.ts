@@ -39,7 +39,7 @@ export const WAITING: OptionSpecs = {
 };
 
 export const SINCE: OptionSpecs = {
-  '--since <build>': 'show what changed since a build of the remap: its number, or previous',
+  '--since <build>': 'show what changed since an earlier build of the remap: its number, or previous',
 };
 
 export const ACCEPTED: OptionSpecs = { '--baseline <file>': 'accept the findings that this file names' };
@@ -58,11 +58,11 @@ export const OUTPUTS: OptionSpecs = {
   '--markdown <file>': 'report for pull requests and job summaries',
   '--html <file>': 'report as one HTML page that needs no other files',
   '--junit <file>': 'limits and lists as JUnit test cases',
-  '--full-sync <file>': 'what to ask the operator for, as a letter in Markdown',
-  '--full-sync-csv <file>': 'the same as a table',
+  '--full-sync <file>': 'letter in Markdown that asks the operator to load what V4 did not',
+  '--full-sync-csv <file>': 'the records that this letter asks for, as CSV',
 };
 
-/** What judging commands do by themselves in a job of GitHub Actions. */
+/** Options that switch off what `check` and `run` do by themselves in a job of GitHub Actions. */
 export const IN_ACTIONS: OptionSpecs = {
   '--no-annotations': 'in GitHub Actions: write no annotations',
   '--no-job-summary': 'in GitHub Actions: do not add the report to the job summary',
@@ -70,4 +70,4 @@ export const IN_ACTIONS: OptionSpecs = {
 };
 
 /** Default sample size of `verify`: if none is wrong, fewer than 0.6 % are, with 95 % confidence. */
-export const USUAL_SAMPLE = 500;
+export const DEFAULT_SAMPLE = 500;

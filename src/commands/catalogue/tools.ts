@@ -8,7 +8,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     summary: 'show what the database contains, what is unfinished, and what the next run will do',
     options: {
       '--watch': 'show it again and again until Ctrl-C',
-      '--every <duration>': 'pause between two times with --watch (default: 2s)',
+      '--every <duration>': 'with --watch: how long to wait before showing it again (default: 2s)',
       '--json <file>': 'the state as JSON, with the command to run next (- is stdout)',
     },
     examples: {
@@ -34,7 +34,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'backup',
     args: '<file>',
     summary: 'make a consistent copy of the database',
-    more: 'Copies the state of one moment and checks the copy before it gets its name. It can be taken while another command writes the database. Only its owner can read it. An existing file is replaced only with --force.',
+    more: 'Copies the state of one moment and checks the copy before it gets its name. Another command may write the database meanwhile. Only the owner of the copy can read it. An existing file is replaced only with --force.',
     options: { '--force': 'replace an existing file' },
     examples: {
       'svc-migrate backup before-cutover.db': 'keep what the cutover was decided on',
@@ -46,7 +46,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'merge',
     args: '<parts...>',
     summary: 'join exports that were split over several jobs into one database',
-    more: 'Each part is the database of an export that was narrowed by --model or --company, or whose configuration names only some of the regions or models; all else is as in the configuration of the whole. Every list must be in exactly one part, read to the end. Otherwise nothing is written, and the lists and parts are named: exit 4 if lists are missing, 6 if settings differ, a list is in two parts, or a part is damaged. The remap of the merged database is that of one undivided export.',
+    more: 'Each part is the database of an export that was narrowed by --model or --company, or whose configuration names only some of the regions or models; all other settings are those of the whole. Every list must be in exactly one part, read to the end. Otherwise nothing is written, and the lists and parts at fault are named: exit code 4 if lists are missing, 6 if settings differ, a list is in two parts, or a part is damaged. The remap of the merged database is that of one undivided export.',
     options: { '--output <file>': 'the new database (required)' },
     examples: {
       'svc-migrate merge a.db b.db --output whole.db': 'join what two jobs read',
@@ -69,7 +69,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
         summary: 'exit with 1 if uses remain that are at least this sure (default: certain)',
         choices: ['certain', 'likely', 'look'],
       },
-      '--facts <file>': 'JSON of doctor, which says which parameters V4 honours',
+      '--facts <file>': 'file of doctor --json, which says which parameters V4 honours',
       '--traffic <file>':
         'access log (combined, JSON lines) or HAR file: lists the V3 routes that were really requested',
       '--save': 'store the counts in the database, for the limit v3_uses of check',
@@ -118,12 +118,12 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       '--events <url>': 'send webhook events to this address',
       '--fault <name[:rate]>': {
         summary:
-          '429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
+          'inject a fault into this share of the requests (default: 0.05): 429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
         repeatable: true,
       },
       '--quirk <name[=value]>': {
         summary:
-          'ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
+          'differ from the specification: ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
         repeatable: true,
       },
     },
@@ -153,7 +153,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'completion',
     args: '<shell> [words...]',
     summary: 'print a completion script for bash, zsh or fish',
-    more: 'Completes commands, options and their values, also models, regions and targets of the configuration and builds of the remap. The scripts ask `completion words`, which prints what can stand in place of the last word.',
+    more: 'Completes commands, options and their values, and the models, regions and targets of the configuration and the builds of the remap. The scripts call `completion words`, which prints what can replace the last word.',
     options: {},
     examples: {
       'svc-migrate completion bash > svc-migrate.bash': 'then source it from ~/.bashrc',
@@ -165,7 +165,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'help',
     args: '[topic...]',
     summary: 'explain a topic or a command',
-    more: 'Without a topic: the list of commands and topics. Where a topic and a command share a name, such as apply, both are explained.',
+    more: 'Without a topic, it lists the commands and topics. Where a topic and a command share a name, such as apply, it explains both.',
     options: {},
     examples: {
       'svc-migrate help config': 'every setting of the configuration file',
