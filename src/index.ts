@@ -28,7 +28,7 @@ export type { TranslatedEvent } from './translate-event.js';
 
 /** What is known of an id. */
 export interface Resolution extends Omit<Answer, 'status'> {
-  /** `mapped`: the other id is the one to use. `deleted`: it may be set, of a deleted record. `unknown`: not exported. */
+  /** `mapped`: use the other id. `deleted`: the record is deleted in V3 or V4; the other id may be set. `unknown`: not exported. */
   readonly status: 'mapped' | 'unmatched' | 'deleted' | 'ambiguous' | 'unknown';
 }
 
@@ -48,8 +48,8 @@ export interface Remap {
   /** What is known of a V3 or V4 id, with the id in the other generation. */
   resolve(model: string, id: IdInput, where: Where & { readonly from: Generation }): Resolution;
   /**
-   * Replaces V3 ids in an event. Of JSON text, all else stays as it is. A parsed event is copied; parsing has
-   * lost digits of numbers beyond 2^53, which are refused.
+   * Replaces V3 ids in an event. In JSON text, everything else stays as it is. A parsed event is copied; ids beyond
+   * 2^53 that are numbers in it are refused, because parsing has lost digits of them.
    *
    * @throws RangeError, TypeError and SyntaxError for events and paths that are wrong, and as `find` does
    */

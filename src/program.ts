@@ -199,8 +199,8 @@ function buildIo(given: CommandLine, host: ProgramHost, isColored: boolean, prog
   const { stdout, stderr, env, signal, runUninterruptible } = host;
   const isTty = stdout.isTTY === true;
   return {
-    stdout: progress.makeRoomFor(stdout),
-    stderr: progress.makeRoomFor(stderr, (text) => wrapFor(stderr, text)),
+    stdout: progress.clearBefore(stdout),
+    stderr: progress.clearBefore(stderr, (text) => wrapFor(stderr, text)),
     env,
     clock: { now: Date.now },
     isTty,

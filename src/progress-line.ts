@@ -146,7 +146,7 @@ const ESTIMATE_EVERY_MS = 1000;
 /** Time after which a changed estimate is mostly believed, ms. */
 const SMOOTH_MS = 10_000;
 
-/** Brings what is smoothed up to date: the part that is done never shrinks, the time left follows new evidence slowly. */
+/** Updates the part that is done, which never shrinks, and the time left, which changes slowly. */
 export function updateEstimate(tally: StageTally, nowMs: number): void {
   const { done, total } = measure(tally);
   if (total === null || total === 0) return;

@@ -36,8 +36,8 @@ export interface ProgressOptions {
 
 export interface Progress {
   readonly onProgress: OnProgress;
-  /** Wraps a stream for other text, passed through `edit`: each write first ends the stage and clears the progress line. */
-  makeRoomFor(target: Writable, edit?: (text: string) => string): Writable;
+  /** Wraps a stream so that each write to it first ends the stage and clears the progress line; `edit` changes the text. */
+  clearBefore(target: Writable, edit?: (text: string) => string): Writable;
   /** Prints the final line of the last stage and clears the progress line. */
   stop(end: 'done' | 'failed'): void;
 }
@@ -51,7 +51,7 @@ interface Display {
 
 /** Shows the progress of stages: on a terminal, one line that is redrawn; otherwise a line every ten seconds. */
 export async function createProgress(options: ProgressOptions): Promise<Progress> {
-  const { clock, quiet, verbose, every = everySoOften } = options;
+  const { clock, quiet, verbose, every = repeatEvery } = options;
   const display = options.isTty ? await createLineDisplay(options) : createPlainDisplay(options);
   let tally: StageTally | null = null;
   const endStage = (end: 'done' | 'failed') => {
@@ -59,7 +59,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
     if (line !== null) display.write(line);
     tally = null;
   };
-  const rest = () => {
+  const endAndClear = () => {
     endStage('done');
     display.close();
   };
@@ -71,7 +71,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
   const stopTimer = quiet ? () => {} : every(DRAW_EVERY_MS, draw);
   return {
     onProgress: (event) => {
-      const line = noteOf(event, options);
+      const line = permanentLineOf(event, options);
       if (line !== null) display.write(escapeUnseen(line));
       // A stage may be announced by the command and again by the work itself.
       if (event.kind === 'stage' && event.name !== tally?.stage) {
@@ -84,7 +84,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
       // Drawn here too, because long statements keep the timer from firing.
       if (event.kind === 'stage' || event.kind === 'step' || event.kind === 'wait') draw();
     },
-    makeRoomFor: (target, edit) => makeRoom(target, rest, edit),
+    clearBefore: (target, edit) => clearLineBefore(target, endAndClear, edit),
     stop: (end) => {
       stopTimer();
       endStage(end);
@@ -94,7 +94,7 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
 }
 
 /** The permanent line for an event; null if there is none. */
-function noteOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): string | null {
+function permanentLineOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): string | null {
   if (event.kind === 'note') {
     if (event.level === 'warning') return `Warning: ${event.text}`;
     return quiet ? null : event.text;
@@ -105,16 +105,20 @@ function noteOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): stri
   return `${place.filter((part) => part !== '').join(' ')}: ${event.state}`;
 }
 
-function makeRoom(target: Writable, rest: () => void, edit?: (text: string) => string): Writable {
-  const room = new Writable({
+function clearLineBefore(
+  target: Writable,
+  endAndClear: () => void,
+  edit?: (text: string) => string,
+): Writable {
+  const wrapped = new Writable({
     write: (chunk, encoding, done) => {
-      rest();
+      endAndClear();
       if (edit === undefined) target.write(chunk, encoding, done);
       else target.write(edit(String(chunk)), done);
     },
   });
-  // Whoever wrote has the error already; that of a closed pipe is also emitted later, when nobody listens.
-  return room.on('error', () => {});
+  // The writer gets the error from its callback. A closed pipe also emits it later, when nobody listens any more.
+  return wrapped.on('error', () => {});
 }
 
 function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display {
@@ -166,7 +170,7 @@ async function createLineDisplay({ stream, clock, width, color }: ProgressOption
   };
 }
 
-function everySoOften(ms: number, work: () => void): () => void {
+function repeatEvery(ms: number, work: () => void): () => void {
   const timer = setInterval(work, ms);
   timer.unref();
   return () => clearInterval(timer);

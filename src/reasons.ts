@@ -280,7 +280,7 @@ export function describeOutcome(status: string, reason: string | null): ReasonTe
     ...own,
     title: `Parent: ${lowerFirst(own.title)}`,
     meaning: `Its parent: ${lowerFirst(own.meaning)}`,
-    wouldChange: `What becomes of its parent: ${lowerFirst(own.wouldChange)}`,
+    wouldChange: `A change to its parent: ${lowerFirst(own.wouldChange)}`,
   };
 }
 

@@ -1,8 +1,8 @@
 import { findValues, type Hit, parseJsonPath } from './json/json-path.js';
 
-/** An event with V4 ids, and what stands behind them. */
+/** A translated event, and what is known of each id. */
 export interface TranslatedEvent<Event, Found> {
-  /** The event with V4 ids; null where there is none, so that no V3 id is taken for one of V4. */
+  /** The event with V4 ids, and null in place of ids without a V4 id, so that no V3 id is taken for a V4 id. */
   readonly event: Event;
   /** Every id that was replaced, in the order of the event, with the path that selected it. */
   readonly ids: readonly (Found & { readonly path: string })[];
@@ -20,9 +20,9 @@ interface Ids {
 type Find<Found extends Ids> = (id: string, path: number, isNumber: boolean) => Found;
 
 /**
- * Replaces ids in JSON text. Null stays, and so does all other text.
+ * Replaces ids in JSON text. Null and everything else stays as it is.
  *
- * @throws RangeError for a path that is none and for values that two paths select; SyntaxError
+ * @throws RangeError if a path is not a JSON path, or if two paths select one value; SyntaxError if the text is not JSON
  */
 export function translateText<Found extends Ids>(
   text: string,

@@ -3,7 +3,7 @@ import type { HostLimits } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import type { Env, OnProgress } from '../domain.js';
 
-/** Options by their flags in the syntax of the parser, such as `--json <file>`, with their help text or a full spec. */
+/** Options by their flags in the syntax of Commander, such as `--json <file>`: their help text, or a full spec. */
 export type OptionSpecs = Readonly<Record<string, string | OptionSpec>>;
 
 interface OptionSpec {
@@ -38,17 +38,17 @@ export function sentenceOf(summary: string): string {
 
 type RunCommand = (given: CommandLine, io: Io) => Promise<number>;
 
-/** The description of a command for the parser and the help. */
+/** What Commander and the help need to know of a command. */
 export interface CommandSpec {
   /** One or two words, such as `export v3`. */
   readonly name: string;
-  /** In the syntax of the parser, such as `<model> [ids...]`. */
+  /** In the syntax of Commander, such as `<model> [ids...]`. */
   readonly args?: string;
   readonly summary: string;
   /** Further text for `--help`. */
   readonly more?: string;
   readonly options: OptionSpecs;
-  /** Whether help shows the examples before the options, because there are many. */
+  /** Whether help shows the examples before the options, because there are many options. */
   readonly examplesFirst?: true;
   /** Command lines, each with its explanation. */
   readonly examples: Readonly<Record<string, string>>;
@@ -80,7 +80,7 @@ export interface Narrowing {
   readonly companies: readonly bigint[];
 }
 
-/** What a command may use of its process; created by `program.ts` and by tests. */
+/** Input and output of a command, created by `program.ts` and by tests. */
 export interface Io {
   /** Results. */
   readonly stdout: Writable;
@@ -91,30 +91,30 @@ export interface Io {
   readonly clock: { readonly now: () => number };
   /** Whether stdout is a terminal. */
   readonly isTty: boolean;
-  /** Columns that text may take. */
+  /** Columns of the longest line of text. */
   readonly width: number;
   readonly color: boolean;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
-  /** Shared by all clients of the process. */
+  /** Request limits by host, shared by all API clients of the process. */
   readonly hostLimits: HostLimits;
   readonly runUninterruptible: RunUninterruptible;
-  /** `--config` and `--db` as they were given, to add to commands that are printed. */
+  /** `--config` and `--db` as they were given. Commands that are printed for the user to run repeat them. */
   readonly flags?: string;
   /** Print everything that is known, not only the most important. */
   readonly verbose?: boolean;
 }
 
 /**
- * Runs work that cannot check the signal, such as a long statement. Meanwhile a signal ends the process at once instead
- * of asking it to stop, so the work must be safe to cut off anywhere.
+ * Runs work that cannot check the signal, such as a long SQL statement. A signal then ends the process at once, so the
+ * work must be safe to cut off anywhere.
  *
  * @throws SvcError `interrupted` if a signal came before
  */
 type RunUninterruptible = <T>(work: () => T) => Promise<T>;
 
-/** What work in another thread may use of its process. */
+/** The part of `Io` that work in another thread gets. */
 export interface WorkIo extends Pick<Io, 'env' | 'clock' | 'width' | 'signal' | 'onProgress'> {
   /** When the command began, ms since 1970. */
   readonly startMs: number;

@@ -12,7 +12,7 @@ import { COMMON_OPTIONS } from './catalogue/options.js';
 import { type CommandLine, type CommandSpec, type Io, type ListedOption, listOptions } from './command.js';
 import { readDatabase } from './database.js';
 
-/** Asks this program what can follow the words that were typed; it answers with words, or with `:files|BEFORE|NAME`. */
+/** Calls `completion words`, which prints the possible words, or `:files|BEFORE|NAME` (see `listWords`). */
 const BASH = `# svc-migrate completion for bash; \`source\` this file.
 _svc_migrate() {
   local IFS=$'\\n' before name file
@@ -54,7 +54,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * `completion`: prints a completion script, or for the scripts, after `words`, what can stand in place of the last word.
+ * `completion`: prints a completion script. The scripts call `completion words`, which prints what can replace the last
+ * word that was typed.
  */
 export async function runCompletion({ args: [shell = '', ...typed] }: CommandLine, io: Io): Promise<number> {
   const script = SCRIPTS[shell];
@@ -72,14 +73,14 @@ const endLine = (line: string): string => `${line}\n`;
 /** A word that can be typed, and what it means. */
 type Word = readonly [word: string, summary?: string];
 
-/** Words, or what they are taken from. */
+/** The possible words, or where they come from. */
 type Source = readonly Word[] | 'files' | 'models' | 'regions' | 'targets' | 'builds';
 
 const NOTHING: Source = [];
 
 /**
- * What can stand in place of the last of these words, each with its meaning after a tab; for files `:files|BEFORE|NAME`,
- * where the shell looks for names that begin with NAME and puts BEFORE in front.
+ * What can replace the last of these words, each followed by a tab and its meaning. For files: `:files|BEFORE|NAME`. The
+ * shell then looks for files whose names begin with NAME, and puts BEFORE in front of each.
  */
 async function listWords(typed: readonly string[], io: Pick<Io, 'env' | 'clock'>): Promise<string[]> {
   const isSplit = typed.slice(-2).includes('=');
@@ -90,7 +91,7 @@ async function listWords(typed: readonly string[], io: Pick<Io, 'env' | 'clock'>
   const [, flag = words.at(-1) ?? '', value = last] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
   const option = options.find((one) => one.flags.startsWith(`${flag} `));
   const source = option === undefined ? afterCommand(command, given, last, options) : valuesOf(option, value);
-  // A model after the name of its column.
+  // Of `column=model`, only the model is completed.
   const column = option?.flags.includes('=model') === true ? value.slice(0, value.lastIndexOf('=') + 1) : '';
   const typedValue = option === undefined ? last : value.slice(column.length);
   const before = isSplit ? '' : last.slice(0, last.length - typedValue.length);
@@ -101,7 +102,7 @@ async function listWords(typed: readonly string[], io: Pick<Io, 'env' | 'clock'>
     .map(([word, summary]) => `${before}${word}${summary === undefined ? '' : `\t${summary}`}`);
 }
 
-/** Bash takes `=` for a word of its own: what it separated is joined again. */
+/** Joins words that Bash split: it makes `=` a word of its own. */
 function joinAtEquals(typed: readonly string[]): string[] {
   const words: string[] = [];
   for (const [at, word] of typed.entries()) {
@@ -190,7 +191,7 @@ function valuesOf({ flags, choices }: ListedOption, value: string): Source {
   return VALUES[name] ?? VALUES[argument] ?? NOTHING;
 }
 
-/** Words that the configuration or the database holds; nobody can be told of their errors here. */
+/** Words from the configuration or the database. If these cannot be read: none, because a completion must print no error. */
 async function listKnown(
   source: Exclude<Source, readonly Word[] | 'files'>,
   flags: TypedLine['flags'],

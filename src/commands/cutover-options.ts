@@ -15,7 +15,7 @@ import type { CommandLine, Io } from './command.js';
 import { applyCommandLine } from './cutover-steps.js';
 import { exportOptions } from './export.js';
 import { nameOfOption, notTogether, wholeNumberOption, withValues } from './option-values.js';
-import { FLIP_WORDS, type FlipKind, type FlipWord } from './plan-cutover.js';
+import { FLIP_ANSWERS, type FlipAnswer, type FlipKind } from './plan-cutover.js';
 import { loadRemapInputs } from './remap.js';
 import { ownFilesOf } from './with-outputs.js';
 
@@ -23,9 +23,9 @@ import { ownFilesOf } from './with-outputs.js';
 export interface CutoverOptions {
   readonly yes: boolean;
   readonly restart: boolean;
-  readonly word: FlipWord | null;
+  readonly flipAnswer: FlipAnswer | null;
   readonly flip: FlipKind;
-  /** The program or the file that flips; '' if a person does. */
+  /** Path of the program or of the flag file; '' if a person flips. */
   readonly flipPlace: string;
   /** Absolute path. */
   readonly report: string;
@@ -35,7 +35,7 @@ export interface CutoverOptions {
   readonly settings: string;
 }
 
-/** Parses the command line of `cutover`, and checks all that its steps will need. */
+/** Parses the command line of `cutover`, and checks options, keys and files that its steps will need. */
 export async function parseCutoverOptions(
   given: CommandLine,
   config: Config,
@@ -52,7 +52,7 @@ export async function parseCutoverOptions(
   return {
     yes: given.isSet('yes'),
     restart: given.isSet('restart'),
-    word: FLIP_WORDS.find((word) => word === given.text('flip')) ?? null,
+    flipAnswer: FLIP_ANSWERS.find((answer) => answer === given.text('flip')) ?? null,
     ...parseFlip(given, io.env),
     report,
     sample: wholeNumberOption(given, 'sample', 1) ?? null,
@@ -106,12 +106,12 @@ function digestSettings({ limits, drift, maxAgeMs }: Config, baselineFile: strin
   return sha256Of(JSON.stringify({ limits, drift, maxAgeMs, baseline }));
 }
 
-/** The command that goes on with this cutover, with further words; without `--yes` it only shows what it would do. */
+/** The command that continues this cutover: `more`, then the options of this call. */
 export function resumeCommand(given: CommandLine, ...more: readonly string[]): string {
-  const said = new Set(['yes', 'restart', 'flip', 'json']);
+  const notRepeated = new Set(['yes', 'restart', 'flip', 'json']);
   const words = Object.keys(CUTOVER_OPTIONS).flatMap((flags) => {
     const name = nameOfOption(flags);
-    if (said.has(name)) return [];
+    if (notRepeated.has(name)) return [];
     const [flag = ''] = flags.split(' ');
     const value = given.text(name);
     if (value !== undefined) return [flag, value];

@@ -23,7 +23,7 @@ import type { CutoverOptions } from './cutover-options.js';
 import { readDatabase } from './database.js';
 import { assertComplete, exportInThread, exportOptions } from './export.js';
 import { withValues } from './option-values.js';
-import { recheckOpen, USUAL_PAUSE_MS } from './recheck.js';
+import { DEFAULT_PAUSE_MS, recheckOpen } from './recheck.js';
 import { rebuildRemap } from './remap.js';
 import { verifyPairs } from './verify.js';
 
@@ -36,10 +36,10 @@ export interface StepTask {
   readonly io: Io;
 }
 
-/** Stands before the lines that a step prints below its own. */
+/** Indentation of the lines that a step prints below its heading. */
 export const DETAIL_INDENT = '       ';
 
-/** What came of a step. It succeeded if the exit code is 0. */
+/** The result of a step. It succeeded if the exit code is 0. */
 export interface StepOutcome {
   readonly exitCode: number;
   readonly note: string;
@@ -49,8 +49,8 @@ export interface StepOutcome {
   readonly next?: string;
   /** What to store besides the state of the step. */
   readonly saved?: Partial<Pick<Cutover, 'judged' | 'verified' | 'report' | 'runs'>>;
-  /** What is stored of the step instead of `done` or `failed`: that it is running, or what was stored before it. */
-  readonly left?: 'by_hand' | 'interrupted' | 'not_begun' | undefined;
+  /** Set if the step is stored neither as done nor as failed: it is left running or, if `not_begun`, as it was before. */
+  readonly unended?: 'by_hand' | 'interrupted' | 'not_begun' | undefined;
 }
 
 /** The work of each step; each throws what its command throws. */
@@ -83,10 +83,10 @@ export const STEP_WORK: Readonly<Record<CutoverStep, (task: StepTask) => Promise
   flip: async (task) => {
     if (task.options.flip === 'exec') return runProgramOf(task);
     if (task.options.flip === 'flag') return createFlag(task);
-    return { exitCode: EXIT_BY_CODE.incomplete, note: 'Flip the application now.', left: 'by_hand' };
+    return { exitCode: EXIT_BY_CODE.incomplete, note: 'Flip the application now.', unended: 'by_hand' };
   },
   recheck: async ({ config, io }) => {
-    const result = await recheckOpen(config, { times: 1, everyMs: USUAL_PAUSE_MS }, io);
+    const result = await recheckOpen(config, { times: 1, everyMs: DEFAULT_PAUSE_MS }, io);
     const sum = (counts: Readonly<Record<string, number>>) =>
       Object.values(counts).reduce((total, n) => total + n, 0);
     const code = judgeRecheck(result);
@@ -97,7 +97,7 @@ export const STEP_WORK: Readonly<Record<CutoverStep, (task: StepTask) => Promise
 };
 
 async function exportOne(generation: Generation, { given, io }: StepTask): Promise<StepOutcome> {
-  // The cutover begins anew, not the export.
+  // `--restart` restarts the cutover, not the export.
   const options = await exportOptions(withValues(given, { restart: false }));
   const summary = await exportInThread(generation, options, io);
   assertComplete(generation, summary);
@@ -128,7 +128,7 @@ async function check({ config, options, io }: StepTask): Promise<StepOutcome> {
 async function runProgramOf({ options, cutover, io }: StepTask): Promise<StepOutcome> {
   const { flipPlace: program } = options;
   const report = cutover.report ?? options.report;
-  // Ends the line of the progress, above what the program prints.
+  // Ends the progress line before the program prints.
   io.stderr.write('');
   const env = { ...io.env, SVC_MIGRATE_REPORT: report };
   const end = await runHook(program, [report], { env, signal: io.signal });
@@ -143,7 +143,7 @@ function createFlag({ options: { flipPlace: file }, cutover, io }: StepTask): St
     onFile(file, () => createFile(file, text, { replace: false }));
   } catch (cause) {
     if (!(cause instanceof SvcError) || cause.facts['error'] !== 'EEXIST') throw cause;
-    // A cutover that was killed right after it had created it.
+    // It may be the flag of this cutover, if that was killed right after creating it.
     if (!isOwnFlag(file, cutover.id))
       throw new SvcError('bad_input', `${file} exists already; it was not changed.`, {
         hint: 'If the application is flipped by it, remove it before the cutover, or name another file.',
@@ -172,13 +172,13 @@ export async function assertJudged(config: Config, judged: Cutover['judged']): P
   });
 }
 
-type ApplyScene = Pick<StepTask, 'given' | 'config' | 'io'>;
+type ApplyContext = Pick<StepTask, 'given' | 'config' | 'io'>;
 /** Options of `apply` that are not those of the cutover. */
 type ApplyMode = Readonly<Record<string, boolean | string>>;
 
 /** Plans, writes or verifies configured targets. */
 export function applyNow(
-  { given, config, io }: ApplyScene,
+  { given, config, io }: ApplyContext,
   mode: ApplyMode,
   targets: readonly string[] = [],
 ): Promise<ApplyResult> {
@@ -198,14 +198,14 @@ export function applyCommandLine(
 }
 
 /** The targets whose new columns are filled by triggers. */
-async function listSynced(task: ApplyScene): Promise<readonly string[]> {
+async function listSynced(task: ApplyContext): Promise<readonly string[]> {
   const { given, config } = task;
   if (config.apply.targets.length === 0 || given.isSet('inPlace')) return [];
   return (await applyNow(task, { yes: false, sync: 'off' })).synced ?? [];
 }
 
-/** The command after a cutover: it removes the triggers of `apply --sync`, if there are any that can be seen. */
-export async function findAfterwards(task: ApplyScene): Promise<string> {
+/** The command to run after a cutover. It removes the triggers of `apply --sync` if targets that can be read have any. */
+export async function findCommandAfter(task: ApplyContext): Promise<string> {
   const synced = await listSynced(task).catch((error: unknown) => {
     if (error instanceof SvcError) return [];
     throw error;
@@ -216,14 +216,14 @@ export async function findAfterwards(task: ApplyScene): Promise<string> {
 }
 
 /** The runs in the ledgers of the configured targets, oldest first. */
-async function listRuns({ given, config, io }: ApplyScene): Promise<readonly ListedRun[]> {
+async function listRuns({ given, config, io }: ApplyContext): Promise<readonly ListedRun[]> {
   if (config.apply.targets.length === 0) return [];
   const request = parseUndoRequest(applyCommandLine(given, {}), config);
   return (await applyInThread({ kind: 'undo', config, request }, io)).runs ?? [];
 }
 
 /** @throws SvcError `usage` if a run of the cutover was undone: the ids are V3 ids again */
-export async function assertApplied(task: ApplyScene, { runs }: Cutover): Promise<void> {
+export async function assertApplied(task: ApplyContext, { runs }: Cutover): Promise<void> {
   if (runs.length === 0) return;
   const undone = (await listRuns(task)).find(
     ({ run, state }) => runs.includes(run) && (state === 'undone' || state === 'undoing'),
@@ -235,9 +235,12 @@ export async function assertApplied(task: ApplyScene, { runs }: Cutover): Promis
 }
 
 /** The commands that take back what a cutover applied, the last run first. */
-export async function findWayBack(task: ApplyScene, cutover: Cutover | null): Promise<readonly string[]> {
+export async function listUndoCommands(
+  task: ApplyContext,
+  cutover: Cutover | null,
+): Promise<readonly string[]> {
   if (cutover?.steps.apply === undefined) return [];
-  // The process is about to be ended: there is no time to read ledgers.
+  // After a signal there is no time to read ledgers.
   if (task.io.signal.aborted) return ['svc-migrate undo'];
   try {
     const runs = await listRuns(task);
@@ -247,7 +250,7 @@ export async function findWayBack(task: ApplyScene, cutover: Cutover | null): Pr
     return [...names].toReversed().map((run) => shellLine(['svc-migrate', 'undo', run]));
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
-    // It lists the runs of what can be read then.
+    // Without the name of a run, `undo` lists the runs of all targets that can be read.
     return ['svc-migrate undo'];
   }
 }

@@ -24,9 +24,9 @@ import {
   applyNow,
   assertApplied,
   assertJudged,
-  findAfterwards,
-  findWayBack,
+  findCommandAfter,
   isOwnFlag,
+  listUndoCommands,
   STEP_WORK,
   type StepOutcome,
   type StepTask,
@@ -46,9 +46,9 @@ import {
 } from './render-cutover.js';
 import { exitCodeAfter, withJson, writeResult } from './with-outputs.js';
 
-interface Scene extends Omit<StepTask, 'cutover'> {
+interface CutoverContext extends Omit<StepTask, 'cutover'> {
   /** Shows what is done. */
-  readonly say: (lines: readonly string[]) => Promise<void>;
+  readonly print: (lines: readonly string[]) => Promise<void>;
 }
 
 /**
@@ -59,12 +59,12 @@ export async function runCutover(given: CommandLine, io: Io): Promise<number> {
   return withJson(given, io, async (_, target, within) => {
     const config = await configWithMaxWait(given);
     const options = await parseCutoverOptions(given, config, within);
-    const say: Scene['say'] = async (lines) => {
+    const print: CutoverContext['print'] = async (lines) => {
       if (target !== '-') await writeText(within.stdout, [renderSteps(lines, within.width)]);
       else for (const text of lines) within.onProgress({ kind: 'note', level: 'info', text });
     };
-    const scene: Scene = { given, config, options, io: within, say };
-    const result = await (options.yes ? carryOut(scene) : showPlan(scene));
+    const context: CutoverContext = { given, config, options, io: within, print };
+    const result = await (options.yes ? carryOut(context) : showPlan(context));
     const text = () => renderCutoverEnd(result, within);
     // A signal that stopped a step must not stop its result as well.
     const { signal } = new AbortController();
@@ -73,10 +73,10 @@ export async function runCutover(given: CommandLine, io: Io): Promise<number> {
   });
 }
 
-/** The stored cutover, null if none was started, and what is to be done. */
-async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover' | 'plan'>> {
-  const { config, options, io } = scene;
-  const { flip, flipPlace: file, word, restart } = options;
+/** The stored cutover, null if none was started, and the plan of its steps. */
+async function readPlan(context: CutoverContext): Promise<Pick<CutoverResult, 'cutover' | 'plan'>> {
+  const { config, options, io } = context;
+  const { flip, flipPlace: file, flipAnswer, restart } = options;
   const { cutover, outdated } = existsSync(config.database)
     ? await readDatabase(config, async (db) => readOutdated(db, config, options, io.clock.now()))
     : { cutover: null, outdated: {} };
@@ -86,20 +86,21 @@ async function readStanding(scene: Scene): Promise<Pick<CutoverResult, 'cutover'
     ...(options.sample === null ? { verify_pairs: '--sample was not given' } : {}),
   };
   const isSameFlag = flip === 'flag' && cutover?.flag === file;
-  const plan = planCutover({ steps: cutover?.steps ?? {}, skipped, outdated, isSameFlag, word, restart });
+  const steps = cutover?.steps ?? {};
+  const plan = planCutover({ steps, skipped, outdated, isSameFlag, flipAnswer, restart });
   if (plan.refusal !== null) throw new SvcError('usage', plan.refusal.sentence, { hint: plan.refusal.hint });
   const action = plan.steps.find(({ name }) => name === 'flip')?.action;
-  // A flag of this cutover whose flip was not started is newer than the database, which was restored.
+  // Before the flip, even its own flag is refused: the database was restored from a backup that is older than the flag.
   const isOwn = () => action === 'again' && isOwnFlag(file, cutover?.id ?? '');
   if (flip === 'flag' && (action === 'run' || action === 'again') && existsSync(file) && !isOwn())
     throw new SvcError('usage', `${file} exists already: the application may be flipped.`, {
       hint: 'Remove it, or name another file.',
     });
-  if (cutover !== null && (action === 'again' || action === 'settle')) await assertApplied(scene, cutover);
+  if (cutover !== null && (action === 'again' || action === 'settle')) await assertApplied(context, cutover);
   return { cutover, plan };
 }
 
-/** Which steps that were done no longer hold, and why. */
+/** The steps that must be repeated although they are done, and why. */
 function readOutdated(db: Db, config: Config, { settings, report, sample }: CutoverOptions, nowMs: number) {
   const cutover = readCutover(db);
   const facts = readReadiness(db, config, EVERYTHING);
@@ -108,7 +109,7 @@ function readOutdated(db: Db, config: Config, { settings, report, sample }: Cuto
   const open = findOpenLists(facts);
   const isOpen = (generation: string) => isOld || open.some(({ next }) => next.endsWith(generation));
   const sha256 = facts.lastRun?.sha256 ?? '';
-  // Rows may have come whose records are newer than the exports.
+  // Rows may have been added whose records are newer than the exports.
   const isNew = cutover?.steps.apply?.exitCode === 1;
   const changes: readonly (readonly [CutoverStep, boolean, string])[] = [
     ['export_v3', isOpen('v3'), 'its data are incomplete or too old'],
@@ -118,8 +119,8 @@ function readOutdated(db: Db, config: Config, { settings, report, sample }: Cuto
     ['remap', sha256 === '' || isRemapStale(facts), 'the exported data or its input files changed'],
     ['check', cutover?.judged?.remap !== sha256, 'another remap was built'],
     ['check', cutover?.judged?.settings !== settings, 'the limits or the baseline changed'],
-    ['check', cutover?.report !== report || !existsSync(report), 'its report is not there'],
-    ['apply', true, 'rows may have come since'],
+    ['check', cutover?.report !== report || !existsSync(report), 'its report is missing'],
+    ['apply', true, 'rows may have been added since'],
     ['verify_pairs', cutover?.verified !== `${sha256} ${sample}`, 'other pairs are to be read'],
   ];
   const outdated: Partial<Record<CutoverStep, string>> = {};
@@ -127,37 +128,37 @@ function readOutdated(db: Db, config: Config, { settings, report, sample }: Cuto
   return { cutover, outdated };
 }
 
-async function showPlan(scene: Scene): Promise<CutoverResult> {
-  const { given, options, say } = scene;
-  const { cutover, plan } = await readStanding(scene);
+async function showPlan(context: CutoverContext): Promise<CutoverResult> {
+  const { given, options, print } = context;
+  const { cutover, plan } = await readPlan(context);
   let planned: ApplyOutlook = { exitCode: 0, applyPlan: null, next: null };
   for (const step of plan.steps) {
-    await say(isToDo(step) ? [describeBegin(step, options)] : describeKept(step, cutover));
-    if (step.name === 'apply' && isToDo(step)) planned = await planApply(scene);
+    await print(isToDo(step) ? [describeBegin(step, options)] : describeKept(step, cutover));
+    if (step.name === 'apply' && isToDo(step)) planned = await planApply(context);
   }
-  const word = options.word === null ? [] : ['--flip', options.word];
-  const resume = resumeCommand(given, '--yes', ...word, ...(options.restart ? ['--restart'] : []));
+  const answer = options.flipAnswer === null ? [] : ['--flip', options.flipAnswer];
+  const resume = resumeCommand(given, '--yes', ...answer, ...(options.restart ? ['--restart'] : []));
   const asks = plan.steps.some(({ action }) => action === 'ask');
   const ready = asks ? resumeCommand(given, '--flip', 'done') : resume;
-  const next = planned.next ?? (plan.steps.some(isToDo) ? ready : await findAfterwards(scene));
-  const undo = await findWayBack(scene, cutover);
+  const next = planned.next ?? (plan.steps.some(isToDo) ? ready : await findCommandAfter(context));
+  const undo = await listUndoCommands(context, cutover);
   return { plan, options, cutover, stop: null, undo, ...planned, next, resume };
 }
 
 type ApplyOutlook = Pick<CutoverResult, 'exitCode' | 'applyPlan'> & { readonly next: string | null };
 
-async function planApply(scene: Scene): Promise<ApplyOutlook> {
+async function planApply(context: CutoverContext): Promise<ApplyOutlook> {
   try {
-    const { text, json, exitCode, next } = await applyNow(scene, { yes: false, again: true });
+    const { text, json, exitCode, next } = await applyNow(context, { yes: false, again: true });
     const lines = escapeLines(text).trimEnd().split('\n');
-    await scene.say(lines.map((line) => (line === '' ? '' : `     ${line}`)));
+    await context.print(lines.map((line) => (line === '' ? '' : `     ${line}`)));
     return { exitCode, next: exitCode === 0 ? null : next, applyPlan: json };
   } catch (error) {
     if (!(error instanceof SvcError) || error.code === 'interrupted' || error.code === 'internal')
       throw error;
-    await scene.say([`     The plan is not known yet. ${error.message}`]);
-    // Exports and remap are steps before it.
-    const isEarly = error.code === 'incomplete' || !existsSync(scene.config.database);
+    await context.print([`     The plan is not known yet. ${error.message}`]);
+    // The steps before it may still create what is missing.
+    const isEarly = error.code === 'incomplete' || !existsSync(context.config.database);
     return { exitCode: isEarly ? 0 : error.exitCode, next: null, applyPlan: null };
   }
 }
@@ -166,20 +167,20 @@ async function planApply(scene: Scene): Promise<ApplyOutlook> {
  * Carries out the steps, up to the first that fails. No other cutover of the database runs meanwhile; each step locks
  * the database itself, as its command does.
  */
-async function carryOut(scene: Scene): Promise<CutoverResult> {
-  const file = `${realPath(scene.config.database)}-cutover`;
+async function carryOut(context: CutoverContext): Promise<CutoverResult> {
+  const file = `${realPath(context.config.database)}-cutover`;
   const lock = withLockOwner(file, () => takeLock(file));
   try {
-    const hold = { file, command: 'cutover', nowMs: scene.io.clock.now() };
-    return await withOwnerNote(hold, () => doSteps(scene));
+    const hold = { file, command: 'cutover', nowMs: context.io.clock.now() };
+    return await withOwnerNote(hold, () => doSteps(context));
   } finally {
     lock.close();
   }
 }
 
-async function doSteps(scene: Scene): Promise<CutoverResult> {
-  const { cutover: stored, plan } = await readStanding(scene);
-  const { given, options, config, io, say } = scene;
+async function doSteps(context: CutoverContext): Promise<CutoverResult> {
+  const { cutover: stored, plan } = await readPlan(context);
+  const { given, options, config, io, print } = context;
   if (plan.steps.some(({ action }) => action === 'ask'))
     throw new SvcError(
       'usage',
@@ -197,19 +198,20 @@ async function doSteps(scene: Scene): Promise<CutoverResult> {
       await withDatabase({ ...hold, nowMs: io.clock.now() }, async (db) => saveCutover(db, state.cutover));
     },
   };
-  if (options.word === 'undone') for (const name of ['recheck', 'flip'] as const) await state.save(name);
+  if (options.flipAnswer === 'undone')
+    for (const name of ['recheck', 'flip'] as const) await state.save(name);
   // A report of an earlier cutover must not survive where this one fails before it.
   if (plan.steps.some((step) => step.name === 'check' && isToDo(step)))
     onFile(options.report, () => rmSync(options.report, { force: true }));
   let stop: CutoverResult['stop'] = null;
   for (const step of plan.steps) {
-    if (isToDo(step)) stop = await doStep(step, state, scene);
-    else await say(describeKept(step, state.cutover));
+    if (isToDo(step)) stop = await doStep(step, state, context);
+    else await print(describeKept(step, state.cutover));
     if (stop !== null) break;
   }
   const resume = resumeCommand(given, '--yes');
-  const next = stop === null ? await findAfterwards(scene) : nextOfStop(stop, given, resume);
-  const undo = await findWayBack(scene, state.cutover);
+  const next = stop === null ? await findCommandAfter(context) : nextOfStop(stop, given, resume);
+  const undo = await listUndoCommands(context, state.cutover);
   const ended = { exitCode: stop?.outcome.exitCode ?? 0, applyPlan: null, undo, next, resume };
   return { plan, options, cutover: state.cutover, stop, ...ended };
 }
@@ -222,51 +224,55 @@ function newCutover(nowMs: number): Cutover {
 
 interface State {
   cutover: Cutover;
-  /** Changes a step, or removes it, and stores the change. */
+  /** Stores the state of a step (without `step`: removes it) and other changes of the cutover. */
   readonly save: (name: CutoverStep, step?: CutoverStepState, more?: Partial<Cutover>) => Promise<void>;
 }
 
-/** Does one step and stores what came of it; returns why the cutover stops here, or null. */
-async function doStep(step: PlannedStep, state: State, scene: Scene): Promise<CutoverResult['stop']> {
+/** Runs one step and stores its result. Returns the step and its result if the cutover stops here, else null. */
+async function doStep(
+  step: PlannedStep,
+  state: State,
+  context: CutoverContext,
+): Promise<CutoverResult['stop']> {
   const { name } = step;
-  const { io, say } = scene;
+  const { io, print } = context;
   const startedMs = io.clock.now();
   const before = state.cutover.steps[name];
   const startedAt = new Date(startedMs).toISOString();
   const begun = { state: 'running', startedAt, endedAt: null, exitCode: null, note: '' } as const;
-  let outcome = await attempt(step, scene, state, begun);
-  const { exitCode, note, saved, left } = outcome;
+  let outcome = await attempt(step, context, state, begun);
+  const { exitCode, note, saved, unended } = outcome;
   const isDone = exitCode === 0;
   const ended = { endedAt: new Date(io.clock.now()).toISOString(), exitCode, note };
   try {
-    if (left === 'not_begun') await state.save(name, before);
-    if (left === undefined)
+    if (unended === 'not_begun') await state.save(name, before);
+    if (unended === undefined)
       await state.save(name, { ...begun, state: isDone ? 'done' : 'failed', ...ended }, saved);
   } catch (error) {
-    // What the step did must be said all the same: the application may be flipped.
+    // The result must be printed even if it cannot be stored: the application may be flipped.
     if (!(error instanceof SvcError)) throw error;
     const unsaved = `${note}. This could not be stored: ${error.message}`;
     outcome = { ...outcome, exitCode: isDone ? error.exitCode : exitCode, note: unsaved };
   }
-  if (left !== 'interrupted') await say(describeOutcome(outcome, io.clock.now() - startedMs));
+  if (unended !== 'interrupted') await print(describeOutcome(outcome, io.clock.now() - startedMs));
   return outcome.exitCode === 0 ? null : { step: name, outcome };
 }
 
 async function attempt(
   step: PlannedStep,
-  scene: Scene,
+  context: CutoverContext,
   state: State,
   begun: CutoverStepState,
 ): Promise<StepOutcome> {
   const { name, action } = step;
-  const { options, io } = scene;
+  const { options, io } = context;
   try {
     await throwIfInterrupted(io.signal);
-    await scene.say([describeBegin(step, options)]);
+    await context.print([describeBegin(step, options)]);
     if (action === 'settle') return { exitCode: 0, note: 'you reported it with --flip done' };
-    const task = { ...scene, cutover: state.cutover };
+    const task = { ...context, cutover: state.cutover };
     if (name === 'apply' || (name === 'flip' && action === 'run'))
-      await assertJudged(scene.config, task.cutover.judged);
+      await assertJudged(context.config, task.cutover.judged);
     const flag = options.flip === 'flag' ? options.flipPlace : null;
     await state.save(name, begun, name === 'flip' ? { flag } : {});
     return await STEP_WORK[name](task);
@@ -274,19 +280,19 @@ async function attempt(
     if (!(error instanceof SvcError) || error.code === 'internal') throw error;
     const { message, hint, code } = error;
     // A flip throws before it has begun, unless it is interrupted.
-    const left = code === 'interrupted' ? code : name === 'flip' ? 'not_begun' : undefined;
+    const unended = code === 'interrupted' ? code : name === 'flip' ? 'not_begun' : undefined;
     const details = hint === undefined ? '' : `→ ${hint}`;
-    return { exitCode: exitCodeAfter(error, io.signal), note: message, details, left };
+    return { exitCode: exitCodeAfter(error, io.signal), note: message, details, unended };
   }
 }
 
 function nextOfStop(
-  { step, outcome: { next, left } }: NonNullable<CutoverResult['stop']>,
+  { step, outcome: { next, unended } }: NonNullable<CutoverResult['stop']>,
   given: CommandLine,
   resume: string,
 ): string {
-  if (step !== 'flip' || left === 'not_begun') return next ?? resume;
-  if (left === 'by_hand') return resumeCommand(given, '--yes', '--flip', 'done');
+  if (step !== 'flip' || unended === 'not_begun') return next ?? resume;
+  if (unended === 'by_hand') return resumeCommand(given, '--yes', '--flip', 'done');
   // Without --yes: it shows what would be done, and changes nothing.
   return resumeCommand(given, '--flip', 'again');
 }

@@ -79,7 +79,7 @@ export function assertCompanies(db: Db, companies: readonly bigint[] = []): void
   });
 }
 
-/** A note in a file beside the database on the process that uses it, for the error message of others. Not the lock itself. */
+/** A file beside the database that names the process using it, for the error messages of other processes. Not the lock. */
 const ownerSchema = z.object({
   pid: z.int(),
   host: z.string(),
@@ -109,7 +109,7 @@ export async function withDatabase<T>(hold: DatabaseHold, work: (db: Db) => Prom
   try {
     return await work(db);
   } finally {
-    // While still locked: afterwards the note could be the next owner's.
+    // Before the lock is released: afterwards the note could be the next owner's.
     rmSync(noteOf(file), { force: true });
     closeDatabase(db);
   }

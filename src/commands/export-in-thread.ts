@@ -46,7 +46,7 @@ export function exporterOn(
     });
 }
 
-/** Functions of the main thread, which sends all requests, for the export thread. `list`: a number that it assigns. */
+/** What the export thread calls in the main thread, which sends all requests. `list`: a number that the thread assigns. */
 export type ExportMain = {
   readonly subscribe: (list: number, request: ListRequest) => void;
   readonly ack: (list: number) => void;
@@ -112,7 +112,7 @@ class PageServer {
             thread.send('arrive', [list, { ...rest, answer: flattenError(answer) }]);
             return;
           }
-          const page = movable(answer);
+          const page = withOwnBody(answer);
           thread.send('arrive', [list, { ...rest, answer: page }], buffersOf(page));
         });
         if (subscription !== undefined) this.#subscriptions.set(list, subscription);
@@ -130,8 +130,8 @@ class PageServer {
   }
 }
 
-/** The page with a transferable body: a body that is a part of a larger buffer is copied. */
-function movable(page: ListPage): ListPage {
+/** A page whose body can be transferred to another thread: a body that is a part of a larger buffer is copied. */
+function withOwnBody(page: ListPage): ListPage {
   const { body } = page.columns;
   if (body.byteLength === body.buffer.byteLength) return page;
   return { ...page, columns: { ...page.columns, body: Uint8Array.from(body) } };

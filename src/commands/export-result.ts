@@ -99,8 +99,9 @@ function nextCommand(generation: Generation, complete: boolean): string {
 }
 
 /**
- * Checks that not every list of a generation, or of one V3 region, answered 404: then names or address are wrong, and
- * waiting is useless.
+ * Checks that a generation, and each V3 region, has lists.
+ *
+ * @throws SvcError `config` if all its lists answered 404: the names or the address are wrong, and trying again is useless
  */
 export function assertListsExist(
   generation: Generation,
@@ -137,7 +138,7 @@ function byRegion(streams: AskedLists): Map<string, AskedLists[number][]> {
   return regions;
 }
 
-/** Whether a V3 region was asked for all models and has none; one that lacks the models of `--model` proves nothing. */
+/** Whether a V3 region was asked for all models and has none. That it lacks the models of `--model` proves nothing. */
 function isRegionAbsent(lists: AskedLists, { models }: Pick<Config, 'models'>): boolean {
   return hasNoList(lists, 'v3') && new Set(lists.map(({ model }) => model)).size === models.length;
 }

@@ -37,7 +37,7 @@ import { scopeOf } from './report.js';
 import { ownFilesOf, withOutputs } from './with-outputs.js';
 
 /** Default number of findings to print. Files contain all of them. */
-const USUAL_LIMIT = 50;
+const DEFAULT_LIMIT = 50;
 const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
 const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
 
@@ -73,7 +73,7 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
     ];
     if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
     if ((json ?? writeDecisions ?? writeCompanies) === undefined) {
-      const shown = limit === 0 ? -1 : (limit ?? USUAL_LIMIT);
+      const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
       const rows = [...readFilteredFindings(db, filter, shown)];
       const text = renderFindings(rows, countFindings(db, filter), io.width);
       await writeText(io.stdout, [addFlagsToNext(text, io.flags)]);
@@ -143,7 +143,7 @@ function candidatesOf(row: RemapRow, findV4: ReturnType<typeof prepareFindV4>): 
   });
 }
 
-/** A draft, and the setting that makes the remap use it; null if the configuration names the file already. */
+/** A draft; `setting` makes the remap use it, and is null if the configuration names the file already. */
 interface Draft {
   readonly setting: string | null;
 }
@@ -189,12 +189,12 @@ async function draftCompanies(
   return companies.length === 0 ? [] : [{ setting }];
 }
 
-/** The name of a file as the configuration, whose paths start at its own folder, would have it. */
+/** The path of a file relative to the configuration, as settings are. */
 function nameIn(config: Config, target: string): string {
   return relative(dirname(config.file), resolve(target));
 }
 
-/** How a draft comes into effect, with the command that uses it. */
+/** Tells how to make drafts take effect, and the command that uses them. */
 function describeUse(drafts: readonly Draft[], flags: string | undefined): string {
   const settings = drafts.flatMap(({ setting }) => setting ?? []);
   const name = settings.map((setting) => `  ${setting.slice(1, -1)}\n`).join('');

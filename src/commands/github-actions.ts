@@ -10,8 +10,8 @@ import type { CommandLine, Io } from './command.js';
 type OnReport = (report: Report) => Promise<void>;
 
 /**
- * Runs a command that judges. In a job of GitHub Actions its report, or the error that ended it, also goes into
- * annotations (on stderr), the job summary and the outputs of the step, each unless an option switches it off.
+ * Runs `check` or `run`. In a job of GitHub Actions the report, or the error that ended the command, is also written as
+ * annotations (on stderr), to the job summary and to the outputs of the step. An option switches off each of these.
  */
 export async function withGitHubActions(
   given: CommandLine,

@@ -70,17 +70,19 @@ async function ask(input: Readable, io: Io): Promise<Omit<StarterAnswers, 'schem
   }
 }
 
-/** Asks until the answer is valid; an empty answer means `usual`. */
+/** Asks until the answer is valid; an empty answer means `defaultAnswer`. */
 async function askFor(
   terminal: Interface,
   io: Io,
   question: string,
-  usual: string,
+  defaultAnswer: string,
   problemOf: (answer: string) => string | null,
 ): Promise<string> {
   for (;;) {
-    const answer = (await answerTo(terminal, `${question}${usual === '' ? '' : ` [${usual}]`}: `, io)).trim();
-    const value = answer === '' ? usual : answer;
+    const answer = (
+      await answerTo(terminal, `${question}${defaultAnswer === '' ? '' : ` [${defaultAnswer}]`}: `, io)
+    ).trim();
+    const value = answer === '' ? defaultAnswer : answer;
     const problem = problemOf(value);
     if (problem === null) return value;
     await writeText(io.stderr, [`  It ${problem}.\n`]);

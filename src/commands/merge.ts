@@ -21,7 +21,7 @@ import { ownFilesOf } from './with-outputs.js';
 const MAX_SHOWN = 6;
 
 /**
- * `merge`: joins databases whose exports read different lists into a new one. Nothing is written unless they make one whole.
+ * `merge`: joins databases whose exports read different lists into a new one. Nothing is written if a list is missing.
  */
 export async function runMerge(given: CommandLine, io: Io): Promise<number> {
   const config = await given.config();

@@ -1,23 +1,23 @@
 import { CUTOVER_STEPS, type CutoverStep, type CutoverStepState } from '../store/cutover-state.js';
 
-/** What the user knows of a flip that was started: run it again, it is done, or it was taken back. */
-export const FLIP_WORDS = ['again', 'done', 'undone'] as const;
-export type FlipWord = (typeof FLIP_WORDS)[number];
+/** Values of `--flip`, which tell what the user knows of a flip that was started: run it again, it is done, it was undone. */
+export const FLIP_ANSWERS = ['again', 'done', 'undone'] as const;
+export type FlipAnswer = (typeof FLIP_ANSWERS)[number];
 
 /** How the application is flipped: by a program, by a file it looks for, or by a person. */
 export type FlipKind = 'exec' | 'flag' | 'hand';
 
-/** What decides which steps of a cutover are done now. */
+/** What decides which steps of a cutover will be run. */
 export interface CutoverFacts {
   /** Steps that were started. */
   readonly steps: Readonly<Partial<Record<CutoverStep, Pick<CutoverStepState, 'state'>>>>;
   /** Steps that this cutover does not have, and why. */
   readonly skipped: Readonly<Partial<Record<CutoverStep, string>>>;
-  /** Steps whose result would no longer hold, and what changed. */
+  /** Steps that must be repeated although they are done, and what changed. */
   readonly outdated: Readonly<Partial<Record<CutoverStep, string>>>;
   /** Whether the flip was started with the `--flag` that is given now: the file tells whether it is done. */
   readonly isSameFlag: boolean;
-  readonly word: FlipWord | null;
+  readonly flipAnswer: FlipAnswer | null;
   readonly restart: boolean;
 }
 
@@ -54,14 +54,14 @@ const DEPENDS_ON: Readonly<Partial<Record<CutoverStep, readonly CutoverStep[]>>>
  * application may write V4 ids by then, which `apply --again` would take for V3 ids.
  */
 export function planCutover(facts: CutoverFacts): CutoverPlan {
-  const isBegun = facts.steps.flip !== undefined && facts.word !== 'undone';
+  const isBegun = facts.steps.flip !== undefined && facts.flipAnswer !== 'undone';
   const refusal = findRefusal(facts, isBegun);
   if (isBegun && !(facts.restart && refusal === null)) return { refusal, steps: planAfterFlip(facts) };
   const { flip: _flip, recheck: _recheck, ...before } = facts.steps;
   return { refusal, steps: planBeforeFlip({ ...facts, steps: facts.restart ? {} : before }) };
 }
 
-function findRefusal({ steps, word, restart }: CutoverFacts, isBegun: boolean): CutoverPlan['refusal'] {
+function findRefusal({ steps, flipAnswer, restart }: CutoverFacts, isBegun: boolean): CutoverPlan['refusal'] {
   const isDone = steps.flip?.state === 'done' && steps.recheck?.state === 'done';
   if (restart && isBegun) {
     return {
@@ -69,11 +69,14 @@ function findRefusal({ steps, word, restart }: CutoverFacts, isBegun: boolean): 
       hint: 'If the application is back on V3 ids, add --flip undone.',
     };
   }
-  if (word === null || word === 'undone') return null;
+  if (flipAnswer === null || flipAnswer === 'undone') return null;
   if (steps.flip === undefined || restart) {
-    return { sentence: `--flip ${word} is about a flip that was started; none was.`, hint: 'Leave it out.' };
+    return {
+      sentence: `--flip ${flipAnswer} is about a flip that was started; none was.`,
+      hint: 'Leave it out.',
+    };
   }
-  if (word === 'done' || steps.flip.state !== 'done') return null;
+  if (flipAnswer === 'done' || steps.flip.state !== 'done') return null;
   return {
     sentence: 'The flip is done already, so it is not run again.',
     hint: isDone
@@ -100,7 +103,7 @@ function planBeforeFlip({ steps, skipped, outdated }: CutoverFacts): PlannedStep
   });
 }
 
-/** What a step does that depends on nothing that changed. */
+/** What to do with a step by its stored state alone. */
 function actionOf(state: CutoverStepState['state'] | undefined): Omit<PlannedStep, 'name'> {
   if (state === undefined) return { action: 'run', because: null };
   if (state === 'running') return { action: 'resume', because: 'it was interrupted' };
@@ -120,13 +123,13 @@ function planAfterFlip(facts: CutoverFacts): PlannedStep[] {
   });
 }
 
-function planFlip({ steps, isSameFlag, word }: CutoverFacts): PlannedStep {
+function planFlip({ steps, isSameFlag, flipAnswer }: CutoverFacts): PlannedStep {
   const name = 'flip';
   const state = steps.flip?.state;
   if (state === 'done') return { name, action: 'keep', because: null };
-  if (word === 'done') return { name, action: 'settle', because: 'you reported it done' };
-  if (word === 'again' || isSameFlag)
-    return { name, action: 'again', because: word === null ? 'it was interrupted' : null };
+  if (flipAnswer === 'done') return { name, action: 'settle', because: 'you reported it done' };
+  if (flipAnswer === 'again' || isSameFlag)
+    return { name, action: 'again', because: flipAnswer === null ? 'it was interrupted' : null };
   const because = state === 'failed' ? 'it failed' : 'it is not known whether it was finished';
   return { name, action: 'ask', because };
 }
@@ -136,7 +139,7 @@ export function numberOf(step: CutoverStep): number {
   return CUTOVER_STEPS.indexOf(step) + 1;
 }
 
-/** Whether the step is done now. */
+/** Whether the step will be run. */
 export function isToDo({ action }: PlannedStep): boolean {
   return action !== 'keep' && action !== 'skip';
 }

@@ -31,7 +31,7 @@ import { withApi } from './with-api.js';
 import { withJson, writeResult } from './with-outputs.js';
 
 /** Default pause between two rounds. */
-export const USUAL_PAUSE_MS = 60_000;
+export const DEFAULT_PAUSE_MS = 60_000;
 
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
@@ -43,7 +43,7 @@ export async function runRecheck(given: CommandLine, io: Io): Promise<number> {
 
 async function recheckFindings(given: CommandLine, target: string | undefined, io: Io): Promise<number> {
   const times = wholeNumberOption(given, 'times', 1) ?? 1;
-  const everyMs = durationOption(given, 'every') ?? USUAL_PAUSE_MS;
+  const everyMs = durationOption(given, 'every') ?? DEFAULT_PAUSE_MS;
   const config = await configWithMaxWait(given);
   const result = await recheckOpen(config, { times, everyMs }, io);
   const json = () => renderRecheckJson(result);
@@ -85,7 +85,7 @@ export function recheckOpen(
   });
 }
 
-/** Rebuilds a missing or stale remap, which does not have the current findings. */
+/** Rebuilds the remap if it is missing or stale, because it would not hold the current findings. */
 async function ensureRemap(config: Config, io: Io): Promise<void> {
   const codes = await readDatabase(config, async (db) =>
     findIncomplete(readReadiness(db, config, EVERYTHING)).map(({ code }) => code),

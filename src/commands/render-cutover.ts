@@ -13,7 +13,7 @@ import type { CutoverOptions } from './cutover-options.js';
 import { DETAIL_INDENT, type StepOutcome } from './cutover-steps.js';
 import { type CutoverPlan, isToDo, numberOf, type PlannedStep } from './plan-cutover.js';
 
-/** What a call of `cutover` came to. */
+/** The result of a call of `cutover`. */
 export interface CutoverResult {
   readonly plan: CutoverPlan;
   readonly options: CutoverOptions;
@@ -52,7 +52,7 @@ export function describeBegin({ name, action, because }: PlannedStep, options: C
   return `${headOf(name)}: ${WHAT[name](options)}${why}`;
 }
 
-/** The lines for a step that is not done now. */
+/** The lines for a step that will not be run. */
 export function describeKept({ name, action, because }: PlannedStep, cutover: Cutover | null): string[] {
   if (action === 'skip') return [`${headOf(name)}: skipped, ${because}`];
   const step = cutover?.steps[name];
@@ -60,7 +60,7 @@ export function describeKept({ name, action, because }: PlannedStep, cutover: Cu
   return [`${headOf(name)}: done${at}`, ...(step?.note === undefined ? [] : [`    ${step.note}`])];
 }
 
-/** What came of a step, and how long it took. */
+/** The result of a step, and how long it took. */
 export function describeOutcome({ exitCode, note, details = '' }: StepOutcome, tookMs: number): string[] {
   const how = exitCode === 0 ? 'done in' : `exit code ${exitCode} after`;
   const more = details.split('\n').filter((line) => line.trim() !== '');
@@ -111,14 +111,14 @@ export function renderCutoverEnd(
 function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: CutoverResult): string {
   const flipped = flippedState(cutover);
   if (stop !== null) {
-    const { exitCode: code, note, left } = stop.outcome;
+    const { exitCode: code, note, unended } = stop.outcome;
     const at = `step ${numberOf(stop.step)} of ${CUTOVER_STEPS.length} (${STEP_TITLES[stop.step]})`;
     const how =
-      left === 'interrupted'
+      unended === 'interrupted'
         ? `Interrupted in ${at}${stop.step === 'flip' ? `: ${note}` : '.'}`
         : `Stopped at ${at}, exit code ${code}: ${note}`;
     const ask = flipped === 'unknown' ? `${how.endsWith('.') ? '' : '.'} ${ASK}` : '';
-    return left === 'by_hand' ? `${STANDINGS.no} ${note}` : `${STANDINGS[flipped]} ${how}${ask}`;
+    return unended === 'by_hand' ? `${STANDINGS.no} ${note}` : `${STANDINGS[flipped]} ${how}${ask}`;
   }
   if (options.yes) {
     const isDone = !plan.steps.some(isToDo);
@@ -127,7 +127,7 @@ function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: Cutove
   }
   const unknown = plan.steps.some(({ action }) => action === 'ask') ? ` ${ASK}` : '';
   const planned = applyPlan !== null && exitCode !== 0 ? ' Something is in the way of apply, see above.' : '';
-  const standing = options.word === 'undone' ? 'no' : flipped;
+  const standing = options.flipAnswer === 'undone' ? 'no' : flipped;
   return `DRY RUN: nothing was changed. ${STANDINGS[standing]}${unknown}${planned}`;
 }
 

@@ -39,8 +39,8 @@ export interface ReportOptions {
   /** Another file to write. */
   readonly extra?: ExtraOutput | undefined;
   /**
-   * The verdict if all formats go to files: `print` it on stdout with what stands in the way, or `omit` it. By default
-   * a note on stderr names it.
+   * Where the verdict goes if all formats go to files: `print`: to stdout, with what stands in the way; `omit`: nowhere.
+   * Default: to stderr, as a note.
    */
   readonly verdict?: 'print' | 'omit';
 }
@@ -111,7 +111,7 @@ export async function writeReport<T>(
   });
 }
 
-/** The parts of the remap to verify: an index is used for pairs whose fields differ, all for a baseline, none for counts. */
+/** The parts of the remap that this report reads, and so must verify: counts use no index, findings one, a baseline all. */
 function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): readonly RemapPart[] {
   const listsFindings = outputs.ndjson !== undefined || outputs.html !== undefined || extra !== undefined;
   const indexes = baseline !== undefined ? INDEX_PARTS : listsFindings ? (['v3'] as const) : [];

@@ -17,7 +17,7 @@ import { assertRemapIntact, readDatabase } from './database.js';
 import { flagOf, needsOption } from './option-values.js';
 import type { ScanThread } from './scan-thread.js';
 
-/** The thread that parses files; it writes none. After a signal, it has this long to stop before it is terminated. */
+/** The thread that parses files. It writes nothing, so it is terminated if it has not stopped soon after a signal. */
 const THREAD: ThreadOptions<ScanThread> = {
   name: 'scan',
   module: new URL('./scan-thread.js', import.meta.url),
@@ -54,7 +54,8 @@ export function assertFixOptions(given: CommandLine): void {
 }
 
 /**
- * `scan --fix` rewrites requests to V3, each as a whole, `--mark` puts comments above what remains; then scans what is there.
+ * `scan --fix` rewrites requests to V3, each completely or not at all. `--mark` puts comments above the uses that remain.
+ * Then scans the result.
  */
 export async function fixUses(
   scan: ScanRequest,

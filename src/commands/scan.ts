@@ -66,7 +66,7 @@ export async function runScan(given: CommandLine, io: Io): Promise<number> {
   return replaceOutputs(outputs, io, (within) => scanAndWrite(null, within));
 }
 
-/** `diff`: what `--dry-run` prints. */
+/** The findings; `diff` is what `--dry-run` prints. */
 interface Scanned {
   readonly report: ScanReport;
   readonly diff: string | null;
@@ -149,7 +149,7 @@ async function writeFindings(
   for (const text of notes) io.onProgress({ kind: 'note', level: 'info', text });
 }
 
-/** Whether there is a configuration, which this command can do without unless it is named. */
+/** Whether a configuration is named or exists; `scan` needs none. */
 function isConfigured(given: CommandLine, io: Io): boolean {
   const isNamed = given.text('config') !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
   return isNamed || existsSync(findConfigFile(io.env, undefined));

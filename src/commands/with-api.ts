@@ -33,10 +33,10 @@ export async function withClient<T>(
 }
 
 /**
- * Runs `work`, which sends requests. Waits that hosts requested of an earlier process are observed; those requested now
- * are stored in the database after `work`. Call it while the database is not locked. So that `kill -9` loses no wait,
- * every command but `verify` also stores each at once (`HostLimits.savingWith`); the read transaction of `verify` can
- * keep writers out.
+ * Runs `work`, which sends requests. It respects the waits that hosts asked an earlier process for, and stores those
+ * that they ask for now in the database after `work`. Call it while the database is not locked. Every command but
+ * `verify` also stores each wait at once (`HostLimits.savingWith`), so that `kill -9` loses none; the read transaction
+ * of `verify` can keep writers out.
  */
 export async function withHostWaits<T>(file: string, io: Io, work: () => Promise<T>): Promise<T> {
   io.hostLimits.resume(onDatabase(file, 'read', (db) => readHostWaits(db, io.clock.now())) ?? []);

@@ -181,7 +181,7 @@ export function applyBaseline(db: Db, baseline: Baseline, scope: Scope, nowMs: n
   };
 }
 
-/** The rows that are left for limits to judge. */
+/** The rows that the baseline does not accept, for the limits to judge. */
 export function withoutAccepted(rows: readonly RowCount[], accepted: readonly RowCount[]): RowCount[] {
   const counts = new Map(accepted.map((row) => [kindOf(row), row.count]));
   return rows

@@ -25,7 +25,7 @@ export function listCannotSee(facts: ReadFacts): Report['cannotSee'] {
   return all.filter(([applies]) => applies).map(([, code, name, text]) => ({ code, name, text }));
 }
 
-/** Whether it applies to this database, its code, a short name, and its text. */
+/** Something that the report cannot prove; `applies`: in this database. */
 type Limitation = readonly [applies: boolean, code: string, name: string, text: string];
 
 function whatReadingMissed({ config, groups, totals, deleted, ...first }: ReadFacts): readonly Limitation[] {
@@ -163,7 +163,7 @@ function whatNoRunSees({ config, drift }: ReadFacts): readonly Limitation[] {
   ];
 }
 
-/** Lists or models that a sentence names. */
+/** Most lists or models that a sentence names. */
 export const MAX_NAMED = 3;
 
 function few(names: readonly string[], count: number): string {

@@ -1,7 +1,7 @@
 import * as z from '../zod.js';
 import { count, time } from './schema-values.js';
 
-/** What the last stored scan of the source code found. */
+/** What the last `scan --save` found. */
 export const codeUsesSchema = z.strictObject({
   scannedAt: time,
   ageHours: count.describe('Whole hours from scannedAt to generatedAt.'),

@@ -11,16 +11,16 @@ export interface CountedCompany {
 }
 
 /**
- * The counts of companies, a column for each count: a hundred thousand companies take a tenth of the memory that an object
- * for each would.
+ * The counts of companies. Each count is an array with a number for each company: with an object for each company, a
+ * hundred thousand companies would take ten times the memory.
  */
 export class CompanyCounts {
   readonly #companies: CountedCompany[] = [];
-  /** Places of companies that are in V3, by region. */
+  /** Indexes in `#companies` of companies that are in V3, by region. */
   readonly #v3 = new Map<string, Map<bigint, number>>();
-  /** Places of companies that are only in V4. */
+  /** Indexes of companies that are only in V4. */
   readonly #v4Only = new Map<bigint, number>();
-  /** Places of all V4 companies that were added. */
+  /** Indexes of all companies with a V4 id that were added. */
   readonly #byV4 = new Map<bigint, number>();
   readonly #columns = new Map<CountName, Float64Array>();
   readonly #regions = new Map<string, string>();
@@ -30,7 +30,7 @@ export class CompanyCounts {
     if (company.v4CompanyId !== null) this.#byV4.set(company.v4CompanyId, at);
   }
 
-  /** The place of a company; null if both ids are. One that was not added gets a place of its own. */
+  /** The index of a company, which is added if it is new; null if both ids are null. */
   find(region: string | null, v3: bigint | null, v4: bigint | null): number | null {
     if (v3 !== null) {
       const known = this.#v3.get(region ?? '')?.get(v3);
@@ -74,7 +74,7 @@ export class CompanyCounts {
     return places;
   }
 
-  /** The same string for all companies of a region: SQLite returns another one for each row. */
+  /** The name of a region as one shared string: SQLite returns a new one for each row. */
   #shared(region: string | null): string | null {
     if (region === null) return null;
     const known = this.#regions.get(region) ?? region;

@@ -92,7 +92,7 @@ class RowCounter {
     this.#companies.add({ region, v3CompanyId: v3, v4CompanyId: v4, matchedBy });
   }
 
-  /** Makes the function that adds to the totals, the model and, if known, the company. */
+  /** Returns a function that adds to the totals, to the model and, if it is known, to the company. */
   #adder(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Increase {
     const ofModel = this.#models.get(model) ?? new Map<CountName, number>();
     this.#models.set(model, ofModel);

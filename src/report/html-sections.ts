@@ -1,6 +1,5 @@
 import { STATUSES } from '../reasons.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
-import { groupAlike } from './alike-lists.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeCode, describeDecisions, nameOfRange } from './describe.js';
 import { renderObstacles, renderSamples } from './html-findings.js';
@@ -16,6 +15,7 @@ import {
   withCode,
   withWordBreaks,
 } from './html-parts.js';
+import { groupIncomplete } from './incomplete-lists.js';
 import type { Counts, Report } from './report-schema.js';
 import {
   companyTable,
@@ -263,24 +263,24 @@ function renderCode({ codeUses: code }: Report): Html | null {
   return html`<p>${head}</p>${table}`;
 }
 
-/** Lists that are not complete; those that ended alike are one row. */
+/** Lists that are not complete; those that ended in the same way are one row. */
 function renderLists({ completeness }: Report): Html {
-  const { alike, complete, all } = groupAlike(completeness);
-  const rows = [...alike.values()]
+  const { groups, complete, all } = groupIncomplete(completeness);
+  const rows = groups
     .slice(0, LISTS)
-    .map(({ first, lists, records, counted, known }) => [
+    .map(({ first, lists, records, totalCount, counted }) => [
       `${first.generation.toUpperCase()} ${first.model}`,
       first.region === '' ? '–' : first.region,
       lists === 1 ? (first.companyId ?? 'all') : countOf(lists, 'company', 'companies'),
       first.state,
       first.endReason ?? '–',
       groupDigits(records),
-      known < lists ? '–' : groupDigits(counted),
+      counted < lists ? '–' : groupDigits(totalCount),
     ]);
   const titles = ['List', 'Region', 'Company', 'State', 'Ended by'].map((title) => ({ title }));
   const columns = [...titles, numeric('Records'), numeric('Counted by the service')];
   const table = rows.length === 0 ? null : foldedTable('Lists that are not complete.', columns, rows);
-  const more = alike.size - rows.length;
+  const more = groups.length - rows.length;
   return html`<p>${groupDigits(complete)} of ${countOf(all, 'list')} read completely.</p>
 ${table}${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>` : null}`;
 }

@@ -9,7 +9,7 @@ export interface Failure {
   readonly toolVersion: string;
 }
 
-/** What each output says in place of a result, by its option; the other outputs are not written. */
+/** Renderers of an error instead of a result, by the option of the output. Other outputs are not written then. */
 export const ERROR_RENDERERS: Readonly<Record<string, (failure: Failure) => string>> = {
   json: renderJson,
   markdown: renderMarkdown,

@@ -283,7 +283,7 @@ export const reportSchema = z
 /** The report as it is written. */
 export type WrittenReport = z.infer<typeof reportSchema>;
 
-/** The report before it is written: the rows of long sections are made, or read from the database, at each iteration. */
+/** The report before it is written. The rows of long sections are computed, or read from the database, at each iteration. */
 export type Report = Omit<WrittenReport, 'companies' | 'completeness' | 'fullSync'> & {
   readonly [Section in 'companies' | 'completeness' | 'fullSync']: Iterable<WrittenReport[Section][number]>;
 };

@@ -112,8 +112,8 @@ export function countStaleDecisions(db: Db, scope: Scope): ReadonlyMap<string, n
 }
 
 /**
- * Makes the function that says what to ask the operator for: records of a company and model outside the backfill window,
- * with the id of a request in which V4 did not return them.
+ * Returns a function that builds a row of what to ask the operator for: records of a company and model outside the
+ * backfill window, with the id of a request in which V4 did not return them.
  */
 export function prepareFullSync(db: Db, ranges: Dates['ranges']): (row: OutsideCount) => FullSync {
   const requestIdOf = prepareRequestId(db);

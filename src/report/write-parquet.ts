@@ -36,13 +36,13 @@ const COLUMNS = REMAP_COLUMNS.filter((name) => name !== 'model').map((name) => (
 
 const manifestSchema = z.object({ about: z.literal(ABOUT) });
 
-/** What the manifest says of the remap, besides its files. */
+/** What the manifest says of the remap, besides the list of files. */
 export interface CrosswalkFacts {
   readonly tool: string;
   readonly builtAt: string;
   /** The remap's digest. */
   readonly remapSha256: string;
-  /** False where records are missing from the remap, or parts of it were left out by filters. */
+  /** False if records are missing from the remap, or if filters left out parts of it. */
   readonly isComplete: boolean;
 }
 

@@ -3,7 +3,7 @@
  * other invisible format characters, lone surrogates.
  */
 const INVISIBLE = invisibleAnd(String.raw`\u0000-\u001f`);
-/** Without line feeds: they are in every text, and to replace them by themselves takes most of the time. */
+/** Without line feeds, which JSON strings never contain: there are many between them, and replacing each takes long. */
 const INVISIBLE_IN_JSON = invisibleAnd(String.raw`\u0000-\u0009\u000b-\u001f`);
 
 function invisibleAnd(controls: string): RegExp {
@@ -22,8 +22,8 @@ export function escapeLines(text: string): string {
 }
 
 /**
- * Escapes the invisible characters in JSON strings without changing the values. `json` must be the output of a JSON
- * writer: outside strings, line feeds are the only control characters allowed.
+ * Escapes the invisible characters in JSON strings without changing the values. `json` must come from a JSON writer, so
+ * that line feeds are the only control characters between the strings.
  */
 export function escapeJson(json: string): string {
   return json.replace(INVISIBLE_IN_JSON, jsonEscape);

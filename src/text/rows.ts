@@ -17,7 +17,7 @@ export function isEmpty(rows: Iterable<unknown>): boolean {
   return true;
 }
 
-/** The number of rows and the first `most` of them in an order, without keeping the others; equal ones keep their order. */
+/** The first `most` rows in an order, and the number of all. Keeps only a few more than `most` in memory; the sort is stable. */
 export function firstInOrder<Row>(
   rows: Iterable<Row>,
   most: number,
@@ -34,8 +34,8 @@ export function firstInOrder<Row>(
 }
 
 /**
- * Makes an object as JSON of two spaces with escaped invisible characters. Members that are iterables become
- * arrays, 64-bit ids digits in text.
+ * Renders an object as JSON, indented by two spaces, with invisible characters escaped. Iterable members become arrays,
+ * 64-bit ids strings of digits.
  */
 export function* streamJson(value: object): Generator<string> {
   let separator = '{';

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type CutoverFacts,
-  FLIP_WORDS,
+  FLIP_ANSWERS,
+  type FlipAnswer,
   type FlipKind,
-  type FlipWord,
   planCutover,
   type StepAction,
 } from '../../src/commands/plan-cutover.js';
@@ -29,11 +29,18 @@ interface Case {
   readonly outdated?: readonly CutoverStep[];
   readonly skipped?: readonly CutoverStep[];
   readonly flip?: FlipKind;
-  readonly word?: FlipWord;
+  readonly flipAnswer?: FlipAnswer;
   readonly restart?: true;
 }
 
-function factsOf({ stored, outdated = [], skipped = [], flip = 'exec', word, restart }: Case): CutoverFacts {
+function factsOf({
+  stored,
+  outdated = [],
+  skipped = [],
+  flip = 'exec',
+  flipAnswer,
+  restart,
+}: Case): CutoverFacts {
   const steps = CUTOVER_STEPS.flatMap((name, at) => {
     const state = STATES[(stored[at] ?? '.') as keyof typeof STATES];
     return state === undefined ? [] : [[name, { state }] as const];
@@ -45,7 +52,7 @@ function factsOf({ stored, outdated = [], skipped = [], flip = 'exec', word, res
     skipped: because(skipped),
     outdated: because(outdated),
     isSameFlag: flip === 'flag',
-    word: word ?? null,
+    flipAnswer: flipAnswer ?? null,
     restart: restart ?? false,
   };
 }
@@ -93,25 +100,25 @@ const CASES: readonly (readonly [what: string, given: Case, expected: string])[]
   ['flipped without targets', { stored: 'dddd...dr', skipped: NO_TARGETS }, 'kkkk---kC'],
   ['targets were added after the flip', { stored: 'dddd...dr' }, 'kkkk---kC'],
   // What the user says of the flip.
-  ['run the hook again', { stored: 'dddddddr.', word: 'again' }, 'kkkkkkkAR'],
-  ['run the failed hook again', { stored: 'dddddddf.', word: 'again' }, 'kkkkkkkAR'],
-  ['the hook had finished', { stored: 'dddddddr.', word: 'done' }, 'kkkkkkkSR'],
-  ['flipped by hand', { stored: 'dddddddr.', word: 'done', flip: 'hand' }, 'kkkkkkkSR'],
-  ['done, said twice', { stored: 'ddddddddf', word: 'done' }, 'kkkkkkkkA'],
-  ['taken back', { stored: 'dddddddf.', word: 'undone' }, 'kkkkkkkRR'],
-  ['taken back, rows came', { stored: 'ddddddddd', word: 'undone', outdated: ['apply'] }, 'kkkkAAkRR'],
-  ['taken back, said twice', { stored: 'dddf.....', word: 'undone' }, 'kkkARRRRR'],
-  ['again, but it is done', { stored: 'dddddddd.', word: 'again' }, 'refused'],
-  ['again, but none was started', { stored: 'ddddd....', word: 'again' }, 'refused'],
-  ['done, but none was started', { stored: 'ddddd....', word: 'done' }, 'refused'],
+  ['run the hook again', { stored: 'dddddddr.', flipAnswer: 'again' }, 'kkkkkkkAR'],
+  ['run the failed hook again', { stored: 'dddddddf.', flipAnswer: 'again' }, 'kkkkkkkAR'],
+  ['the hook had finished', { stored: 'dddddddr.', flipAnswer: 'done' }, 'kkkkkkkSR'],
+  ['flipped by hand', { stored: 'dddddddr.', flipAnswer: 'done', flip: 'hand' }, 'kkkkkkkSR'],
+  ['done, said twice', { stored: 'ddddddddf', flipAnswer: 'done' }, 'kkkkkkkkA'],
+  ['taken back', { stored: 'dddddddf.', flipAnswer: 'undone' }, 'kkkkkkkRR'],
+  ['taken back, rows came', { stored: 'ddddddddd', flipAnswer: 'undone', outdated: ['apply'] }, 'kkkkAAkRR'],
+  ['taken back, said twice', { stored: 'dddf.....', flipAnswer: 'undone' }, 'kkkARRRRR'],
+  ['again, but it is done', { stored: 'dddddddd.', flipAnswer: 'again' }, 'refused'],
+  ['again, but none was started', { stored: 'ddddd....', flipAnswer: 'again' }, 'refused'],
+  ['done, but none was started', { stored: 'ddddd....', flipAnswer: 'done' }, 'refused'],
   // Beginning anew.
   ['restart', { stored: 'dddf.....', restart: true }, 'RRRRRRRRR'],
   ['restart, nothing begun', { stored: '.........', restart: true }, 'RRRRRRRRR'],
   ['restart in the hook', { stored: 'dddddddr.', restart: true }, 'refused'],
   ['restart after the flip', { stored: 'ddddddddd', restart: true }, 'refused'],
-  ['restart, taken back', { stored: 'ddddddddd', restart: true, word: 'undone' }, 'RRRRRRRRR'],
-  ['restart and done', { stored: 'dddddddr.', restart: true, word: 'done' }, 'refused'],
-  ['restart and again', { stored: 'dd.......', restart: true, word: 'again' }, 'refused'],
+  ['restart, taken back', { stored: 'ddddddddd', restart: true, flipAnswer: 'undone' }, 'RRRRRRRRR'],
+  ['restart and done', { stored: 'dddddddr.', restart: true, flipAnswer: 'done' }, 'refused'],
+  ['restart and again', { stored: 'dd.......', restart: true, flipAnswer: 'again' }, 'refused'],
 ];
 
 describe('what a cutover does next', () => {
@@ -128,7 +135,7 @@ const anyCase: fc.Arbitrary<Case> = fc.record({
   stored: anyStored,
   outdated: fc.subarray([...CUTOVER_STEPS]),
   flip: fc.constantFrom<FlipKind[]>('exec', 'flag', 'hand'),
-  ...{ word: fc.option(fc.constantFrom<FlipWord[]>(...FLIP_WORDS), { nil: undefined }) },
+  ...{ flipAnswer: fc.option(fc.constantFrom<FlipAnswer[]>(...FLIP_ANSWERS), { nil: undefined }) },
   restart: fc.constantFrom(true as const, undefined),
 }) as fc.Arbitrary<Case>;
 
@@ -137,9 +144,12 @@ describe('whatever is stored and said', () => {
     fc.assert(
       fc.property(anyCase, (given) => {
         const letters = lettersOf(factsOf(given));
-        if (given.stored[7] === '.' || given.word === 'undone' || letters === 'refused') return;
+        if (given.stored[7] === '.' || given.flipAnswer === 'undone' || letters === 'refused') return;
         expect(letters.slice(0, 7)).toMatch(/^[k-]+$/);
-        expect([letters[7], given.flip === 'exec' && given.word === undefined]).not.toEqual(['A', true]);
+        expect([letters[7], given.flip === 'exec' && given.flipAnswer === undefined]).not.toEqual([
+          'A',
+          true,
+        ]);
       }),
     );
   });
@@ -148,7 +158,7 @@ describe('whatever is stored and said', () => {
     fc.assert(
       fc.property(anyCase, (given) => {
         const letters = lettersOf(factsOf(given));
-        if (letters === 'refused' || (given.stored[7] !== '.' && given.word !== 'undone')) return;
+        if (letters === 'refused' || (given.stored[7] !== '.' && given.flipAnswer !== 'undone')) return;
         const chain = [0, 2, 3, 4, 5].map((at) => letters[at]).join('');
         expect(chain).toMatch(/^k*[RCA]*$/);
         expect(letters.slice(7)).toBe('RR');

@@ -182,12 +182,12 @@ describe('on a terminal', () => {
   });
 
   it('text of others makes room first and ends the stage', async () => {
-    const { onProgress, makeRoomFor, stop, text } = await show({ isTty: true });
+    const { onProgress, clearBefore, stop, text } = await show({ isTty: true });
     const target = new PassThrough();
     const out: string[] = [];
     target.on('data', (chunk) => out.push(`${stripVTControlCharacters(text()).split('\n').at(-2)}|${chunk}`));
     onProgress({ kind: 'stage', name: 'remap' });
-    await new Promise<void>((done) => makeRoomFor(target).write('summary', () => done()));
+    await new Promise<void>((done) => clearBefore(target).write('summary', () => done()));
     stop('done');
     expect(out).toEqual([expect.stringMatching(/remap: done in 0 s\|summary$/)]);
   });

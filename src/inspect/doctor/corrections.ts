@@ -7,7 +7,7 @@ export interface Correction {
   readonly value: string | number | boolean;
   /** What it was and why it changes, as one line. */
   readonly text: string;
-  /** Set if the value is not new: it was a guess, which is now confirmed. */
+  /** Set if the value stays the same: it was a guess, which is now confirmed. */
   readonly confirms?: true;
 }
 

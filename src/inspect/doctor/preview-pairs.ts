@@ -6,6 +6,7 @@ import {
   type PairingInput,
   pairCompanies,
 } from '../../match/pair-companies.js';
+import { groupBy } from '../../text/group-by.js';
 import type { AskList, ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
 const MAX_REQUESTS = 60;
@@ -100,8 +101,8 @@ export function previewPairs({ listed, mode, named, ...samples }: PreviewInput):
 }
 
 interface SampledCompany extends CompanySide {
-  /** Facts of the company's records, by model and key. */
-  readonly facts: Map<string, string[]>;
+  /** Field digests of the company's records, by model and key. */
+  readonly fieldDigests: Map<string, string[]>;
 }
 
 /** The companies of the samples; their `id` is their index. */
@@ -110,41 +111,33 @@ function groupByCompany(samples: readonly Sample[]): readonly SampledCompany[] {
   for (const { pair, region, records } of samples) {
     for (const { companyId, platformId, fieldDigests } of records) {
       const name = `${region} ${companyId}`;
-      const fresh = { id: found.size, region, companyId, scopeFull: false, facts: new Map() };
+      const fresh = { id: found.size, region, companyId, scopeFull: false, fieldDigests: new Map() };
       const company = found.get(name) ?? fresh;
       found.set(name, company);
       if (platformId === null) continue;
       const key = `${pair.v3} ${platformId}`;
-      company.facts.set(key, [...(company.facts.get(key) ?? []), fieldDigests]);
+      company.fieldDigests.set(key, [...(company.fieldDigests.get(key) ?? []), fieldDigests]);
     }
   }
   return [...found.values()];
 }
 
-function groupBy<Key, Row>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
-  const groups = new Map<Key, Row[]>();
-  for (const row of rows) {
-    const group = groups.get(keyOf(row)) ?? [];
-    group.push(row);
-    groups.set(keyOf(row), group);
-  }
-  return groups;
-}
-
 /** Compares the companies that share keys; by V3 company, then by V4 company. */
 function buildEvidence(v3: readonly SampledCompany[], v4: readonly SampledCompany[]): CompanyEvidence[] {
   const holders = groupBy(
-    v4.flatMap((company) => [...company.facts.keys()].map((key) => ({ key, company }))),
+    v4.flatMap((company) => [...company.fieldDigests.keys()].map((key) => ({ key, company }))),
     ({ key }) => key,
   );
   return v3.flatMap((a) => {
     const sharing = new Set(
-      [...a.facts.keys()].flatMap((key) => holders.get(key)?.map(({ company }) => company) ?? []),
+      [...a.fieldDigests.keys()].flatMap((key) => holders.get(key)?.map(({ company }) => company) ?? []),
     );
     return [...sharing]
       .sort((one, other) => one.id - other.id)
       .flatMap((b) => {
-        const verdicts = [...a.facts].flatMap(([key, facts]) => compareAll(facts, b.facts.get(key) ?? []));
+        const verdicts = [...a.fieldDigests].flatMap(([key, digests]) =>
+          compareAll(digests, b.fieldDigests.get(key) ?? []),
+        );
         if (verdicts.length === 0) return [];
         return {
           v3: a.id,
@@ -152,7 +145,7 @@ function buildEvidence(v3: readonly SampledCompany[], v4: readonly SampledCompan
           shared: verdicts.length,
           comparable: verdicts.filter((verdict) => verdict !== 'incomparable').length,
           agreeing: verdicts.filter((verdict) => verdict === 'agrees').length,
-          smallerKeys: Math.min(a.facts.size, b.facts.size),
+          smallerKeys: Math.min(a.fieldDigests.size, b.fieldDigests.size),
         };
       });
   });

@@ -128,7 +128,7 @@ export interface RemoteFacts {
   readonly pages: readonly ProbedPage[];
   readonly preview: readonly PairPreview[];
   readonly requests: number;
-  /** By region: the address of V3 that answers where the configured one answers 404 to every model. */
+  /** For V3 regions whose configured address answers 404 to every model: another address, which answers. */
   readonly v3Addresses?: ReadonlyMap<string, string>;
 }
 
@@ -143,7 +143,7 @@ export interface LocalFacts {
   readonly database: DatabaseFacts;
   /** Why `companies.csv` or `decisions.csv` cannot be used, by the code of the finding. */
   readonly fileErrors: readonly (readonly [code: string, error: SvcError])[];
-  /** What `apply` rewrites. `missing`: why it cannot be reached; null if nothing is missing here. */
+  /** Targets of `apply`. `missing`: the file or setting that is missing on this machine. */
   readonly targets: readonly { readonly name: string; readonly missing: string | null }[];
 }
 
@@ -154,7 +154,7 @@ export type DatabaseFacts =
       readonly kind: 'usable';
       readonly v3Records: number;
       readonly v4Records: number;
-      /** Unfinished work and the next command, in the words of `status`. */
+      /** Unfinished work and the next command, one sentence each. */
       readonly open: readonly string[];
       /** Companies to pair by hand. */
       readonly ambiguous?: readonly AmbiguousCompany[];
@@ -239,7 +239,7 @@ function sampleOf(record: ParsedRecord, body: Body, fieldPrefix: string): Sample
   return { svcId, companyId, platformId, deleted, createdMs, fieldDigests, dataHash };
 }
 
-/** The number of records in a list: its `total_count` or, without one, the records received. */
+/** The number of records in a list: its `total_count` or, without one, of the records received. */
 export function sizeOf(answer: ListAnswer): number {
   return answer.kind === 'answers' ? (answer.totalCount ?? answer.records.length) : 0;
 }

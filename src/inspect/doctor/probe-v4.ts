@@ -159,7 +159,7 @@ export function judgeSelect(before: ListContent, selected: ListAnswer): Paramete
 export const NO_EXPAND = { expand: [] } as const;
 
 const MAX_NAMES = 10;
-/** Companies in which names are tried. */
+/** Companies for which other names are tried. */
 const TRIED_COMPANIES = 2;
 
 /** Models that no requested company has. */

@@ -28,7 +28,7 @@ export interface ProbeOptions {
   readonly onProgress: OnProgress;
 }
 
-/** Records of a sample: enough to compare, small for the service. */
+/** Records requested of a list: enough to compare, few for the service. */
 const SAMPLE = 100;
 const SAMPLED_COMPANIES = 10;
 const SMALLER_PAGES = [100, 10] as const;

@@ -108,7 +108,7 @@ function findRows({ db, remap }: StorySource, { id, platformId, ...rest }: Expla
   return [...found.values()];
 }
 
-/** Why nothing may be known of an id: it was excluded, rejected, not read, or not in the lists. */
+/** Possible reasons why nothing is known of an id: it was excluded, rejected, not read, or is in none of the lists. */
 function describeUnknown(
   { db, config, streams }: StorySource,
   { model, id, platformId }: ExplainQuestion,
@@ -142,7 +142,7 @@ function describeUnknown(
   return sentences;
 }
 
-/** What stories are read from. */
+/** Where stories are read from. */
 export interface StorySource {
   readonly db: Db;
   readonly remap: VerifiedRemap;
@@ -282,7 +282,7 @@ function describePairing(row: CompanyRow): CompanyPairing {
   };
 }
 
-/** The results of the records with the parent's key, on the child's side. */
+/** What became of the record that contains a child, one sentence for each of its rows. */
 function parentsOf({ db, remap }: StorySource, row: StoryRow, child: ExportedObject | null): string[] {
   if (child === null || child.parent_svc_id === null) return [];
   const { generation: by, parent_svc_id: id } = child;

@@ -15,7 +15,7 @@ export interface RecheckOptions {
   readonly times: number;
   /** Pause between two rounds. */
   readonly everyMs: number;
-  /** Requests again and stores what has changed. */
+  /** Requests the open findings again and stores what has changed. */
   readonly runRound: () => Promise<RoundResult>;
   readonly rebuildRemap: () => Promise<unknown>;
   /** The open findings of the current remap, by identity. */

@@ -28,7 +28,7 @@ export interface Settled {
 }
 
 /** Observations within the settling time; more would only cost requests. */
-const LOOKS = 10;
+const OBSERVATIONS = 10;
 const MAX_POLL_MS = 30_000;
 const MAX_NAMED = 3;
 
@@ -39,9 +39,9 @@ const MAX_NAMED = 3;
  */
 export async function waitSettled(options: WaitOptions): Promise<Settled> {
   const { settleMs, timeoutMs, clock, onProgress } = options;
-  const rules = { settleMs, pollMs: Math.min(MAX_POLL_MS, Math.max(1, Math.ceil(settleMs / LOOKS))) };
+  const rules = { settleMs, pollMs: Math.min(MAX_POLL_MS, Math.max(1, Math.ceil(settleMs / OBSERVATIONS))) };
   const startedMs = clock.now();
-  let state = beginSettling(await look(options, true));
+  let state = beginSettling(await fetchObservation(options, true));
   for (;;) {
     const waitedMs = clock.now() - startedMs;
     reportProgress(state, rules, timeoutMs - waitedMs, onProgress);
@@ -51,12 +51,12 @@ export async function waitSettled(options: WaitOptions): Promise<Settled> {
     if (waitedMs >= timeoutMs) throw notSettled(state, timeoutMs);
     await options.sleep(Math.min(rules.pollMs, timeoutMs - waitedMs));
     for (const meaning of options.takeEvents()) state = recordEvent(state, meaning, clock.now());
-    state = observe(state, await look(options));
+    state = addObservation(state, await fetchObservation(options));
   }
 }
 
 /** Requests the count of every list of every V4 company. */
-async function look(
+async function fetchObservation(
   { config, source, clock, onProgress }: WaitOptions,
   isFirst = false,
 ): Promise<Observation> {
@@ -161,7 +161,7 @@ export interface SettleRules {
 }
 
 /** Observations that must agree after a sync reported its end; without such an event, the full time is needed. */
-const LOOKS_AFTER_COMPLETION = 2;
+const OBSERVATIONS_AFTER_COMPLETION = 2;
 
 /** The state after the first observation. */
 export function beginSettling(first: Observation): Settling {
@@ -169,7 +169,10 @@ export function beginSettling(first: Observation): Settling {
 }
 
 /** Adds an observation: any change of counts or of the set of lists restarts the quiet time. */
-export function observe({ last, quietSinceMs, shrunk, completed }: Settling, now: Observation): Settling {
+export function addObservation(
+  { last, quietSinceMs, shrunk, completed }: Settling,
+  now: Observation,
+): Settling {
   const names = [...new Set([...last.counts.keys(), ...now.counts.keys()])].sort();
   const moved = names.flatMap((list) => {
     const change = { list, before: last.counts.get(list) ?? null, now: now.counts.get(list) ?? null };
@@ -195,7 +198,7 @@ export function recordEvent(before: Settling, meaning: EventMeaning, atMs: numbe
 
 /** The quiet time that is needed, ms. */
 function quietNeeded({ completed }: Settling, { settleMs, pollMs }: SettleRules): number {
-  return completed ? Math.min(settleMs, LOOKS_AFTER_COMPLETION * pollMs) : settleMs;
+  return completed ? Math.min(settleMs, OBSERVATIONS_AFTER_COMPLETION * pollMs) : settleMs;
 }
 
 /** Whether the backfill has settled as of the last observation. */

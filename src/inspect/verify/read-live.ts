@@ -27,7 +27,7 @@ const BATCH = 200;
  * Reads both records of every pair and compares them. Stops if a whole batch could not be read, as in an outage.
  * Returns the number of pairs left unread.
  *
- * A record that is not found proves something only if others are found: an API that does not know the filter may find
+ * That a record is not found proves something only if the API finds others: if it does not know the filter, it may find
  * none. Such verdicts are held back until a record was found on their side.
  *
  * @throws SvcError `auth`, `redirect`, `config`; the signal's reason

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
+  addObservation,
   beginSettling,
   hasSettled,
-  observe,
   recordEvent,
   type Settling,
 } from '../../../src/inspect/settle/wait-settled.js';
@@ -20,7 +20,7 @@ function watch(...steps: readonly (number | null | 'moving' | 'completed')[]): S
     if (step === 'moving' || step === 'completed') state = recordEvent(state, step, atMs);
     else {
       atMs += 10;
-      state = observe(state, look(step));
+      state = addObservation(state, look(step));
     }
   }
   return state;
