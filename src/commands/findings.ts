@@ -57,8 +57,8 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
   assertOutputFiles(given, config);
   if (json === '-') assertStdout();
   return readDatabase(config, async (db) => {
-    assertRemap(db);
     await assertRemapIntact(db, io);
+    assertRemap(db);
     assertCompanies(db, narrowing.companies);
     const facts = readReadiness(db, config, EVERYTHING);
     await warnOfIncomplete(facts, io);

@@ -1,4 +1,5 @@
 import { EXPIRED_STATUSES, isUnfinished } from '../domain.js';
+import { addToIdSum } from '../store/checksum.js';
 import type { StreamRow } from '../store/streams.js';
 import {
   type ErrorOutcome,
@@ -114,6 +115,8 @@ function countPage(row: StreamRow, page: PageOutcome): StreamRow {
     passCommon: position.passCommon + page.passCommon,
     passChanged: position.passChanged + page.changed,
     excluded: position.excluded + page.excluded,
+    excludedSum:
+      position.excludedSum === null ? null : addToIdSum(position.excludedSum, [BigInt(page.excludedSum)]),
     emptyEnd: position.emptyEnd && page.passUnique + page.excluded === 0,
     idlePages: page.fresh > 0 ? 0 : position.idlePages + 1,
     requestId: page.requestId ?? position.requestId,

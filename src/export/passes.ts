@@ -15,8 +15,8 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   const ending = { state: 'running', endReason: null, endNote: null, finishedAt: null } as const;
   const reset: StreamRow = { ...row, ...counters, ...totals, ...ending, startedAt: isoOf(nowMs) };
   const stale = row.position.stale || row.uniqueRecords > 0;
-  const position = { keepFrom: walk, stale, excluded: 0, ending: 'complete', rounds: 0 } as const;
-  const pass = startPass(movedTo(reset, position), 'walk', null);
+  const position = { keepFrom: walk, stale, ending: 'complete', rounds: 0 } as const;
+  const pass = startPass(movedTo(reset, { ...position, excluded: 0, excludedSum: 0 }), 'walk', null);
   return { row: movedTo(pass.row, { previous: null }), discard: ['cursors', 'rejected', 'excluded'] };
 }
 
@@ -149,6 +149,8 @@ export interface PageOutcome {
   readonly changed: number;
   /** Records of excluded companies first seen in this reading. */
   readonly excluded: number;
+  /** The sum of their ids. */
+  readonly excludedSum: number;
   readonly totalCount: number | null;
   readonly requestId: string | null;
   readonly next: string | null;

@@ -154,6 +154,7 @@ function prepareSavePage({ db, payload, excluded, clock }: SaverOptions) {
       isEmpty: arrived.length === 0 && page.rejected.length === 0,
       fresh: records.fresh + counted.fresh,
       excluded: counted.unique,
+      excludedSum: counted.sum,
       totalCount: page.totalCount,
       requestId: page.requestId,
       next: page.next,

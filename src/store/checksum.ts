@@ -58,6 +58,18 @@ export function isIntact(table: CheckedTable): string {
   return `(${table}.checksum = ${checksumOf(table)})`;
 }
 
+/** A prime below 2^32: every flipped bit of an id changes the sum of ids. */
+const ID_MODULUS = 4_294_967_291n;
+
+/** Adds ids to a sum by which a change of any of them is noticed, in whatever order they come. */
+export function addToIdSum(sum: number, ids: readonly bigint[]): number {
+  const total = ids.reduce((so, id) => so + id, BigInt(sum)) % ID_MODULUS;
+  return Number((total + ID_MODULUS) % ID_MODULUS);
+}
+
+/** SQL for the sum of all `svc_id`s. */
+export const ID_SUM = `(sum((svc_id % ${ID_MODULUS} + ${ID_MODULUS}) % ${ID_MODULUS}) % ${ID_MODULUS})`;
+
 /** The error for data that differ from what was saved. `what` begins the sentence, such as `The list of …`. */
 export function damaged(what: string, facts: Record<string, string | bigint> = {}): SvcError {
   return new SvcError(

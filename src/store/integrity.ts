@@ -1,6 +1,6 @@
 import { SvcError } from '../errors.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import { checksumOf, damaged } from './checksum.js';
+import { checksumOf, damaged, ID_SUM } from './checksum.js';
 import type { Db } from './open.js';
 import { EVERYTHING, readSlices } from './remap-rows.js';
 import { readStreamGroups } from './scoped-streams.js';
@@ -27,6 +27,7 @@ export function verifyExport(db: Db, throwIfStopped: () => void): void {
     }
   }
   verifyCounts(db);
+  verifyExcluded(db);
 }
 
 /**
@@ -105,6 +106,24 @@ function verifyCounts(db: Db): void {
   }
 }
 
+/**
+ * Compares the ids of records of excluded companies with their number and sum in each list.
+ *
+ * @throws SvcError `corrupt_database`
+ */
+export function verifyExcluded(db: Db): void {
+  const wrong = db
+    .prepare<[], bigint>(`
+      SELECT id FROM (
+        SELECT id, position ->> 'excluded' AS saved, 0 AS found, position ->> 'excludedSum' AS savedSum, 0 AS foundSum FROM stream
+        UNION ALL SELECT stream_id, 0, count(*), 0, ${ID_SUM} FROM excluded GROUP BY stream_id)
+      GROUP BY id HAVING total(saved) <> sum(found)
+        OR count(savedSum) = count(*) AND sum(savedSum) <> sum(foundSum) LIMIT 1`)
+    .pluck()
+    .get();
+  if (wrong !== undefined) throw damaged(`The excluded ids of ${nameOfStream(db, wrong)}`);
+}
+
 /** The number of a column that is an expression, in `PRAGMA index_xinfo`. */
 const EXPRESSION = -2;
 /** One line for each table, and for each column of the tables, views and indexes, with all that its definition says of it. */
@@ -132,6 +151,12 @@ const FOREIGN = `
       m.type = 'trigger' OR m.type = 'table' AND m.sql LIKE '%collate%'
       OR m.name NOT IN (SELECT value FROM json_each(@indexes))
         AND EXISTS (SELECT 1 FROM pragma_index_list(m.tbl_name) AS i WHERE i.name = m.name AND i."unique")) LIMIT 1`;
+
+/** Tables with added indexes, but for the large ones: queries on these say which index they use. */
+const INDEXED = `
+  SELECT DISTINCT tbl_name FROM sqlite_schema
+    WHERE type = 'index' AND tbl_name IN (SELECT value FROM json_each(@tables))
+      AND name NOT IN (SELECT value FROM json_each(@indexes)) AND tbl_name NOT IN ('remap', 'record', 'payload')`;
 
 /** The stored SQL of every object, without the quotes that SQLite adds to the name of a renamed table. */
 const OBJECTS = `
@@ -166,17 +191,19 @@ function readObjects(db: Db): string[] {
  * Checks that a database has every table, view, column and index of an empty one, defined alike. Additions are allowed, except
  * triggers and unique indexes of these tables.
  *
+ * @returns the tables of which queries may use an added index, which must be checked before
  * @throws SvcError `corrupt_database`
  */
-export function assertShape(db: Db, { objects, lines, tables, indexes }: Shape): void {
+export function assertShape(db: Db, { objects, lines, tables, indexes }: Shape): readonly string[] {
   // If the stored SQL of every object is that of an empty database, the columns need not be compared.
   const written = new Set(readStored(() => readObjects(db)));
   const isAllThere = objects.every((object) => written.has(object));
-  if (isAllThere && written.size === objects.length) return;
+  if (isAllThere && written.size === objects.length) return [];
   const missing = isAllThere ? undefined : findMissing(db, lines);
   const wrong =
     missing ?? readStored(() => db.prepare<[object], string>(FOREIGN).pluck().get({ tables, indexes }));
   if (wrong !== undefined) throw damaged(`The layout of the database (${wrong.replace(/\s+/g, ' ').trim()})`);
+  return db.prepare<[object], string>(INDEXED).pluck().all({ tables, indexes });
 }
 
 function findMissing(db: Db, lines: readonly string[]): string | undefined {

@@ -4,6 +4,10 @@ import type { Db } from './open.js';
 
 /** Settings that are kept as rows of `meta`: texts, of which most are JSON. */
 
+/** The setting that lists the names of all others, by which a lost one is noticed; earlier versions had none. */
+const NAMES = 'names';
+const namesSchema = z.array(z.string());
+
 /**
  * The value of `key`, or null.
  *
@@ -15,6 +19,12 @@ export function readMeta(db: Db, key: string): string | null {
   const rows = db.prepare<[], { key: string; value: string; intact: bigint }>(sql).all();
   const broken = rows.find(({ intact }) => intact === 0n);
   if (broken !== undefined) throw damaged(`The setting ${broken.key}`);
+  // An export saves settings before its first record.
+  if (rows.length === 0 && db.prepare('SELECT 1 FROM record LIMIT 1').get() !== undefined)
+    throw damaged('The table meta');
+  const names = rows.find((row) => row.key === NAMES)?.value ?? '[]';
+  const lost = namesSchema.parse(JSON.parse(names)).find((name) => !rows.some((row) => row.key === name));
+  if (lost !== undefined) throw damaged(`The setting ${lost}`);
   return rows.find((row) => row.key === key)?.value ?? null;
 }
 
@@ -51,8 +61,15 @@ export function prepareBumpExportSeq(db: Db): () => void {
 }
 
 function prepareSeal(db: Db): (key: string) => void {
+  const list = db.prepare(`
+    INSERT INTO meta(key, value)
+      SELECT '${NAMES}', json_group_array(key) FROM (SELECT key FROM meta WHERE key <> '${NAMES}' ORDER BY key) WHERE TRUE
+    ON CONFLICT(key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value`);
   const seal = db.prepare<[string]>(`UPDATE meta SET checksum = ${checksumOf('meta')} WHERE key = ?`);
-  return (key) => void seal.run(key);
+  return (key) => {
+    if (list.run().changes > 0) seal.run(NAMES);
+    seal.run(key);
+  };
 }
 
 /** Waits requested by hosts, saved for the next process; times in ms since 1970. */

@@ -64,10 +64,14 @@ export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
       sum(${isTime('ifnull(read_at, started_at)')} IS NOT 1) AS undated, min(${isIntact('stream')}) AS intact
     FROM stream NOT INDEXED GROUP BY isCompanyList, generation, region, model, state, isBegun, inScope`);
   const groups: StreamGroup[] = [];
+  let isEmpty = true;
   for (const { inScope: isIn, intact, undated, ...group } of rows.iterate(scopeParams(db, scope))) {
+    isEmpty = false;
     if (intact !== 1n || undated > 0n) throw damagedList(group);
     if (isIn === 1n) groups.push(toGroup(group));
   }
+  if (isEmpty && db.prepare('SELECT 1 FROM record LIMIT 1').get() !== undefined)
+    throw damaged('The table stream');
   assertKeys(db);
   return groups;
 }

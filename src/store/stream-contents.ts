@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MAX_INT64, MIN_INT64, type ParsedRecord, type RejectedObject } from '../domain.js';
-import { checksumOf } from './checksum.js';
+import { addToIdSum, checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 import { resealTables } from './remap-digest.js';
 import type { StreamRow } from './streams.js';
@@ -24,9 +24,11 @@ export function dropCursors(db: Db, streamId: bigint): void {
 /** Distinct records of excluded companies on one page. */
 export interface ExcludedTally {
   /** First seen in this reading. */
-  unique: number;
+  readonly unique: number;
+  /** The sum of these. */
+  readonly sum: number;
   /** First seen in this walk. */
-  fresh: number;
+  readonly fresh: number;
 }
 
 /** Makes the function that saves the ids of records of excluded companies. */
@@ -38,13 +40,13 @@ export function prepareSaveExcluded(
   );
   const mark = db.prepare('UPDATE excluded SET walk = ? WHERE stream_id = ? AND svc_id = ? AND walk < ?');
   return (streamId, walk, svcIds) => {
-    const tally: ExcludedTally = { unique: 0, fresh: 0 };
-    for (const svcId of svcIds) {
-      const isNew = insert.run(streamId, svcId, walk).changes > 0;
-      if (isNew) tally.unique += 1;
-      if (isNew || mark.run(walk, streamId, svcId, walk).changes > 0) tally.fresh += 1;
-    }
-    return tally;
+    const added = svcIds.filter((svcId) => insert.run(streamId, svcId, walk).changes > 0);
+    const marked = svcIds.filter((svcId) => mark.run(walk, streamId, svcId, walk).changes > 0);
+    return {
+      unique: added.length,
+      sum: addToIdSum(0, added),
+      fresh: added.length + marked.length,
+    };
   };
 }
 

@@ -134,6 +134,8 @@ const positionSchema = z.object({
   requestId: z.string().nullable().default(null),
   /** Number of distinct records of excluded companies in this reading. */
   excluded: count.default(0),
+  /** The sum of their ids, see `addToIdSum`; null in databases of earlier versions. */
+  excludedSum: count.nullable().default(null),
   /** Whether records of an older reading may be stored. */
   stale: z.boolean().default(false),
 });

@@ -47,6 +47,7 @@ export function page(changes: Partial<PageOutcome> = {}): PageOutcome {
   const ending = {
     isEmpty: false,
     excluded: 0,
+    excludedSum: 0,
     totalCount: null,
     requestId: null,
     next: null,

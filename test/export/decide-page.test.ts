@@ -209,6 +209,18 @@ describe('what follows a page', () => {
     expect(decide(before, page({ isEmpty: true, totalCount: 99 }), V4).row.position.emptyEnd).toBe(false);
   });
 
+  it('adds up the ids of records of excluded companies, unless an earlier version began the reading', () => {
+    const arrived = page({ excluded: 1, excludedSum: 3, next: 'c5' });
+    for (const [before, after] of [
+      [4, 7],
+      [4_294_967_290, 2],
+      [null, null],
+    ] as const) {
+      const { position } = decide(row({ position: { excludedSum: before } }), arrived, V4).row;
+      expect(position.excludedSum).toBe(after);
+    }
+  });
+
   it('counts arrivals so that they always add up', () => {
     const after = decide(row(), page({ unique: 3, duplicates: 4, rejected: 1, next: 'c5' }), V3).row;
     expect(after).toMatchObject({ pages: 5, records: 18, uniqueRecords: 10, duplicates: 5, rejected: 3 });

@@ -270,6 +270,7 @@ function storePage(
     rejected: 0,
     isEmpty: page.records.length === 0,
     excluded: 0,
+    excludedSum: 0,
     totalCount: page.totalCount,
     requestId: null,
     next: page.next,

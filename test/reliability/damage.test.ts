@@ -229,6 +229,21 @@ describe('a damaged database', () => {
     await expect(explain()).rejects.toMatchObject({ code: 'corrupt_database' });
   });
 
+  it.each([
+    `UPDATE excluded SET svc_id = 7 WHERE svc_id = ${EXCLUDED}`,
+    `DELETE FROM excluded WHERE svc_id = ${EXCLUDED}`,
+    'INSERT INTO excluded SELECT stream_id, 999999, 1 FROM excluded LIMIT 1',
+  ])('does not say whether an id is excluded after %s', async (sql) => {
+    writeFileSync(config.database, whole);
+    alterSchema(sql);
+    for (const id of ['999999', String(EXCLUDED)])
+      await expect(runExplain(givenOf(config, { json: '-' }, [INVOICES, id]), newIo())).rejects.toMatchObject(
+        {
+          code: 'corrupt_database',
+        },
+      );
+  });
+
   it('answers as before or not at all after an inner page of a table was given a wrong key', async () => {
     const places = listPages('internal').filter(({ start }) => whole.readUInt8(start) === TABLE_INTERNAL);
     const bits = campaign({ small: [7], full: [1, 2, 7] });
@@ -344,6 +359,30 @@ describe('a damaged database', () => {
       expect(counts.refused).toBeGreaterThan(7);
       tell('times', 1);
     }
+    expect(silent).toEqual([]);
+  });
+
+  it('answers as before or not at all after a table lost all its rows, or a setting', async () => {
+    writeFileSync(config.database, whole);
+    const db = new Sqlite(config.database, { readonly: true });
+    const tables = new Set(listColumns().map(([table]) => table));
+    const keys = db.prepare<[], string>('SELECT key FROM meta').pluck().all();
+    db.close();
+    // payloads can be purged, and cursors and owners only matter while a list is read
+    const emptied = [...tables].filter(
+      (table) => !['payload', 'cursor_seen', 'split_record'].includes(table),
+    );
+    const losses = [
+      ...emptied.map((table) => `DELETE FROM ${table}`),
+      ...keys.map((key) => `DELETE FROM meta WHERE key = '${key}'`),
+    ];
+    const silent: string[] = [];
+    for (const loss of losses) {
+      writeFileSync(config.database, whole);
+      alterSchema(loss);
+      silent.push(...(await askDamaged(loss)));
+    }
+    tell('lost rows', losses.length);
     expect(silent).toEqual([]);
   });
 

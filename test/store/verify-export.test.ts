@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
+import { checksumOf } from '../../src/store/checksum.js';
 import { verifyExport } from '../../src/store/integrity.js';
 import { readMeta, writeMeta } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
-import { prepareSaveRejected } from '../../src/store/stream-contents.js';
+import { prepareSaveExcluded, prepareSaveRejected } from '../../src/store/stream-contents.js';
 import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
 import { codeOf } from '../support/code-of.js';
 import { plansOf, scansInLoops } from '../support/query-plans.js';
@@ -32,7 +33,9 @@ function newDatabase(): Db {
     { position: 4, path: '', reason: 'no_svc_id', raw: Buffer.from('{}') },
     { position: 5, path: 'line_items', reason: 'bad_svc_id', raw: Buffer.from('[]') },
   ]);
-  prepareSaveStream(db)({ ...row, state: 'complete', uniqueRecords: 3, rejected: 1 });
+  const { unique: excluded, sum: excludedSum } = prepareSaveExcluded(db)(row.id, 1, [MAX_INT64, 4n, -5n, 4n]);
+  const position = { ...row.position, excluded, excludedSum };
+  prepareSaveStream(db)({ ...row, state: 'complete', uniqueRecords: 3, rejected: 1, position });
   ensureStreams(db, [{ key: { ...row }, route: 'other' }], 'now');
   writeMeta(db, 'fingerprint_v3', '{"v3.baseUrl":"https://a"}');
   return db;
@@ -72,6 +75,7 @@ describe('exported data', () => {
     const db = openTestDatabase();
     const [row] = addStreams(db, 'accounting/invoices', 'crm/companies');
     if (row === undefined) throw new Error('No stream.');
+    writeMeta(db, 'fingerprint_v3', '{}');
     const save = prepareSaveRecords(db, 'full');
     let walk = 1;
     fc.assert(
@@ -104,6 +108,12 @@ describe('exported data', () => {
     `INSERT INTO record(stream_id, svc_id, company_id, platform_id, deleted, field_digests, walk, checksum)
        SELECT stream_id, 99, company_id, platform_id, deleted, field_digests, walk, checksum FROM record WHERE svc_id = 1`,
     "DELETE FROM rejected WHERE path = ''",
+    'DELETE FROM excluded WHERE svc_id = 4',
+    'UPDATE excluded SET svc_id = 6 WHERE svc_id = 4',
+    'UPDATE excluded SET svc_id = svc_id & ~(1 << 62) WHERE svc_id > 4',
+    'UPDATE excluded SET stream_id = 2 WHERE svc_id = 4',
+    'INSERT INTO excluded VALUES (1, 9, 1)',
+    'INSERT INTO excluded VALUES (2, 9, 1)',
     'DELETE FROM stream WHERE id = 1',
     "UPDATE stream SET state = 'failed' WHERE id = 1",
     "UPDATE stream SET state = 'complete' WHERE id = 2",
@@ -117,14 +127,36 @@ describe('exported data', () => {
     expect(codeOf(() => check(db))).toBe('corrupt_database');
   });
 
-  it.each(["UPDATE meta SET value = '{}'", "UPDATE meta SET key = 'x'"])(
-    'settings are refused after %s',
-    (sql) => {
-      const db = newDatabase();
-      db.exec(sql);
-      expect(codeOf(() => readMeta(db, 'fingerprint_v3') ?? readMeta(db, 'x'))).toBe('corrupt_database');
-    },
-  );
+  it.each([
+    "UPDATE meta SET value = '{}'",
+    "UPDATE meta SET key = 'x' WHERE key = 'fingerprint_v3'",
+    "DELETE FROM meta WHERE key = 'fingerprint_v3'",
+    'DELETE FROM meta',
+  ])('settings are refused after %s', (sql) => {
+    const db = newDatabase();
+    db.exec(sql);
+    expect(codeOf(() => readMeta(db, 'fingerprint_v3') ?? readMeta(db, 'x'))).toBe('corrupt_database');
+  });
+
+  it('accept excluded ids of a list of an earlier version, which kept only their number', () => {
+    const db = newDatabase();
+    db.exec(`UPDATE stream SET position = json_remove(position, '$.excludedSum');
+      UPDATE stream SET checksum = ${checksumOf('stream')};
+      UPDATE excluded SET svc_id = 6 WHERE svc_id = 4`);
+    expect(() => check(db)).not.toThrow();
+    db.exec('DELETE FROM excluded WHERE svc_id = 6');
+    expect(codeOf(() => check(db))).toBe('corrupt_database');
+  });
+
+  it('settings of an earlier version, which did not list their names, are accepted', () => {
+    const db = newDatabase();
+    writeMeta(db, 'cutover', '{}');
+    db.exec("DELETE FROM meta WHERE key IN ('names', 'fingerprint_v3')");
+    expect(readMeta(db, 'fingerprint_v3')).toBeNull();
+    writeMeta(db, 'cutover', '{"version":1}');
+    db.exec("DELETE FROM meta WHERE key = 'cutover'");
+    expect(codeOf(() => readMeta(db, 'fingerprint_v3'))).toBe('corrupt_database');
+  });
 
   it('are refused wherever an altered list is read', () => {
     const db = newDatabase();

@@ -1,4 +1,4 @@
-import { checksumOf } from '../../src/store/checksum.js';
+import { checksumOf, ID_SUM } from '../../src/store/checksum.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { digestRemap, sealRun } from '../../src/store/remap-digest.js';
 import { sealV4Companies } from '../../src/store/streams.js';
@@ -9,6 +9,9 @@ export function seal(db: Db): void {
     UPDATE record SET checksum = ${checksumOf('record')};
     UPDATE payload SET checksum = checksum(body);
     UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
+    UPDATE stream SET position = json_set(position, '$.excluded', found.n, '$.excludedSum', found.sum)
+      FROM (SELECT stream_id, count(*) AS n, ${ID_SUM} AS sum FROM excluded GROUP BY stream_id) AS found
+      WHERE found.stream_id = stream.id;
     UPDATE stream SET checksum = ${checksumOf('stream')};
     UPDATE meta SET checksum = ${checksumOf('meta')};
     UPDATE remap_run SET checksum = ${checksumOf('remap_run')};

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.js';
 import { isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { damaged } from '../../store/checksum.js';
-import { checkFile } from '../../store/integrity.js';
+import { checkFile, verifyExcluded } from '../../store/integrity.js';
 import type { Db } from '../../store/open.js';
 import { nameOfList } from '../../store/planned-lists.js';
 import { findIncomplete, isRemapStale, isStale, readReadiness } from '../../store/readiness.js';
@@ -114,6 +114,7 @@ function describeUnknown(
   { model, id, platformId }: ExplainQuestion,
 ): string[] {
   checkFile(db, ['excluded', 'rejected'], () => {});
+  verifyExcluded(db);
   const sentences: string[] = [];
   for (const { generation, region } of id === null ? [] : readExcludedPlaces(db, model, id)) {
     const side = `${generation.toUpperCase()}${region === '' ? '' : ` (${region})`}`;
