@@ -75,7 +75,7 @@ export function recheckOpen(
         }),
       readOutcomes: (rows) =>
         readDatabase(config, async (db) => {
-          await assertRemapIntact(db, io, INDEX_PARTS);
+          await assertRemapIntact(db, io, ['rows', ...INDEX_PARTS]);
           const read = prepareReadOutcome(db);
           return io.runUninterruptible(() => rows.map((row) => read(row)));
         }),

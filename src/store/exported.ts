@@ -1,6 +1,7 @@
 import type { Generation } from '../domain.js';
 import type { Db } from './open.js';
 import { readSlices, readSlicesBy, remapScope, type Scope, type Slice, scopeParams } from './remap-rows.js';
+import { RECORD_KEY } from './schema.js';
 
 /** Exported records and children of one model and company. */
 export interface ExportedCount {
@@ -71,7 +72,7 @@ export function readDayCounts(db: Db, scope: Scope): Iterable<Slice<DayCount>> {
   const ofModels = scope.models === null ? 'TRUE' : 's.model IN (SELECT value FROM json_each(@models))';
   // consecutive records are mostly of the same list, whose row is then in SQLite's cache
   const sql = `
-    SELECT ${DAY} AS day, count(*) AS n FROM record AS v CROSS JOIN stream AS s ON s.id = v.stream_id
+    SELECT ${DAY} AS day, count(*) AS n FROM record AS v NOT INDEXED CROSS JOIN stream AS s ON s.id = v.stream_id
     WHERE v.id BETWEEN @from AND @to AND s.generation = 'v3' AND ${ofModels} AND ${ofCompanies} GROUP BY day`;
   return readSlices<DayCount>(db, 'record', sql, scopeParams(db, scope));
 }
@@ -96,7 +97,7 @@ export function readDatedFindings(db: Db, scope: Scope): Iterable<Slice<DatedFin
     FROM remap AS r NOT INDEXED
     CROSS JOIN stream AS s ON s.generation = 'v3' AND s.region = r.region AND s.model = r.model
       AND ifnull(s.company_id, 'all') IN ('all', r.v3_company_id)
-    CROSS JOIN record AS v ON v.stream_id = s.id AND v.svc_id = r.v3_svc_id AND v.company_id = r.v3_company_id
+    CROSS JOIN record AS v INDEXED BY ${RECORD_KEY} ON v.stream_id = s.id AND v.svc_id = r.v3_svc_id AND v.company_id = r.v3_company_id
     WHERE r.rowid BETWEEN @from AND @to AND r.path = '' AND r.status <> 'matched'
     GROUP BY 1, 2, 3, 4, 5, 6 HAVING ${where.sql}`;
   return readSlices<DatedFinding>(db, 'remap', sql, where.params);

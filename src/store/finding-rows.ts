@@ -1,6 +1,7 @@
 import { DECIDABLE_REASONS, type Status } from '../reasons.js';
 import type { Db } from './open.js';
 import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap-rows.js';
+import { RECORD_KEY } from './schema.js';
 
 /** Filters of findings; null: no filter. */
 export interface FindingFilter extends Scope {
@@ -27,7 +28,7 @@ export function readFilteredFindings(
   const where = whereOf(db, filter);
   return db
     .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} ORDER BY rowid LIMIT @limit`,
+      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE ${where.sql} ORDER BY rowid LIMIT @limit`,
     )
     .iterate({ ...where.params, limit: BigInt(limit) });
 }
@@ -37,7 +38,7 @@ export function countFindings(db: Db, filter: FindingFilter): FindingCount[] {
   const where = whereOf(db, filter);
   return db
     .prepare<[object], FindingCount>(
-      `SELECT status, ifnull(reason, '') AS reason, count(*) AS n FROM remap AS r WHERE ${where.sql}
+      `SELECT status, ifnull(reason, '') AS reason, count(*) AS n FROM remap AS r NOT INDEXED WHERE ${where.sql}
        GROUP BY status, reason ORDER BY n DESC, status, reason`,
     )
     .all(where.params);
@@ -57,7 +58,7 @@ export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<R
   const where = whereOf(db, filter);
   return db
     .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r WHERE ${where.sql} AND v3_svc_id IS NOT NULL
+      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE ${where.sql} AND v3_svc_id IS NOT NULL
          AND reason IN (SELECT value FROM json_each(@decidable)) ORDER BY rowid`,
     )
     .iterate({ ...where.params, decidable: JSON.stringify(DECIDABLE_REASONS) });
@@ -65,7 +66,7 @@ export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<R
 
 /** Makes the function that returns whether the V3 record of a row is deleted; always false for a child. */
 export function prepareIsDeleted(db: Db): (row: RemapRow) => boolean {
-  const sql = `SELECT r.deleted FROM stream AS s JOIN record AS r ON r.stream_id = s.id
+  const sql = `SELECT r.deleted FROM stream AS s JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id
     WHERE s.generation = 'v3' AND s.region = ? AND s.model = ? AND r.company_id = ? AND r.svc_id = ?`;
   const find = db.prepare<[string | null, string, bigint | null, bigint | null], bigint>(sql).pluck();
   return ({ region, model, path, v3_company_id, v3_svc_id }) =>
@@ -86,7 +87,7 @@ export interface StoredCandidate {
 export function prepareFindV4(db: Db): (row: RemapRow, v4SvcId: bigint) => StoredCandidate | undefined {
   const find = db.prepare<[string, bigint | null, bigint], StoredCandidate>(
     `SELECT r.svc_id AS svcId, r.platform_id AS platformId, r.unique_id AS uniqueId, r.deleted, r.latest_ms AS latestMs
-     FROM stream AS s JOIN record AS r ON r.stream_id = s.id
+     FROM stream AS s JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id
      WHERE s.generation = 'v4' AND s.model = ? AND s.company_id = ? AND r.svc_id = ?`,
   );
   return ({ model, v4_company_id }, v4SvcId) => find.get(model, v4_company_id, v4SvcId);
@@ -110,12 +111,19 @@ export interface NamedRow {
   readonly inScope: boolean;
 }
 
+/** Only our own indexes are verified. */
+function indexOf(given: readonly string[]): string {
+  if (given.includes('v3_svc_id')) return 'INDEXED BY remap_v3';
+  if (given.includes('v4_svc_id')) return 'INDEXED BY remap_v4';
+  return given.includes('platform_id') ? 'INDEXED BY remap_key' : 'NOT INDEXED';
+}
+
 /** Makes the function that looks up findings by their values. It returns at most two, enough to show that they are not unique. */
 export function prepareNamedRows(db: Db, scope: Scope): (name: RowName) => NamedRow[] {
   const inScope = remapScope(db, scope);
   const prepare = (given: readonly string[]) =>
     db.prepare<[object], { at: bigint; status: Status; inScope: bigint }>(
-      `SELECT rowid AS at, status, iif(${inScope.sql}, 1, 0) AS inScope FROM remap AS r
+      `SELECT rowid AS at, status, iif(${inScope.sql}, 1, 0) AS inScope FROM remap AS r ${indexOf(given)}
        WHERE status <> 'matched' AND ${given.map((column) => `${column} = @${column}`).join(' AND ')} LIMIT 2`,
     );
   const prepared = new Map<string, ReturnType<typeof prepare>>();

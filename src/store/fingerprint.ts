@@ -2,6 +2,7 @@ import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { readMeta, readMetaJson, textsSchema, writeMeta } from './meta.js';
 import type { Db } from './open.js';
+import { RECORD_KEY } from './schema.js';
 
 /** The settings that an export depends on, by name. Names that start with `v3` or `v4` affect only that generation. */
 export type Fingerprint = Readonly<Record<string, string>>;
@@ -73,7 +74,7 @@ export function readStoredFingerprint(db: Db): Fingerprint {
 
 function holdsRecords(db: Db, generation: Generation): boolean {
   const stream = db.prepare<[string], unknown>(`
-    SELECT 1 FROM stream WHERE generation = ? AND EXISTS (SELECT 1 FROM record WHERE stream_id = stream.id)`);
+    SELECT 1 FROM stream WHERE generation = ? AND EXISTS (SELECT 1 FROM record INDEXED BY ${RECORD_KEY} WHERE stream_id = stream.id)`);
   return stream.get(generation) !== undefined;
 }
 

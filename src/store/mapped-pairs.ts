@@ -2,6 +2,7 @@ import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
 import { damagedRemap } from './remap-digest.js';
 import { V4_KEY } from './remap-rows.js';
+import { RECORD_KEY } from './schema.js';
 
 /** A row of the remap with an id on both sides. */
 export interface MappedPair {
@@ -41,7 +42,7 @@ const STRATUM = 'model, path, region, v3_company_id';
 export function readPairStrata(db: Db): PairStratum[] {
   return db
     .prepare<[], { model: string; path: string; region: string | null; company: bigint | null; n: bigint }>(
-      `SELECT model, path, region, v3_company_id AS company, count(*) AS n FROM remap WHERE ${IS_PAIR}
+      `SELECT model, path, region, v3_company_id AS company, count(*) AS n FROM remap NOT INDEXED WHERE ${IS_PAIR}
        GROUP BY ${STRATUM} ORDER BY ${STRATUM}`,
     )
     .all()
@@ -51,7 +52,7 @@ export function readPairStrata(db: Db): PairStratum[] {
 /** The rowids of all pairs, stratum by stratum. */
 export function readPairRows(db: Db): IterableIterator<bigint> {
   return db
-    .prepare<[], bigint>(`SELECT rowid FROM remap WHERE ${IS_PAIR} ORDER BY ${STRATUM}, rowid`)
+    .prepare<[], bigint>(`SELECT rowid FROM remap NOT INDEXED WHERE ${IS_PAIR} ORDER BY ${STRATUM}, rowid`)
     .pluck()
     .iterate();
 }
@@ -66,7 +67,7 @@ export function* readPairs(db: Db, rows: readonly bigint[] | null): Generator<Ma
   const sql = `SELECT rowid AS row, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
       platform_id AS platformId, ${V4_KEY} AS v4PlatformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
       v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
-    FROM remap WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`;
+    FROM remap NOT INDEXED WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`;
   let found = 0;
   for (const pair of db.prepare<[object], MappedPair>(sql).iterate({ rows: `[${(rows ?? []).join(',')}]` })) {
     found += 1;
@@ -84,10 +85,10 @@ export interface ParentPair {
 /** Makes the function that finds the parents of a pair of children; there are several if keys are not unique. */
 export function prepareFindParents(db: Db): (child: MappedPair) => ParentPair[] {
   const find = db.prepare<(string | bigint | null)[], ParentPair>(`
-    SELECT p.v3_svc_id AS v3SvcId, p.v4_svc_id AS v4SvcId FROM remap AS p
+    SELECT p.v3_svc_id AS v3SvcId, p.v4_svc_id AS v4SvcId FROM remap AS p INDEXED BY remap_key
     WHERE p.model = ? AND p.platform_id IS ? AND p.v3_company_id = ? AND p.region = ? AND p.path = ''
       AND p.v3_svc_id IS NOT NULL AND EXISTS (
-        SELECT 1 FROM stream AS s JOIN record AS r ON r.stream_id = s.id AND r.svc_id = p.v3_svc_id
+        SELECT 1 FROM stream AS s JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id AND r.svc_id = p.v3_svc_id
         JOIN child AS k ON k.record_id = r.id AND k.path = ? AND k.svc_id = ?
         WHERE s.generation = 'v3' AND s.model = p.model AND s.region = p.region AND r.company_id = p.v3_company_id)`);
   return ({ model, parentPlatformId, v3CompanyId, region, path, v3SvcId }) =>

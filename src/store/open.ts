@@ -59,8 +59,8 @@ export function openDatabase(file: string, mode: OpenMode): Db {
       assertOurs(db, file);
       if (mode !== 'read') allowReaders(db);
       assertWhole(db, file);
-      assertShape(db, ourShape());
-      checkFile(db, UNCOUNTED_TABLES, () => {});
+      const indexed = assertShape(db, ourShape());
+      checkFile(db, [...UNCOUNTED_TABLES, ...indexed], () => {});
       return db;
     } catch (error) {
       db.close();

@@ -3,6 +3,7 @@ import { MIN_INT64 } from '../domain.js';
 import { sha256Of } from '../runtime/sha256.js';
 import type { Db } from './open.js';
 import { ROWS_PER_BLOCK, readSlices } from './remap-rows.js';
+import { RECORD_KEY } from './schema.js';
 
 const ENTRIES_PER_BLOCK = 512;
 /** Blocks read before yielding to the caller, which can then check for signals. */
@@ -32,7 +33,7 @@ const blockDigest = (text: string) => sha256Of(text).slice(0, DIGEST_LENGTH);
 export function prepareRowBlock(db: Db): (block: number) => string {
   const read = db
     .prepare<[bigint, bigint], [text: string, rows: bigint, rowids: bigint]>(
-      `SELECT json_group_array(${ROW}), count(*), ifnull(sum(rowid), 0) FROM remap WHERE rowid BETWEEN ? AND ?`,
+      `SELECT json_group_array(${ROW}), count(*), ifnull(sum(rowid), 0) FROM remap NOT INDEXED WHERE rowid BETWEEN ? AND ?`,
     )
     .raw();
   return (block) => {
@@ -48,7 +49,9 @@ export type OnRows = (from: bigint, to: bigint) => void;
 /** Digests all rows, block by block; yields `null` regularly and returns the text of all digests. */
 export function* digestRows(db: Db, onRows?: OnRows): Generator<null, string> {
   const digest = prepareRowBlock(db);
-  const rows = Number(db.prepare<[], bigint>('SELECT ifnull(max(rowid), 0) FROM remap').pluck().get() ?? 0n);
+  const rows = Number(
+    db.prepare<[], bigint>('SELECT ifnull(max(rowid), 0) FROM remap NOT INDEXED').pluck().get() ?? 0n,
+  );
   const digests: string[] = [];
   const count = Math.ceil(rows / ROWS_PER_BLOCK);
   for (let block = 0; block < count; block += BLOCKS_PER_STEP) {
@@ -58,7 +61,10 @@ export function* digestRows(db: Db, onRows?: OnRows): Generator<null, string> {
     yield null;
   }
   // Rows with a rowid below 1 are in no block: their number is part of the text.
-  const others = db.prepare<[], bigint>('SELECT count(*) FROM remap WHERE rowid < 1').pluck().get();
+  const others = db
+    .prepare<[], bigint>('SELECT count(*) FROM remap NOT INDEXED WHERE rowid < 1')
+    .pluck()
+    .get();
   return `${rows} ${others}\n${digests.join('')}`;
 }
 
@@ -201,7 +207,7 @@ const EXPORTED_SUMS = `
 /** Sums over the index that is used to find single records. */
 const INDEX_SUMS = `
   SELECT count(*) || ' ' || sum(stream_id) || ' ' || sum(svc_id % 1000003) || ' ' || sum(id % 1000003)
-  FROM record INDEXED BY sqlite_autoindex_record_1`;
+  FROM record INDEXED BY ${RECORD_KEY}`;
 
 /** The counts of rejected objects that reports use. */
 const REJECTED_COUNTS = `

@@ -189,7 +189,8 @@ export function* readSlicesBy<Row>(
   table: 'remap' | 'record',
   read: (range: { readonly from: bigint; readonly to: bigint }) => readonly Row[],
 ): Generator<Slice<Row>> {
-  const boundsSql = `SELECT (SELECT min(rowid) FROM ${table}) AS first, (SELECT max(rowid) FROM ${table}) AS last`;
+  const boundsSql = `SELECT (SELECT min(rowid) FROM ${table} NOT INDEXED) AS first,
+    (SELECT max(rowid) FROM ${table} NOT INDEXED) AS last`;
   const bounds = db.prepare<[], { first: bigint | null; last: bigint | null }>(boundsSql).get();
   if (bounds === undefined || bounds.first === null || bounds.last === null) return;
   const total = Number((bounds.last - bounds.first) / ROWS) + 1;

@@ -92,6 +92,9 @@ CREATE TABLE split_record(
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE v4_company(company_id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;`;
 
+/** The index of `record` by list and id. Queries name the indexes they use: those that users add are not verified. */
+export const RECORD_KEY = 'sqlite_autoindex_record_1';
+
 const COMPANY = `
 CREATE TABLE company(
   region TEXT, v3_company_id INTEGER, v4_company_id INTEGER,

@@ -4,6 +4,7 @@ import type { Db } from './open.js';
 import type { IndexKey, IndexPart } from './remap-blocks.js';
 import { damagedRemap } from './remap-digest.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap-rows.js';
+import { RECORD_KEY } from './schema.js';
 import type { VerifiedRemap } from './verified-remap.js';
 
 /** Selects rows of the remap. */
@@ -96,7 +97,7 @@ export interface StoredObject {
 
 const RECORD = `r.id AS record_id, r.stream_id, r.svc_id, r.company_id, r.platform_id, r.unique_id, r.deleted,
   r.updated_ms, r.latest_ms, r.latest_from, r.created_ms`;
-const IN_LIST = `FROM stream AS s CROSS JOIN record AS r ON r.stream_id = s.id
+const IN_LIST = `FROM stream AS s CROSS JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id
   WHERE s.generation = @generation AND s.region = @region AND s.model = @model AND r.company_id = @companyId`;
 
 /**
@@ -135,9 +136,9 @@ export function readParents(
   const rows = parentPlatformId === null ? null : findRows(db, remap, 'key', model, parentPlatformId);
   const records = db
     .prepare<[object], StoredObject>(
-      `SELECT DISTINCT ${RECORD} FROM remap AS m
+      `SELECT DISTINCT ${RECORD} FROM remap AS m ${rows === null ? 'INDEXED BY remap_key' : 'NOT INDEXED'}
        CROSS JOIN stream AS s ON s.generation = @generation AND s.region = @region AND s.model = m.model
-       CROSS JOIN record AS r ON r.stream_id = s.id AND r.svc_id = m.${side}_svc_id AND r.company_id = @companyId
+       CROSS JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id AND r.svc_id = m.${side}_svc_id AND r.company_id = @companyId
        WHERE ${rows === null ? 'm.model = @model AND m.platform_id IS NULL' : 'm.rowid IN (SELECT value FROM json_each(@rows))'}
          AND m.path = ''
          AND m.${side}_company_id = @companyId AND EXISTS (
@@ -184,7 +185,7 @@ const BODY = `iif(json_valid(CAST(p.body AS TEXT)), CAST(p.body AS TEXT), '{}')`
 
 /** Whether any record has a payload. */
 export function holdsPayloads(db: Db): boolean {
-  return db.prepare('SELECT 1 FROM payload LIMIT 1').get() !== undefined;
+  return db.prepare('SELECT 1 FROM payload NOT INDEXED LIMIT 1').get() !== undefined;
 }
 
 /** The scalar fields of a stored record in their order; empty if no payload is stored. */

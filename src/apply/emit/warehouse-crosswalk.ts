@@ -152,7 +152,7 @@ export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: Cro
   }
   const outcomes = models
     .map((named) => {
-      const from = `(SELECT * FROM remap WHERE model = ${quoteLiteral(parseModelRef(named[1]).model)}) AS o`;
+      const from = `(SELECT * FROM remap NOT INDEXED WHERE model = ${quoteLiteral(parseModelRef(named[1]).model)}) AS o`;
       return `SELECT * FROM (${outcomesSql(context, id, named, SQLITE, { from, type: 'INTEGER' })})`;
     })
     .join('\nUNION ALL ');

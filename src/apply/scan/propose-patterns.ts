@@ -145,7 +145,9 @@ function readScopes(db: Db): {
   readonly companies: ReadonlySet<string>;
 } {
   const rows = db
-    .prepare<[], [string | null, bigint | null]>('SELECT DISTINCT region, v3_company_id FROM remap')
+    .prepare<[], [string | null, bigint | null]>(
+      'SELECT DISTINCT region, v3_company_id FROM remap NOT INDEXED',
+    )
     .raw()
     .all();
   const texts = (cells: readonly (string | bigint | null)[]) =>

@@ -202,7 +202,7 @@ function* remapIds(
 ): Generator<readonly [v3: string, region: string, company: string]> {
   const region = regionColumn === undefined ? "''" : "ifnull(region, '')";
   const company = companyColumn === undefined ? "''" : "ifnull(v3_company_id, '')";
-  const sql = `SELECT DISTINCT CAST(v3_svc_id AS TEXT), ${region}, CAST(${company} AS TEXT) FROM remap
+  const sql = `SELECT DISTINCT CAST(v3_svc_id AS TEXT), ${region}, CAST(${company} AS TEXT) FROM remap NOT INDEXED
     WHERE model = ? AND path = ? AND v3_svc_id IS NOT NULL`;
   const rows = remap.prepare<[string, string], [v3: string, region: string, company: string]>(sql).raw();
   yield* rows.iterate(model, path);
