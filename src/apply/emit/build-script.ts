@@ -5,7 +5,6 @@ import type { RunFacts } from '../context.js';
 import { changedRows } from '../engine/column-plans.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
-import { configuredColumns } from '../engine/json-columns.js';
 import { parkingTerm } from '../engine/parking.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
@@ -181,7 +180,7 @@ function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
     checksOf(script, table).map((check) => checkOnce(script, check, table.found)),
   );
   const enter = (table: EmitTable) =>
-    insertRunSql(script, table, { definition: portable(table.found.target), checks: checks.length });
+    insertRunSql(script, table, { target: portable(table.found.target), checks: checks.length });
   const addColumns = ({ found }: EmitTable) =>
     found.target.ids.flatMap((id, at) =>
       text.addColumn(found.facts.table, newColumnOf(id), found.types[at] ?? ''),
@@ -239,9 +238,8 @@ function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['
   };
 }
 
-/** The definition with file names instead of paths on this machine. */
+/** The target with file names instead of paths on this machine. */
 function portable(target: TableTarget): TableTarget {
-  const split = configuredColumns(target);
-  if (split.kind === 'sqlite') return { ...split, file: basename(split.file) };
-  return split.urlFile === undefined ? split : { ...split, urlFile: basename(split.urlFile) };
+  if (target.kind === 'sqlite') return { ...target, file: basename(target.file) };
+  return target.urlFile === undefined ? target : { ...target, urlFile: basename(target.urlFile) };
 }

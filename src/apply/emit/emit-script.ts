@@ -2,6 +2,7 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { scopeTerms } from '../engine/judge-cells.js';
+import type { WorkList } from '../engine/work-list.js';
 import type { CrosswalkRow } from './crosswalk.js';
 import type { EmitText } from './emit-texts.js';
 
@@ -58,15 +59,8 @@ export function isRecorded(script: EmitScript, found: FoundTable, state: string)
   return `EXISTS (SELECT 1 FROM ${found.ledger.run} AS r WHERE ${isOwnRun(script, found, state, 'r.')})`;
 }
 
-/** SQL for the new value of a column in row `w` of the list. */
-export function newValue({ dialect }: Engine, { types }: FoundTable, at: number): string {
-  return dialect.fromEntry(`w.c${at}`, types[at] ?? '');
-}
-
-/** The key of a listed row after the change. */
-export function newKey(engine: Engine, found: FoundTable): string[] {
-  return keyOf(found).map((name, at) => {
-    const column = found.target.ids.findIndex((id) => id.column === name);
-    return column < 0 ? `w.k${at}` : newValue(engine, found, column);
-  });
+/** The rows of a table that change, in the terms of the list that `apply` itself makes. */
+export function workOf({ facts, judgement, target, types }: FoundTable): Omit<WorkList, 'parked'> {
+  const columns = target.ids.map(({ column }) => column);
+  return { table: facts.table, key: judgement.handling.key, columns, types };
 }

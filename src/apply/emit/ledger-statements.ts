@@ -1,43 +1,30 @@
-import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
-import { keyMatch } from '../engine/ledger-tables.js';
-import { type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf, newKey } from './emit-script.js';
+import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { newRunOf } from '../engine/found-table.js';
+import { newRunRow } from '../engine/ledger-runs.js';
+import { keyMatch, RUN_COLUMNS } from '../engine/ledger-tables.js';
+import { workKey } from '../engine/work-list.js';
+import { type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf, workOf } from './emit-script.js';
 import { anyFailed, countWrong } from './script-checks.js';
 
 /** Records the run, if every check was made and none failed. */
 export function insertRunSql(
   script: EmitScript,
   { found }: EmitTable,
-  { definition, checks }: { readonly definition: TableTarget; readonly checks: number },
+  { target, checks }: { readonly target: TableTarget; readonly checks: number },
 ): string {
-  const { engine, text, run, planSha256 } = script;
-  const { dialect, context } = engine;
-  const { target, ledger, facts, judgement, keyTypes, types } = found;
-  const { policy } = context;
-  const isNew = policy.mode === 'new';
-  const json = (value: unknown) => text.literal(JSON.stringify(value));
-  const asJson = dialect.ledgerTypes.json === 'jsonb' ? '::jsonb' : '';
+  const { engine, text } = script;
+  const { ledger } = found;
+  const values = newRunRow(engine, script, { ...newRunOf(found), target });
   const base = `(SELECT coalesce(max(id), 0) FROM ${ledger.entry})`;
-  const isAtomic = !isNew && judgement.handling.isAtomic;
   const row: Readonly<Record<string, string>> = {
     unit: `(SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run})`,
-    run: text.literal(run),
-    target: text.literal(target.name),
-    table_name: text.literal(facts.table),
-    column_names: json(target.ids.map(columnLabel)) + asJson,
-    definition: json(definition) + asJson,
-    key_columns: json(keyOf(found)) + asJson,
-    mode: `'${policy.mode}'`,
-    is_atomic: dialect.ledgerTypes.boolean === 'boolean' ? String(isAtomic) : isAtomic ? '1' : '0',
-    policy: json({ missing: policy.missing, mapDeleted: policy.mapDeleted }) + asJson,
-    remap_sha256: text.literal(context.facts.sha256),
-    plan_sha256: text.literal(planSha256),
-    state: "'working'",
+    ...Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, ledgerLiteral(script, name, value)]),
+    ),
     started_at: text.now,
-    tool: text.literal(context.tool),
     first_entry: base,
     last_entry: base,
     done_entry: base,
-    ...(dialect.keepsTypes ? { key_types: json(keyTypes) + asJson, column_types: json(types) + asJson } : {}),
   };
   return `INSERT INTO ${ledger.run}(${Object.keys(row).join(', ')})
 SELECT ${Object.values(row).join(',\n  ')}
@@ -45,14 +32,21 @@ FROM (SELECT count(*) AS made, sum(failed) AS failed FROM ${script.checks}) AS c
 WHERE c.made >= ${checks} AND c.failed = 0 AND NOT ${isRecorded(script, found, "<> 'undone'")}`;
 }
 
+/** A value of `newRunRow` as SQL. */
+function ledgerLiteral({ engine, text }: EmitScript, column: string, value: string): string {
+  const { json, boolean } = engine.dialect.ledgerTypes;
+  const type = RUN_COLUMNS[column];
+  if (type === 'boolean') return boolean === 'boolean' ? String(value === '1') : value;
+  return type === 'json' && json === 'jsonb' ? `${text.literal(value)}::jsonb` : text.literal(value);
+}
+
 /** Records the listed rows as entries, under their keys after the change. */
 export function entriesSql(script: EmitScript, { found, list }: EmitTable, at: number): string {
   const { engine } = script;
-  const { dialect } = engine;
   const { ledger, target } = found;
   const count = target.ids.length;
   return `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
-SELECT u.first_entry + ${count} * (w.row_no - 1) + ${at + 1}, u.unit, ${at}, ${dialect.keySql(newKey(engine, found))}, w.o${at}, w.c${at}
+SELECT u.first_entry + ${count} * (w.row_no - 1) + ${at + 1}, u.unit, ${at}, ${workKey(engine, workOf(found), 'after')}, w.o${at}, w.c${at}
 FROM ${list} AS w JOIN ${ledger.run} AS u ON ${isOwnRun(script, found, "= 'working'", 'u.')}
 WHERE w.r${at} = 1`;
 }

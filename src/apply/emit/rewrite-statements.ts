@@ -1,5 +1,6 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
+import { newValue } from '../engine/work-list.js';
 import { isOurs } from './crosswalk.js';
 import {
   crosswalkMatch,
@@ -8,7 +9,6 @@ import {
   isOwnRun,
   isRecorded,
   keyOf,
-  newValue,
 } from './emit-script.js';
 import { entriesSql } from './ledger-statements.js';
 import {
@@ -120,10 +120,9 @@ export function updatesSql({ engine }: EmitScript, { found, list, parking }: Emi
   const cell = (name: string) => `t.${dialect.quote(name)}`;
   const isRow = (parked: ReadonlyMap<string, string>) =>
     keyOf(found).map((name, at) => dialect.isKey(cell(name), parked.get(name) ?? `w.k${at}`));
-  const holds = (when: 'o' | 'c') =>
-    ids.flatMap(({ column }, at) =>
-      when === 'o' && parking.has(column) ? [] : [dialect.isSame(cell(column), `w.${when}${at}`)],
-    );
+  const holdsOld = ids.map(({ column }, at) => ({ column, term: dialect.isSame(cell(column), `w.o${at}`) }));
+  const unparked = holdsOld.filter(({ column }) => !parking.has(column));
+  const terms = (holds: typeof holdsOld) => holds.map(({ term }) => term);
   const update = (set: readonly (readonly [string, string])[], where: readonly string[]) =>
     dialect.updateFrom({
       table: found.facts.table,
@@ -132,12 +131,9 @@ export function updatesSql({ engine }: EmitScript, { found, list, parking }: Emi
       where: where.join('\n  AND '),
     });
   const all = ids.map(({ column }, at) => [column, newValue(engine, found, at)] as const);
-  if (parking.size === 0) return [update(all, [...isRow(new Map()), ...holds('o')])];
-  const guard = ids.map(({ column }, at) => dialect.isSame(cell(column), `w.o${at}`));
-  return [
-    update([...parking], [...isRow(new Map()), ...guard]),
-    update(all, [...isRow(parking), ...holds('o')]),
-  ];
+  const first = [...isRow(new Map()), ...terms(holdsOld)];
+  if (parking.size === 0) return [update(all, first)];
+  return [update([...parking], first), update(all, [...isRow(parking), ...terms(unparked)])];
 }
 
 /** What must hold before a run is undone: it is done, no later run builds on it, and its cells hold what it wrote. */

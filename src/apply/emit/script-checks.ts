@@ -2,8 +2,9 @@ import { newColumnOf } from '../../config/apply-targets.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
+import { isWritten } from '../engine/work-list.js';
 import { isOurs } from './crosswalk.js';
-import { crosswalkMatch, type EmitScript, type EmitTable, isRecorded, keyOf, newKey } from './emit-script.js';
+import { crosswalkMatch, type EmitScript, type EmitTable, isRecorded, keyOf, workOf } from './emit-script.js';
 
 /** A condition of the script. */
 export interface Check {
@@ -110,12 +111,9 @@ export function filledChecks(script: EmitScript, table: EmitTable): string[] {
 /** Listed rows that do not hold their new values after the change. */
 export function writtenCheck({ engine }: EmitScript, { found, list }: EmitTable): Check {
   const { dialect } = engine;
-  const cell = (name: string) => `t.${dialect.quote(name)}`;
-  const keys = newKey(engine, found).map((term, at) => dialect.isKey(cell(keyOf(found)[at] ?? ''), term));
-  const holds = found.target.ids.map(({ column }, at) => dialect.isSame(cell(column), `w.c${at}`));
   return {
     problem: `${found.target.name}: rows did not keep their new ids`,
     count: `(SELECT count(*) FROM ${list} AS w LEFT JOIN ${dialect.tableSql(found.facts.table)} AS t
-  ON ${[...keys, ...holds].join('\n  AND ')} WHERE ${cell(keyOf(found)[0] ?? '')} IS NULL)`,
+  ON ${isWritten(engine, workOf(found)).join('\n  AND ')} WHERE t.${dialect.quote(keyOf(found)[0] ?? '')} IS NULL)`,
   };
 }

@@ -1,10 +1,9 @@
 import { SvcError } from '../../errors.js';
-import type { RunFacts, WriteResult } from '../context.js';
-import type { TargetPlan } from '../plan.js';
+import type { WriteResult } from '../context.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { isOpen } from './earlier-runs.js';
-import { type FoundTable, newRunOf } from './found-table.js';
+import { newRunOf, type TableWrite } from './found-table.js';
 import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
 import { keyMatch, type TableRun } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
@@ -17,16 +16,12 @@ import { changesQuery, notWritten } from './work-list.js';
  *
  * @throws SvcError `bad_input` before anything is written, `apply_stopped`, `locked`, `interrupted`
  */
-export async function writeInBatches(
-  engine: Engine,
-  found: FoundTable,
-  plan: TargetPlan,
-  run: RunFacts,
-): Promise<WriteResult> {
+export async function writeInBatches(engine: Engine, write: TableWrite): Promise<WriteResult> {
+  const { found } = write;
   const { context, session, dialect } = engine;
   const { batchRows } = context.tuning;
   const open = found.runs.find(({ state }) => state === 'working');
-  const unit = open?.unit ?? (await recordChanges(engine, found, plan, run));
+  const unit = open?.unit ?? (await recordChanges(engine, write));
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   const read = () => session.retry(() => readRun(engine, found.ledger, unit));
@@ -45,7 +40,7 @@ export async function writeInBatches(
  * Records the run and all its changes, and checks that the data are as agreed. Returns the `unit` of the run, also if it
  * was already recorded.
  */
-function recordChanges(engine: Engine, found: FoundTable, plan: TargetPlan, run: RunFacts): Promise<string> {
+function recordChanges(engine: Engine, { found, plan, run }: TableWrite): Promise<string> {
   const { context, session, dialect } = engine;
   const { target, facts, judgement, ledger, runs } = found;
   const { handling } = judgement;

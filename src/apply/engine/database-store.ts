@@ -13,14 +13,14 @@ import { isFinished, type TargetPlan } from '../plan.js';
 import { sampleTables } from '../scan/sample-tables.js';
 import { writeInBatches } from './batches.js';
 import type { Engine } from './dialect.js';
-import { type FoundTable, findTables, refresh } from './found-table.js';
+import { type FoundTable, findTables, refresh, type TableWrite } from './found-table.js';
 import { configuredColumns, normalizeColumns } from './json-columns.js';
 import { readRuns } from './ledger-runs.js';
 import { type Ledger, ledgerNotes, type TableRun } from './ledger-tables.js';
 import { surveyTable } from './survey-table.js';
 import { undoRuns } from './undo-runs.js';
 import { verifyRun } from './verify-run.js';
-import { type AgreedTable, writeAtOnce } from './write-at-once.js';
+import { writeAtOnce } from './write-at-once.js';
 import { writeNewColumns } from './write-new-columns.js';
 
 /** A database that is connected on first use. */
@@ -112,22 +112,22 @@ async function writeAll(
   const { context, session, dialect } = engine;
   const { mode, again } = context.policy;
   const written: WriteResult[] = [];
-  const tables: AgreedTable[] = [];
+  const tables: TableWrite[] = [];
   for (const ledger of ledgersOf(engine, targets)) await dialect.ensureLedger(ledger);
   for (const found of await session.retry(() => findTables(engine, targets))) {
     await session.retry(() => assertOwnLedger(engine, found.ledger, found.facts.table));
     const plan = agreed.find(({ name }) => name === found.target.name);
     if (plan === undefined) continue;
     if (isFinished(found.earlier, again)) written.push(alreadyDone(found));
-    else tables.push({ found, plan });
+    else tables.push({ found, plan, run });
   }
-  const isTied = ({ found }: AgreedTable) => mode === 'in_place' && found.judgement.handling.isAtomic;
-  written.push(...(await writeAtOnce(engine, tables.filter(isTied), run)));
+  const isAtOnce = ({ found }: TableWrite) => mode === 'in_place' && found.judgement.handling.isAtomic;
+  written.push(...(await writeAtOnce(engine, tables.filter(isAtOnce))));
   const write = mode === 'new' ? writeNewColumns : writeInBatches;
-  for (const table of tables.filter((one) => !isTied(one))) {
+  for (const table of tables.filter((one) => !isAtOnce(one))) {
     // An earlier target may have changed the same table.
     const found = await session.retry(() => refresh(engine, table.found));
-    written.push(await write(engine, found, table.plan, run));
+    written.push(await write(engine, { ...table, found }));
   }
   return written;
 }

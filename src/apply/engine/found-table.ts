@@ -2,7 +2,7 @@ import { columnLabel, type IdColumn, type TableTarget } from '../../config/apply
 import { checkColumn } from '../column-work.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
 import { syncedNotes } from '../sync/sync-table.js';
-import { isUnreadable } from './column-plans.js';
+import { type Agreed, isUnreadable } from './column-plans.js';
 import { type Engine, findColumn } from './dialect.js';
 import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
 import { earlierRunNotes, findEarlier, newColumnNotes } from './earlier-runs.js';
@@ -112,6 +112,11 @@ function targetNotes(
 export async function refresh(engine: Engine, found: FoundTable): Promise<FoundTable> {
   const now = { ...found, runs: await readRunsOfTable(engine, found.ledger, found.facts.table) };
   return { ...now, ...(await readEarlier(engine, now)) };
+}
+
+/** A table with its agreed plan, and the run that carries it out. */
+export interface TableWrite extends Agreed {
+  readonly found: FoundTable;
 }
 
 /** The run to record in the ledger for a table. */

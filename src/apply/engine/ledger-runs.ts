@@ -103,18 +103,14 @@ export type NewTableRun = Pick<
   'target' | 'ledger' | 'table' | 'key' | 'keyTypes' | 'types' | 'isAtomic'
 >;
 
-/** Records a new table run in state `working`; returns its `unit`. Call inside the transaction that locked the ledger. */
-export async function insertRun(
-  engine: Engine,
-  { run, planSha256 }: RunFacts,
-  { target, ledger, table, key, keyTypes, types, isAtomic }: NewTableRun,
-): Promise<string> {
-  const { session, dialect } = engine;
-  const { policy, facts, now, tool } = engine.context;
-  const unit = (await session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
-  const base = await lastEntry(engine, ledger);
-  const row: Readonly<Record<string, string>> = {
-    unit,
+/** What the ledger records of a new table run in state `working`, as text by column, apart from numbers and times. */
+export function newRunRow(
+  { context, dialect }: Engine,
+  { run, planSha256 }: Pick<RunFacts, 'run' | 'planSha256'>,
+  { target, table, key, keyTypes, types, isAtomic }: NewTableRun,
+): Readonly<Record<string, string>> {
+  const { policy, facts, tool } = context;
+  return {
     run,
     target: target.name,
     table_name: table,
@@ -127,14 +123,26 @@ export async function insertRun(
     remap_sha256: facts.sha256,
     plan_sha256: planSha256,
     state: 'working',
-    started_at: new Date(now()).toISOString(),
     tool,
-    first_entry: base,
-    last_entry: base,
-    done_entry: base,
     ...(dialect.keepsTypes
       ? { key_types: JSON.stringify(keyTypes), column_types: JSON.stringify(types) }
       : {}),
+  };
+}
+
+/** Records a new table run in state `working`; returns its `unit`. Call inside the transaction that locked the ledger. */
+export async function insertRun(engine: Engine, run: RunFacts, newRun: NewTableRun): Promise<string> {
+  const { session, context } = engine;
+  const { ledger } = newRun;
+  const unit = (await session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
+  const base = await lastEntry(engine, ledger);
+  const row: Readonly<Record<string, string>> = {
+    unit,
+    ...newRunRow(engine, run, newRun),
+    started_at: new Date(context.now()).toISOString(),
+    first_entry: base,
+    last_entry: base,
+    done_entry: base,
   };
   const places = Object.keys(row).map((_, at) => `$${at + 1}`);
   await session.query(

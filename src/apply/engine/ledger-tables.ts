@@ -82,6 +82,9 @@ const CONSTRAINTS: Readonly<Record<string, string>> = {
 };
 
 type TableName = keyof typeof TABLES;
+/** The columns of `run`. */
+export const RUN_COLUMNS: Readonly<Record<string, LedgerColumnType>> = TABLES.run;
+
 const TABLE_NAMES: readonly TableName[] = ['run', 'entry', 'skipped'];
 
 /** Columns of a table with their types. */

@@ -144,21 +144,27 @@ export function notWritten(table: string, triggers: readonly string[]): SvcError
   });
 }
 
-function newValue({ dialect }: Engine, { types }: WorkList, at: number): string {
+/** SQL for the value of a column of row `w` after the change. */
+export function newValue({ dialect }: Engine, { types }: Pick<WorkList, 'types'>, at: number): string {
   return dialect.fromEntry(`w.c${at}`, types[at] ?? '');
 }
 
 /** Counts the rows that hold their new values; a trigger may have changed others back. */
 async function countChanged(engine: Engine, work: WorkList): Promise<number> {
   const { session, dialect } = engine;
-  const cell = (column: string) => `t.${dialect.quote(column)}`;
-  const isThere = work.key.map((column, at) =>
-    dialect.isKey(cell(column), newKeyTerm(engine, work, column, at)),
-  );
-  const isChanged = work.columns.map((column, at) => dialect.isSame(cell(column), `w.c${at}`));
   const sql = `SELECT count(*) FROM ${workTable(engine)} AS w
-    JOIN ${dialect.tableSql(work.table)} AS t ON ${[...isThere, ...isChanged].join(' AND ')}`;
+    JOIN ${dialect.tableSql(work.table)} AS t ON ${isWritten(engine, work).join(' AND ')}`;
   return Number(await session.one(sql));
+}
+
+/** Conditions on rows `w` and `t`: `t` is the listed row after the change, and holds its new values. */
+export function isWritten(engine: Engine, work: Omit<WorkList, 'parked'>): string[] {
+  const { dialect } = engine;
+  const cell = (column: string) => `t.${dialect.quote(column)}`;
+  return [
+    ...work.key.map((column, at) => dialect.isKey(cell(column), newKeyTerm(engine, work, column, at))),
+    ...work.columns.map((column, at) => dialect.isSame(cell(column), `w.c${at}`)),
+  ];
 }
 
 /** For each parked column, SQL for the temporary value of a row of the list. */
@@ -220,13 +226,18 @@ function rowMatch({ dialect }: Engine, { key }: WorkList, parking: Parking): str
 }
 
 /** One column of a listed row's key after the change. */
-function newKeyTerm(engine: Engine, work: WorkList, keyColumn: string, at: number): string {
+function newKeyTerm(
+  engine: Engine,
+  work: Pick<WorkList, 'columns' | 'types'>,
+  keyColumn: string,
+  at: number,
+): string {
   const column = work.columns.indexOf(keyColumn);
   return column < 0 ? `w.k${at}` : newValue(engine, work, column);
 }
 
 /** The keys of the listed rows as the ledger keeps them, before or after the change. */
-export function workKey(engine: Engine, work: WorkList, when: 'before' | 'after'): string {
+export function workKey(engine: Engine, work: Omit<WorkList, 'parked'>, when: 'before' | 'after'): string {
   return engine.dialect.keySql(
     work.key.map((column, at) => (when === 'before' ? `w.k${at}` : newKeyTerm(engine, work, column, at))),
   );

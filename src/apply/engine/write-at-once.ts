@@ -1,9 +1,8 @@
-import type { RunFacts, WriteResult } from '../context.js';
-import type { TargetPlan } from '../plan.js';
+import type { WriteResult } from '../context.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { isOpen } from './earlier-runs.js';
-import { type FoundTable, newRunOf } from './found-table.js';
+import { newRunOf, type TableWrite } from './found-table.js';
 import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry } from './ledger-runs.js';
 import type { Ledger } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
@@ -19,23 +18,13 @@ import {
   workTable,
 } from './work-list.js';
 
-/** A table and its agreed plan. */
-export interface AgreedTable {
-  readonly found: FoundTable;
-  readonly plan: TargetPlan;
-}
-
 /**
  * Rewrites tables in place in one transaction: all of them or none. Other writers wait; deferrable foreign keys are
  * checked at the end.
  *
  * @throws SvcError `bad_input`, `locked`, `interrupted`: nothing was written
  */
-export async function writeAtOnce(
-  engine: Engine,
-  tables: readonly AgreedTable[],
-  run: RunFacts,
-): Promise<WriteResult[]> {
+export async function writeAtOnce(engine: Engine, tables: readonly TableWrite[]): Promise<WriteResult[]> {
   const { session, dialect } = engine;
   const [first] = tables;
   if (first === undefined) return [];
@@ -50,7 +39,7 @@ export async function writeAtOnce(
     await dialect.lockTables(names);
     if (!dialect.ddlCommits) await add();
     const units: string[] = [];
-    for (const table of tables) units.push(await writeTable(engine, table, run));
+    for (const table of tables) units.push(await writeTable(engine, table));
     await dialect.checkForeignKeys(names);
     return units;
   });
@@ -59,7 +48,7 @@ export async function writeAtOnce(
   return written;
 }
 
-async function writeTable(engine: Engine, { found, plan }: AgreedTable, run: RunFacts): Promise<string> {
+async function writeTable(engine: Engine, { found, plan, run }: TableWrite): Promise<string> {
   const { context } = engine;
   const { target, facts, judgement, ledger, types, runs } = found;
   const { handling } = judgement;

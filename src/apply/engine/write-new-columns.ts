@@ -3,7 +3,7 @@ import type { RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { ColumnFill, Engine } from './dialect.js';
-import { type FoundTable, newRunOf } from './found-table.js';
+import { type FoundTable, newRunOf, type TableWrite } from './found-table.js';
 import { countCells } from './judge-cells.js';
 import { describeWritten, findRecordedRun, insertRun, setState } from './ledger-runs.js';
 import { addColumns } from './platform-columns.js';
@@ -14,15 +14,11 @@ import { addColumns } from './platform-columns.js';
  *
  * @throws SvcError `bad_input` before anything is written, `locked`, `interrupted`
  */
-export async function writeNewColumns(
-  engine: Engine,
-  found: FoundTable,
-  plan: TargetPlan,
-  run: RunFacts,
-): Promise<WriteResult> {
+export async function writeNewColumns(engine: Engine, write: TableWrite): Promise<WriteResult> {
+  const { found } = write;
   const { context, session, dialect } = engine;
   const { ledger, target } = found;
-  const { unit, isLookedUp } = await recordRun(engine, found, plan, run);
+  const { unit, isLookedUp } = await recordRun(engine, write);
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   for (const [at, id] of target.ids.entries()) {
@@ -41,7 +37,7 @@ export async function writeNewColumns(
 /** Records a run with empty new columns; `writeNewColumns` fills them. */
 export async function addEmptyColumns(engine: Engine, found: FoundTable, run: RunFacts): Promise<void> {
   const { session, dialect } = engine;
-  const { unit } = await recordRun(engine, found, null, run);
+  const { unit } = await recordRun(engine, { found, plan: null, run });
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   await session.transaction('latest', () => setState(engine, { ledger: found.ledger, unit }, 'done'));
 }
@@ -58,9 +54,7 @@ interface RecordedRun {
  */
 function recordRun(
   engine: Engine,
-  found: FoundTable,
-  plan: TargetPlan | null,
-  run: RunFacts,
+  { found, plan, run }: Omit<TableWrite, 'plan'> & { readonly plan: TargetPlan | null },
 ): Promise<RecordedRun> {
   const { context, session, dialect } = engine;
   const { target, facts, ledger, runs } = found;
@@ -81,7 +75,7 @@ function recordRun(
       return { unit: open.unit, isLookedUp: false };
     }
     if (!dialect.ddlCommits) await addColumns(engine, found, false);
-    const unit = await insertRun(engine, run, { ...newRunOf(found), key: [], isAtomic: false });
+    const unit = await insertRun(engine, run, newRunOf(found));
     return { unit, isLookedUp: plan !== null };
   });
 }
