@@ -15,7 +15,7 @@ import {
   renderVerified,
   renderWritten,
 } from './render.js';
-import { type OpenStore, survey } from './stores.js';
+import { listRuns, type OpenStore, survey } from './stores.js';
 import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } from './unmapped.js';
 import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
@@ -220,12 +220,9 @@ function nextOfUnmapped(
  */
 export async function verifyRuns({ context, stores, width, formatCommand }: ApplyTask): Promise<ApplyResult> {
   const verified = [];
-  const unfinished = [];
   for (const store of stores) verified.push(...(await store.verify(null)));
-  for (const store of stores) {
-    const runs = await store.runs();
-    unfinished.push(...runs.filter(({ state }) => state === 'working' || state === 'undoing'));
-  }
+  const runs = await listRuns(stores);
+  const unfinished = runs.filter(({ state }) => state === 'working' || state === 'undoing');
   const isKept =
     context.policy.others === 'keep' || verified.every(({ changedSinceCount }) => changedSinceCount === 0);
   const isGood =

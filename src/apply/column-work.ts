@@ -7,11 +7,11 @@ import {
 } from '../config/apply-targets.js';
 import { didYouMeanEnding } from '../text/suggest.js';
 import type { ApplyContext } from './context.js';
+import type { FinalIds } from './engine/final-ids.js';
 import { partsOf } from './engine/json-columns.js';
 import { writesPlatformId } from './engine/platform-ids.js';
 import { ColumnTally } from './ids/column-tally.js';
 import type { InvalidForm } from './ids/id-form.js';
-import type { Id } from './ids/model-ids.js';
 import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';
 import { PlatformIdResolver } from './ids/platform-id-resolver.js';
 import type { RemapIds } from './ids/remap-ids.js';
@@ -26,8 +26,8 @@ export interface ColumnWork {
   readonly inText: PatternResolver | null;
   readonly tally: ColumnTally;
   readonly missing: Policy['missing'];
-  /** Receives every distinct value that the column will hold. */
-  readonly finals: FinalsSink | null;
+  /** Checks every distinct value that the column will hold; null if none are checked. */
+  readonly finals: FinalIds | null;
   /** Called for every value, with its category. */
   readonly onValue: ((category: string, value: string) => void) | null;
   /** For a JSON column with several paths, the work on each path; otherwise empty. */
@@ -39,20 +39,11 @@ export function partsOfWork(work: ColumnWork): readonly ColumnWork[] {
   return work.parts.length === 0 ? [work] : work.parts;
 }
 
-export interface FinalsSink {
-  add(value: Id | string): void;
-}
-
 /** `replace`: by the V4 id; `clear`: empty the cell; `keep`: no V4 id is known; `none`: the cell holds no id of the model. */
 export type CellAction = 'replace' | 'clear' | 'keep' | 'none';
 
-/** The remap as columns look ids up in it. */
-export interface RemapSource {
-  readonly ids: RemapIds;
-}
-
-/** Prepares to process a column. The ids of a model are loaded once per source. */
-export function openColumn({ ids }: RemapSource, column: IdColumn, policy: Policy): ColumnWork {
+/** Prepares to process a column. The ids of a model are loaded once. */
+export function openColumn({ ids }: Pick<ApplyContext, 'ids'>, column: IdColumn, policy: Policy): ColumnWork {
   const parts = partsOf(column);
   if (parts.length > 1) {
     const [first, ...others] = parts.map((part) => openColumn({ ids }, part, policy));
@@ -75,11 +66,6 @@ export function openColumn({ ids }: RemapSource, column: IdColumn, policy: Polic
   };
 }
 
-/** A copy that shares the look-ups and counts from zero. */
-export function restartTally(work: ColumnWork): ColumnWork {
-  return { ...work, tally: new ColumnTally(work.resolver) };
-}
-
 function lookUpOf(remap: RemapIds, column: IdColumn, policy: Policy): LookUp {
   const { region, regionColumn, company, companyColumn } = column;
   return {
@@ -91,13 +77,19 @@ function lookUpOf(remap: RemapIds, column: IdColumn, policy: Policy): LookUp {
   };
 }
 
-/** The model that each value of `modelColumn` stands for; null: none of ours. */
-export function modelsOf(remap: RemapIds, column: IdColumn): Map<string, ModelRef | null> {
+/** The model that each value of `modelColumn` stands for; null: such rows hold no ids of the service. */
+function modelsOf(remap: RemapIds, column: IdColumn): Map<string, ModelRef | null> {
   if (column.modelColumn === undefined) return new Map();
   if (column.models === undefined) return new Map(remap.refs().map((ref) => [formatModelRef(ref), ref]));
   return new Map(
     Object.entries(column.models).map(([word, ref]) => [word, ref === null ? null : parseModelRef(ref)]),
   );
+}
+
+/** The models whose ids a column holds, each with the value of `modelColumn` that stands for it; '' if there is no such column. */
+export function modelsByWord(remap: RemapIds, column: IdColumn): (readonly [word: string, ModelRef])[] {
+  if (column.model !== undefined) return [['', parseModelRef(column.model)]];
+  return [...modelsOf(remap, column)].flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
 }
 
 /** Notes on models and regions that a column names but the remap does not hold. */
@@ -150,7 +142,7 @@ function count(
   const action = actionOf(work, category);
   if (finals === null || action === 'none' || action === 'clear') return action;
   const final = action === 'replace' ? resolver.newValue : resolver.oldValue;
-  // Only so many distinct texts are counted.
+  // Beyond the tally's limit, `isNew` is false for new texts too.
   if (final !== null && (isNew || typeof final === 'string')) finals.add(final);
   return action;
 }

@@ -42,7 +42,6 @@ export interface ApplyContext {
   readonly remap: Db;
   /** Its ids, verified. */
   readonly ids: RemapIds;
-  readonly remapFile: string;
   readonly facts: RemapFacts;
   readonly policy: Policy;
   readonly tool: string;

@@ -1,4 +1,5 @@
 import * as z from '../zod.js';
+import type { Mode } from './plan.js';
 
 const count = z.int().min(0);
 
@@ -56,7 +57,7 @@ export interface TableBytes {
 /** The work on one table, as the plan counts it. */
 export interface TableWork {
   readonly costs: DatabaseCosts;
-  readonly mode: 'new' | 'in_place';
+  readonly mode: Mode;
   readonly isAtomic: boolean;
   readonly rows: number;
   readonly columns: number;

@@ -27,6 +27,22 @@ export const policySchema = z.strictObject({
 export type Policy = Readonly<z.output<typeof policySchema>>;
 export type Mode = Policy['mode'];
 
+/** The part of a policy that decides what an id becomes; the ledger keeps it. */
+export const runPolicySchema = z.object({
+  missing: policySchema.shape.missing,
+  mapDeleted: policySchema.shape.mapDeleted,
+});
+export type RunPolicy = Readonly<z.output<typeof runPolicySchema>>;
+
+export const DEFAULT_POLICY: Policy = {
+  mode: 'new',
+  missing: 'fail',
+  unknown: 'fail',
+  others: 'fail',
+  mapDeleted: false,
+  again: false,
+};
+
 /** A remark in a plan; `blocks` prevents writing. */
 export const noteSchema = z.strictObject({
   level: z.enum(['blocks', 'warning', 'info']),

@@ -2,7 +2,7 @@ import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import { groupBy } from '../text/group-by.js';
-import type { ApplyContext, DataStore, SurveyOptions } from './context.js';
+import type { ApplyContext, DataStore, LedgerRun, SurveyOptions } from './context.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
 import { openWarehouseStore } from './emit/warehouse-store.js';
 import { openFileStore } from './files/file-store.js';
@@ -31,6 +31,13 @@ export async function openStores(
 
 function withNames(store: DataStore, targets: readonly ApplyTarget[]): OpenStore {
   return { ...store, targets: targets.map(({ name }) => name) };
+}
+
+/** The runs in the ledgers of all stores. */
+export async function listRuns(stores: readonly DataStore[]): Promise<LedgerRun[]> {
+  const runs: LedgerRun[] = [];
+  for (const store of stores) runs.push(...(await store.runs()));
+  return runs;
 }
 
 /** Closes every store, even if closing one fails. */

@@ -4,7 +4,7 @@ import type { RunFacts, WriteResult } from './context.js';
 import { NO_WORK } from './estimate.js';
 import { comparePlans } from './judge-plan.js';
 import { type Plan, renderPlan, type TargetPlan } from './plan.js';
-import type { OpenStore } from './stores.js';
+import { listRuns, type OpenStore } from './stores.js';
 
 const NAMED_CHANGES = 10;
 
@@ -40,9 +40,7 @@ export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, no
 
 /** Unfinished and finished runs of a plan. */
 async function runsOfPlan(stores: readonly OpenStore[], sha256: string) {
-  const runs = [];
-  for (const store of stores) runs.push(...(await store.runs()));
-  return runs.filter(
+  return (await listRuns(stores)).filter(
     ({ planSha256: own, state }) => own === sha256 && (state === 'working' || state === 'done'),
   );
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_TUNING, type Tuning } from '../apply/context.js';
 import { EMIT_DIALECTS, type EmitRequest, LAYOUTS } from '../apply/emit/emit-request.js';
-import type { Plan, Policy } from '../apply/plan.js';
+import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -64,15 +64,7 @@ export function parseApplyRequest(given: CommandLine, config: Config): ApplyRequ
     table: given.text('table') ?? null,
     ...targets,
     // `--check` judges ids, not where they would be written: cells rewritten in place count as done.
-    policy: {
-      mode: mode === 'check' ? 'in_place' : 'new',
-      missing: 'fail',
-      unknown: 'fail',
-      others: 'fail',
-      mapDeleted: false,
-      again: false,
-      ...asked,
-    },
+    policy: { ...DEFAULT_POLICY, ...(mode === 'check' ? { mode: 'in_place' } : {}), ...asked },
     asked,
     tuning: parseTuning(given),
     allowIncomplete: given.isSet('allowIncomplete'),

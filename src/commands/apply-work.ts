@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { dirname, relative } from 'node:path';
+import { dirname } from 'node:path';
 import { sleepForReal } from '../api/limiter.js';
 import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../apply/context.js';
 import type { EmitRequest } from '../apply/emit/emit-request.js';
 import { emitSql } from '../apply/emit/emit-sql.js';
 import { RemapIds } from '../apply/ids/remap-ids.js';
-import type { Plan, Policy } from '../apply/plan.js';
+import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
 import type { Proposal } from '../apply/scan/propose.js';
 import { buildTargets, renderScan } from '../apply/scan/render-scan.js';
 import { type Scanned, type ScanPlace, scan } from '../apply/scan/sample-places.js';
@@ -30,7 +30,7 @@ import { shellLine } from '../text/escape.js';
 import { type ApplyRequest, type SyncAction, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './command.js';
 import { readDatabase } from './database.js';
-import { type TargetSource, targetArguments } from './target-options.js';
+import { relativeIfInside, type TargetSource, targetArguments } from './target-options.js';
 
 export interface ApplyJob {
   readonly kind: 'apply';
@@ -50,7 +50,7 @@ export function runApplyJob({ config, request, agreed }: ApplyJob, io: WorkIo): 
     // Removing triggers needs no current remap.
     if (!request.allowIncomplete && request.sync?.turn !== 'off') assertUsableRemap(db, config);
     const policy = agreed?.policy ?? request.policy;
-    const context = buildContext({ db, file: config.database, policy, tuning }, io);
+    const context = buildContext({ db, policy, tuning }, io);
     if (READS_EVERYTHING.has(action)) {
       io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
       assertDigests(db);
@@ -151,44 +151,32 @@ function changedTuning({ batchRows, lockTimeoutMs, statementTimeoutMs }: Tuning)
 
 export interface ContextOptions {
   readonly db: Db;
-  readonly file: string;
   readonly policy: Policy;
   readonly tuning: Tuning;
 }
 
-function buildContext({ db, file, policy, tuning }: ContextOptions, io: WorkIo): ApplyContext {
-  const [last] = readRemapRuns(db, 1);
+function buildContext(options: ContextOptions, io: WorkIo): ApplyContext {
+  const [last] = readRemapRuns(options.db, 1);
   if (last === undefined) {
     throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
   }
-  return contextOf({ db, file, policy, tuning }, last, io);
+  return contextOf(options, last, io);
 }
 
-/** `undo` restores ids as they were, whatever the policy. */
-const NO_POLICY: Policy = {
-  mode: 'new',
-  missing: 'fail',
-  unknown: 'fail',
-  others: 'fail',
-  mapDeleted: false,
-  again: false,
-};
-
-/** Builds the context of `undo`, which needs no remap. */
+/** Builds the context of `undo`, which needs no remap and restores ids whatever the policy is. */
 export function buildUndoContext(options: Omit<ContextOptions, 'policy'>, io: WorkIo): ApplyContext {
   const [last] = readRemapRuns(options.db, 1);
-  return contextOf({ ...options, policy: NO_POLICY }, last ?? { sha256: '', built_at: '' }, io);
+  return contextOf({ ...options, policy: DEFAULT_POLICY }, last ?? { sha256: '', built_at: '' }, io);
 }
 
 function contextOf(
-  { db, file, policy, tuning }: ContextOptions,
+  { db, policy, tuning }: ContextOptions,
   last: Pick<RemapRun, 'sha256' | 'built_at'>,
   io: WorkIo,
 ): ApplyContext {
   return {
     remap: db,
     ids: new RemapIds(db),
-    remapFile: file,
     facts: { sha256: last.sha256, builtAt: last.built_at },
     policy,
     tool: `svc-migrate ${readVersion()}`,
@@ -231,12 +219,6 @@ function listPlaces(targets: readonly ApplyTarget[], table: string | null): Scan
     if (!places.has(key)) places.set(key, { target, table });
   }
   return [...places.values()];
-}
-
-/** A path in the folder of the configuration becomes relative; others stay. */
-function relativeIfInside(path: string, folder: string): string {
-  const inside = relative(folder, path);
-  return inside === '' || inside.startsWith('..') ? path : inside;
 }
 
 function describePlace({ place, proposals, unseen }: Scanned): object {

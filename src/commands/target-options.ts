@@ -210,8 +210,8 @@ function option(flag: string, value: string | undefined, show: (value: string) =
   return value === undefined ? [] : [flag, show(value)];
 }
 
-/** A path in the working directory becomes relative; others stay. */
-function relativeIfInside(path: string): string {
-  const inside = relative('.', path);
+/** A path in a folder becomes relative to it; others stay. */
+export function relativeIfInside(path: string, folder = '.'): string {
+  const inside = relative(folder, path);
   return inside === '' || inside.startsWith('..') ? path : inside;
 }

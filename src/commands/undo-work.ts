@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { ApplyResult } from '../apply/actions.js';
 import type { LedgerRun, UndoResult } from '../apply/context.js';
 import { renderRuns, renderUndone } from '../apply/render.js';
-import { closeStores, type OpenStore, openStores } from '../apply/stores.js';
+import { closeStores, listRuns, type OpenStore, openStores } from '../apply/stores.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
@@ -24,9 +24,9 @@ export interface UndoJob {
 export async function runUndoJob({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
   const { run, targets, source, tuning } = request;
   const db = openRemap(config.database);
-  const stores = await openStores(buildUndoContext({ db, file: config.database, tuning }, io), targets);
+  const stores = await openStores(buildUndoContext({ db, tuning }, io), targets);
   try {
-    const runs = await listRuns(stores);
+    const runs = (await listRuns(stores)).toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
     const formatUndo = (name: string) =>
       shellLine(['svc-migrate', 'undo', name, ...targetArguments(source, true)]);
     return run === undefined
@@ -43,12 +43,6 @@ function openRemap(file: string): Db {
   // Everything is read from one remap, also if another is built meanwhile.
   db.exec('BEGIN');
   return db;
-}
-
-async function listRuns(stores: readonly OpenStore[]): Promise<LedgerRun[]> {
-  const runs: LedgerRun[] = [];
-  for (const store of stores) runs.push(...(await store.runs()));
-  return runs.sort((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
 }
 
 interface RunsInput {

@@ -1,16 +1,16 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { groupBy } from '../../text/group-by.js';
-import { didYouMeanEnding } from '../../text/suggest.js';
 import type { Cells } from '../engine/session.js';
-import type {
-  ForeignKey,
-  ListedTable,
-  TableColumn,
-  TableFacts,
-  UniqueColumns,
+import {
+  type ForeignKey,
+  type ListedTable,
+  missingTable,
+  type TableColumn,
+  type TableFacts,
+  type UniqueColumns,
 } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
-import { blocks, blocksOf, type Note } from '../plan.js';
+import { blocksOf, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
 import { MAX_KEY_BYTES, quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';
 
@@ -30,7 +30,8 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
   const isNamed = ([name]: Cells) =>
     name === target.table || (isFolded && name?.toLowerCase() === target.table.toLowerCase());
   const [table, kind, engine, isTransactional] = tables.find(isNamed) ?? [];
-  if (typeof table !== 'string') return missingTable(target.table, tables);
+  if (typeof table !== 'string')
+    return missingTable(target.table, await listMysqlTables(session), ' in this database');
   const columns = (await read(COLUMNS, [table])).map(describeColumn);
   const uniques = describeUniques(await read(UNIQUES, [table]), columns);
   const stamped = await readStampedColumns(session, table);
@@ -56,13 +57,6 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
 const TABLES = `
   SELECT t.TABLE_NAME, t.TABLE_TYPE, t.ENGINE, e.TRANSACTIONS FROM information_schema.TABLES t
     LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = DATABASE() ORDER BY 1`;
-
-function missingTable(table: string, tables: readonly Cells[]): TableFacts {
-  const known = tables.map(([name]) => name ?? '').filter((name) => !name.startsWith('svc_migrate_'));
-  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
-  const text = `There is no table "${table}" in this database${didYouMeanEnding(table, known)}`;
-  return { table, kind: 'table', ...none, notes: [blocks('unknown_table', text)] };
-}
 
 const COLUMNS = `
   SELECT COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, IS_NULLABLE, EXTRA, CHARACTER_SET_NAME, COLLATION_NAME, CHARACTER_MAXIMUM_LENGTH
@@ -228,7 +222,7 @@ export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMa
 
 /** Properties of the server that prevent writing. */
 export async function serverNotes(session: MysqlSession): Promise<Note[]> {
-  const sql = 'SELECT version(), @@read_only, @@log_bin, @@binlog_format, @@max_allowed_packet';
+  const sql = 'SELECT version(), @@read_only, @@log_bin, @@binlog_format';
   const { rows } = await session.query(sql);
   const [version, readOnly, logs, format] = rows[0] ?? [];
   return blocksOf({

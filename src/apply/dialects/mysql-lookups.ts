@@ -1,13 +1,14 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import type {
-  ColumnFill,
-  ColumnTrial,
-  Engine,
-  FillRange,
-  LookUpSource,
-  LookUpSql,
+import {
+  type ColumnFill,
+  type ColumnTrial,
+  type Engine,
+  type FillRange,
+  joinMap,
+  type LookUpSource,
+  type LookUpSql,
 } from '../engine/dialect.js';
 import { buildCellJudge, cellText, judgeCell, scopeTerms } from '../engine/judge-cells.js';
 import { valueType } from '../engine/platform-columns.js';
@@ -92,14 +93,8 @@ export async function lookUpInMysql(
   session: MysqlSession,
   source: LookUpSource,
 ): Promise<LookUpSql> {
-  const { work, where, at } = source;
   const map = await createMap(engine, session, source, 'in_place');
-  return {
-    join: `LEFT JOIN ${map} AS m${at} ON ${mapMatch(work.column, `m${at}`)} AND ${where}`,
-    terms: [`m${at}.old IS NOT NULL AS f${at}`, `m${at}.new AS n${at}`],
-    isChanged: `f${at}`,
-    value: `n${at}`,
-  };
+  return joinMap(map, mapMatch(source.work.column, `m${source.at}`), source);
 }
 
 /** Looks up the values that the fill of a new column joins. */

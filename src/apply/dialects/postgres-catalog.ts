@@ -1,15 +1,15 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
-import { didYouMeanEnding } from '../../text/suggest.js';
 import type { Cells } from '../engine/session.js';
-import type {
-  ForeignKey,
-  ListedTable,
-  TableColumn,
-  TableFacts,
-  UniqueColumns,
+import {
+  type ForeignKey,
+  type ListedTable,
+  missingTable,
+  type TableColumn,
+  type TableFacts,
+  type UniqueColumns,
 } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
-import { blocks, blocksOf, type Note } from '../plan.js';
+import { blocksOf, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 
@@ -25,7 +25,7 @@ const KINDS: Readonly<Record<string, string>> = {
 /** Reads the catalog on a table; a missing table gets a note and no columns. */
 export async function readPgFacts(session: PgSession, target: PostgresTarget): Promise<TableFacts> {
   const oid = await findOid(session, target.table);
-  if (oid === null) return missingTable(session, target.table);
+  if (oid === null) return missingTable(target.table, await listPgTables(session, target.ledgerSchema));
   const sql = `SELECT n.nspname, c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.oid = $1::oid`;
   const { rows } = await session.query(sql, [oid]);
@@ -85,17 +85,6 @@ async function findOid(session: PgSession, table: string): Promise<string | null
     ORDER BY c.relname = $1 DESC, n.nspname || '.' || c.relname = $1 DESC, ${SEARCH_PATH_POSITION} LIMIT 1`;
   const { rows } = await session.query(sql, [table]);
   return rows[0]?.[0] ?? null;
-}
-
-async function missingTable(session: PgSession, table: string): Promise<TableFacts> {
-  const sql = `SELECT CASE WHEN ${SEARCH_PATH_POSITION} IS NOT NULL THEN c.relname ELSE n.nspname || '.' || c.relname END
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 1000`;
-  const { rows } = await session.query(sql);
-  const known = rows.map(([name]) => name ?? '');
-  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
-  const notes = [blocks('unknown_table', `There is no table "${table}"${didYouMeanEnding(table, known)}`)];
-  return { table, kind: 'table', ...none, notes };
 }
 
 const INTEGERS: Readonly<Record<string, readonly [bigint, bigint] | null>> = {

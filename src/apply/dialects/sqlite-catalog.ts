@@ -1,14 +1,13 @@
 import { groupBy } from '../../text/group-by.js';
-import { didYouMeanEnding } from '../../text/suggest.js';
-import type {
-  ForeignKey,
-  ListedTable,
-  TableColumn,
-  TableFacts,
-  UniqueColumns,
+import {
+  type ForeignKey,
+  type ListedTable,
+  missingTable,
+  type TableColumn,
+  type TableFacts,
+  type UniqueColumns,
 } from '../engine/table-facts.js';
 import type { TableBytes } from '../estimate.js';
-import { blocks } from '../plan.js';
 import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import type { UserDb } from './sqlite-session.js';
 
@@ -30,12 +29,7 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
     )
     .all();
   const found = tables.find((one) => one.name.toLowerCase() === name.toLowerCase());
-  if (found === undefined) {
-    const known = tables.filter((one) => !one.name.startsWith('sqlite_')).map((one) => one.name);
-    const notes = [blocks('unknown_table', `There is no table "${name}"${didYouMeanEnding(name, known)}`)];
-    const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
-    return { table: name, kind: 'table', ...none, notes };
-  }
+  if (found === undefined) return missingTable(name, listSqliteTables(db));
   const { name: table, type: kind, strict } = found;
   const info = readColumnInfo(db, table);
   const indexes = readIndexes(db, table, info);

@@ -5,7 +5,7 @@ import type { FoundTable } from '../engine/found-table.js';
 import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
 import type { Cell, Cells } from '../engine/session.js';
 import { type EmitScript, type EmitTable, keyOf } from './emit-script.js';
-import type { EmitText } from './emit-texts.js';
+import { cellLiteral, type EmitText } from './emit-texts.js';
 
 /** What becomes of one stored value: the V4 id, null for an emptied cell, or undefined if it stays. */
 export interface CrosswalkRow {
@@ -121,10 +121,11 @@ export function createList(
 
 /** Fills a crosswalk. */
 function insertRows({ literal }: EmitText, map: string, rows: readonly CrosswalkRow[]): string[] {
-  const cell = (value: string | null | undefined) =>
-    value === null || value === undefined ? 'NULL' : literal(value);
   const values = rows.map(({ old, scope, result }) =>
-    [...[old, ...scope, result].map(cell), result === undefined ? '1' : '0'].join(', '),
+    [
+      ...[old, ...scope, result].map((cell) => cellLiteral(literal, cell)),
+      result === undefined ? '1' : '0',
+    ].join(', '),
   );
   return insertValues(map, values, ROWS_PER_INSERT);
 }

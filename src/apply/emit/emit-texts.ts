@@ -59,5 +59,10 @@ export function literalOr(hex: (bytes: string) => string): (text: string) => str
     PLAIN.test(text) && !text.includes('--') ? quoteLiteral(text) : hex(Buffer.from(text).toString('hex'));
 }
 
+/** A cell as SQL. */
+export function cellLiteral(literal: (text: string) => string, cell: string | null | undefined): string {
+  return cell === null || cell === undefined ? 'NULL' : literal(cell);
+}
+
 /** The beginning of the message of a script that stops. */
 export const FAILED = 'svc-migrate: nothing was changed: ';

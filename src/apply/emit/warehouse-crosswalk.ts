@@ -1,13 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatModelRef, type IdColumn, parseModelRef } from '../../config/apply-targets.js';
+import type { IdColumn, ModelRef } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { Db } from '../../store/open.js';
 import * as z from '../../zod.js';
+import { modelsByWord } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import { categorySql, type RemapIds } from '../ids/remap-ids.js';
+import { categorySql } from '../ids/remap-ids.js';
 import { quoteLiteral } from '../sql-names.js';
 import { insertValues } from './crosswalk.js';
+import { cellLiteral } from './emit-texts.js';
 import type { WarehouseText } from './warehouse-texts.js';
 
 /**
@@ -90,18 +92,6 @@ export function scopeColumns(id: IdColumn): string[] {
   ];
 }
 
-type NamedModel = readonly [word: string | null, model: string];
-
-function modelsOf(remap: RemapIds, { model, models }: IdColumn): readonly NamedModel[] {
-  if (model !== undefined) return [[null, model]];
-  if (models === undefined)
-    return remap
-      .refs()
-      .map(formatModelRef)
-      .map((ref) => [ref, ref]);
-  return Object.entries(models).flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
-}
-
 const SQLITE: Pick<WarehouseText, 'types' | 'literal'> = {
   types: { integer: 'INTEGER', text: 'TEXT' },
   literal: quoteLiteral,
@@ -114,19 +104,19 @@ const SQLITE: Pick<WarehouseText, 'types' | 'literal'> = {
 function outcomesSql(
   { policy }: ApplyContext,
   id: IdColumn,
-  [word, ref]: NamedModel,
+  [word, { path }]: readonly [word: string, ModelRef],
   { types, literal }: Pick<WarehouseText, 'types' | 'literal'>,
   { from, type }: { readonly from: string; readonly type: string },
 ): string {
   const scopes = scopeOf(id).map(({ remap }) => remap);
   const named = [
-    ...(word === null ? [] : [literal(word)]),
+    ...(id.modelColumn === undefined ? [] : [literal(word)]),
     ...scopes.map((term) => `CAST(${term} AS ${types.text})`),
   ];
   // A new column holds V4 ids only.
   const kept = policy.mode === 'in_place' && policy.missing !== 'null' ? 'v3_svc_id' : 'NULL';
   const own = [
-    `path = ${literal(parseModelRef(ref).path)}`,
+    `path = ${literal(path)}`,
     'v3_svc_id IS NOT NULL',
     ...(id.region === undefined ? [] : [`region = ${literal(id.region)}`]),
     ...(id.company === undefined ? [] : [`v3_company_id = ${id.company}`]),
@@ -144,7 +134,7 @@ HAVING min(category) = max(category) AND (min(category) <> 'mapped' OR min(v4_sv
 export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: CrosswalkOptions): Crosswalk {
   const { text, map, idType, parquet } = options;
   const type = text.types[idType];
-  const models = modelsOf(context.ids, id);
+  const models = modelsByWord(context.ids, id);
   if (models.length === 0) {
     throw new SvcError('bad_input', `Column ${id.column} names no model; no SQL was written.`, {
       hint: 'Name one in its "models", or leave the column out.',
@@ -152,7 +142,7 @@ export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: Cro
   }
   const outcomes = models
     .map((named) => {
-      const from = `(SELECT * FROM remap NOT INDEXED WHERE model = ${quoteLiteral(parseModelRef(named[1]).model)}) AS o`;
+      const from = `(SELECT * FROM remap NOT INDEXED WHERE model = ${quoteLiteral(named[1].model)}) AS o`;
       return `SELECT * FROM (${outcomesSql(context, id, named, SQLITE, { from, type: 'INTEGER' })})`;
     })
     .join('\nUNION ALL ');
@@ -162,7 +152,7 @@ export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: Cro
   ];
   const insert = () =>
     models.flatMap((named) => {
-      const folder = `${parquet}/model=${encodeURIComponent(parseModelRef(named[1]).model)}`;
+      const folder = `${parquet}/model=${encodeURIComponent(named[1].model)}`;
       const { load, from, clear } = text.readParquet(folder, `${map}_files`);
       return [
         ...load,
@@ -195,7 +185,6 @@ function summarize(remap: Db, outcomes: string): Pick<Crosswalk, 'rows' | 'check
 function readValues(remap: Db, outcomes: string, id: IdColumn, { text, idType }: CrosswalkOptions): string[] {
   const scopes = scopeColumns(id).map((_, at) => `s${at}`);
   const order = [...scopes, 'CAST(old AS INTEGER)'].join(', ');
-  const quoted = (term: string | null) => (term === null ? 'NULL' : text.literal(term));
   return remap
     .prepare<[], (string | null)[]>(
       `SELECT ${scopes.map((scope) => `${scope}, `).join('')}CAST(old AS TEXT), CAST(new AS TEXT), CAST(state AS TEXT)
@@ -208,7 +197,7 @@ function readValues(remap: Db, outcomes: string, id: IdColumn, { text, idType }:
         .map((cell, at) => {
           const isId = at === scopes.length || at === scopes.length + 1;
           const isText = at < scopes.length || (isId && idType === 'text');
-          return isText ? quoted(cell) : (cell ?? 'NULL');
+          return cellLiteral(isText ? text.literal : String, cell);
         })
         .join(', '),
     );

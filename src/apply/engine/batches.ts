@@ -1,3 +1,4 @@
+import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { WriteResult } from '../context.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
@@ -86,7 +87,7 @@ async function applyBatch(
     );
     if (moved.count !== 1) return false;
     await dialect.beforeUpdate(triggers, run.keyTypes, true);
-    const columns = run.target.ids.map((_, col) => ({ run, batch, col, triggers }));
+    const columns = run.target.ids.map((id, col) => ({ run, batch, col, id, triggers }));
     for (const column of columns) await applyColumn(engine, column);
     for (const column of triggers.length > 0 ? columns : []) {
       if (await isReverted(engine, column)) throw notWritten(run.table, triggers);
@@ -132,16 +133,15 @@ interface BatchColumn {
   readonly run: TableRun;
   readonly batch: Batch;
   readonly col: number;
+  readonly id: IdColumn;
   readonly triggers: readonly string[];
 }
 
 /** SQL fragments that the statements on one column of a batch share. */
-function describeColumn({ dialect }: Engine, { run, batch, col }: BatchColumn) {
-  const id = run.target.ids[col];
-  const isPlatformId = id !== undefined && writesPlatformId(id);
-  const column = id === undefined ? '' : writtenColumn(id);
+function describeColumn({ dialect }: Engine, { run, batch, col, id }: BatchColumn) {
+  const column = writtenColumn(id);
   /** The cell before and after. The entry of a platform_id has the id it belongs to as `old`. */
-  const cells = { old: isPlatformId ? 'NULL' : 'e.old', new: 'e.new' };
+  const cells = { old: writesPlatformId(id) ? 'NULL' : 'e.old', new: 'e.new' };
   const table = `${dialect.tableSql(run.table)} AS t`;
   const isRow = keyMatch(dialect, run, 'e.row_key');
   const holds = (which: 'old' | 'new') => dialect.isSame(`t.${dialect.quote(column)}`, cells[which]);

@@ -2,12 +2,10 @@ import { columnLabel, modelLabel, newColumnOf, type TableTarget } from '../../co
 import { SvcError } from '../../errors.js';
 import { type ColumnWork, openColumn, partsOfWork } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
-import type { Estimate } from '../estimate.js';
 import { isMissing, judgeColumns } from '../judge-plan.js';
 import {
   blocks,
   type ColumnPlan,
-  type Earlier,
   type Mode,
   type Note,
   type TargetPlan,
@@ -76,11 +74,6 @@ export function changedRows(plans: readonly ColumnPlan[]): bigint {
     .reduce((total, { rows }) => total + BigInt(rows), 0n);
 }
 
-/** The largest id a column will hold; 0 if its ids are not checked. */
-export function largestFinal({ finals }: ColumnWork): bigint {
-  return finals instanceof FinalIds ? finals.largest() : 0n;
-}
-
 /** Blocks found by counting a column: ids that collide, do not fit, or cannot become NULL. */
 export function countedNotes(
   { policy }: ApplyContext,
@@ -89,7 +82,7 @@ export function countedNotes(
   work: ColumnWork,
   plan: ColumnPlan,
 ): Note[] {
-  const notes = work.finals instanceof FinalIds ? work.finals.notes() : [];
+  const notes = work.finals?.notes() ?? [];
   const column = columnOf(facts, work.column.column);
   // Inside JSON an id becomes null, not the cell.
   const isPlain = work.column.path === undefined;
@@ -134,15 +127,9 @@ export function assertAgreed(
   }
 }
 
-export interface TableSurvey {
+type TableSurvey = Pick<TargetPlan, 'place' | 'rows' | 'columns' | 'earlier' | 'notes' | 'estimate'> & {
   readonly target: TableTarget;
-  readonly place: string;
-  readonly rows: number;
-  readonly columns: readonly ColumnPlan[];
-  readonly earlier: Earlier;
-  readonly notes: readonly Note[];
-  readonly estimate: Estimate;
-}
+};
 
 export function buildTablePlan({ target, place, ...found }: TableSurvey): TargetPlan {
   return {

@@ -210,6 +210,16 @@ export interface LookUpSql {
   readonly value: string;
 }
 
+/** Looks cells up in `map`, a table of old and new values. `match`: the condition on the rows of both. */
+export function joinMap(map: string, match: string, { where, at }: LookUpSource): LookUpSql {
+  return {
+    join: `LEFT JOIN ${map} AS m${at} ON ${match} AND ${where}`,
+    terms: [`m${at}.old IS NOT NULL AS f${at}`, `m${at}.new AS n${at}`],
+    isChanged: `f${at}`,
+    value: `n${at}`,
+  };
+}
+
 /** Rows of a new column that are filled in one transaction. */
 export interface FillRange {
   readonly table: string;

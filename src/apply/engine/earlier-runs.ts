@@ -1,7 +1,7 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { ApplyContext } from '../context.js';
-import { blocks, type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import type { ApplyContext, LedgerRun } from '../context.js';
+import { blocks, type Earlier, type Mode, NO_EARLIER, type Note } from '../plan.js';
 import { sourceColumns } from './platform-ids.js';
 
 /** A run on a table, as recorded in the ledger. */
@@ -11,9 +11,9 @@ export interface EarlierRun {
   /** Labels of the columns, in the order of the ledger's `col`. */
   readonly labels: readonly string[];
   readonly key: readonly string[];
-  readonly mode: 'new' | 'in_place';
+  readonly mode: Mode;
   readonly remapSha256: string;
-  readonly state: 'working' | 'done' | 'undoing' | 'undone';
+  readonly state: LedgerRun['state'];
   readonly last: number;
   readonly done: number;
   readonly changed: number;

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IdColumn } from '../../config/apply-targets.js';
 import { JsonSyntaxError } from '../../json/json-scanner.js';
 import {
+  type CellAction,
   type ColumnWork,
   judgeInvalid,
   judgeNumber,
@@ -88,11 +89,15 @@ export function judgeCell(
   }
   const action =
     typeof cell === 'number' ? judgeNumber(work, cell, scope) : judgeText(work, cell, scope, rows);
-  if (action === 'replace') return work.resolver.newText;
+  return resultOf(work, action);
+}
+
+function resultOf({ resolver }: ColumnWork, action: CellAction): string | null | undefined {
+  if (action === 'replace') return resolver.newText;
   return action === 'clear' ? null : undefined;
 }
 
-/** `cell`: as for JSON, a buffer holds the bytes of a text, and a number stands for something else. */
+/** `cell`: the bytes of a text, or a number if the cell holds anything else (see `asCell`). */
 function judgeInText(
   work: ColumnWork,
   cell: string | number | Buffer,
@@ -105,8 +110,7 @@ function judgeInText(
   const action = isText
     ? judgeText(work, text, scope, rows)
     : judgeInvalid(work, form, () => text, scope, rows);
-  if (action === 'replace') return work.resolver.newText;
-  return action === 'clear' ? null : undefined;
+  return resultOf(work, action);
 }
 
 function judgeJson(

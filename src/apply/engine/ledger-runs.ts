@@ -1,7 +1,8 @@
 import { applyTargetSchema, columnLabel, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
-import { MAX_NAMED_ROWS, type RunFacts, type WriteResult } from '../context.js';
+import { ledgerRunSchema, MAX_NAMED_ROWS, type RunFacts, type WriteResult } from '../context.js';
+import { policySchema, runPolicySchema } from '../plan.js';
 import type { Dialect, Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
 import { configuredColumns, normalizeColumns } from './json-columns.js';
@@ -19,12 +20,12 @@ const rowSchema = z.object({
   column_names: list,
   definition: json.pipe(applyTargetSchema),
   key_columns: list,
-  mode: z.enum(['new', 'in_place']),
+  mode: policySchema.shape.mode,
   is_atomic: z.string(),
-  policy: json.pipe(z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() })),
+  policy: json.pipe(runPolicySchema),
   remap_sha256: z.string(),
   plan_sha256: z.string(),
-  state: z.enum(['working', 'done', 'undoing', 'undone']),
+  state: ledgerRunSchema.shape.state,
   first_entry: count,
   last_entry: count,
   done_entry: count,

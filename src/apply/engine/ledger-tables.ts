@@ -1,6 +1,6 @@
 import type { TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { blocks, type Note } from '../plan.js';
+import { blocks, type Note, type RunPolicy } from '../plan.js';
 import type { Dialect, Engine, LedgerText } from './dialect.js';
 import type { EarlierRun } from './earlier-runs.js';
 
@@ -32,7 +32,7 @@ export interface TableRun extends EarlierRun {
   readonly keyTypes: readonly string[];
   readonly types: readonly string[];
   readonly isAtomic: boolean;
-  readonly policy: { readonly missing: 'fail' | 'keep' | 'null'; readonly mapDeleted: boolean };
+  readonly policy: RunPolicy;
   readonly planSha256: string;
   /** The run's entries have ids above `first`, up to `last`; those up to `done` are carried out. */
   readonly first: number;

@@ -11,7 +11,6 @@ import {
   changedRows,
   countedNotes,
   isUnreadable,
-  largestFinal,
   openTableColumn,
 } from './column-plans.js';
 import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
@@ -137,7 +136,7 @@ async function constraintNotes(
   plans: readonly ColumnPlan[],
   trial: ColumnTrial | null,
 ): Promise<Note[]> {
-  const needs = { rows: changedRows(plans), highest: largestFinal(work) };
+  const needs = { rows: changedRows(plans), highest: work.finals?.largest() ?? 0n };
   const column = columnOf(facts, work.column.column);
   if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];

@@ -1,4 +1,5 @@
-import type { Note } from '../plan.js';
+import { didYouMeanEnding } from '../../text/suggest.js';
+import { blocks, type Note } from '../plan.js';
 
 /** A table of a database, and why it cannot be scanned; null if it can. */
 export interface ListedTable {
@@ -58,6 +59,14 @@ export interface TableFacts {
   readonly triggers: readonly string[];
   /** Notes by the dialect, on privileges, partitions and views. */
   readonly notes: readonly Note[];
+}
+
+/** The facts on a table that does not exist. `tables`: those that do. */
+export function missingTable(table: string, tables: readonly ListedTable[], where = ''): TableFacts {
+  const known = tables.filter(({ obstacle }) => obstacle === null).map(({ name }) => name);
+  const text = `There is no table "${table}"${where}${didYouMeanEnding(table, known)}`;
+  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
+  return { table, kind: 'table', ...none, notes: [blocks('unknown_table', text)] };
 }
 
 /** How a table is going to be rewritten in place. */

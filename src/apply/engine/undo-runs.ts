@@ -1,4 +1,4 @@
-import { newColumnOf } from '../../config/apply-targets.js';
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { MAX_NAMED_ROWS, type UndoResult } from '../context.js';
 import { removeSync } from '../sync/installed.js';
@@ -39,12 +39,12 @@ async function undoInBatches(engine: Engine, run: TableRun): Promise<UndoResult>
   const total = await session.retry(() => countEntries(engine, run));
   const facts = await session.retry(() => dialect.readFacts(run.target));
   const { triggers } = facts;
-  const cols = restorableColumns(engine, facts, run);
+  const columns = restorableColumns(engine, facts, run);
   for (const batch of undoBatches(run, context.tuning.batchRows)) {
     // Safe to repeat: an entry exists only as long as its change does.
     await session.transaction('latest', async () => {
       await dialect.beforeUpdate(triggers, run.keyTypes, true);
-      for (const col of cols) await undoColumn(engine, { run, batch, col, triggers });
+      for (const [col, id] of columns) await undoColumn(engine, { run, batch, col, id, triggers });
     });
     const done = batch.until - run.first;
     context.onProgress({ kind: 'step', name: `undoing ${run.table}`, done, total: run.done - run.first });
@@ -77,15 +77,15 @@ async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Un
 async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   const { session, dialect } = engine;
   const facts = await dialect.readFacts(run.target);
-  const cols = restorableColumns(engine, facts, run);
-  const columns = cols.map((col) => writtenOf(run, col));
+  const restored = restorableColumns(engine, facts, run);
+  const columns = restored.map(([, id]) => writtenColumn(id));
   const isUnique = (column: string) => facts.uniques.some((unique) => unique.columns.includes(column));
   const parked = columns.filter(isUnique).flatMap((name) => findColumn(engine, facts, name) ?? []);
-  const types = cols.map((col) => run.types[col] ?? '');
+  const types = restored.map(([col]) => run.types[col] ?? '');
   const work: WorkList = { table: facts.table, key: run.key, columns, types, parked };
-  await createWork(engine, work, restoredRowsQuery(engine, run, cols, facts.table));
+  await createWork(engine, work, restoredRowsQuery(engine, run, restored, facts.table));
   await changeWork(engine, work, facts.triggers);
-  for (const [at, col] of cols.entries()) {
+  for (const [at, [col]] of restored.entries()) {
     const isRestored = `e.row_key IN (SELECT ${workKey(engine, work, 'before')} FROM ${workTable(engine)} AS w WHERE w.r${at})`;
     const where = `e.unit = ${run.unit} AND e.col = ${col} AND ${isRestored}`;
     await session.exec(dialect.deleteEntries(run.ledger.entry, where));
@@ -93,44 +93,34 @@ async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   await dropWork(engine);
 }
 
-function writtenOf({ target }: TableRun, col: number): string {
-  const id = target.ids[col];
-  return id === undefined ? '' : writtenColumn(id);
-}
-
-function isPlatformId({ target }: TableRun, col: number | undefined): boolean {
-  const id = target.ids[col ?? -1];
-  return id !== undefined && writesPlatformId(id);
-}
-
-/** The numbers of a run's columns, without those for platform_ids that somebody dropped since. */
-function restorableColumns(engine: Engine, facts: TableFacts, run: TableRun): number[] {
+/** The columns of a run by their numbers, without those for platform_ids that somebody dropped since. */
+function restorableColumns(engine: Engine, facts: TableFacts, run: TableRun): [col: number, IdColumn][] {
   const gone = droppedColumns(engine, facts, run);
-  return [...run.target.ids.keys()].filter((col) => !gone.includes(writtenOf(run, col)));
+  return [...run.target.ids.entries()].filter(([, id]) => !gone.includes(writtenColumn(id)));
 }
 
 /** A query of every row with a cell that holds what the run wrote. */
 function restoredRowsQuery(
   { dialect }: Engine,
   run: TableRun,
-  cols: readonly number[],
+  restored: readonly (readonly [col: number, IdColumn])[],
   table: string,
 ): string {
   const cell = (column: string) => `t.${dialect.quote(column)}`;
-  const columns = cols.map((col) => writtenOf(run, col));
+  const columns = restored.map(([col, id]) => ({ col, column: writtenColumn(id), id }));
   const rowKey = dialect.keySql(run.key.map(cell));
   const joins = columns.map(
-    (column, at) => `LEFT JOIN (SELECT row_key, old, new FROM ${run.ledger.entry}
-        WHERE unit = ${run.unit} AND col = ${cols[at]}) AS e${at}
+    ({ col, column }, at) => `LEFT JOIN (SELECT row_key, old, new FROM ${run.ledger.entry}
+        WHERE unit = ${run.unit} AND col = ${col}) AS e${at}
       ON e${at}.row_key = ${rowKey} AND ${dialect.isSame(cell(column), `e${at}.new`)}`,
   );
   const isOurs = columns.map((_, at) => `e${at}.row_key IS NOT NULL`);
   const terms = [
     ...run.key.map((column, at) => `${cell(column)} AS k${at}`),
-    ...columns.map((column, at) => `${dialect.asEntry(cell(column))} AS o${at}`),
+    ...columns.map(({ column }, at) => `${dialect.asEntry(cell(column))} AS o${at}`),
     ...columns.map(
-      (column, at) =>
-        `CASE WHEN ${isOurs[at]} THEN ${isPlatformId(run, cols[at]) ? 'NULL' : `e${at}.old`} ELSE ${dialect.asEntry(cell(column))} END AS c${at}`,
+      ({ column, id }, at) =>
+        `CASE WHEN ${isOurs[at]} THEN ${writesPlatformId(id) ? 'NULL' : `e${at}.old`} ELSE ${dialect.asEntry(cell(column))} END AS c${at}`,
     ),
     ...isOurs.map((term, at) => `${term} AS r${at}`),
   ];
@@ -151,7 +141,9 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
   const { entry } = run.ledger;
   await session.exec(`DELETE FROM ${entry} WHERE unit = ${run.unit} AND id > ${run.done}`);
   const there = restorableColumns(engine, await dialect.readFacts(run.target), run);
-  await session.exec(`DELETE FROM ${entry} WHERE unit = ${run.unit} AND col NOT IN (${there.join(', ')})`);
+  await session.exec(
+    `DELETE FROM ${entry} WHERE unit = ${run.unit} AND col NOT IN (${there.map(([col]) => col).join(', ')})`,
+  );
   const left = await countEntries(engine, run);
   const isGone = `NOT EXISTS (SELECT 1 FROM ${dialect.tableSql(run.table)} AS t WHERE ${keyMatch(dialect, run, 'e.row_key')})`;
   const { rows } = await session.query(

@@ -13,7 +13,7 @@ import { basename, dirname, join } from 'node:path';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
-import type { Policy } from '../plan.js';
+import { type Policy, policySchema, runPolicySchema } from '../plan.js';
 import { openRegularFile } from './file-snapshot.js';
 
 const SUFFIX = '.svc-migrate.json';
@@ -29,7 +29,7 @@ const sideCarSchema = z.object({
   sideCarVersion: z.literal(1),
   run: runName,
   target: z.string(),
-  mode: z.enum(['new', 'in_place']),
+  mode: policySchema.shape.mode,
   /** `writing` until the output has its final name. */
   state: z.enum(['writing', 'done']),
   input: fileFacts,
@@ -38,7 +38,7 @@ const sideCarSchema = z.object({
   backup: plainName.nullable(),
   remapSha256: z.string(),
   planSha256: z.string(),
-  policy: z.object({ missing: z.enum(['fail', 'keep', 'null']), mapDeleted: z.boolean() }),
+  policy: runPolicySchema,
   columns: z.array(z.object({ column: z.string(), model: z.string() })),
   /** The target as configured for the run. */
   definition: applyTargetSchema,

@@ -1,9 +1,10 @@
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { columnLabel, type FileTarget, modelLabel } from '../../config/apply-targets.js';
+import type { FileTarget } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
+import { buildColumnPlans } from '../engine/column-plans.js';
 import { watchUnmapped } from '../engine/unmapped-cells.js';
 import { type Estimate, estimateFile, NO_WORK } from '../estimate.js';
 import { isMissing } from '../judge-plan.js';
@@ -55,6 +56,8 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
   const { policy } = context;
   const { rows, defects } = pass.scanner.found();
   const output = outputOf(target, policy);
+  const isRewritten = policy.mode === 'in_place' && earlier.earlier.state === 'finished';
+  const columns = works.flatMap((work, at) => buildColumnPlans(work, 'in_place', [left[at] ?? []]));
   const notes = [
     ...target.ids.flatMap((column) => checkColumn(context, column)),
     ...fileNotes(target, policy.mode),
@@ -69,19 +72,8 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
     definition: target,
     output: policy.mode === 'in_place' ? null : output,
     rows,
-    columns: works.map(({ column, tally }, at) => {
-      // The file already holds V4 ids; counting them as V3 ids would be wrong.
-      const isRewritten = policy.mode === 'in_place' && earlier.earlier.state === 'finished';
-      const tallied = isRewritten ? { counts: [], digest: '' } : tally.result();
-      return {
-        column: columnLabel(column),
-        model: modelLabel(column),
-        newColumn: null,
-        counts: tallied.counts,
-        left: left[at] ?? [],
-        digest: tallied.digest,
-      };
-    }),
+    // A file rewritten in place holds V4 ids; counting them as V3 ids would be wrong.
+    columns: isRewritten ? columns.map((column) => ({ ...column, counts: [], digest: '' })) : columns,
     earlier: earlier.earlier,
     notes,
     fingerprint: pass.sha256,

@@ -1,8 +1,9 @@
-import { type IdColumn, type ModelRef, parseModelRef } from '../../config/apply-targets.js';
+import type { IdColumn, ModelRef } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { modelsOf, openColumn } from '../column-work.js';
+import { modelsByWord, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { insertValues } from '../emit/crosswalk.js';
+import { cellLiteral } from '../emit/emit-texts.js';
 import type { Engine } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { NO_PLATFORM_ID } from '../ids/resolver.js';
@@ -68,8 +69,8 @@ async function loadNext(engine: Engine, column: SyncColumn): Promise<number> {
   const { literal } = dialect.emit;
   const { next } = column;
   await session.retry(() => session.exec(`DROP TABLE IF EXISTS ${next};${createIds(engine, column, next)}`));
-  const cell = (value: string | null) => (value === null ? 'NULL' : literal(value));
-  const line = ({ v3, scope, v4, reason }: CrosswalkId) => [v3, ...scope, v4, reason].map(cell).join(', ');
+  const line = ({ v3, scope, v4, reason }: CrosswalkId) =>
+    [v3, ...scope, v4, reason].map((cell) => cellLiteral(literal, cell)).join(', ');
   let rows: string[] = [];
   let count = 0;
   const flush = async () => {
@@ -168,7 +169,7 @@ export function* listCrosswalk(
   policy: Policy,
 ): Generator<CrosswalkId, void> {
   const { resolver } = openColumn(context, id, policy);
-  for (const [word, ref] of modelsOfColumn(context, id)) {
+  for (const [word, ref] of modelsByWord(context.ids, id)) {
     for (const [v3, region, company] of remapIds(context, id, ref)) {
       const scope = [
         ...(id.modelColumn === undefined ? [] : [word]),
@@ -186,12 +187,6 @@ export function* listCrosswalk(
         yield { v3, scope, v4: null, reason: category };
     }
   }
-}
-
-/** The models of a column, each with the word by which rows name it. */
-function modelsOfColumn({ ids }: ApplyContext, id: IdColumn): (readonly [string, ModelRef])[] {
-  if (id.model !== undefined) return [['', parseModelRef(id.model)]];
-  return [...modelsOf(ids, id)].flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
 }
 
 /** Distinct V3 ids of a model; with region and company where rows name those. */

@@ -3,7 +3,6 @@ import { SvcError } from '../../errors.js';
 import type { RunFacts } from '../context.js';
 import { isUnreadable, openTableColumn } from '../engine/column-plans.js';
 import { type Engine, findColumn } from '../engine/dialect.js';
-import { FinalIds } from '../engine/final-ids.js';
 import { type FoundTable, findTables, refresh } from '../engine/found-table.js';
 import { hasLedger, type TableRun } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
@@ -231,6 +230,5 @@ function countIds(engine: Engine, { facts }: FoundTable, { id, newColumn, policy
       finals?.add(writesPlatformId(id) ? v4 : toId(v4));
     }
   }
-  const notes = finals instanceof FinalIds ? finals.notes() : [];
-  return { column: id.column, newColumn, mapped, missing, notes };
+  return { column: id.column, newColumn, mapped, missing, notes: finals?.notes() ?? [] };
 }

@@ -38,7 +38,9 @@ export function detectDialect(head: Buffer, request: DialectRequest): CsvDialect
   const start = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0;
   const terminator = findTerminator(head, start);
   const delimiters = request.delimiter === 'auto' ? CANDIDATES : [request.delimiter];
-  const readings = delimiters.map((delimiter) => readFirst(head, start, delimiter.charCodeAt(0), terminator));
+  const readings = delimiters.map((delimiter) =>
+    readRecord(head, start, { delimiter: delimiter.charCodeAt(0), terminator }),
+  );
   // Prefers the delimiter that gives the most cells: a header of one column fits every delimiter.
   readings.sort((a, b) => b.cells.length - a.cells.length);
   const fits = readings.find((reading) =>
@@ -86,19 +88,15 @@ export function readRecord(
   bytes: Buffer,
   start: number,
   { delimiter, terminator }: Pick<CsvDialect, 'delimiter' | 'terminator'>,
-): { readonly cells: readonly string[]; readonly end: number } {
-  return readFirst(bytes, start, delimiter, terminator);
-}
-
-function readFirst(head: Buffer, start: number, delimiter: number, terminator: number): Reading {
+): Reading {
   const cells: string[] = [];
   let at = start;
   for (;;) {
-    const end = cellEnd(head, at, delimiter, terminator);
-    const isLast = end >= head.length || head[end] === terminator;
-    const trimmed = isLast && terminator === LF && head[end - 1] === CR && end > at ? end - 1 : end;
-    cells.push(readCell(head.subarray(at, trimmed)));
-    if (isLast) return { delimiter, cells, end: Math.min(end + 1, head.length) };
+    const end = cellEnd(bytes, at, delimiter, terminator);
+    const isLast = end >= bytes.length || bytes[end] === terminator;
+    const trimmed = isLast && terminator === LF && bytes[end - 1] === CR && end > at ? end - 1 : end;
+    cells.push(readCell(bytes.subarray(at, trimmed)));
+    if (isLast) return { delimiter, cells, end: Math.min(end + 1, bytes.length) };
     at = end + 1;
   }
 }

@@ -21,7 +21,7 @@ export async function createMysqlPlace(
     order: {
       place: { kind: 'mysql' },
       url,
-      remap: context.remapFile,
+      remap: context.remap.name,
       targets,
       policy: context.policy,
       batchRows: context.tuning.batchRows,

@@ -20,7 +20,7 @@ export async function createPostgresPlace(
     order: {
       place: { kind: 'postgres' },
       url,
-      remap: context.remapFile,
+      remap: context.remap.name,
       targets,
       policy: context.policy,
       batchRows: context.tuning.batchRows,

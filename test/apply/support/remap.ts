@@ -86,7 +86,6 @@ export function openContext(
   return {
     remap,
     ids: new RemapIds(remap),
-    remapFile,
     facts: { sha256: 'sha-of-remap', builtAt: 't' },
     policy,
     tool: 'svc-migrate test',

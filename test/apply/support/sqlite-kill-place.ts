@@ -20,7 +20,7 @@ export function createSqlitePlace(
     order: {
       place: { kind: 'sqlite', file },
       url: '',
-      remap: context.remapFile,
+      remap: context.remap.name,
       targets,
       policy: context.policy,
       batchRows: context.tuning.batchRows,

@@ -2,8 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
-import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
+import { type ColumnWork, openColumn } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
+import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { type DialectRequest, detectDialect } from '../../../src/apply/text/csv-dialect.js';
 import { buildCsvScanner } from '../../../src/apply/text/csv-records.js';
@@ -40,7 +41,12 @@ async function rewrite(
   chunkBytes = 1024 * 1024,
   missing: 'keep' | 'null' = 'keep',
 ): Promise<Rewritten> {
-  const works = ids.map((column) => ({ ...restartTally(OPENED), column, missing }));
+  const works = ids.map((column) => ({
+    ...OPENED,
+    tally: new ColumnTally(OPENED.resolver),
+    column,
+    missing,
+  }));
   const parts: Buffer[] = [];
   const copier = new Copier((bytes) => parts.push(Buffer.from(bytes)));
   await passThrough({

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ColumnWork, openColumn, restartTally } from '../../../src/apply/column-work.js';
+import { type ColumnWork, openColumn } from '../../../src/apply/column-work.js';
+import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/record-scanner.js';
 import { buildJsonRewriter, rewriteJson } from '../../../src/apply/text/rewrite-json.js';
@@ -180,7 +181,7 @@ function valuesUnderId(value: unknown): unknown[] {
 describe('NDJSON records', () => {
   const opened = openColumn(remap, { column: '$.id', model: INVOICES }, IN_PLACE);
   const scan = (text: string, chunk: number) => {
-    const work = restartTally(opened);
+    const work = { ...opened, tally: new ColumnTally(opened.resolver) };
     const scanner = buildNdjsonScanner([work], 0);
     let rest = Buffer.alloc(0);
     let out = '';

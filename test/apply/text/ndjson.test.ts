@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openColumn, restartTally } from '../../../src/apply/column-work.js';
+import { openColumn } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
+import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/record-scanner.js';
 import { openDatabase } from '../../../src/store/open.js';
@@ -29,7 +30,8 @@ async function rewrite(input: Buffer, bom: number, chunkBytes: number): Promise<
   const file = join(folder, 'random.ndjson');
   writeFileSync(file, input);
   const works = PATHS.map((column) => ({
-    ...restartTally(OPENED),
+    ...OPENED,
+    tally: new ColumnTally(OPENED.resolver),
     column: { column, model: INVOICES },
     missing: 'keep' as const,
   }));
