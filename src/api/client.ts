@@ -149,7 +149,7 @@ type FetchList = (
 function createListFetcher(config: Config, settings: RequestOptions): FetchList {
   const parsers = new Map<string, PausingPageParser>();
   const { signal } = settings.transport;
-  // one large page at a time: what is half read takes memory
+  // one large page at a time, because a page that is being read takes memory
   const inTurn = pLimit(1);
   const pause = async (): Promise<void> => {
     await setImmediate();

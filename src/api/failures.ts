@@ -161,6 +161,7 @@ const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
 /** Removes every key from a text, in all encodings in which a server may echo it. */
 export type Scrub = (text: string) => string;
 
+/** Makes the function that removes these keys. */
 export function scrubber(keys: readonly string[]): Scrub {
   const patterns = [...new Set(keys)]
     .filter((key) => key !== '')

@@ -77,6 +77,7 @@ function codeOf(name: string): string {
   return `${ALPHABET[hash & 63]}${ALPHABET[(hash >>> 6) & 63]}`;
 }
 
+/** Digest of a text by its bytes. */
 export function digestText(bytes: Uint8Array, start: number, end: number): number {
   let hash: number = SEED.text;
   for (let i = start; i < end; i++) hash = step(hash, bytes[i] ?? 0);

@@ -213,6 +213,7 @@ export type FileTarget = CsvTarget | NdjsonTarget;
 /** Tables behind a connection string. */
 export type ServerTarget = Extract<ApplyTarget, { kind: Server['kind'] }>;
 export type TableTarget = SqliteTarget | ServerTarget;
+/** A column that holds ids, and what is known of them. */
 export type IdColumn = ApplyTarget['ids'][number];
 
 /** Whether a target is reached through a connection string; others are files. */

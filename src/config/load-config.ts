@@ -238,7 +238,7 @@ export function listPossibleInputs(env: Env, flags: ConfigFlags): string[] {
   return [...new Set([...files, ...databases, ...named].map((file) => resolve(file)))];
 }
 
-/** What stands between quotation marks in a file, even if it is not valid JSON. */
+/** The quoted strings of a file, even if it is not valid JSON. */
 function readStrings(file: string): string[] {
   try {
     const found = readFileSync(file, 'utf8').matchAll(/"((?:[^"\\\n]|\\.)*)"/g);

@@ -75,6 +75,7 @@ const limitValue = z
     return { kind: 'percent', percent, text: value };
   });
 
+/** The schema of each limit, by its name. */
 export const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
 
 /** A limit that can only be a count. */

@@ -40,15 +40,15 @@ export function decide(row: StreamRow, outcome: StreamOutcome, rules: ReadingRul
 }
 
 /**
- * Decides the first step of a stream in an export. With `anew`, it is read from the start. Otherwise an unfinished
+ * Decides the first step of a stream in an export. With `restart`, it is read from the start. Otherwise an unfinished
  * reading continues, and a finished one is updated by a sweep if the generation has sweeps.
  */
-export function begin(row: StreamRow, anew: boolean, rules: ReadingRules, nowMs: number): Step {
+export function begin(row: StreamRow, restart: boolean, rules: ReadingRules, nowMs: number): Step {
   if (isUntouched(row)) {
     const startedAt = isoOf(nowMs);
     return { row: row.startedAt === startedAt ? row : { ...row, startedAt }, discard: [] };
   }
-  if (anew || row.state === 'absent') return startReading(row, nowMs);
+  if (restart || row.state === 'absent') return startReading(row, nowMs);
   if (isUnfinished(row)) return resume(row);
   if (!rules.sweeps) return startReading(row, nowMs);
   const topUp: StreamRow = { ...row, state: 'running', endReason: null, finishedAt: null };
@@ -85,7 +85,7 @@ function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): 
   return { row: movedTo(row, { emptyEnd: true }), discard: [] };
 }
 
-/** The first page of a walk sets its time, and those of the pass and reading if they begin with it. */
+/** The first page of a walk sets its start, and the watermarks of the pass and the reading that begin with the walk. */
 function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
   const { cursor, walk, passWalk, keepFrom, passWatermarkMs } = row.position;
   if (cursor !== null) return row;

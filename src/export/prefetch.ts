@@ -4,7 +4,7 @@ import type { Clock, ListPage } from '../domain.js';
 import { isRequestError, type SvcError } from '../errors.js';
 import type { StreamRow } from '../store/streams.js';
 
-/** The source of pages. It retries by itself; its errors are final. */
+/** The source of pages. It retries requests; the errors it throws are final. */
 export type PageSource = Pick<Api, 'fetchPage' | 'fetchV4Companies'>;
 
 /** A page, or the error of its request. */

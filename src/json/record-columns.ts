@@ -1,6 +1,7 @@
 import { isAscii } from 'node:buffer';
 import type { ParsedRecord, RecordColumns } from '../domain.js';
 
+/** Flags of a record. */
 export const IS_DELETED = 1;
 /** `latestMs` comes from a platform date. */
 export const FROM_PLATFORM = 2;

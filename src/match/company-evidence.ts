@@ -13,7 +13,7 @@ import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 const MAX_COMPARISONS = 10_000_000;
 const MAX_COUNTED_PAIRS = 250_000;
 
-/** The evidence in the order of the V3 companies, then of the V4 companies; `byV4`: the other way round. */
+/** The evidence, sorted by V3 company, then V4 company; `byV4`: by V4 company first. */
 export interface EvidenceRows extends Iterable<CompanyEvidence> {
   readonly byV4: Iterable<CompanyEvidence>;
 }

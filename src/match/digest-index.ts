@@ -10,6 +10,7 @@ export interface DigestedRecord {
 /** Records of one shape that have the same value in one field. */
 export type Bucket = readonly DigestedRecord[];
 
+/** `uncompared`: buckets that were too large, so that it is unknown which of their records agree. */
 export interface Agreeing {
   readonly companies: ReadonlySet<number>;
   readonly uncompared: readonly Bucket[];

@@ -57,6 +57,7 @@ export function judgeChildren(
   return pairInOrder(v3, v4, inherited) ?? judgeByKey([...membersOf(3, v3), ...membersOf(4, v4)], inherited);
 }
 
+/** The outcome of the children of a pair that is not `matched`. */
 export function inheritOutcome(parentReason: string): Outcome {
   return ['deleted', `parent_${parentReason}`];
 }
@@ -124,6 +125,7 @@ function judgeByKey(children: readonly ChildMember[], inherited: Outcome | null)
   return rows;
 }
 
+/** The ids of a group's children, for evidence. */
 export function nameChildren(members: readonly ChildMember[]): GroupIds {
   return listGroupIds(members, ({ svcId }) => BigInt(svcId));
 }
@@ -140,6 +142,7 @@ export function prepareEvidence(
   };
 }
 
+/** The row of a child; only a pair names both ids. */
 export function rowOf(
   { path, svcId, key, uid, gen }: ChildMember,
   verdict: GroupVerdict<ChildMember>,

@@ -22,6 +22,7 @@ export interface DecisionFacts {
   readonly readInFull: boolean;
 }
 
+/** `not_needed`: evidence alone gives the same pair. `stale`: not applied, see `why`. */
 export type DecisionVerdict =
   | { readonly kind: 'taken' }
   | { readonly kind: 'not_needed' }

@@ -64,6 +64,7 @@ export interface V4Side<M> {
   readonly byUid: ReadonlyMap<string, M | null>;
 }
 
+/** Indexes the V4 objects of a group for `judgeV3Members`. */
 export function describeV4<M extends KeyMember>(v4: readonly M[]): V4Side<M> {
   const live = v4.filter(({ deleted }) => !deleted);
   const candidates = live.length > 0 ? live : v4;

@@ -208,6 +208,7 @@ export function serveThread<Own extends Functions, Main extends Functions = Func
   Object.assign(own, build(context));
 }
 
+/** Converts an error to a message; `restoreError` converts it back. */
 export function flattenError(thrown: unknown): ThreadError {
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   const error = expectedError(thrown);

@@ -226,6 +226,7 @@ async function writeInto(fd: number, buffers: AsyncIterable<string>): Promise<vo
   }
 }
 
+/** Writes all bytes: one call of `writeSync` may write fewer. */
 export function writeFully(fd: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }

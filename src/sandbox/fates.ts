@@ -172,10 +172,12 @@ function parseRows(text: string): readonly FateRow[] {
 export const FATES = parseFates(RECORDS);
 export const CHILD_FATES = parseFates(CHILDREN);
 
+/** A record that V3 and V4 both hold: `matched`. */
 export const ORDINARY_FATE = 0;
 /** A record that V4 already holds and that is added to V3 while V3 is read. */
 export const ARRIVING_FATE = FATES.length - 1;
 
+/** @throws RangeError */
 export function fateAt(number: number): Fate {
   const fate = FATES[number];
   if (fate === undefined) throw new RangeError(`There is no fate ${number}.`);

@@ -96,6 +96,7 @@ export function uniqueIdText(hash: number): string {
 /** Values of `platform_id` that are not keys. */
 const NO_KEYS: readonly Json[] = [null, '', null, 1.5, {}, [], true, '\ud800', 'lone \udc00 half'];
 
+/** A `platform_id` that is not a key. */
 export function noKey(hash: number): Json {
   return NO_KEYS[hash % NO_KEYS.length] ?? null;
 }

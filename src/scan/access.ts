@@ -75,6 +75,7 @@ function contentRange(node: SyntaxNode): readonly [number, number] {
   ];
 }
 
+/** What a call calls. */
 export interface Callee {
   readonly receiver: SyntaxNode | null;
   /** Name of the function, method or class. */
@@ -82,6 +83,7 @@ export interface Callee {
   readonly isNew: boolean;
 }
 
+/** The function, method or class that a call names; `name` is '' if it names none. */
 export function calleeOf(call: SyntaxNode): Callee {
   const isNew = /new_expression|object_creation/.test(call.type);
   const target = childAt(call, 'function', 'constructor', 'type') ?? (isNew ? call.children[0] : undefined);
@@ -122,6 +124,7 @@ export function isArgumentList({ type }: SyntaxNode): boolean {
   return type === 'arguments' || type === 'argument_list';
 }
 
+/** A member that is read: `name` of `object`. */
 export interface Member {
   readonly object: SyntaxNode;
   readonly name: string;

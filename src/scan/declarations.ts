@@ -27,6 +27,7 @@ export function fieldsAround(file: SourceFile, name: string, node: SyntaxNode): 
   return own.length > 0 ? own : fields;
 }
 
+/** The function that a value is; null if it is none. */
 export function functionOfValue(file: SourceFile, value: SyntaxNode | null): FoundFunction | null {
   return value?.kind === 'function' ? { file, node: value } : null;
 }

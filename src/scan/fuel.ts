@@ -6,8 +6,8 @@ const FILE_STEPS = 4_000_000;
 const FILE_MS = 60_000;
 
 /**
- * Limits the work that the source can cause: names may lead in circles, and calls fan out. Work is counted, so that
- * the same files give the same findings on every machine.
+ * Limits the work that the source can cause: names may refer to each other in circles, and calls fan out. Work is counted,
+ * so that the same files give the same findings on every machine.
  */
 export class Fuel {
   #left = EXPRESSION_STEPS;

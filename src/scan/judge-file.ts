@@ -52,7 +52,7 @@ export function judgeFile(input: RuleInput, source: string, language: string): F
 
 const rankOf = (certainty: Certainty): number => CERTAINTIES.indexOf(certainty);
 
-/** Adds fingerprints. Equal lines of a file are told apart by counting them. */
+/** Adds fingerprints. Equal lines of a file are numbered, so that theirs differ. */
 function withFingerprints(uses: readonly V3Use[]): V3Use[] {
   const seen = new Map<string, number>();
   return uses.map((use) => {

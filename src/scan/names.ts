@@ -63,6 +63,7 @@ const LOOP_TYPES =
 /** Patterns in the clauses of `match` and `case … in`. */
 const MATCH_PATTERNS = /^(dict_pattern|hash_pattern)$/;
 
+/** Collects the names that a file declares; `nodes`: all of the file, in order. */
 export function readNames(nodes: readonly SyntaxNode[]): Names {
   const table = new NameTable();
   for (const node of nodes) {

@@ -20,6 +20,7 @@ export interface Span {
   readonly to: number;
 }
 
+/** A V3 route in a URL, such as `/accounting/invoices/17`. */
 export interface Route extends Span {
   readonly category: string;
   /** Where the name of the model is, or would be. */
@@ -32,12 +33,14 @@ export interface Route extends Span {
   readonly id: Span | null;
 }
 
+/** A query parameter; `value` is as written. */
 export interface QueryItem extends Span {
   /** Decoded. */
   readonly name: string;
   readonly value: string;
 }
 
+/** The parts of a URL that rules judge. */
 export interface ParsedUrl {
   readonly kind: UrlKind;
   /** Scheme and host, with the version; `host`: where the host begins. */
@@ -72,7 +75,10 @@ export function parseUrl(text: string, settings: ScanSettings): ParsedUrl {
   };
 }
 
-/** The beginning of an address; without a scheme, only a known host is one. A default may stand after a name, as in `${NAME:…}`. */
+/**
+ * The scheme and host that an address begins with; without a scheme, only a known host counts. The address may be the
+ * default of a variable, as in `${NAME:-https://…}`.
+ */
 function schemeAndHost(text: string, { v3Urls }: ScanSettings): RegExpExecArray | null {
   const full = /^\s*(?:\$\{[\w.-]+:-?)?(?:(?:https?|wss?):)?\/\/([^/?#\s}]*)/i.exec(text);
   if (full !== null) return full;

@@ -80,7 +80,7 @@ function readNamed(text: string): ReadonlyMap<string, { readonly start: number; 
 
 /** Maximum length of an address. */
 const MAX_ADDRESS = 4000;
-/** Addresses, and paths that begin with a variable, up to where they end. */
+/** An address, or a path that begins with a variable. */
 const ADDRESS =
   /(?:https?:\/\/|\{\{\s*[\w.]+\s*\}\}|\$\{\{?\s*[\w.]+\s*\}?\}|\$\([\w.]+\)|\$\w+)[^\s"'`<>|\\,;)]*/g;
 

@@ -146,7 +146,7 @@ export class RequestFinder {
     return { text, flat, url, certainty: isLikely ? 'likely' : null };
   }
 
-  /** Whether an expression is an address of V3. */
+  /** How certainly an expression is an address of V3; null if it is none. */
   addressOf(given: Expression): Certainty | null {
     const text = this.#texts.read(given);
     const kind = text === null ? null : parseUrl(flatten(text), this.#settings).kind;
@@ -154,7 +154,7 @@ export class RequestFinder {
     return kind === 'like_v3' ? 'likely' : null;
   }
 
-  /** Whether a method without a body is a V3 request, by its annotation and that of its interface, as in Retrofit. */
+  /** How certainly a method without a body is a V3 request, by annotations on it and its interface, as in Retrofit. */
   declaredBy({ file, node }: FoundFunction): Certainty | null {
     if (childAt(node, 'body') !== undefined) return null;
     for (const one of walk(node)) {
@@ -165,7 +165,7 @@ export class RequestFinder {
     return null;
   }
 
-  /** Whether a route in an annotation is one of V3: its interface names the address, or the annotation belongs to a client. */
+  /** How certainly a route in an annotation is one of V3, by the address on its interface and the kind of annotation. */
   declaredAt(at: Expression): Certainty | null {
     const text = this.#texts.read(at);
     const url = text === null ? null : parseUrl(flatten(text), this.#settings);

@@ -52,6 +52,7 @@ export interface SourceReaders {
   readonly fuel: Fuel;
 }
 
+/** Collects what the rules judge in a parsed file. */
 export function readRuleInput(file: SourceFile, readers: SourceReaders): RuleInput {
   const strings = file.nodes.filter((node) => node.kind === 'string' && !isProse(node));
   const requested = readRequested(file, readers);
@@ -73,6 +74,7 @@ export function readRuleInput(file: SourceFile, readers: SourceReaders): RuleInp
   };
 }
 
+/** null: none of the addresses is of V3. */
 export function highestCertainty(addresses: readonly Address[]): Certainty | null {
   const found = addresses.map(({ certainty }) => certainty);
   return found.includes('certain') ? 'certain' : found.includes('likely') ? 'likely' : null;
@@ -103,7 +105,7 @@ function readRequested(file: SourceFile, { requests, values, fuel }: SourceReade
   });
 }
 
-/** Entries of the objects among the arguments and in interpolated parts of the address, also below `params` and the like. */
+/** Entries of objects among the arguments and in interpolated parts of the address, and of objects nested in these. */
 function entriesGiven(at: Expression, text: TextValue, values: ValueResolver): Entry[] {
   const given = argumentsOf(at.node)
     .filter(({ name }) => !/^(json|body|headers)$/.test(name))

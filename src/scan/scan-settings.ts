@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import { DEFAULT_FIELD_PREFIX, DEFAULT_GRAPHQL_PATHS, DEFAULT_MODELS } from '../config/defaults.js';
 import type { ModelPair } from '../domain.js';
 
-/** What `scan` looks for; it crosses threads, so it is plain data. */
+/** What `scan` looks for; plain data, because it crosses threads. */
 export interface ScanSettings {
   /** Empty: no V3 host is known. */
   readonly v3Urls: readonly string[];
@@ -43,7 +43,7 @@ export function atLeast(certainty: Certainty): readonly Certainty[] {
   return CERTAINTIES.slice(0, CERTAINTIES.indexOf(certainty) + 1);
 }
 
-/** What was asked of a fix; it crosses threads, so it is plain data. */
+/** The options of a fix; plain data, because it crosses threads. */
 export interface FixSettings {
   readonly companies: KnownCompanies;
   /** Whether to rewrite requests. */
@@ -52,6 +52,7 @@ export interface FixSettings {
   readonly isMarking: boolean;
 }
 
+/** What is known of the V4 ids of companies. */
 export interface KnownCompanies {
   /** Whether every company has the same id in V3 and V4. */
   readonly areSame: boolean;

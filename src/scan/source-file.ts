@@ -27,6 +27,7 @@ interface ImportedName {
   readonly exported: string | null;
 }
 
+/** Builds a source file from its syntax tree. */
 export function readSource(path: string, language: Language, source: string, root: SyntaxNode): SourceFile {
   const nodes = walk(root);
   const imports = nodes.flatMap((node) => readImport(node));

@@ -17,6 +17,7 @@ export type Piece =
 /** The text of an expression, as far as the source shows it. */
 export type TextValue = readonly Piece[];
 
+/** The literal piece at a range of positions. */
 export function literal(file: SourceFile, start: number, end: number): Piece {
   return { kind: 'literal', text: file.source.slice(start, end), file, start, end };
 }
@@ -36,6 +37,7 @@ export function joined(before: TextValue, after: TextValue): TextValue {
   return [...before, { kind: 'literal', text: '/', file, start: position, end: position }, ...after];
 }
 
+/** Whether any piece is literal. */
 export function hasText(text: TextValue | null): boolean {
   return text?.some(({ kind }) => kind === 'literal') ?? false;
 }

@@ -48,7 +48,7 @@ export class ValueResolver {
     if (at.bound !== UNBOUND) return this.#resolveAny(at, depth);
     const known = this.#resolved.get(at.node);
     if (known !== undefined) return known;
-    // A name that leads back to itself stands for itself.
+    // A name whose value leads back to it resolves to itself.
     this.#resolved.set(at.node, at);
     const resolved = this.#resolveAny(at, depth);
     this.#resolved.set(at.node, resolved);

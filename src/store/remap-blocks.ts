@@ -44,6 +44,7 @@ export function prepareRowBlock(db: Db): (block: number) => string {
   };
 }
 
+/** Called with ranges of rowids, inclusive. */
 export type OnRows = (from: bigint, to: bigint) => void;
 
 /** Digests all rows, block by block; yields `null` regularly and returns the text of all digests. */
@@ -156,7 +157,7 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
          (SELECT ${column} ${from} = @model AND ${column} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1})`,
     )
     .pluck();
-  // A damaged index can lead back to where the search began. This is a statement of its own, because SQLite would read the
+  // A damaged index can lead back to where the search began. This is a separate statement, because SQLite would read the
   // rest of the index for a condition on the result of min().
   const isAfter = db.prepare<[IndexKey, IndexKey], bigint>('SELECT ? > ?').pluck();
   const later = <Key extends IndexKey>(next: Key | null | undefined, last: Key): Key | null =>

@@ -122,6 +122,7 @@ export function parseIndexBlocks(text: string): IndexBlocks {
   return indexSchema.parse(JSON.parse(text));
 }
 
+/** The error for a part of the remap that is not what was saved. */
 export function damagedRemap(part: RemapPart): SvcError {
   if (part === 'exported') return damaged('A stored record');
   return new SvcError('corrupt_database', 'The remap was altered or damaged since it was built.', {

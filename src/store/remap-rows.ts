@@ -27,6 +27,7 @@ export interface RemapRow {
   readonly evidence: string;
 }
 
+/** The public columns of `remap`, in their order. */
 export const REMAP_COLUMNS = [
   'model',
   'path',

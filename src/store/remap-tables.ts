@@ -25,7 +25,7 @@ export function readCompanyRows(db: Db): CompanyRow[] {
   return [...iterateCompanyRows(db)];
 }
 
-/** `readCompanyRows`, one by one. Nothing may be written meanwhile. */
+/** Like `readCompanyRows`, row by row. Nothing may be written until the last one is read. */
 export function iterateCompanyRows(db: Db): IterableIterator<CompanyRow> {
   return db
     .prepare<[], CompanyRow>(

@@ -157,6 +157,7 @@ export interface StoredChildRow {
   readonly deleted: bigint;
 }
 
+/** A child of a stored record; undefined if the record does not hold it. */
 export function readStoredChild(
   db: Db,
   recordId: bigint,

@@ -35,6 +35,7 @@ export function readCompanyList(db: Db): StreamRow | null {
   return stored === undefined ? null : parseStream(stored);
 }
 
+/** Reads `StoredStream` rows. */
 export const STREAM_SELECT = `
   SELECT id, generation, region, model, company_id AS companyId, route, state, end_reason AS endReason,
     end_note AS endNote, pages, records, unique_records AS uniqueRecords, duplicates, rejected,

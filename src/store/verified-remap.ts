@@ -81,13 +81,13 @@ function isIn({ path, region, companyId }: LookupPlace, from: Generation, row: R
 
 type Ids = Pick<Answer, 'v3Id' | 'v4Id'>;
 
-/** `asked`: the id that was looked up, and null for the other one. */
-function answerFrom(asked: Ids, rows: readonly Row[]): ReturnType<Lookup> {
+/** `lookedUp`: the id that was looked up; the other one is null. */
+function answerFrom(lookedUp: Ids, rows: readonly Row[]): ReturnType<Lookup> {
   const [first, ...others] = rows;
-  if (first === undefined) return { ...asked, status: 'unknown', reason: null, ...NOWHERE };
+  if (first === undefined) return { ...lookedUp, status: 'unknown', reason: null, ...NOWHERE };
   const [status, reason, v3Id, v4Id, region, v3CompanyId, v4CompanyId] = first;
   const agree = others.every((row) => row.slice(0, 4).every((value, at) => value === first[at]));
-  if (!agree) return { ...asked, status: 'ambiguous', reason: SEVERAL_RECORDS, ...NOWHERE };
+  if (!agree) return { ...lookedUp, status: 'ambiguous', reason: SEVERAL_RECORDS, ...NOWHERE };
   if (others.length > 0) return { v3Id, v4Id, status, reason, ...NOWHERE };
   return { v3Id, v4Id, status, reason, region, v3CompanyId, v4CompanyId };
 }

@@ -31,6 +31,7 @@ export interface FixPlan {
   readonly result: ScanResult;
 }
 
+/** What to scan, and how to fix it. */
 export interface FixRequest {
   readonly scan: ScanRequest;
   readonly fix: FixSettings;
@@ -79,7 +80,7 @@ class FixPlanner {
     this.#parser = parser;
   }
 
-  /** Patches what can be patched. A file whose patch fails the comparison stays as it is. */
+  /** Patches what can be patched. A file whose patch fails the comparison with its baseline stays unchanged. */
   async patch(fix: FixSettings): Promise<ScanResult> {
     const baselines = new Map<string, Baseline>();
     const result = await this.#run((parsed) => {

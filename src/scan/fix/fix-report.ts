@@ -7,7 +7,7 @@ import type { V3Use } from '../scan-report.js';
 import type { FixPlan, PatchedFile } from './fix-files.js';
 import type { FixUnit } from './plan-units.js';
 
-/** Why a request is left as it is: first what the summary says, then what a comment tells the reader to do. */
+/** Why a request is left unchanged: the reason in the summary, then the advice in the comment above the request. */
 const UNFIXED = {
   likely: ['it is not certain that this is V3', 'check whether this is V3, then request {route}'],
   unknown_v4: ['the address of V4 is not known (v4.baseUrl in the configuration)', 'request {route}'],

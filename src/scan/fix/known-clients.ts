@@ -38,6 +38,7 @@ const SCRIPT: Partial<Record<ValueState, Steps>> = {
   text: { into: [[/^JSON\.parse$/, 'body']] },
 };
 
+/** What a value becomes, by language and state. */
 export const STEPS: Readonly<Record<string, Partial<Record<ValueState, Steps>>>> = {
   typescript: SCRIPT,
   javascript: SCRIPT,
@@ -141,6 +142,7 @@ function form(
 const OF_AXIOS = { options: AXIOS_OPTIONS, hasOptions: true };
 const OF_RUBY = { hasExtras: true };
 
+/** The calls that are known to send a request. */
 export const REQUEST_FORMS: readonly RequestForm[] = [
   form(SCRIPTS, /^(?:(?:globalThis|window|self)\.)?fetch$/, 'response', {
     packages: /^(node-fetch|cross-fetch|isomorphic-fetch|undici|whatwg-fetch)$/,
@@ -176,6 +178,7 @@ export interface ClientForm {
   readonly sends: RequestForm;
 }
 
+/** The calls that are known to create a client. */
 export const CLIENT_FORMS: readonly ClientForm[] = [
   {
     languages: SCRIPTS,

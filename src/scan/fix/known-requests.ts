@@ -135,7 +135,7 @@ export class KnownRequests {
   }
 }
 
-/** The text of a call before its arguments; null for what is no call with arguments. */
+/** The text of a call before its arguments; null if the node is not a call with arguments. */
 export function calleeText(call: SyntaxNode): string | null {
   const list = argumentList(call);
   return call.kind !== 'call' || list === undefined ? null : call.source.slice(call.start, list.start).trim();

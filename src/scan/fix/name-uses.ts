@@ -4,7 +4,7 @@ import { type Declaration, lookUp } from '../names.js';
 import type { SourceFile } from '../source-file.js';
 import type { SyntaxNode } from '../syntax.js';
 
-/** Code that reads variables by their names as text, or assigns those of an outer function. */
+/** Code that finds variables by name at run time, or assigns variables of an outer function. */
 const BY_NAME: Readonly<Record<string, RegExp>> = {
   typescript: /\beval\s*\(/,
   javascript: /\beval\s*\(/,
@@ -117,6 +117,7 @@ export function isPartOfText(node: SyntaxNode, parent: SyntaxNode): boolean {
   return operator === '+' || operator === '.' || (operator === '%' && node === first);
 }
 
+/** Whether a member, an item or a method of the node is accessed. */
 export function isReceiver(node: SyntaxNode, parent: SyntaxNode): boolean {
   if (parent.kind === 'member' || parent.kind === 'index') return parent.children[0] === node;
   return parent.kind === 'call' && (node.field === 'object' || node.field === 'receiver');
@@ -128,7 +129,7 @@ export function callOn(node: SyntaxNode, parent: SyntaxNode): SyntaxNode | null 
   return parent.field === 'function' && parent.parent?.kind === 'call' ? parent.parent : null;
 }
 
-/** Whether a name stands inside a string without braces, which PHP allows. */
+/** Whether a name is interpolated into a string without braces, as PHP allows. */
 export function isInText(node: SyntaxNode): boolean {
   for (let at = node.parent; at !== null && at.kind !== 'function'; at = at.parent)
     if (at.type === 'encapsed_string' || at.type === 'heredoc_body') return true;
@@ -149,6 +150,7 @@ function parentPattern({ parent }: SyntaxNode): SyntaxNode | null {
   return parent?.type === 'pair_pattern' && parent.parent?.type === 'object_pattern' ? parent.parent : null;
 }
 
+/** Whether a pattern has a declared type. */
 export function isTypedTarget({ parent }: SyntaxNode): boolean {
   return parent !== null && childAt(parent, 'type') !== undefined;
 }

@@ -37,7 +37,7 @@ function queries({ strings, settings, source, language }: RuleInput): RuleHit[] 
   });
 }
 
-/** REST routes that give the fields of a query; null if it is none of this service. */
+/** REST routes that give the fields of a query; null if it is not a query of this service. */
 function routesOf(text: string, models: readonly ModelPair[], prefix: string): string[] | null {
   const fields = topFields(text);
   if (fields === null) return null;

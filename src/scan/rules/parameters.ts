@@ -156,6 +156,7 @@ function filtersInStrings({ strings, nodes, source, v3, addresses, settings }: R
   }));
 }
 
+/** Whether a query parameter selects companies: `<prefix>company_id[eq]` or `[in]`, also percent-encoded. */
 export function isCompanyFilter(name: string, prefix: string): boolean {
   const plain = decodeBrackets(name).replace(/^[?&]/, '');
   return plain === `${prefix}company_id[eq]` || plain === `${prefix}company_id[in]`;
