@@ -254,6 +254,12 @@ export type OnProgress = (event: ProgressEvent) => void;
 /** HTTP statuses: if the server refuses its own cursor with one of these, the cursor has expired. */
 export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
 
+/** A company that V4 lists, with its bytes as received. */
+export interface V4Company {
+  readonly companyId: bigint;
+  readonly raw: Uint8Array;
+}
+
 /** Returns the time in ms since 1970. */
 export interface Clock {
   now(): number;

@@ -4,7 +4,16 @@ import pLimit from 'p-limit';
 import type { Dispatcher } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import type { Clock, Env, ListPage, ModelPair, OnProgress, ParsedPage, ParsedRecord } from '../domain.js';
+import type {
+  Clock,
+  Env,
+  Generation,
+  ListPage,
+  ModelPair,
+  OnProgress,
+  ParsedPage,
+  ParsedRecord,
+} from '../domain.js';
 import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
 import { type CompanyListing, fetchV4Companies } from './company-list.js';
@@ -47,16 +56,10 @@ export interface ApiOptions {
 }
 
 /** Statistics of an endpoint so far. */
-export interface EndpointState {
-  readonly generation: 'v3' | 'v4';
+export interface EndpointState extends Readonly<Host['tally']>, Pick<Host, 'proxy'> {
+  readonly generation: Generation;
   readonly region: string;
   readonly host: string;
-  readonly requests: number;
-  readonly retries: number;
-  /** The server's clock minus ours at its last response with a `Date` header, to the second; null before. */
-  readonly clockOffsetMs: number | null;
-  /** Host and port of the proxy, if any. */
-  readonly proxy: string | null;
 }
 
 /** Both generations of the service. Every method throws SvcErrors with the route, status and request_id. */
@@ -134,7 +137,7 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
   };
 }
 
-function stateOf(generation: EndpointState['generation'], host: Host): EndpointState {
+function stateOf(generation: Generation, host: Host): EndpointState {
   const { region } = host.endpoint;
   return { generation, region, host: hostOf(host.endpoint), proxy: host.proxy, ...host.tally };
 }

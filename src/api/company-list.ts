@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { EXPIRED_STATUSES } from '../domain.js';
+import { EXPIRED_STATUSES, type V4Company } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type JsonScanner, OPEN_OBJECT } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
@@ -8,12 +8,6 @@ import { type RequestTarget, withFacts } from './failures.js';
 import type { Host } from './hosts.js';
 import { buildUrl, buildV4Companies } from './queries.js';
 import { type RequestOptions, requestParsed } from './request.js';
-
-/** A company V4 knows, with its bytes as received. */
-export interface V4Company {
-  readonly companyId: bigint;
-  readonly raw: Uint8Array;
-}
 
 /** The result of reading the V4 company list to its end once. */
 export interface CompanyWalk {

@@ -210,22 +210,17 @@ export type AttemptVerdict =
 
 /** Whether the outcome is worth reading, worth another attempt, or final. */
 export function classify(outcome: AttemptOutcome): AttemptVerdict {
-  if (outcome.kind === 'answer') return classifyStatus(outcome.status);
-  switch (outcome.failure) {
-    case 'network':
-      return { kind: 'retry', code: 'network' };
-    case 'timeout':
-      return { kind: 'retry', code: 'timeout' };
-    case 'broken_body':
-      return { kind: 'retry', code: 'bad_response' };
-    case 'body_too_large':
-      return { kind: 'fail', code: 'body_too_large' };
-    case 'tls':
-      return { kind: 'fail', code: 'network' };
-    default:
-      return outcome.failure satisfies never;
-  }
+  return outcome.kind === 'answer' ? classifyStatus(outcome.status) : AFTER_FAILURE[outcome.failure];
 }
+
+type Failure = Extract<AttemptOutcome, { kind: 'failure' }>['failure'];
+const AFTER_FAILURE: Readonly<Record<Failure, AttemptVerdict>> = {
+  network: { kind: 'retry', code: 'network' },
+  timeout: { kind: 'retry', code: 'timeout' },
+  broken_body: { kind: 'retry', code: 'bad_response' },
+  body_too_large: { kind: 'fail', code: 'body_too_large' },
+  tls: { kind: 'fail', code: 'network' },
+};
 
 function classifyStatus(status: number): AttemptVerdict {
   if (status === 200) return { kind: 'parse' };

@@ -108,10 +108,7 @@ const OF_ADDRESS: ReadonlySet<RuleId> = new Set([
 ]);
 
 /** A place in the code that has to change: a finding, or all findings about the address on one line. */
-export interface CodePlace {
-  readonly file: string;
-  readonly line: number;
-  readonly text: string;
+export interface CodePlace extends Readonly<Pick<V3Use, 'file' | 'line' | 'text'>> {
   /** The certainty of its surest finding. */
   readonly certainty: Certainty;
   /** In the order of the rules. */

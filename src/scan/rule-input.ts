@@ -2,7 +2,7 @@ import { ancestor, argumentsOf, calleeOf, type Entry, entriesOf, textOf, walk } 
 import type { EnvelopeRead, EnvelopeReader } from './envelope-reader.js';
 import type { Fuel } from './fuel.js';
 import { type ParsedUrl, parseUrl } from './parse-url.js';
-import type { RequestFinder } from './request-finder.js';
+import type { RequestFinder, RequestUrl } from './request-finder.js';
 import type { Certainty, ScanSettings } from './scan-settings.js';
 import type { SourceFile } from './source-file.js';
 import type { SyntaxNode } from './syntax.js';
@@ -11,12 +11,7 @@ import type { TextReader } from './text-reader.js';
 import { type Expression, UNBOUND, type ValueResolver } from './value-resolver.js';
 
 /** A text in the file that is an address or a part of one. */
-export interface Address {
-  readonly text: TextValue;
-  readonly flat: string;
-  readonly url: ParsedUrl;
-  /** null: not an address of V3. */
-  readonly certainty: Certainty | null;
+export interface Address extends RequestUrl {
   /** The expression that builds the text. */
   readonly start: number;
   readonly end: number;

@@ -10,22 +10,16 @@ import { plainKindOf, readPlainText } from './plain-text.js';
 import { findRelevant } from './relevant-files.js';
 import { RequestFinder } from './request-finder.js';
 import { type RuleInput, readRuleInput, type SourceReaders } from './rule-input.js';
-import type { IgnoredUse, V3Use } from './scan-report.js';
+import type { ScanReport } from './scan-report.js';
 import type { ScanSettings } from './scan-settings.js';
 import { Lines, Project, readSource, type SourceFile } from './source-file.js';
 import type { SyntaxParser } from './syntax.js';
 import { TextReader } from './text-reader.js';
 import { ValueResolver } from './value-resolver.js';
-import { type FoundFile, readText, type SkippedFile, walkFiles } from './walk-files.js';
+import { type FoundFile, readText, walkFiles } from './walk-files.js';
 
-export interface ScanResult {
-  readonly findings: readonly V3Use[];
-  readonly files: {
-    readonly read: { readonly path: string; readonly language: string }[];
-    readonly skipped: readonly SkippedFile[];
-  };
-  readonly ignored: readonly IgnoredUse[];
-}
+/** What a scan found. */
+export type ScanResult = Pick<ScanReport, 'findings' | 'files' | 'ignored'>;
 
 export interface ScanRequest {
   /** Files and folders. */

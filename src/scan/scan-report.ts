@@ -110,9 +110,9 @@ export function buildScanReport(
     exitCode: isRead ? (isFailed ? 1 : 0) : 2,
     failOn,
     hosts: [...hosts],
-    findings: findings.map((one) => ({ ...one })),
-    files: { read: files.read.map((one) => ({ ...one })), skipped: [...files.skipped] },
-    ignored: [...ignored],
+    findings,
+    files,
+    ignored,
     traffic: seen === null ? null : joinTraffic(seen, findings),
     fix,
     summary: {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Generation, StreamKey, StreamState } from '../domain.js';
+import type { Generation, StreamKey, StreamState, V4Company } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
 import * as z from '../zod.js';
@@ -223,13 +223,6 @@ export function streamKeyOf(row: StreamRow): StreamKey {
   return { generation: row.generation, region: row.region, model: row.model, companyId: row.companyId };
 }
 
-/** A company that V4 listed. */
-interface ListedCompany {
-  readonly companyId: bigint;
-  /** As received. */
-  readonly raw: Uint8Array;
-}
-
 /** The model of the company list's row in `stream`. */
 export const COMPANY_LIST = 'core/companies';
 
@@ -257,7 +250,7 @@ export function saveCompanyList(db: Db, row: CompanyListRow | null): void {
 }
 
 /** Replaces the listed companies. Call it inside a transaction. */
-export function saveV4Companies(db: Db, companies: readonly ListedCompany[]): void {
+export function saveV4Companies(db: Db, companies: readonly V4Company[]): void {
   db.prepare('DELETE FROM v4_company').run();
   const insert = db.prepare('INSERT OR REPLACE INTO v4_company(company_id, body) VALUES (?, ?)');
   for (const { companyId, raw } of companies) insert.run(companyId, Buffer.from(raw).toString('utf8'));
