@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { describeFileError, SvcError } from '../errors.js';
+import { SvcError } from '../errors.js';
+import { writeTextFile } from '../runtime/write-output.js';
 import { FAULTS, parseFault } from '../sandbox/faults.js';
 import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
-import { type Sandbox, type SandboxOptions, startSandbox, writePrivateFile } from '../sandbox/start.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
@@ -22,14 +23,14 @@ export async function runSandbox(
   io.onProgress?.({ kind: 'note', level: 'info', text: `Preparing a sandbox with ${records} …` });
   const sandbox = await start(options);
   try {
-    writeTruth(truth, sandbox);
-    writeConfig(given.text('configOut'), sandbox);
+    await writeTruth(truth, sandbox);
+    await writeConfig(given.text('configOut'), sandbox);
     const { v3, v4, apiKey } = sandbox;
     const { seed, scenario } = options;
     const json = `${JSON.stringify({ v3, v4, apiKey, seed, scenario })}\n`;
     io.stdout.write(io.isTty === true ? renderBanner(sandbox, options, given.text('configOut')) : json);
     if (!io.signal.aborted) await once(io.signal, 'abort');
-    if (options.faults?.some(({ name }) => name === 'mutate')) writeTruth(truth, sandbox);
+    if (options.faults?.some(({ name }) => name === 'mutate')) await writeTruth(truth, sandbox);
     return 0;
   } finally {
     await sandbox.close();
@@ -138,22 +139,15 @@ function addQuirkOption(quirks: Quirks, text: string): Quirks {
   }
 }
 
-function writeTruth(file: string | undefined, sandbox: Sandbox): void {
-  if (file !== undefined) write(file, linesOf(sandbox));
+async function writeTruth(file: string | undefined, sandbox: Sandbox): Promise<void> {
+  if (file !== undefined) await writeTextFile(file, linesOf(sandbox));
 }
 
 function* linesOf(sandbox: Sandbox): Generator<string> {
   for (const row of sandbox.truth()) yield `${JSON.stringify(row)}\n`;
 }
 
-function writeConfig(file: string | undefined, sandbox: Sandbox): void {
-  if (file !== undefined) write(file, [`${JSON.stringify(sandbox.config(), null, 2)}\n`]);
-}
-
-function write(file: string, pieces: Iterable<string>): void {
-  try {
-    writePrivateFile(file, pieces);
-  } catch (cause) {
-    throw new SvcError('output', `Cannot write ${file}: ${describeFileError(cause)}.`, { cause });
-  }
+async function writeConfig(file: string | undefined, sandbox: Sandbox): Promise<void> {
+  if (file === undefined) return;
+  await writeTextFile(file, [`${JSON.stringify(sandbox.config(), null, 2)}\n`]);
 }

@@ -62,7 +62,7 @@ export function assertStdout(): void {
  */
 export async function writeOutput(output: Output, io: OutputIo): Promise<void> {
   if (output.target === '-') return writeText(io.stdout, interruptible(output, io.signal));
-  await writeFile(output.target, interruptible(output, io.signal));
+  await writeTextFile(output.target, interruptible(output, io.signal));
 }
 
 export interface OutputIo {
@@ -76,7 +76,7 @@ export async function writeStream(
   chunks: AsyncIterable<string>,
   { stdout }: Pick<OutputIo, 'stdout'>,
 ): Promise<void> {
-  await (target === '-' ? writeText(stdout, chunks) : writeFile(target, chunks));
+  await (target === '-' ? writeText(stdout, chunks) : writeTextFile(target, chunks));
 }
 
 /**
@@ -95,19 +95,23 @@ async function* interruptible({ chunks }: Output, signal: AbortSignal): AsyncGen
  *
  * @throws SvcError `output` if the reader closed the pipe or the disk is full
  */
-export async function writeText(
-  stream: Writable,
-  chunks: Iterable<string> | AsyncIterable<string>,
-): Promise<void> {
+export async function writeText(stream: Writable, chunks: Chunks): Promise<void> {
   // A failed write also emits `error` later, which would end the process if there were no listener.
   const ignore = () => {};
   stream.on('error', ignore);
-  for await (const chunk of Symbol.iterator in chunks ? inBuffers(chunks) : chunks) {
+  for await (const chunk of buffersOf(chunks)) {
     await new Promise<void>((done, fail) => {
       stream.write(chunk, (error) => (error ? fail(cannotWrite('stdout', error)) : done()));
     });
   }
   stream.off('error', ignore);
+}
+
+/** Text in pieces. Those of an `AsyncIterable` are written one by one. */
+type Chunks = Iterable<string> | AsyncIterable<string>;
+
+function buffersOf(chunks: Chunks): Chunks {
+  return Symbol.iterator in chunks ? inBuffers(chunks) : chunks;
 }
 
 function* inBuffers(chunks: Iterable<string>): Generator<string> {
@@ -124,12 +128,17 @@ function* inBuffers(chunks: Iterable<string>): Generator<string> {
   if (length > 0) yield parts.join('');
 }
 
-/** Symbolic links are followed; devices and pipes are written to in place. */
-async function writeFile(target: string, buffers: AsyncIterable<string>): Promise<void> {
+/**
+ * Replaces a file atomically. Only its owner can read it. Symbolic links are followed; devices and pipes are written to in
+ * place.
+ *
+ * @throws SvcError `output`
+ */
+export async function writeTextFile(target: string, chunks: Chunks): Promise<void> {
   const file = realPath(target);
   try {
-    if (isSpecial(file)) await writeInto(openSync(file, 'w'), buffers);
-    else await replaceFile(file, buffers);
+    if (isSpecial(file)) await writeInto(openSync(file, 'w'), chunks);
+    else await replaceFile(file, chunks);
   } catch (error) {
     throw error instanceof Error && 'syscall' in error ? cannotWrite(target, error) : error;
   }
@@ -140,10 +149,10 @@ function isSpecial(file: string): boolean {
   return stat !== undefined && !stat.isFile() && !stat.isDirectory();
 }
 
-async function replaceFile(file: string, buffers: AsyncIterable<string>): Promise<void> {
+async function replaceFile(file: string, chunks: Chunks): Promise<void> {
   const temporary = temporaryBeside(file);
   try {
-    await writeInto(openSync(temporary, 'wx', 0o600), buffers);
+    await writeInto(openSync(temporary, 'wx', 0o600), chunks);
     renameSync(temporary, file);
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -217,9 +226,9 @@ export function onFile<T>(target: string, work: () => T): T {
   }
 }
 
-async function writeInto(fd: number, buffers: AsyncIterable<string>): Promise<void> {
+async function writeInto(fd: number, chunks: Chunks): Promise<void> {
   try {
-    for await (const buffer of buffers) writeFully(fd, Buffer.from(buffer));
+    for await (const buffer of buffersOf(chunks)) writeFully(fd, Buffer.from(buffer));
     syncIfPossible(fd);
   } finally {
     closeSync(fd);

@@ -64,6 +64,7 @@ export interface ServiceOptions {
   readonly quirks: Quirks;
 }
 
+/** Answers one attempt of a request. */
 export type Service = (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
 
 /** The service without its transport: request → answer. */

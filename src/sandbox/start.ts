@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -10,7 +9,14 @@ import type { JsonObject } from './json.js';
 import { MODELS } from './models.js';
 import { NO_QUIRKS, type Quirks } from './quirks.js';
 import { hashOf, hexOf, mixText } from './seeded-random.js';
-import { createService, type EventLogEntry, type Schedule, startEvents, v3Prefix } from './service.js';
+import {
+  createService,
+  type EventLogEntry,
+  type Schedule,
+  type Service,
+  startEvents,
+  v3Prefix,
+} from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, type World, type WorldOptions } from './world.js';
 
@@ -127,23 +133,6 @@ function buildConfig(world: World, v3: Readonly<Record<string, string>>, v4: str
   };
 }
 
-/** Writes a file that only its owner can read, atomically: under another name first. */
-export function writePrivateFile(file: string, pieces: Iterable<string>): void {
-  const beside = `${file}.tmp`;
-  rmSync(beside, { force: true });
-  const descriptor = openSync(beside, 'wx', 0o600);
-  try {
-    for (const piece of pieces) writeSync(descriptor, piece);
-    fsyncSync(descriptor);
-  } catch (error) {
-    rmSync(beside, { force: true });
-    throw error;
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(beside, file);
-}
-
 /** One request to the service. */
 export interface RequestLogEntry {
   readonly method: string;
@@ -155,7 +144,7 @@ export interface RequestLogEntry {
 
 interface HttpOptions {
   readonly port: number;
-  readonly answer: (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
+  readonly answer: Service;
   readonly faultsFor: (address: string) => AttemptFaults;
   readonly retryAfterSeconds: number;
   /** How long every answer takes. */
