@@ -1,4 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -104,6 +113,16 @@ describe('sandbox', () => {
     });
     expect(readdirSync(folder).sort()).toEqual(['config.json', 'truth.ndjson']);
     for (const file of [truth, configOut]) expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('writes through a symbolic link', async () => {
+    const truth = join(folder, 'truth.ndjson');
+    writeFileSync(join(folder, 'linked.ndjson'), '');
+    symlinkSync(join(folder, 'linked.ndjson'), truth);
+    await withSandbox({ truth, fault: [] }, async () => {
+      expect(lstatSync(truth).isSymbolicLink()).toBe(true);
+      expect(readFileSync(join(folder, 'linked.ndjson'), 'utf8')).toContain('"status":"matched"');
+    });
   });
 
   it('writes the truth once more where the service changed', async () => {
