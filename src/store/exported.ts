@@ -19,11 +19,11 @@ export interface ExportedCount {
 export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<ExportedCount>> {
   const prepare = (kind: string, groupBy: string) =>
     db.prepare<[object], ExportedCount>(`
-      SELECT s.generation, s.region, s.model, n.company_id, n.records, n.deleted, n.children FROM (
+      SELECT generation, region, model, counted.company_id, counted.records, counted.deleted, counted.children FROM (
         SELECT ${kind}, count(*) AS records, sum(deleted) AS deleted,
           sum(ifnull(json_array_length(children), 0)) AS children
         FROM record WHERE id BETWEEN @from AND @to ${groupBy}
-      ) AS n JOIN stream AS s ON s.id = n.stream_id WHERE ${exportScope(scope)}`);
+      ) AS counted JOIN stream ON stream.id = counted.stream_id WHERE ${exportScope(scope)}`);
   const countGroups = prepare('stream_id, company_id', 'GROUP BY stream_id, company_id');
   // without groups, SQLite need not sort
   const countAll = prepare('min(stream_id) AS stream_id, min(company_id) AS company_id', '');
@@ -45,19 +45,19 @@ const IS_ONE_GROUP = `
       FROM record WHERE id BETWEEN @from AND @to)
     ELSE 0 END`;
 
-/** SQL condition over `stream AS s` and counts `AS n`. */
+/** SQL condition over `stream` and counts `AS counted`. */
 function exportScope(scope: Scope): string {
   const parts = ['TRUE'];
-  if (scope.models !== null) parts.push('s.model IN (SELECT value FROM json_each(@models))');
+  if (scope.models !== null) parts.push('stream.model IN (SELECT value FROM json_each(@models))');
   if (scope.companies !== null) {
-    parts.push(`n.company_id IN (
-      SELECT value FROM json_each(iif(s.generation = 'v3', @companies, @v4Companies)))`);
+    parts.push(`counted.company_id IN (
+      SELECT value FROM json_each(iif(stream.generation = 'v3', @companies, @v4Companies)))`);
   }
   return parts.join(' AND ');
 }
 
 const DAY_MS = 86_400_000;
-const DAY = `(v.latest_ms - iif(v.latest_ms < 0, ${DAY_MS - 1}, 0)) / ${DAY_MS}`;
+const DAY = `(record.latest_ms - iif(record.latest_ms < 0, ${DAY_MS - 1}, 0)) / ${DAY_MS}`;
 
 /** V3 records of one day; `day` counts from 1970, null for records without a readable date. */
 export interface DayCount {
@@ -68,12 +68,12 @@ export interface DayCount {
 /** Exported V3 records by the day of their latest date, slice by slice. */
 export function readDayCounts(db: Db, scope: Scope): Iterable<Slice<DayCount>> {
   const ofCompanies =
-    scope.companies === null ? 'TRUE' : 'v.company_id IN (SELECT value FROM json_each(@companies))';
-  const ofModels = scope.models === null ? 'TRUE' : 's.model IN (SELECT value FROM json_each(@models))';
+    scope.companies === null ? 'TRUE' : 'record.company_id IN (SELECT value FROM json_each(@companies))';
+  const ofModels = scope.models === null ? 'TRUE' : 'stream.model IN (SELECT value FROM json_each(@models))';
   // consecutive records are mostly of the same list, whose row is then in SQLite's cache
   const sql = `
-    SELECT ${DAY} AS day, count(*) AS n FROM record AS v NOT INDEXED CROSS JOIN stream AS s ON s.id = v.stream_id
-    WHERE v.id BETWEEN @from AND @to AND s.generation = 'v3' AND ${ofModels} AND ${ofCompanies} GROUP BY day`;
+    SELECT ${DAY} AS day, count(*) AS n FROM record NOT INDEXED CROSS JOIN stream ON stream.id = record.stream_id
+    WHERE record.id BETWEEN @from AND @to AND stream.generation = 'v3' AND ${ofModels} AND ${ofCompanies} GROUP BY day`;
   return readSlices<DayCount>(db, 'record', sql, scopeParams(db, scope));
 }
 
@@ -93,11 +93,12 @@ export function readDatedFindings(db: Db, scope: Scope): Iterable<Slice<DatedFin
   const where = remapScope(db, scope);
   const sql = `
     SELECT r.region, r.v3_company_id, r.model, r.status, r.reason, ${DAY} AS day, count(*) AS n,
-      min(v.latest_ms) AS earliest, max(v.latest_ms) AS latest
+      min(record.latest_ms) AS earliest, max(record.latest_ms) AS latest
     FROM remap AS r NOT INDEXED
-    CROSS JOIN stream AS s ON s.generation = 'v3' AND s.region = r.region AND s.model = r.model
-      AND ifnull(s.company_id, 'all') IN ('all', r.v3_company_id)
-    CROSS JOIN record AS v INDEXED BY ${RECORD_KEY} ON v.stream_id = s.id AND v.svc_id = r.v3_svc_id AND v.company_id = r.v3_company_id
+    CROSS JOIN stream ON stream.generation = 'v3' AND stream.region = r.region AND stream.model = r.model
+      AND ifnull(stream.company_id, 'all') IN ('all', r.v3_company_id)
+    CROSS JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id AND record.svc_id = r.v3_svc_id
+      AND record.company_id = r.v3_company_id
     WHERE r.rowid BETWEEN @from AND @to AND r.path = '' AND r.status <> 'matched'
     GROUP BY 1, 2, 3, 4, 5, 6 HAVING ${where.sql}`;
   return readSlices<DatedFinding>(db, 'remap', sql, where.params);

@@ -66,8 +66,8 @@ export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<R
 
 /** Makes the function that returns whether the V3 record of a row is deleted; always false for a child. */
 export function prepareIsDeleted(db: Db): (row: RemapRow) => boolean {
-  const sql = `SELECT r.deleted FROM stream AS s JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id
-    WHERE s.generation = 'v3' AND s.region = ? AND s.model = ? AND r.company_id = ? AND r.svc_id = ?`;
+  const sql = `SELECT deleted FROM stream JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id
+    WHERE generation = 'v3' AND region = ? AND model = ? AND record.company_id = ? AND svc_id = ?`;
   const find = db.prepare<[string | null, string, bigint | null, bigint | null], bigint>(sql).pluck();
   return ({ region, model, path, v3_company_id, v3_svc_id }) =>
     path === '' && find.get(region, model, v3_company_id, v3_svc_id) === 1n;
@@ -86,9 +86,9 @@ export interface StoredCandidate {
 /** Makes the function that reads a V4 record by its id, in the model and V4 company of a row. */
 export function prepareFindV4(db: Db): (row: RemapRow, v4SvcId: bigint) => StoredCandidate | undefined {
   const find = db.prepare<[string, bigint | null, bigint], StoredCandidate>(
-    `SELECT r.svc_id AS svcId, r.platform_id AS platformId, r.unique_id AS uniqueId, r.deleted, r.latest_ms AS latestMs
-     FROM stream AS s JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id
-     WHERE s.generation = 'v4' AND s.model = ? AND s.company_id = ? AND r.svc_id = ?`,
+    `SELECT svc_id AS svcId, platform_id AS platformId, unique_id AS uniqueId, deleted, latest_ms AS latestMs
+     FROM stream JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id
+     WHERE generation = 'v4' AND model = ? AND stream.company_id = ? AND svc_id = ?`,
   );
   return ({ model, v4_company_id }, v4SvcId) => find.get(model, v4_company_id, v4SvcId);
 }

@@ -85,12 +85,14 @@ export interface ParentPair {
 /** Makes the function that finds the parents of a pair of children; there are several if keys are not unique. */
 export function prepareFindParents(db: Db): (child: MappedPair) => ParentPair[] {
   const find = db.prepare<(string | bigint | null)[], ParentPair>(`
-    SELECT p.v3_svc_id AS v3SvcId, p.v4_svc_id AS v4SvcId FROM remap AS p INDEXED BY remap_key
-    WHERE p.model = ? AND p.platform_id IS ? AND p.v3_company_id = ? AND p.region = ? AND p.path = ''
-      AND p.v3_svc_id IS NOT NULL AND EXISTS (
-        SELECT 1 FROM stream AS s JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id AND r.svc_id = p.v3_svc_id
-        JOIN child AS k ON k.record_id = r.id AND k.path = ? AND k.svc_id = ?
-        WHERE s.generation = 'v3' AND s.model = p.model AND s.region = p.region AND r.company_id = p.v3_company_id)`);
+    SELECT v3_svc_id AS v3SvcId, v4_svc_id AS v4SvcId FROM remap AS parent INDEXED BY remap_key
+    WHERE model = ? AND platform_id IS ? AND v3_company_id = ? AND region = ? AND path = ''
+      AND v3_svc_id IS NOT NULL AND EXISTS (
+        SELECT 1 FROM stream JOIN record INDEXED BY ${RECORD_KEY}
+          ON record.stream_id = stream.id AND record.svc_id = parent.v3_svc_id
+        JOIN child ON child.record_id = record.id AND child.path = ? AND child.svc_id = ?
+        WHERE stream.generation = 'v3' AND stream.model = parent.model AND stream.region = parent.region
+          AND record.company_id = parent.v3_company_id)`);
   return ({ model, parentPlatformId, v3CompanyId, region, path, v3SvcId }) =>
     find.all(model, parentPlatformId, v3CompanyId, region, path, v3SvcId);
 }

@@ -170,10 +170,10 @@ function prepareCopyRecords(db: Db, id: bigint, list: StreamRow): (from: bigint)
   const statements = [
     `INSERT INTO main.record(stream_id, ${own.join(', ')}) SELECT @id, ${own.join(', ')} FROM part.record WHERE ${isInChunk}`,
     `UPDATE main.record SET checksum = ${checksumOf('record')} WHERE stream_id = @id AND svc_id >= @from`,
-    `INSERT INTO main.payload(record_id, body, checksum) SELECT n.id, p.body, p.checksum
-       FROM part.record AS o JOIN part.payload AS p ON p.record_id = o.id
-       JOIN main.record AS n ON n.stream_id = @id AND n.svc_id = o.svc_id
-       WHERE o.stream_id = @old AND o.svc_id >= @from AND (@next IS NULL OR o.svc_id < @next)`,
+    `INSERT INTO main.payload(record_id, body, checksum) SELECT copied.id, payload.body, payload.checksum
+       FROM part.record AS old JOIN part.payload AS payload ON payload.record_id = old.id
+       JOIN main.record AS copied ON copied.stream_id = @id AND copied.svc_id = old.svc_id
+       WHERE old.stream_id = @old AND old.svc_id >= @from AND (@next IS NULL OR old.svc_id < @next)`,
   ].map((sql) => db.prepare<[object]>(sql));
   const isSplit = list.generation === 'v3' && list.companyId !== null;
   const claim = db.prepare<[object]>(

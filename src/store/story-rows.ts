@@ -95,10 +95,10 @@ export interface StoredObject {
   readonly created_ms: bigint | null;
 }
 
-const RECORD = `r.id AS record_id, r.stream_id, r.svc_id, r.company_id, r.platform_id, r.unique_id, r.deleted,
-  r.updated_ms, r.latest_ms, r.latest_from, r.created_ms`;
-const IN_LIST = `FROM stream AS s CROSS JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id
-  WHERE s.generation = @generation AND s.region = @region AND s.model = @model AND r.company_id = @companyId`;
+const RECORD = `record.id AS record_id, record.stream_id, record.svc_id, record.company_id, record.platform_id,
+  record.unique_id, record.deleted, record.updated_ms, record.latest_ms, record.latest_from, record.created_ms`;
+const IN_LIST = `FROM stream CROSS JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id
+  WHERE generation = @generation AND region = @region AND model = @model AND record.company_id = @companyId`;
 
 /**
  * The stored record, or undefined if it was not exported.
@@ -107,7 +107,7 @@ const IN_LIST = `FROM stream AS s CROSS JOIN record AS r INDEXED BY ${RECORD_KEY
  */
 export function readStoredRecord(db: Db, place: StoredPlace): StoredObject | undefined {
   const record = db
-    .prepare<[object], StoredObject>(`SELECT ${RECORD} ${IN_LIST} AND r.svc_id = @svcId`)
+    .prepare<[object], StoredObject>(`SELECT ${RECORD} ${IN_LIST} AND record.svc_id = @svcId`)
     .get({ ...place });
   if (record !== undefined) assertRecordIntact(db, record);
   return record;
@@ -136,14 +136,15 @@ export function readParents(
   const rows = parentPlatformId === null ? null : findRows(db, remap, 'key', model, parentPlatformId);
   const records = db
     .prepare<[object], StoredObject>(
-      `SELECT DISTINCT ${RECORD} FROM remap AS m ${rows === null ? 'INDEXED BY remap_key' : 'NOT INDEXED'}
-       CROSS JOIN stream AS s ON s.generation = @generation AND s.region = @region AND s.model = m.model
-       CROSS JOIN record AS r INDEXED BY ${RECORD_KEY} ON r.stream_id = s.id AND r.svc_id = m.${side}_svc_id AND r.company_id = @companyId
-       WHERE ${rows === null ? 'm.model = @model AND m.platform_id IS NULL' : 'm.rowid IN (SELECT value FROM json_each(@rows))'}
-         AND m.path = ''
-         AND m.${side}_company_id = @companyId AND EXISTS (
-           SELECT 1 FROM child AS k WHERE k.record_id = r.id AND k.path = @path AND k.svc_id = @svcId)
-       ORDER BY r.svc_id`,
+      `SELECT DISTINCT ${RECORD} FROM remap ${rows === null ? 'INDEXED BY remap_key' : 'NOT INDEXED'}
+       CROSS JOIN stream ON stream.generation = @generation AND stream.region = @region AND stream.model = remap.model
+       CROSS JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id
+         AND record.svc_id = remap.${side}_svc_id AND record.company_id = @companyId
+       WHERE ${rows === null ? 'remap.model = @model AND remap.platform_id IS NULL' : 'remap.rowid IN (SELECT value FROM json_each(@rows))'}
+         AND remap.path = ''
+         AND remap.${side}_company_id = @companyId AND EXISTS (
+           SELECT 1 FROM child WHERE child.record_id = record.id AND child.path = @path AND child.svc_id = @svcId)
+       ORDER BY record.svc_id`,
     )
     .all({ ...place, rows });
   for (const record of records) assertRecordIntact(db, record);
@@ -177,12 +178,14 @@ export interface PayloadField {
 }
 
 /** Numbers keep all digits: SQLite reads integers to 64 bits exactly. */
-const FIELDS = `f.key AS name,
-  CASE f.type WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number' WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' ELSE f.type END AS kind,
-  CASE f.type WHEN 'null' THEN NULL WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(f.atom AS TEXT) END AS text`;
-const SINGLE = `f.type NOT IN ('array', 'object')`;
+const FIELDS = `field.key AS name,
+  CASE field.type WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number'
+    WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' ELSE field.type END AS kind,
+  CASE field.type WHEN 'null' THEN NULL
+    WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(field.atom AS TEXT) END AS text`;
+const SINGLE = `field.type NOT IN ('array', 'object')`;
 /** SQLite reads JSON with up to 1,000 levels; a deeper payload is shown without fields. */
-const BODY = `iif(json_valid(CAST(p.body AS TEXT)), CAST(p.body AS TEXT), '{}')`;
+const BODY = `iif(json_valid(CAST(payload.body AS TEXT)), CAST(payload.body AS TEXT), '{}')`;
 
 /** Whether any record has a payload. */
 export function holdsPayloads(db: Db): boolean {
@@ -191,8 +194,8 @@ export function holdsPayloads(db: Db): boolean {
 
 /** The scalar fields of a stored record in their order; empty if no payload is stored. */
 export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {
-  const sql = `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}) AS f
-    WHERE p.record_id = ? AND ${SINGLE} ORDER BY f.id`;
+  const sql = `SELECT ${FIELDS} FROM payload, json_each(${BODY}) AS field
+    WHERE payload.record_id = ? AND ${SINGLE} ORDER BY field.id`;
   return db.prepare<[bigint], PayloadField>(sql).all(recordId);
 }
 
@@ -204,11 +207,11 @@ export function readChildFields(
   svcId: bigint,
   idField: string,
 ): PayloadField[] {
-  const sql = `SELECT ${FIELDS} FROM payload AS p, json_each(${BODY}, '$.' || json_quote(@path)) AS item,
-      json_each(item.value) AS f
-    WHERE p.record_id = @recordId AND item.type = 'object'
+  const sql = `SELECT ${FIELDS} FROM payload, json_each(${BODY}, '$.' || json_quote(@path)) AS item,
+      json_each(item.value) AS field
+    WHERE payload.record_id = @recordId AND item.type = 'object'
       AND json_extract(item.value, '$.' || json_quote(@idField)) = @svcId AND ${SINGLE}
-    ORDER BY item.id, f.id`;
+    ORDER BY item.id, field.id`;
   return db.prepare<[object], PayloadField>(sql).all({ recordId, path, svcId, idField });
 }
 
@@ -224,8 +227,8 @@ export interface OutsideRow {
 
 /** Lists of a model where this id belongs to an excluded company. */
 export function readExcludedPlaces(db: Db, model: string, svcId: bigint): OutsideRow[] {
-  const sql = `SELECT s.generation, s.region, s.model, s.company_id, NULL AS reason
-    FROM stream AS s JOIN excluded AS e ON e.stream_id = s.id WHERE s.model = ? AND e.svc_id = ?`;
+  const sql = `SELECT stream.generation, stream.region, stream.model, stream.company_id, NULL AS reason
+    FROM stream JOIN excluded ON excluded.stream_id = stream.id WHERE stream.model = ? AND excluded.svc_id = ?`;
   return db.prepare<[string, bigint], OutsideRow>(sql).all(model, svcId);
 }
 

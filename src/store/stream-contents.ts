@@ -204,8 +204,8 @@ export function prepareClaimRecords(
 /** Makes the function that deletes a record of another list; it returns false if that version is newer. */
 function prepareRemove(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: number | null) => boolean {
   const find = db.prepare<[bigint, bigint], StoredElsewhere>(`
-    SELECT r.id, r.updated_ms, r.walk >= s.position ->> 'keepFrom' AS is_current
-    FROM record AS r JOIN stream AS s ON s.id = r.stream_id WHERE r.stream_id = ? AND r.svc_id = ?`);
+    SELECT record.id, record.updated_ms, record.walk >= stream.position ->> 'keepFrom' AS is_current
+    FROM record JOIN stream ON stream.id = record.stream_id WHERE record.stream_id = ? AND record.svc_id = ?`);
   const dropBody = db.prepare('DELETE FROM payload WHERE record_id = ?');
   const drop = db.prepare('DELETE FROM record WHERE id = ?');
   // in that list the record now counts as a duplicate: it arrived, but belongs to another list
