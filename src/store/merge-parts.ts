@@ -116,6 +116,11 @@ export async function mergeParts(
   whole: Fingerprint,
   step: (file: string, done: number, total: number) => void,
 ): Promise<void> {
+  // settings come before the first record, as in an export: records without any count as damage
+  db.transaction(() => {
+    saveFingerprint(db, 'v3', whole);
+    if (parts.some(({ v4Companies }) => v4Companies !== null)) saveFingerprint(db, 'v4', whole);
+  })();
   for (const [at, part] of parts.entries()) {
     db.prepare('ATTACH ? AS part').run(part.file);
     try {
@@ -134,11 +139,7 @@ export async function mergeParts(
       hint: 'Merge when its export has finished.',
     });
   }
-  db.transaction(() => {
-    saveFingerprint(db, 'v3', whole);
-    if (parts.some(({ v4Companies }) => v4Companies !== null)) saveFingerprint(db, 'v4', whole);
-    prepareBumpExportSeq(db)();
-  })();
+  db.transaction(prepareBumpExportSeq(db))();
 }
 
 /** Copies a list and its records, which get new row ids. */
