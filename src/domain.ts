@@ -251,6 +251,17 @@ export type ProgressEvent =
 
 export type OnProgress = (event: ProgressEvent) => void;
 
+/**
+ * Runs work that cannot check the signal, such as a long SQL statement. A signal then ends the process at once, so the
+ * work must be safe to cut off anywhere.
+ *
+ * @throws SvcError `interrupted` if a signal came before
+ */
+export type RunUninterruptible = <T>(work: () => T) => Promise<T>;
+
+/** HTTP statuses of a server that refuses a parameter. */
+export const REFUSED_STATUSES: readonly unknown[] = [400, 405, 422, 501];
+
 /** HTTP statuses: if the server refuses its own cursor with one of these, the cursor has expired. */
 export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
 

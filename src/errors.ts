@@ -147,6 +147,11 @@ const REQUEST_ERRORS: readonly ErrorCode[] = [
   'wait_too_long',
 ];
 
+/** Whether the server answered 404. */
+export function isNotFound(error: unknown): error is SvcError {
+  return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
+}
+
 /** Whether an error concerns a single request, so that others may still succeed. */
 export function isRequestError(error: unknown): error is SvcError {
   return error instanceof SvcError && REQUEST_ERRORS.includes(error.code);

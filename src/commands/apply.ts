@@ -10,7 +10,7 @@ import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
 import { flippedState, readCutover } from '../store/cutover-state.js';
-import { addFlagsToNext, escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
+import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
 import {
   type ApplyRequest,
   assertSameRequest,
@@ -133,7 +133,7 @@ async function writeApplied(
     json,
     {
       json: () => renderJson({ ...result.json, exitCode, next: step }),
-      text: () => (isPlanShown ? '' : addFlagsToNext(escapeLines(shown), io.flags)),
+      text: () => (isPlanShown ? '' : escapeLines(shown)),
     },
     io,
   );

@@ -1,17 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, rmSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { closeSync, openSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
-import { moveInto, onFile, writeText } from '../runtime/write-output.js';
+import { onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { CheckFileThread } from './check-file-thread.js';
 import type { CommandLine, Io } from './command.js';
-import { withLockOwner, withOwnerNote } from './database.js';
+import { removeDatabase, withLockOwner, withOwnerNote, writeDatabase } from './database.js';
 import { ownFilesOf } from './with-outputs.js';
 
 /** Pages copied between two checks of the signal: 4 MiB. */
@@ -23,17 +21,13 @@ export async function runBackup(given: CommandLine, io: Io): Promise<number> {
   const [target = ''] = given.args;
   const force = given.isSet('force');
   assertTarget(config, target, force);
-  const temporary = `${resolve(target)}.${randomBytes(6).toString('hex')}.tmp`;
   io.onProgress({ kind: 'stage', name: 'backup' });
-  try {
+  await writeDatabase(target, { replace: force }, async (temporary) => {
     // Created here, because SQLite would use the permissions of the umask.
     onFile(target, () => closeSync(openSync(temporary, 'wx', 0o600)));
     await copyPages(config.database, temporary, io);
     await checkCopy(temporary, io);
-    onFile(target, () => moveInto(temporary, target, { replace: force }));
-  } finally {
-    removeCopy(temporary);
-  }
+  });
   const size = groupDigits(Math.ceil(statSync(target).size / 1024));
   await writeText(io.stdout, [`${target}: a copy of ${config.database}, ${size} KiB, checked.\n`]);
   return 0;
@@ -70,7 +64,7 @@ async function copyPages(file: string, copy: string, io: Io): Promise<void> {
 
 async function checkCopy(copy: string, io: Io): Promise<void> {
   // The thread ends only after its statement, perhaps later than this process.
-  const remove = () => removeCopy(copy);
+  const remove = () => removeDatabase(copy);
   io.signal.addEventListener('abort', remove, { once: true });
   try {
     const module = new URL('./check-file-thread.js', import.meta.url);
@@ -82,10 +76,6 @@ async function checkCopy(copy: string, io: Io): Promise<void> {
   } finally {
     io.signal.removeEventListener('abort', remove);
   }
-}
-
-function removeCopy(copy: string): void {
-  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
 }
 
 function backupStopped(): SvcError {

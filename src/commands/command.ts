@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { HostLimits } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
-import type { Env, OnProgress } from '../domain.js';
+import type { Env, OnProgress, RunUninterruptible } from '../domain.js';
 
 /** Options by their flags in the syntax of Commander, such as `--json <file>`: their help text, or a full spec. */
 export type OptionSpecs = Readonly<Record<string, string | OptionSpec>>;
@@ -105,14 +105,6 @@ export interface Io {
   /** Print everything that is known, not only the most important. */
   readonly verbose?: boolean;
 }
-
-/**
- * Runs work that cannot check the signal, such as a long SQL statement. A signal then ends the process at once, so the
- * work must be safe to cut off anywhere.
- *
- * @throws SvcError `interrupted` if a signal came before
- */
-type RunUninterruptible = <T>(work: () => T) => Promise<T>;
 
 /** The part of `Io` that work in another thread gets. */
 export interface WorkIo extends Pick<Io, 'env' | 'clock' | 'width' | 'signal' | 'onProgress'> {

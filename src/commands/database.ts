@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { kill, pid } from 'node:process';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
-import { writeText } from '../runtime/write-output.js';
+import { moveInto, onFile, writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { findIncomplete, type Readiness } from '../store/readiness.js';
@@ -34,6 +36,27 @@ export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<
   } finally {
     db.close();
   }
+}
+
+/** Makes a database with `fill`, in a temporary file that is moved to `target` once it is whole, or removed. */
+export async function writeDatabase(
+  target: string,
+  options: { readonly replace: boolean },
+  fill: (temporary: string) => Promise<void>,
+): Promise<void> {
+  const temporary = `${resolve(target)}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    await fill(temporary);
+    onFile(target, () => moveInto(temporary, target, options));
+  } finally {
+    removeDatabase(temporary);
+  }
+}
+
+/** Removes a database with the files that SQLite and this program keep beside it. */
+export function removeDatabase(file: string): void {
+  for (const suffix of ['', '-journal', '-wal', '-shm', '-writer'])
+    rmSync(`${file}${suffix}`, { force: true });
 }
 
 /** Warns on stderr if the remap is incomplete or stale. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { versions } from 'node:process';
-import { applyEdits, findNodeAtLocation, type JSONPath, modify, parseTree } from 'jsonc-parser';
+import { applyEdits, type JSONPath, modify, parse } from 'jsonc-parser';
 import { type ApiKeys, loadKey } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { findConfigFile, listPossibleInputs } from '../config/load-config.js';
@@ -28,7 +28,7 @@ import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
-import { addFlagsToNext, shellLine } from '../text/escape.js';
+import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
@@ -64,8 +64,7 @@ export async function runDoctor(given: CommandLine, io: Io): Promise<number> {
       await writeConfig(newConfig, facts.config, listCorrections(facts), within);
     }
     const next = nextOf(facts, findings, given, io.env);
-    const text = () => addFlagsToNext(renderDoctor(findings, next, io.width), io.flags);
-    await writeResult(target, { json, text }, within);
+    await writeResult(target, { json, text: () => renderDoctor(findings, next, io.width) }, within);
     return judgeFindings(findings);
   });
 }
@@ -204,8 +203,7 @@ function correctText(text: string, config: Config, corrections: readonly Correct
       before,
       modify(before, path, value, { formattingOptions: { insertSpaces: true, tabSize: 2 } }),
     );
-  const hasModels =
-    findNodeAtLocation(parseTree(text) ?? { type: 'null', offset: 0, length: 0 }, ['models']) !== undefined;
+  const hasModels = Object.hasOwn(parse(text), 'models');
   const models = config.models.map(({ v3, v4, expand, children }) => ({ v3, v4, expand, children }));
   const isNamed = corrections.some(({ path }) => path[0] === 'models');
   const begun = hasModels || !isNamed ? text : change(text, ['models'], models);

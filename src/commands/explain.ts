@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { parseSvcId } from '../domain.js';
+
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
@@ -10,7 +10,7 @@ import { holdsPayloads } from '../store/story-rows.js';
 import type { CheckFileThread } from './check-file-thread.js';
 import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
-import { companyOption, idScopeOf } from './option-values.js';
+import { companyOption, idArgument, idScopeOf } from './option-values.js';
 import { withJson, writeResult } from './with-outputs.js';
 
 /** `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known. */
@@ -59,9 +59,6 @@ function keyOf(given: CommandLine): Pick<ExplainQuestion, 'id' | 'platformId'> {
     });
   }
   if (id === undefined) return { id: null, platformId };
-  const parsed = parseSvcId(id);
-  if (parsed !== null) return { id: parsed, platformId };
-  throw new SvcError('usage', `"${id}" is not an id.`, {
-    hint: 'Ids are 64-bit integers in plain digits; for keys of the platform use --platform-id.',
-  });
+  const hint = 'Ids are 64-bit integers in plain digits; for keys of the platform use --platform-id.';
+  return { id: idArgument(id, hint), platformId };
 }

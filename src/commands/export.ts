@@ -2,19 +2,19 @@ import { setTimeout } from 'node:timers/promises';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { type Generation, isUnfinished } from '../domain.js';
-import { SvcError } from '../errors.js';
+import { isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
 import { type EventListener, listenForEvents } from '../inspect/settle/webhook-events.js';
-import { writeText } from '../runtime/write-output.js';
-import { addFlagsToNext } from '../text/escape.js';
+
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-in-thread.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
 import { configWithMaxWait, durationOption, flagOf, narrowingOf, needsOption } from './option-values.js';
 import { withClient, withHostWaits } from './with-api.js';
+import { printText } from './with-outputs.js';
 
 export interface ExportCommandOptions extends ExportRequest {
   /** How to wait for the backfill before reading V4; undefined: do not wait. */
@@ -38,9 +38,7 @@ export async function runExportV4(given: CommandLine, io: Io): Promise<number> {
 /** Reads one generation into the database and prints a summary. */
 async function runExport(generation: Generation, options: ExportCommandOptions, io: Io): Promise<number> {
   const summary = await exportInThread(generation, options, io);
-  await writeText(io.stdout, [
-    addFlagsToNext(renderExportSummary(generation, summary, options.config, io.width), io.flags),
-  ]);
+  await printText(renderExportSummary(generation, summary, options.config, io.width), io);
   assertComplete(generation, summary);
   return 0;
 }
@@ -105,13 +103,9 @@ export async function exportGeneration(
     assertListsExist(generation, summary.streams, config);
     return summary;
   } catch (error) {
+    // Only V4's company list throws a 404; that of other lists is stored as their state.
     throw isNotFound(error) ? noSuchList(generation, ['its company list'], [config.v4]) : error;
   }
-}
-
-/** Whether V4's company list answered 404. For lists of records, a 404 is stored as their state, not thrown. */
-function isNotFound(error: unknown): boolean {
-  return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
 }
 
 export function assertComplete(

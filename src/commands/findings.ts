@@ -34,7 +34,7 @@ import type { CommandLine, Io, Narrowing } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import { flagOf, narrowingOf, wholeNumberOption } from './option-values.js';
 import { scopeOf } from './report.js';
-import { ownFilesOf, withOutputs } from './with-outputs.js';
+import { ownFilesOf, printText, withOutputs } from './with-outputs.js';
 
 /** Default number of findings to print. Files contain all of them. */
 const DEFAULT_LIMIT = 50;
@@ -76,7 +76,7 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
       const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
       const rows = [...readFilteredFindings(db, filter, shown)];
       const text = renderFindings(rows, countFindings(db, filter), io.width);
-      await writeText(io.stdout, [addFlagsToNext(text, io.flags)]);
+      await printText(text, io);
     }
     return 0;
   });

@@ -5,9 +5,10 @@ import { assertStdout, writeStream, writeText } from '../runtime/write-output.js
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { type Lookup, prepareLookup } from '../store/verified-remap.js';
+import { cutText } from '../text/text-layout.js';
 import type { CommandLine, Io } from './command.js';
 import { readDatabase, warnOfIncomplete } from './database.js';
-import { companyOption, idScopeOf } from './option-values.js';
+import { companyOption, idArgument, idScopeOf } from './option-values.js';
 import { withOutputs } from './with-outputs.js';
 
 const SEVERAL =
@@ -26,7 +27,7 @@ async function lookUp(given: CommandLine, config: Config, io: Io): Promise<numbe
   const { model, path, region } = idScopeOf(given, config);
   const place = { path: path ?? '', region, companyId: companyOption(given) };
   const from = given.isSet('reverse') ? 'v4' : 'v3';
-  const ids = given.args.slice(1).map(parseArgument);
+  const ids = given.args.slice(1).map((text) => idArgument(text));
   const input = given.isSet('stdin') ? given.input : undefined;
   if (ids.length === 0 && input === undefined) {
     throw new SvcError('usage', 'No ids were given.', {
@@ -88,19 +89,10 @@ async function* readLines(input: AsyncIterable<string | Uint8Array>): AsyncGener
   if (rest !== '') yield [rest];
 }
 
-function parseArgument(text: string): bigint {
-  const id = parseSvcId(text);
-  if (id !== null) return id;
-  throw new SvcError('usage', `"${text}" is not an id.`, {
-    hint: 'Ids are 64-bit integers, written in plain digits.',
-  });
-}
-
 function parseLine(text: string, line: number): bigint {
   const id = parseSvcId(text);
   if (id !== null) return id;
-  const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
-  throw new SvcError('bad_input', `Line ${line} of the input is not an id: "${shown}".`, {
+  throw new SvcError('bad_input', `Line ${line} of the input is not an id: "${cutText(text, 40)}".`, {
     hint: 'Write one id per line: 64-bit integers in plain digits.',
     facts: { line },
   });

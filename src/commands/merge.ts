@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-import { moveInto, onFile, writeText } from '../runtime/write-output.js';
+
 import { assertNoLog } from '../store/database-file.js';
 import type { Fingerprint } from '../store/fingerprint.js';
 import { verifyExport, verifyPayloads } from '../store/integrity.js';
@@ -13,10 +12,11 @@ import { readExportSeq } from '../store/meta.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { findOpenLists, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import { addFlagsToNext, shellLine } from '../text/escape.js';
+import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
-import { ownFilesOf } from './with-outputs.js';
+import { writeDatabase } from './database.js';
+import { ownFilesOf, printText } from './with-outputs.js';
 
 const MAX_SHOWN = 6;
 
@@ -39,7 +39,7 @@ export async function runMerge(given: CommandLine, io: Io): Promise<number> {
   }
   const next = `Next: ${shellLine(['svc-migrate', 'remap', '--db', output])}\n`;
   const text = `Merged ${countOf(parts.length, 'part')} into ${output}.\n${next}`;
-  await writeText(io.stdout, [addFlagsToNext(text, io.flags)]);
+  await printText(text, io);
   return 0;
 }
 
@@ -111,8 +111,7 @@ async function writeMerged(
   output: string,
   io: Io,
 ): Promise<void> {
-  const temporary = `${resolve(output)}.${randomBytes(6).toString('hex')}.tmp`;
-  try {
+  await writeDatabase(output, { replace: false }, async (temporary) => {
     const db = openDatabase(temporary, 'create');
     try {
       await mergeParts(db, parts, whole, (file, done, total) => {
@@ -124,11 +123,7 @@ async function writeMerged(
     } finally {
       closeDatabase(db);
     }
-    onFile(output, () => moveInto(temporary, output, { replace: false }));
-  } finally {
-    for (const suffix of ['', '-journal', '-wal', '-shm', '-writer'])
-      rmSync(`${temporary}${suffix}`, { force: true });
-  }
+  });
 }
 
 function assertComplete(db: Db, config: Config): void {

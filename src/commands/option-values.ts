@@ -1,21 +1,26 @@
 import type { Config } from '../config/config.js';
 import { parseDuration } from '../config/values.js';
-import { parseId } from '../domain.js';
+import { parseId, parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Since } from '../report/sections.js';
 import { didYouMean } from '../text/suggest.js';
 import { OUTPUTS } from './catalogue/options.js';
 import type { CommandLine, Narrowing } from './command.js';
 
-/** @throws SvcError `usage` if the value is not an integer of at least `min` */
-export function wholeNumberOption(given: CommandLine, name: string, min = 0): number | undefined {
+/** @throws SvcError `usage` if the value is not a whole number of up to ten digits from `min` to `max` */
+export function wholeNumberOption(
+  given: CommandLine,
+  name: string,
+  min = 0,
+  max?: number,
+): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
-  if (!/^\d{1,10}$/.test(text)) {
-    throw new SvcError('usage', `${flagOf(name)} takes a whole number, not "${text}".`);
-  }
-  if (Number(text) >= min) return Number(text);
-  throw new SvcError('usage', `${flagOf(name)} takes a whole number of at least ${min}.`);
+  const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= min && number <= (max ?? number)) return number;
+  const least = min === 0 ? '' : ` of at least ${min}`;
+  const range = max === undefined ? least : ` from ${min} to ${max}`;
+  throw new SvcError('usage', `${flagOf(name)} takes a whole number${range}, not "${text}".`);
 }
 
 /** The value of an option, in ms. */
@@ -25,6 +30,13 @@ export function durationOption(given: CommandLine, name: string): number | undef
   const ms = parseDuration(text);
   if (ms !== null) return ms;
   throw new SvcError('usage', `${flagOf(name)} takes a duration such as 90s, 5m or 2h, not "${text}".`);
+}
+
+/** @throws SvcError `usage` if an argument is not an id of V3 or V4 */
+export function idArgument(text: string, hint = 'Ids are 64-bit integers, written in plain digits.'): bigint {
+  const id = parseSvcId(text);
+  if (id !== null) return id;
+  throw new SvcError('usage', `"${text}" is not an id.`, { hint });
 }
 
 /** The id of `--company`, for commands that take only one. */

@@ -1,11 +1,12 @@
 import { SvcError } from '../errors.js';
-import { writeText } from '../runtime/write-output.js';
+
 import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/stream-contents.js';
-import { addFlagsToNext } from '../text/escape.js';
+
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { withDatabase } from './database.js';
+import { printText } from './with-outputs.js';
 
 /** `purge --payloads`: deletes record payloads from the database; keeps ids and the remap. */
 export async function runPurge(given: CommandLine, io: Io): Promise<number> {
@@ -20,6 +21,6 @@ export async function runPurge(given: CommandLine, io: Io): Promise<number> {
     io.runUninterruptible(() => guardDatabase(database, () => purgePayloads(db))),
   );
   const text = `Deleted ${countOf(dropped, 'payload')} from ${database}; ids and remap are unchanged.`;
-  await writeText(io.stdout, [addFlagsToNext(`${text}\nNext: svc-migrate status\n`, io.flags)]);
+  await printText(`${text}\nNext: svc-migrate status\n`, io);
   return 0;
 }

@@ -20,7 +20,7 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import { addFlagsToNext } from '../text/escape.js';
+
 import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
 import { exportGeneration } from './export.js';
@@ -47,11 +47,7 @@ async function recheckFindings(given: CommandLine, target: string | undefined, i
   const config = await configWithMaxWait(given);
   const result = await recheckOpen(config, { times, everyMs }, io);
   const json = () => renderRecheckJson(result);
-  await writeResult(
-    target,
-    { json, text: () => addFlagsToNext(renderRecheck(result, io.width), io.flags) },
-    io,
-  );
+  await writeResult(target, { json, text: () => renderRecheck(result, io.width) }, io);
   return judgeRecheck(result);
 }
 

@@ -7,11 +7,12 @@ import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import { addFlagsToNext } from '../text/escape.js';
+
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { readDatabase, removeOwnerNote } from './database.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
+import { printText } from './with-outputs.js';
 
 /** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
 export async function runRemap(given: CommandLine, io: Io): Promise<number> {
@@ -23,7 +24,7 @@ export async function runRemap(given: CommandLine, io: Io): Promise<number> {
     const text = `Warning: ${countOf(open, 'list was', 'lists were')} not read to the end; records that depend on them have the reason scope_incomplete.`;
     await writeText(io.stderr, [`${text} → svc-migrate run\n`]);
   }
-  await writeText(io.stdout, [addFlagsToNext(renderRemapSummary(summary), io.flags)]);
+  await printText(renderRemapSummary(summary), io);
   return 0;
 }
 

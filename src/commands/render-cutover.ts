@@ -105,7 +105,7 @@ export function renderCutoverEnd(
   const laid = lines.map((line) =>
     /^ {2}svc-migrate |^To continue: /.test(line) ? `${escapeUnseen(line)}\n` : wrapLines([line], width),
   );
-  return `${laid.join('')}${escapeUnseen(`Next: ${addFlags(next, flags)}`)}\n`;
+  return `${laid.join('')}${escapeUnseen(`Next: ${next}`)}\n`;
 }
 
 function verdictOf({ plan, options, cutover, stop, applyPlan, exitCode }: CutoverResult): string {

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { SvcError } from '../errors.js';
 import { writeTextFile } from '../runtime/write-output.js';
 import { FAULTS, parseFault } from '../sandbox/faults.js';
-import { addQuirk, NO_QUIRKS, QUIRKS, type Quirks } from '../sandbox/quirks.js';
+import { addQuirk, NO_QUIRKS, QUIRKS } from '../sandbox/quirks.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
-import { flagOf } from './option-values.js';
+import { wholeNumberOption } from './option-values.js';
 
 /**
  * `sandbox`: serves V3 and V4 until a signal. When ready, prints addresses, key and seed: as one JSON line, or on a
@@ -81,15 +81,10 @@ const MAX_DAYS = 700;
 const MAX_SECONDS = 86_400;
 
 function parseOptions(given: CommandLine): SandboxOptions {
-  const scenario = given.text('scenario') ?? 'clean';
-  const count = (name: string, most: number, least = 0) =>
-    parseCount(flagOf(name), given.text(name), most, least);
-  if (scenario !== 'clean' && scenario !== 'ugly') {
-    throw new SvcError('usage', `There is no scenario "${scenario}".`, { hint: 'Known: clean, ugly.' });
-  }
+  const count = (name: string, most: number, least = 0) => wholeNumberOption(given, name, least, most);
   return {
     seed: count('seed', LARGEST_SEED) ?? 1,
-    scenario,
+    scenario: given.text('scenario') === 'ugly' ? 'ugly' : 'clean',
     port: count('port', LARGEST_PORT) ?? 0,
     scale: count('records', MAX_RECORDS),
     companies: count('companies', MAX_COMPANIES),
@@ -97,46 +92,30 @@ function parseOptions(given: CommandLine): SandboxOptions {
     backfillSeconds: count('backfillSeconds', MAX_SECONDS),
     latencyMs: count('latency', MAX_LATENCY_MS),
     eventsUrl: parseUrl(given.text('events')),
-    faults: given.texts('fault').map(parseFaultOption),
-    quirks: given.texts('quirk').reduce(addQuirkOption, NO_QUIRKS),
+    faults: given.texts('fault').map((text) => {
+      const hint = `NAME or NAME:RATE, where NAME is ${FAULTS.join(', ')}.`;
+      return parseOr(`--fault ${text}`, hint, () => parseFault(text));
+    }),
+    quirks: given.texts('quirk').reduce((quirks, text) => {
+      return parseOr(`--quirk ${text}`, `Known: ${QUIRKS.join(', ')}.`, () => addQuirk(quirks, text));
+    }, NO_QUIRKS),
   };
 }
 
-function parseCount(flag: string, text: string | undefined, most: number, least: number): number | undefined {
-  if (text === undefined) return undefined;
-  const count = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (count >= least && count <= most) return count;
-  throw new SvcError('usage', `${flag} takes a whole number from ${least} to ${most}, not "${text}".`);
+/** The result of `parse`; a TypeError becomes an error about the option. */
+function parseOr<T>(option: string, hint: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new SvcError('usage', `${option}: ${cause.message}`, { hint, cause });
+  }
 }
 
 function parseUrl(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   if (/^https?:/.test(text) && URL.canParse(text)) return text;
   throw new SvcError('usage', `--events takes an http address, not "${text}".`);
-}
-
-function parseFaultOption(text: string) {
-  try {
-    return parseFault(text);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new SvcError('usage', `--fault ${text}: ${cause.message}`, {
-      hint: `NAME or NAME:RATE, where NAME is ${FAULTS.join(', ')}.`,
-      cause,
-    });
-  }
-}
-
-function addQuirkOption(quirks: Quirks, text: string): Quirks {
-  try {
-    return addQuirk(quirks, text);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new SvcError('usage', `--quirk ${text}: ${cause.message}`, {
-      hint: `Known: ${QUIRKS.join(', ')}.`,
-      cause,
-    });
-  }
 }
 
 async function writeTruth(file: string | undefined, sandbox: Sandbox): Promise<void> {

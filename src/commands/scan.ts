@@ -24,12 +24,12 @@ import { buildScanSettings, CERTAINTIES, type Certainty, type ScanSettings } fro
 import { isOwnJson } from '../scan/walk-files.js';
 import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
-import { addFlagsToNext, renderJson } from '../text/escape.js';
+import { renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { CommandLine, Io } from './command.js';
 import { withDatabase } from './database.js';
 import { assertFixOptions, findUses, fixUses } from './scan-fix.js';
-import { type NamedOutputs, ownFilesOf, replaceOutputs, withOutputs } from './with-outputs.js';
+import { type NamedOutputs, ownFilesOf, printText, replaceOutputs, withOutputs } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   json: renderJson,
@@ -142,8 +142,7 @@ async function writeFindings(
   for (const file of files) await writeOutput(file, io);
   if (isInAnnotation) await writeText(io.stdout, [renderUseAnnotations(report)]);
   else if (diff !== null && !files.some(({ target }) => target === '-')) await writeText(io.stdout, [diff]);
-  else if (files.length === 0)
-    await writeText(io.stdout, [addFlagsToNext(renderUses(report, io.width, given.args), io.flags)]);
+  else if (files.length === 0) await printText(renderUses(report, io.width, given.args), io);
   if (files.length === 0 && !isInAnnotation && diff === null) return;
   const notes = [...(report.fix === null ? [] : describeFix(report.fix)), describeUses(report)];
   for (const text of notes) io.onProgress({ kind: 'note', level: 'info', text });

@@ -11,7 +11,7 @@ import { EVERYTHING } from '../store/remap-rows.js';
 import { readRemapRuns } from '../store/remap-tables.js';
 import { iterateStreams } from '../store/scoped-streams.js';
 import { addFlags } from '../text/escape.js';
-import { streamJson } from '../text/rows.js';
+import { inBatches, rowsOf, streamJson } from '../text/rows.js';
 import type { CommandLine, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import { durationOption, needsOption, notTogether } from './option-values.js';
@@ -24,8 +24,8 @@ const CLEAR = '\u001b[H\u001b[2J';
 const EVERY_MS = 2000;
 const MIN_EVERY_MS = 200;
 
-/** Lists read between two checks of the signal. */
-const CHUNKS_PER_PIECE = 1000;
+/** Lists that are compressed together. */
+const LISTS_PER_BATCH = 1000;
 
 /** Builds of the remap in the trend. */
 const RUNS = 6;
@@ -47,41 +47,35 @@ export async function runStatus(given: CommandLine, io: Io): Promise<number> {
   });
 }
 
-/** Prints after the database is closed: a pager may keep stdout waiting for hours, and a reader keeps the log from being emptied. */
+/**
+ * Prints once the database is closed: a pager may block stdout for hours, and while a reader is open, SQLite cannot
+ * empty the write-ahead log.
+ */
 async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
   if (json === '-') assertStdout();
-  const { text, pieces } = await readDatabase(config, async (db) => {
+  const { text, packed } = await readDatabase(config, async (db) => {
     const facts = readFacts(db, config, io);
-    return {
-      text: renderStatus(facts, io),
-      pieces: json === undefined ? [] : await renderStatusJson(db, facts, io),
-    };
+    return { text: renderStatus(facts, io), packed: json === undefined ? [] : await packJson(db, facts, io) };
   });
-  if (json !== undefined) await writeOutput({ target: json, chunks: () => inflate(pieces) }, io);
+  const chunks = () =>
+    rowsOf(
+      () => packed,
+      (batch) => inflateRawSync(batch).toString(),
+    );
+  if (json !== undefined) await writeOutput({ target: json, chunks }, io);
   if (json !== '-') await writeText(io.stdout, [text]);
 }
 
-/** The JSON in compressed pieces: of a million lists, the text would take more memory than all else. */
-async function renderStatusJson(db: Db, facts: StatusFacts, io: Io): Promise<Buffer[]> {
+/** The JSON in compressed batches: as text, that of a million lists would take more memory than all else. */
+async function packJson(db: Db, facts: StatusFacts, io: Io): Promise<Buffer[]> {
   const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
   const pause = newPause(io);
-  const pieces: Buffer[] = [];
-  let chunks: string[] = [];
-  const compress = () => {
-    pieces.push(deflateRawSync(chunks.join(''), { level: 1 }));
-    chunks = [];
-  };
-  for (const chunk of streamJson(buildStatusJson(facts, unfinished))) {
-    if (chunks.push(chunk) < CHUNKS_PER_PIECE) continue;
-    compress();
-    await pause({ name: 'read the lists', done: pieces.length * CHUNKS_PER_PIECE, total: null });
+  const packed: Buffer[] = [];
+  for (const batch of inBatches(streamJson(buildStatusJson(facts, unfinished)), LISTS_PER_BATCH)) {
+    packed.push(deflateRawSync(batch.join(''), { level: 1 }));
+    await pause({ name: 'read the lists', done: packed.length * LISTS_PER_BATCH, total: null });
   }
-  compress();
-  return pieces;
-}
-
-function* inflate(pieces: readonly Buffer[]): Generator<string> {
-  for (const piece of pieces) yield inflateRawSync(piece).toString();
+  return packed;
 }
 
 async function watch(config: Config, everyMs: number | undefined, io: Io): Promise<never> {

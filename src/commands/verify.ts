@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import { createPairReader } from '../inspect/verify/read-live.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
-import { addFlagsToNext } from '../text/escape.js';
+
 import { DEFAULT_SAMPLE } from './catalogue/options.js';
 import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
@@ -25,8 +25,7 @@ async function verify(given: CommandLine, target: string | undefined, io: Io): P
   const result = await verifyPairs(config, { sample, seed }, io);
   const json = () => renderVerifyJson(result);
   const hasTargets = config.apply.targets.length > 0;
-  const text = () => addFlagsToNext(renderVerify(result, io.width, hasTargets), io.flags);
-  await writeResult(target, { json, text }, io);
+  await writeResult(target, { json, text: () => renderVerify(result, io.width, hasTargets) }, io);
   return judgeVerify(result);
 }
 

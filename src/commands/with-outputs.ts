@@ -8,6 +8,7 @@ import { ERROR_RENDERERS } from '../report/render-error.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
+import { addFlagsToNext } from '../text/escape.js';
 import type { CommandLine, Io } from './command.js';
 
 /** Output files by the name of their option, such as `json`; `-` is stdout. */
@@ -139,12 +140,17 @@ export function withJson(
   });
 }
 
-/** Writes a result as JSON to `target`, and as text to stdout unless JSON goes there. */
+/** Prints text on stdout; the command in its last line gets `--config` and `--db` as they were given. */
+export function printText(text: string, io: Io): Promise<void> {
+  return writeText(io.stdout, [addFlagsToNext(text, io.flags)]);
+}
+
+/** Writes a result as JSON to `target`, and as text with `printText` unless JSON goes to stdout. */
 export async function writeResult(
   target: string | undefined,
   { json, text }: { readonly json: () => string; readonly text: () => string },
   io: Io,
 ): Promise<void> {
   if (target !== undefined) await writeOutput({ target, chunks: () => [json()] }, io);
-  if (target !== '-') await writeText(io.stdout, [text()]);
+  if (target !== '-') await printText(text(), io);
 }

@@ -1,6 +1,12 @@
 import type { Api } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import type { Generation, ModelPair, ParsedPage, ParsedRecord } from '../domain.js';
+import {
+  type Generation,
+  type ModelPair,
+  type ParsedPage,
+  type ParsedRecord,
+  REFUSED_STATUSES,
+} from '../domain.js';
 import { SvcError } from '../errors.js';
 
 /** The part of the API that reads single records. */
@@ -47,7 +53,6 @@ export function createRecordSource(api: RecordApi, config: Config): RecordSource
 const PAGE_SIZE = '100';
 /** An id or key has few records; with more pages, the filter was ignored. */
 const MAX_PAGES = 10;
-const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
 
 async function fetchNarrow(api: RecordApi, config: Config, request: NarrowRequest): Promise<NarrowAnswer> {
   const records: ParsedRecord[] = [];
@@ -84,7 +89,7 @@ async function fetchOrRefused(
       return await api.fetchRawList({ stream, pair, parameters });
     } catch (error) {
       const isRefused = error instanceof SvcError && error.code === 'http_status';
-      if (!isRefused || !REFUSALS.includes(error.facts['status'])) throw error;
+      if (!isRefused || !REFUSED_STATUSES.includes(error.facts['status'])) throw error;
     }
   }
   return null;

@@ -9,7 +9,7 @@ import type { RemapRow, Scope } from '../store/remap-rows.js';
 import { escapeJson } from '../text/escape.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import * as z from '../zod.js';
-import type { RowCount } from './gate.js';
+import { kindOf, type RowCount } from './gate.js';
 import type { BaselineSection, Report } from './report-schema.js';
 
 const BASELINE_VERSION = 1;
@@ -187,10 +187,6 @@ export function withoutAccepted(rows: readonly RowCount[], accepted: readonly Ro
   return rows
     .map((row) => ({ ...row, count: row.count - (counts.get(kindOf(row)) ?? 0) }))
     .filter((row) => row.count > 0);
-}
-
-function kindOf({ model, status, reason }: Omit<RowCount, 'count'>): string {
-  return JSON.stringify([model, status, reason]);
 }
 
 function nameOf(entry: BaselineEntry, at: number, problem: string): NamedEntry {

@@ -1,5 +1,5 @@
 import { COMPANY_MATCHES, type CompanyMatch } from '../domain.js';
-import { type CountName, type CountOf, countsFrom } from './counts.js';
+import { type CountName, type CountOf, compare, countsFrom } from './counts.js';
 import type { Counts } from './report-schema.js';
 
 /** A company or a pair of companies. */
@@ -100,8 +100,4 @@ function compareCompanies(a: CountedCompany, b: CountedCompany): number {
     compare(a.v3CompanyId ?? 0n, b.v3CompanyId ?? 0n) ||
     compare(a.v4CompanyId ?? 0n, b.v4CompanyId ?? 0n)
   );
-}
-
-function compare<T extends bigint | string>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

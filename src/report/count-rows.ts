@@ -8,8 +8,8 @@ import { type RemapGroup, readRemapGroups } from '../store/remap-groups.js';
 import { prepareSamples, type RemapRow, type Scope, type Slice, v4CompaniesOf } from '../store/remap-rows.js';
 import { type CompanyRow, iterateCompanyRows } from '../store/remap-tables.js';
 import { CompanyCounts } from './company-counts.js';
-import { type CountName, countsFrom, sortReasons } from './counts.js';
-import type { RowCount } from './gate.js';
+import { type CountName, compare, countsFrom, sortReasons } from './counts.js';
+import { kindOf, type RowCount } from './gate.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -205,12 +205,4 @@ class RowCounter {
       samples: samples.flat().slice(0, SAMPLES),
     };
   }
-}
-
-function kindOf({ model, status, reason }: Pick<RowCount, 'model' | 'status' | 'reason'>): string {
-  return JSON.stringify([model, status, reason]);
-}
-
-function compare<T extends bigint | string>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

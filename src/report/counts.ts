@@ -50,6 +50,7 @@ export function sortReasons(keys: Iterable<string>): string[] {
   return ranked.map(({ key }) => key);
 }
 
-function compare(a: string, b: string): number {
+/** Compares for sorting, strings by their UTF-16 units. */
+export function compare<T extends bigint | string>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

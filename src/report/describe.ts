@@ -92,6 +92,20 @@ export function nameOfCompany(company: ReportCompany): string {
   return `${company.v3CompanyId} in ${company.region} → ${company.v4CompanyId ?? 'none'}`;
 }
 
+/** Numbers of companies and records in what to ask the operator for. */
+export function countFullSync(rows: Iterable<FullSync>): {
+  readonly companies: number;
+  readonly records: number;
+} {
+  const companies = new Set<string>();
+  let records = 0;
+  for (const row of rows) {
+    companies.add(`${row.v3CompanyId} ${row.region}`);
+    records += row.records;
+  }
+  return { companies: companies.size, records };
+}
+
 /** `2024-01-02 to 2026-08-01`. */
 export function nameOfRange({ earliest, latest }: Pick<FullSync, 'earliest' | 'latest'>): string {
   return `${earliest?.slice(0, 10) ?? '–'} to ${latest?.slice(0, 10) ?? '–'}`;

@@ -13,6 +13,11 @@ export interface RowCount {
   readonly count: number;
 }
 
+/** A text for the model, status and reason of rows, to group them by. */
+export function kindOf({ model, status, reason }: Omit<RowCount, 'count'>): string {
+  return JSON.stringify([model, status, reason]);
+}
+
 export type CountByModel = ReadonlyMap<string, number>;
 
 /** Everything that the gate judges, within one scope. */

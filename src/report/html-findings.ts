@@ -3,6 +3,7 @@ import { describeEvidence, isRowEvidence } from '../text/describe-evidence.js';
 import { groupBy } from '../text/group-by.js';
 import { countOf } from '../text/numbers.js';
 import { isEmpty } from '../text/rows.js';
+import { cutText } from '../text/text-layout.js';
 import type { CutoverVerdict } from './build-verdict.js';
 import { describeKey, listModels } from './describe.js';
 import { type Html, html, htmlTable, withCode } from './html-parts.js';
@@ -69,19 +70,15 @@ ${parts}`;
 function sampleCells(one: ReportFinding): (string | Html)[] {
   return [
     one.path === '' ? one.model : `${one.model} › ${one.path}`,
-    html`<code>${cut(one.platform_id ?? '–')}</code>`,
+    html`<code>${cutText(one.platform_id ?? '–', SHOWN_CHARS)}</code>`,
     one.v3_svc_id ?? '–',
     one.v4_svc_id ?? '–',
     `${one.v3_company_id ?? '–'} → ${one.v4_company_id ?? '–'}${one.region === null ? '' : ` (${one.region})`}`,
-    html`${sentencesOf(one).map((text) => html`<p>${cut(text)}</p>`)}`,
+    html`${sentencesOf(one).map((text) => html`<p>${cutText(text, SHOWN_CHARS)}</p>`)}`,
   ];
 }
 
 function sentencesOf({ evidence, reason }: ReportFinding): string[] {
   const sentences = isRowEvidence(evidence) ? describeEvidence(evidence, reason) : [JSON.stringify(evidence)];
   return sentences.length === 0 ? ['–'] : sentences;
-}
-
-function cut(text: string): string {
-  return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
 }

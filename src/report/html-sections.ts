@@ -201,8 +201,11 @@ function renderFullSyncRows({ fullSync }: Report): Html | null {
   if (first.size === 0) return null;
   const rows = [...first].map(([name, own]) => {
     const sum = (count: 'records' | 'children') => groupDigits(own.reduce((all, one) => all + one[count], 0));
-    const times = own.flatMap(({ earliest, latest }) => [earliest, latest]).filter((time) => time !== null);
-    const range = { earliest: times.reduce(lesser, null), latest: times.reduce(greater, null) };
+    const times = own
+      .flatMap(({ earliest, latest }) => [earliest, latest])
+      .filter((time) => time !== null)
+      .sort();
+    const range = { earliest: times[0] ?? null, latest: times.at(-1) ?? null };
     const models = own.map(
       (one) => html`<li>${one.model} ${groupDigits(one.records)}, ${nameOfRange(one)}</li>`,
     );
@@ -225,14 +228,6 @@ function renderFullSyncRows({ fullSync }: Report): Html | null {
   const letter = '`svc-migrate report --full-sync request.md` writes the letter.';
   return html`<p>These records are older than the backfill window. V4 loads them when the operator runs a full sync. ${withCode(letter)}</p>
 ${foldedTable('What to ask the operator for, by company.', columns, rows)}${note}`;
-}
-
-function lesser(a: string | null, b: string): string {
-  return a === null || b < a ? b : a;
-}
-
-function greater(a: string | null, b: string): string {
-  return a === null || b > a ? b : a;
 }
 
 function renderDecisions({ decisions }: Report): Html | null {

@@ -3,7 +3,7 @@ import { listV4Candidates } from '../store/finding-rows.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import { wrapLines } from '../text/text-layout.js';
+import { cutText, wrapLines } from '../text/text-layout.js';
 
 interface ReasonCount {
   readonly status: Status;
@@ -168,7 +168,7 @@ function candidatesIn(note: string): string[] {
  */
 function quoteValue(value: unknown): string {
   if (value === null || value === undefined) return 'none';
-  const text = typeof value === 'string' && value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value;
+  const text = typeof value === 'string' ? cutText(value, SHOWN) : value;
   return escapeJson(JSON.stringify(text) ?? '')
     .replaceAll(',', '\\u002c')
     .replaceAll(';', '\\u003b');

@@ -1,6 +1,7 @@
 import { csvCell, csvCellForPeople, escapeMarkdown } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { isEmpty } from '../text/rows.js';
+import { countFullSync } from './describe.js';
 import type { FullSync, Report } from './report-schema.js';
 
 const COLUMNS = [
@@ -32,14 +33,9 @@ function tableLine(cells: readonly string[]): string {
 }
 
 function opening(rows: Iterable<FullSync>, since: string | null): string {
-  const names = new Set<string>();
-  let count = 0;
-  for (const row of rows) {
-    names.add(`${row.v3CompanyId} ${row.region}`);
-    count += row.records;
-  }
-  if (names.size === 0) return 'There is nothing to ask for: no record is outside the backfill window.';
-  const companies = countOf(names.size, 'company', 'companies');
+  const { companies: ofCompanies, records: count } = countFullSync(rows);
+  if (ofCompanies === 0) return 'There is nothing to ask for: no record is outside the backfill window.';
+  const companies = countOf(ofCompanies, 'company', 'companies');
   const window = since === null ? 'the backfill window' : `the backfill window, which begins at ${since}`;
   const verb = count === 1 ? 'is' : 'are';
   return `${countOf(count, 'record')} of ${companies} ${verb} older than ${window}, so V4 did not load ${count === 1 ? 'it' : 'them'}. Please run a full sync for:`;

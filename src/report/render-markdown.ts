@@ -1,5 +1,6 @@
 import { escapeMarkdown } from '../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import { cutText } from '../text/text-layout.js';
 import { buildVerdict, type CutoverVerdict } from './build-verdict.js';
 import { countIds, describeNotes } from './describe.js';
 import type { Report } from './report-schema.js';
@@ -51,14 +52,9 @@ export function renderMarkdown(report: Report): Iterable<string> {
   return [`${blocks.join('\n\n')}\n`];
 }
 
-function cut(text: string, most: number): string {
-  const chars = [...text];
-  return chars.length > most ? `${chars.slice(0, most).join('')}…` : text;
-}
-
 /** Escapes a sentence; text between backticks becomes code. */
 function plain(text: string): string {
-  const parts = cut(text, CELL_CHARS * 4)
+  const parts = cutText(text, CELL_CHARS * 4)
     .split('`')
     .map(escapeMarkdown);
   return parts.map((part, at) => (at % 2 === 0 ? part : `<code>${part}</code>`)).join('');
@@ -68,7 +64,7 @@ function table({ columns, rows }: ReportTable, shown: number, total = rows.lengt
   const lines = [
     columns.map(({ title }) => title),
     columns.map((column) => (column.numeric ? '---:' : '---')),
-    ...rows.slice(0, shown).map((row) => row.map((cell) => escapeMarkdown(cut(cell, CELL_CHARS)))),
+    ...rows.slice(0, shown).map((row) => row.map((cell) => escapeMarkdown(cutText(cell, CELL_CHARS)))),
   ];
   return lines.map((line) => `| ${line.join(' | ')} |`).join('\n') + more(total, shown);
 }

@@ -2,6 +2,7 @@ import type { DUMP_FORMATS } from '../domain.js';
 import { toFindingHead } from '../store/finding-rows.js';
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap-rows.js';
 import { csvCell, escapeJson } from '../text/escape.js';
+import { inBatches } from '../text/rows.js';
 
 /** Renderers of the text formats of `dump`, all with exact values. */
 export const DUMP_RENDERERS = {
@@ -70,16 +71,10 @@ const ROWS_PER_INSERT = 100;
 /** Standard SQL for SQLite, PostgreSQL and DuckDB. */
 function* renderSql(rows: Iterable<RemapRow>): Generator<string> {
   yield SQL_HEAD;
-  const insertOf = (values: readonly string[]) =>
-    `INSERT INTO remap (${REMAP_COLUMNS.join(', ')}) VALUES\n${values.join(',\n')};\n`;
-  let values: string[] = [];
-  for (const row of rows) {
-    values.push(`(${REMAP_COLUMNS.map((column) => sqlValue(row[column])).join(', ')})`);
-    if (values.length < ROWS_PER_INSERT) continue;
-    yield insertOf(values);
-    values = [];
+  for (const batch of inBatches(rows, ROWS_PER_INSERT)) {
+    const values = batch.map((row) => `(${REMAP_COLUMNS.map((name) => sqlValue(row[name])).join(', ')})`);
+    yield `INSERT INTO remap (${REMAP_COLUMNS.join(', ')}) VALUES\n${values.join(',\n')};\n`;
   }
-  if (values.length > 0) yield insertOf(values);
   yield SQL_TAIL;
 }
 

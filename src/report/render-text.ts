@@ -3,7 +3,14 @@ import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { type Column, clipText, displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 import { buildVerdict, type CutoverVerdict, type Obstacle } from './build-verdict.js';
-import { countIds, describeKey, describeNotes, describeScope, listModels } from './describe.js';
+import {
+  countFullSync,
+  countIds,
+  describeKey,
+  describeNotes,
+  describeScope,
+  listModels,
+} from './describe.js';
 import type { Report } from './report-schema.js';
 import { limitTable, listStatuses, modelTable, type ReportTable, STATUS_NAMES } from './tables.js';
 
@@ -224,14 +231,8 @@ function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }:
 }
 
 function fullSyncBlock({ fullSync }: Report, width: number): string[] {
-  const names = new Set<string>();
-  let records = 0;
-  for (const one of fullSync) {
-    names.add(`${one.v3CompanyId} ${one.region}`);
-    records += one.records;
-  }
-  if (names.size === 0) return [];
-  const companies = names.size;
+  const { companies, records } = countFullSync(fullSync);
+  if (companies === 0) return [];
   const text = `${countOf(records, 'record')} of ${countOf(companies, 'company', 'companies')} outside the backfill window: ask the operator for a full sync; report --full-sync FILE writes the letter.`;
   return wrapText(text, width);
 }

@@ -16,6 +16,7 @@ import {
   readRemapRuns,
 } from '../store/remap-tables.js';
 import { prepareRequestId } from '../store/scoped-streams.js';
+import { cutText } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import type { OutsideCount } from './count-rows.js';
 import { whyIdle } from './describe.js';
@@ -54,6 +55,7 @@ export function readDrift(db: Db, scope: Scope, matchedRecords: number): DriftSe
 const fieldsSchema = z.array(z.object({ field: z.string(), v3: z.unknown(), v4: z.unknown() }));
 
 function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
+  const cut = (text: string) => cutText(text, VALUE_CHARS);
   const textOf = (value: unknown) => cut(JSON.stringify(value) ?? 'null');
   const fields = fieldsSchema.parse(JSON.parse(row.fields)).slice(0, FIELDS);
   return {
@@ -66,12 +68,6 @@ function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
     v4_svc_id: String(row.v4_svc_id),
     fields: fields.map(({ field, v3, v4 }) => ({ field: cut(field), v3: textOf(v3), v4: textOf(v4) })),
   };
-}
-
-function cut(text: string): string {
-  if (text.length <= VALUE_CHARS) return text;
-  const chars = [...text];
-  return chars.length > VALUE_CHARS ? `${chars.slice(0, VALUE_CHARS).join('')}…` : text;
 }
 
 const LISTED_DECISIONS = 1000;

@@ -2,6 +2,7 @@ import type { Pause } from '../runtime/pause.js';
 import { type DayCount, readDatedFindings, readDayCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap-rows.js';
+import { compare } from './counts.js';
 import type { Report } from './report-schema.js';
 
 /** V3 records of one day by outcome; `day` counts from 1970, null if the date is unreadable. */
@@ -47,9 +48,8 @@ export async function readDates(db: Db, scope: Scope, pause: Pause): Promise<Dat
       const key = rangeKey(row.region, row.v3_company_id, row.model);
       const known = ranges.get(key);
       const dates = [known?.earliest, known?.latest, row.earliest, row.latest].filter((ms) => ms != null);
-      const least = dates.reduce<bigint | null>((a, b) => (a === null || b < a ? b : a), null);
-      const greatest = dates.reduce<bigint | null>((a, b) => (a === null || b > a ? b : a), null);
-      ranges.set(key, { earliest: least, latest: greatest });
+      dates.sort(compare);
+      ranges.set(key, { earliest: dates[0] ?? null, latest: dates.at(-1) ?? null });
     }
     await pause({ name: 'date the findings', done: slice.done, total: slice.total });
   }

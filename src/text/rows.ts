@@ -12,6 +12,17 @@ export function rowsOf<Source, Row>(
   };
 }
 
+/** Rows in arrays of `size`; the last one may be shorter. */
+export function* inBatches<Row>(rows: Iterable<Row>, size: number): Generator<Row[]> {
+  let batch: Row[] = [];
+  for (const row of rows) {
+    if (batch.push(row) < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
 export function isEmpty(rows: Iterable<unknown>): boolean {
   for (const _ of rows) return false;
   return true;

@@ -27,6 +27,13 @@ export function fitText(text: string, width: number): string {
   return `${head.join('')}…${tail.join('')}`;
 }
 
+/** Cuts the end off `text` where it is longer than `most` characters. */
+export function cutText(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const chars = [...text];
+  return chars.length > most ? `${chars.slice(0, most).join('')}…` : text;
+}
+
 /** Cuts the end off `text` where it is longer than `width` columns. */
 export function clipText(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;

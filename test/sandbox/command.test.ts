@@ -141,7 +141,7 @@ describe('sandbox', () => {
       { seed: 'x' },
       { port: '70000' },
       { records: '-1' },
-      { scenario: 'bad' },
+
       { window: '1' },
       { events: 'nowhere' },
       { backfillSeconds: '1.5' },

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
 import { isLoopback } from '../../config/values.js';
-import type { SvcError } from '../../errors.js';
+import { isNotFound, type SvcError } from '../../errors.js';
 import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';
@@ -45,7 +45,7 @@ export function* judgeHosts({ hosts, requests }: RemoteFacts, { http }: Config):
 }
 
 function judgeHostError({ label, baseUrl }: ProbedHost, error: SvcError): Finding {
-  if (error.facts['status'] === 404 && label === 'V4') {
+  if (isNotFound(error) && label === 'V4') {
     const text = `V4 is not there: ${baseUrl} answers 404 to its company list.`;
     const fix = 'Check v4.baseUrl, or ask the operator whether V4 is switched on for you.';
     return problem('V4', 'v4_absent', 5, text, fix);

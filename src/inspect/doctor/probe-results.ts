@@ -1,6 +1,13 @@
 import type { Api } from '../../api/client.js';
 import type { Config, Endpoint } from '../../config/config.js';
-import type { CompanyMatch, Generation, ModelPair, ParsedPage, ParsedRecord } from '../../domain.js';
+import {
+  type CompanyMatch,
+  type Generation,
+  type ModelPair,
+  type ParsedPage,
+  type ParsedRecord,
+  REFUSED_STATUSES,
+} from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import type { AmbiguousCompany } from '../../text/describe-evidence.js';
 import * as z from '../../zod.js';
@@ -174,9 +181,6 @@ type Parameter = readonly [name: string, value: string];
 /** Requests the first page of a list. Only interrupts are thrown. */
 export type AskList = (list: ListRef, limit: number, more?: readonly Parameter[]) => Promise<ListAnswer>;
 
-/** Statuses of a server that rejects a parameter. */
-const REFUSALS: readonly unknown[] = [400, 405, 422, 501];
-
 export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: string): AskList {
   return async (list, limit, more = []) => {
     const { region, companyId, pair } = list;
@@ -190,7 +194,7 @@ export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: stri
       if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
       const status = error.code === 'http_status' ? error.facts['status'] : null;
       if (status === 404) return { kind: 'absent' };
-      return { kind: REFUSALS.includes(status) ? 'refused' : 'failed', error };
+      return { kind: REFUSED_STATUSES.includes(status) ? 'refused' : 'failed', error };
     }
   };
 }

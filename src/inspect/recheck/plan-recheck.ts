@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
 import { type Generation, isUnfinished, type OnProgress, type ParsedRecord } from '../../domain.js';
-import { isRequestError, type SvcError } from '../../errors.js';
+import { isNotFound, isRequestError, type SvcError } from '../../errors.js';
 import type { Saver } from '../../export/saver.js';
 import { type RecheckScope, recheckScope } from '../../reasons.js';
 import type { Db } from '../../store/open.js';
@@ -258,7 +258,7 @@ function prepareRead(db: Db, source: RecordSource): (question: RecordQuestion) =
     } catch (error) {
       if (!isRequestError(error)) throw error;
       // The list no longer exists; reading it will record that.
-      return error.facts['status'] === 404 ? READ_LIST : { records: null, error };
+      return isNotFound(error) ? READ_LIST : { records: null, error };
     }
   };
 }

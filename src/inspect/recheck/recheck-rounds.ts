@@ -1,6 +1,6 @@
 import type { Api } from '../../api/client.js';
 import type { Config } from '../../config/config.js';
-import { type Generation, isUnfinished, type OnProgress } from '../../domain.js';
+import { type Generation, isUnfinished, type OnProgress, type RunUninterruptible } from '../../domain.js';
 import type { SvcError } from '../../errors.js';
 import type { ExportSummary } from '../../export/run-export.js';
 import type { Saver } from '../../export/saver.js';
@@ -118,8 +118,7 @@ export interface RoundOptions {
   readonly saver: Saver;
   readonly readAgain: ReadAgain;
   readonly onProgress: OnProgress;
-  /** See `RunUninterruptible`. */
-  readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
+  readonly runUninterruptible: RunUninterruptible;
 }
 
 /** What one round requested. */

@@ -1,7 +1,7 @@
 import type { Api } from '../../api/client.js';
 import type { Config } from '../../config/config.js';
 import type { ModelPair, OnProgress } from '../../domain.js';
-import { SvcError } from '../../errors.js';
+import { isNotFound, SvcError } from '../../errors.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import type { EventMeaning } from './webhook-events.js';
 
@@ -86,7 +86,7 @@ async function fetchCount(
     const { totalCount } = await source.fetchPage({ stream, pair, cursor: null, updatedSince: null });
     if (totalCount !== null) return totalCount;
   } catch (error) {
-    if (error instanceof SvcError && error.facts['status'] === 404) return null;
+    if (isNotFound(error)) return null;
     throw error;
   }
   throw new SvcError('not_settled', `V4 gives no total_count for ${name}.`, {

@@ -1,8 +1,9 @@
 import type { Config } from '../../config/config.js';
 import type { OnProgress, ParsedRecord } from '../../domain.js';
-import { isRequestError, SvcError } from '../../errors.js';
+import { isNotFound, isRequestError, SvcError } from '../../errors.js';
 import { parseChildren } from '../../json/stored-lists.js';
 import type { MappedPair, ParentPair } from '../../store/mapped-pairs.js';
+import { inBatches } from '../../text/rows.js';
 import { createRecordSource, type RecordApi } from '../read-records.js';
 
 export type PairVerdict =
@@ -59,17 +60,6 @@ export async function readLive(check: LiveCheck): Promise<{ readonly unread: num
     onVerdict(pair, isProved(pair, verdict) ? verdict : showsNothing(sideNotFound(verdict) ?? 'v3'));
   }
   return { unread: total - done };
-}
-
-function* inBatches<T>(items: Iterable<T>, size: number): Generator<T[]> {
-  let batch: T[] = [];
-  for (const item of items) {
-    batch.push(item);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }
 
 /** Reads one record of a pair of records. */
@@ -247,9 +237,7 @@ export function createPairReader(api: RecordApi, config: Config): PairReader {
         return answer.kind === 'records' ? pick(answer.records, ref) : null;
       } catch (error) {
         // A list that does not exist adds nothing to the answer of the route.
-        if (error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404) {
-          return null;
-        }
+        if (isNotFound(error)) return null;
         throw error;
       }
     },

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import type { OnProgress } from '../../domain.js';
+import type { OnProgress, RunUninterruptible } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { type ContradictionList, findContradictions } from '../../store/conservation.js';
 import {
@@ -24,8 +24,7 @@ export interface VerifyOptions {
   /** Null: derived from the remap, so that every run on one remap draws the same sample. */
   readonly seed: number | null;
   readonly onProgress: OnProgress;
-  /** See `RunUninterruptible`. */
-  readonly runUninterruptible: <T>(work: () => T) => Promise<T>;
+  readonly runUninterruptible: RunUninterruptible;
 }
 
 /** A pair that disagrees with the two APIs. */
