@@ -24,6 +24,10 @@ export function parseSvcId(text: string): bigint | null {
 
 export type Generation = 'v3' | 'v4';
 
+/**
+ * States of a list. `short`: read to its end twice, with fewer records than the service counts. `absent`: it answered
+ * 404. `failed`: an error ended the reading; the next export continues it.
+ */
 export const STREAM_STATES = ['running', 'complete', 'short', 'absent', 'failed'] as const;
 export type StreamState = (typeof STREAM_STATES)[number];
 
@@ -48,9 +52,11 @@ export const STALE_REASONS = [
 ] as const;
 export type StaleReason = (typeof STALE_REASONS)[number];
 
+/** How a company was paired: by equal ids, by shared keys, by the user's file, not for certain, or not at all. */
 export const COMPANY_MATCHES = ['same_id', 'overlap', 'file', 'ambiguous', 'none'] as const;
 export type CompanyMatch = (typeof COMPANY_MATCHES)[number];
 
+/** Outcomes of a report, with the exit codes 0, 1, 4 and 5. */
 export const OUTCOMES = ['pass', 'fail', 'incomplete', 'not_ready'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 

@@ -33,7 +33,7 @@ export interface CheckOptions extends Omit<ReportOptions, 'baseline' | 'extra'> 
   readonly onReport?: ((report: Report) => Promise<void>) | undefined;
 }
 
-const SHOWN_ENTRIES = 20;
+const MAX_ENTRIES = 20;
 const EXPIRES_MS = 30 * 86_400_000;
 
 /**
@@ -58,7 +58,7 @@ export async function judgeRemap(options: CheckOptions, io: Io): Promise<number>
   assertOutputs(options, baselineFile ?? null);
   if (writeBaseline !== undefined) assertWritable(writeBaseline);
   const baseline = baselineFile === undefined ? undefined : readBaseline(baselineFile);
-  const extra = writeBaseline === undefined ? undefined : newOutput(writeBaseline, io.clock.now());
+  const extra = writeBaseline === undefined ? undefined : baselineOutput(writeBaseline, io.clock.now());
   await assertBothExist(options.config);
   return writeReport({ ...options, baseline, extra, verdict: 'print' }, io, async (report) => {
     await writeText(io.stderr, describeProblems(report));
@@ -74,7 +74,11 @@ async function assertBothExist(config: Config): Promise<void> {
   for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, groups, config);
 }
 
-/** Checks the options of `check` in advance, before hours of reading. */
+/**
+ * Checks the files that `check` will need before hours of reading.
+ *
+ * @throws SvcError `usage` for outputs that share or overwrite a file, `bad_input` for the baseline
+ */
 export function assertCheckable(options: CheckOptions): void {
   assertOutputs(options, options.baselineFile ?? null);
   if (options.baselineFile !== undefined) readBaseline(options.baselineFile);
@@ -104,7 +108,7 @@ function assertWritable({ file, force }: NewBaseline): void {
 }
 
 /** Renders nothing from incomplete data: records not read yet would be accepted as findings. */
-function newOutput({ file, expiresMs }: NewBaseline, nowMs: number): ExtraOutput {
+function baselineOutput({ file, expiresMs }: NewBaseline, nowMs: number): ExtraOutput {
   const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const note = `written by check --write-baseline on ${dayOf(nowMs)}: say here why it is accepted`;
   const render = ({ report, findings }: RenderSource) =>
@@ -136,7 +140,7 @@ function describeProblems({ baseline }: Report): string[] {
   if (baseline === null) return [];
   const { file, expired, unused, ambiguous } = baseline;
   const entries = [...expired, ...ambiguous, ...unused];
-  const lines = entries.slice(0, SHOWN_ENTRIES).map((one) => {
+  const lines = entries.slice(0, MAX_ENTRIES).map((one) => {
     const name = one.v3_svc_id ?? one.v4_svc_id ?? one.platform_id ?? '';
     return `Warning: ${file}, entry ${one.entry} (${one.model} ${name}, ${one.reason}): ${one.problem}.`;
   });

@@ -77,7 +77,7 @@ function judgeWithout(error: unknown): readonly Finding[] {
 }
 
 /** A configuration beside the present one, if none is named. */
-const CORRECTED = 'corrected.jsonc';
+const CORRECTED_FILE = 'corrected.jsonc';
 
 function nextOf(
   facts: DoctorFacts | null,
@@ -93,7 +93,7 @@ function nextOf(
   }
   if (newConfig !== undefined) return shellLine(['svc-migrate', 'doctor', '--config', newConfig]);
   if (judgeFindings(findings) !== 0) {
-    const file = join(dirname(facts.config.file), CORRECTED);
+    const file = join(dirname(facts.config.file), CORRECTED_FILE);
     const force = existsSync(file) ? ['--force'] : [];
     const isCorrected = listCorrections(facts).some(({ confirms }) => confirms !== true);
     return !isCorrected || file === facts.config.file
@@ -135,11 +135,11 @@ async function probe(
 ): Promise<RemoteFacts> {
   const { keys, keyErrors } = await readKeys(config, io.env);
   const attempts = Math.min(MAX_ATTEMPTS, config.http.attempts);
-  const brisk = { ...config, http: { ...config.http, attempts } };
-  const facts = await withClient(brisk, keys, io, (api) =>
-    probeRemote({ config: brisk, api, keyErrors, named, all, onProgress: io.onProgress }),
+  const withFewAttempts = { ...config, http: { ...config.http, attempts } };
+  const facts = await withClient(withFewAttempts, keys, io, (api) =>
+    probeRemote({ config: withFewAttempts, api, keyErrors, named, all, onProgress: io.onProgress }),
   );
-  return { ...facts, v3Addresses: await findV3Addresses(brisk, keys, facts, io) };
+  return { ...facts, v3Addresses: await findV3Addresses(withFewAttempts, keys, facts, io) };
 }
 
 /** Tries `/v3` behind the addresses that answered 404 to every model and do not end in a version. */
@@ -206,6 +206,6 @@ function correctText(text: string, config: Config, corrections: readonly Correct
   const hasModels = Object.hasOwn(parse(text), 'models');
   const models = config.models.map(({ v3, v4, expand, children }) => ({ v3, v4, expand, children }));
   const isNamed = corrections.some(({ path }) => path[0] === 'models');
-  const begun = hasModels || !isNamed ? text : change(text, ['models'], models);
-  return corrections.reduce((before, { path, value }) => change(before, [...path], value), begun);
+  const withModels = hasModels || !isNamed ? text : change(text, ['models'], models);
+  return corrections.reduce((before, { path, value }) => change(before, [...path], value), withModels);
 }

@@ -43,7 +43,11 @@ async function runExport(generation: Generation, options: ExportCommandOptions, 
   return 0;
 }
 
-/** Reads one generation into the database. */
+/**
+ * Reads one generation into the database.
+ *
+ * @throws SvcError `config` if the generation, or a V3 region, has none of the configured lists; and as `runExport` does
+ */
 export function exportInThread(
   generation: Generation,
   options: ExportCommandOptions,
@@ -108,6 +112,7 @@ export async function exportGeneration(
   }
 }
 
+/** @throws SvcError `incomplete` if lists were not read to their end, with the first error */
 export function assertComplete(
   generation: Generation,
   { complete, firstError, streams }: ExportSummary,

@@ -168,7 +168,7 @@ async function draftDecisions(
   await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);
   await writeText(io.stderr, [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.\n`]);
   const isNamed = config.decisions === resolve(target);
-  const setting = isNamed ? null : JSON.stringify({ decisions: nameIn(config, target) });
+  const setting = isNamed ? null : JSON.stringify({ decisions: relativeToConfig(config, target) });
   return lines === 0 ? [] : [{ setting }];
 }
 
@@ -185,12 +185,14 @@ async function draftCompanies(
   await writeText(io.stderr, [`Wrote ${target}: ${count} to pair.\n`]);
   const { match } = config.companies;
   const isNamed = typeof match !== 'string' && match.file === resolve(target);
-  const setting = isNamed ? null : JSON.stringify({ companies: { match: { file: nameIn(config, target) } } });
+  const setting = isNamed
+    ? null
+    : JSON.stringify({ companies: { match: { file: relativeToConfig(config, target) } } });
   return companies.length === 0 ? [] : [{ setting }];
 }
 
 /** The path of a file relative to the configuration, as settings are. */
-function nameIn(config: Config, target: string): string {
+function relativeToConfig(config: Config, target: string): string {
   return relative(dirname(config.file), resolve(target));
 }
 

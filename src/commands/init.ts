@@ -22,7 +22,7 @@ export async function runInit(given: CommandLine, io: Io): Promise<number> {
   const force = given.isSet('force');
   const input = io.isTty && given.input.isTTY ? given.input : null;
   // Checked before asking; `createFile` checks again.
-  if (!force && existsSync(file)) throw isThere(file);
+  if (!force && existsSync(file)) throw existsError(file);
   const answers = input === null ? STARTER_DEFAULTS : await ask(input, io);
   write(file, renderStarter({ ...answers, schema: locateSchema(file, import.meta.url) }), force);
   const todo = input === null ? ['Put both addresses into it.'] : [];
@@ -39,7 +39,7 @@ function write(file: string, text: string, force: boolean): void {
     createFile(file, text, { replace: force });
   } catch (cause) {
     const error = errorCodeOf(cause);
-    if (error === 'EEXIST') throw isThere(file);
+    if (error === 'EEXIST') throw existsError(file);
     const why = error === 'ENOENT' ? 'its folder does not exist' : describeFileError(cause);
     throw new SvcError('output', `Cannot write ${file}: ${why}.`, {
       hint: 'Check that the folder exists and can be written.',
@@ -48,7 +48,7 @@ function write(file: string, text: string, force: boolean): void {
   }
 }
 
-function isThere(file: string): SvcError {
+function existsError(file: string): SvcError {
   return alreadyThere(file, 'Name another file with --config, or replace this one with --force.');
 }
 
@@ -163,6 +163,7 @@ interface StarterAnswers {
   readonly schema: string;
 }
 
+/** The answers of `init` where it does not ask. */
 export const STARTER_DEFAULTS: StarterAnswers = {
   v3BaseUrls: { default: `https://${PLACEHOLDER_HOST}/v3` },
   v4BaseUrl: `https://${PLACEHOLDER_HOST}`,

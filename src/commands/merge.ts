@@ -18,7 +18,7 @@ import type { CommandLine, Io } from './command.js';
 import { writeDatabase } from './database.js';
 import { ownFilesOf, printText } from './with-outputs.js';
 
-const MAX_SHOWN = 6;
+const MAX_NAMED = 6;
 
 /**
  * `merge`: joins databases whose exports read different lists into a new one. Nothing is written if a list is missing.
@@ -100,8 +100,8 @@ function incompleteParts(problems: readonly string[]): SvcError {
 }
 
 function joinFirst(problems: readonly string[]): string {
-  const rest = problems.length - MAX_SHOWN;
-  return [...problems.slice(0, MAX_SHOWN), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  const rest = problems.length - MAX_NAMED;
+  return [...problems.slice(0, MAX_NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
 }
 
 async function writeMerged(

@@ -27,6 +27,7 @@ export interface CutoverFacts {
  */
 export type StepAction = 'run' | 'resume' | 'again' | 'keep' | 'skip' | 'settle' | 'ask';
 
+/** One step of a cutover, and what to do with it. */
 export interface PlannedStep {
   readonly name: CutoverStep;
   readonly action: StepAction;

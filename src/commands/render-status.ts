@@ -48,6 +48,7 @@ export function renderStatus(
   return `${[...text, escapeUnseen(`Next: ${next}`)].join('\n')}\n`;
 }
 
+/** Whether a cutover was started and is not finished. */
 export function isUnderWay(cutover: Cutover | null): cutover is Cutover {
   return cutover !== null && !progressOf(cutover).isFinished;
 }

@@ -28,7 +28,7 @@ const MIN_EVERY_MS = 200;
 const LISTS_PER_BATCH = 1000;
 
 /** Builds of the remap in the trend. */
-const RUNS = 6;
+const MAX_RUNS = 6;
 
 /**
  * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. With `--watch`,
@@ -97,7 +97,7 @@ function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {
     database: config.database,
     owner: describeOwner(config.database),
     readiness,
-    runs: readRemapRuns(db, RUNS),
+    runs: readRemapRuns(db, MAX_RUNS),
     cutover,
     next: addFlags(isUnderWay(cutover) ? 'svc-migrate cutover' : findNext(readiness), flags),
   };

@@ -13,13 +13,13 @@ import { kindOf, type RowCount } from './gate.js';
 import type { BaselineSection, Report } from './report-schema.js';
 
 const BASELINE_VERSION = 1;
-const SHOWN_PROBLEMS = 20;
+const MAX_PROBLEMS = 20;
 
-const AN_ID = 'must be a 64-bit integer as digits in quotes';
-const id = z.string({ error: AN_ID }).transform((text, context) => {
+const ID_MESSAGE = 'must be a 64-bit integer as digits in quotes';
+const id = z.string({ error: ID_MESSAGE }).transform((text, context) => {
   const parsed = parseSvcId(text);
   if (parsed !== null) return parsed;
-  context.addIssue({ code: 'custom', message: AN_ID });
+  context.addIssue({ code: 'custom', message: ID_MESSAGE });
   return z.NEVER;
 });
 const text = z.string({ error: 'must be text in quotes' });
@@ -84,7 +84,7 @@ export function readBaseline(file: string): Baseline {
   }
   const { entries, problems } = parseBaseline(content);
   if (problems.length === 0) return { file: basename(file), entries };
-  const shown = problems.slice(0, SHOWN_PROBLEMS);
+  const shown = problems.slice(0, MAX_PROBLEMS);
   if (problems.length > shown.length) shown.push(`and ${problems.length - shown.length} more`);
   throw new SvcError('bad_input', `The baseline ${file}: ${shown.join('\n  ')}.`, {
     hint: '`svc-migrate help baseline` describes the file; `svc-migrate check --write-baseline FILE` writes a new one.',
@@ -155,13 +155,13 @@ export function applyBaseline(db: Db, baseline: Baseline, scope: Scope, nowMs: n
     const found = find(entry);
     const [row] = found;
     if (nowMs >= Date.parse(entry.expires) + DAY_MS) {
-      section.expired.push(nameOf(entry, at, `expired on ${entry.expires}`));
+      section.expired.push(describeEntry(entry, at, `expired on ${entry.expires}`));
     } else if (row === undefined) {
-      if (scope.companies === null) section.unused.push(nameOf(entry, at, 'names no finding'));
+      if (scope.companies === null) section.unused.push(describeEntry(entry, at, 'names no finding'));
     } else if (found.length > 1) {
-      section.ambiguous.push(nameOf(entry, at, 'names several findings: add ids or companies'));
+      section.ambiguous.push(describeEntry(entry, at, 'names several findings: add ids or companies'));
     } else if (taken.has(row.at)) {
-      section.unused.push(nameOf(entry, at, `names the same finding as entry ${taken.get(row.at)}`));
+      section.unused.push(describeEntry(entry, at, `names the same finding as entry ${taken.get(row.at)}`));
     } else if (row.inScope) {
       taken.set(row.at, at + 1);
       const kind = { model: entry.model, status: row.status, reason: entry.reason };
@@ -189,7 +189,7 @@ export function withoutAccepted(rows: readonly RowCount[], accepted: readonly Ro
     .filter((row) => row.count > 0);
 }
 
-function nameOf(entry: BaselineEntry, at: number, problem: string): NamedEntry {
+function describeEntry(entry: BaselineEntry, at: number, problem: string): NamedEntry {
   const { model, path, reason, note, expires } = entry;
   return {
     entry: at + 1,

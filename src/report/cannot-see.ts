@@ -57,13 +57,13 @@ function whatReadingMissed({ config, groups, totals, deleted, ...first }: ReadFa
       short > 0,
       'short_lists',
       'records that a list counts and does not show',
-      `The service counts more records than it shows (${few(first.short.map(nameOfList), short)}): what it did not show is not checked.`,
+      `The service counts more records than it shows (${nameFirst(first.short.map(nameOfList), short)}): what it did not show is not checked.`,
     ],
     [
       absent > 0,
       'absent_in_v3',
       'models that V3 answered 404 for',
-      `V3 answered 404 for ${few(first.absentInV3.map(nameOfList), absent)}: ids you may hold of it are not checked.`,
+      `V3 answered 404 for ${nameFirst(first.absentInV3.map(nameOfList), absent)}: ids you may hold of it are not checked.`,
     ],
     [
       totals.rejected > 0,
@@ -92,7 +92,7 @@ function whatWasNotAsked({ config, scope, groups }: ReadFacts): readonly Limitat
       guessed.length > 0,
       'guessed_model_names',
       'models under another V4 name',
-      `V4 does not know the guessed names of ${few(guessed, guessed.length)}: the models may exist under another name.`,
+      `V4 does not know the guessed names of ${nameFirst(guessed, guessed.length)}: the models may exist under another name.`,
     ],
     [
       config.drift.trustDataHash,
@@ -166,7 +166,7 @@ function whatNoRunSees({ config, drift }: ReadFacts): readonly Limitation[] {
 /** Most lists or models that a sentence names. */
 export const MAX_NAMED = 3;
 
-function few(names: readonly string[], count: number): string {
+function nameFirst(names: readonly string[], count: number): string {
   const shown = names.slice(0, MAX_NAMED).join('; ');
   return count > MAX_NAMED ? `${shown}; and ${count - MAX_NAMED} more` : shown;
 }

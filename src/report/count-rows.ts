@@ -51,8 +51,8 @@ interface SideCount {
 
 type Increase = (name: CountName, n: number) => void;
 
-const SAMPLES_PER_KIND = 5;
-const SAMPLES = 500;
+const MAX_SAMPLES_PER_KIND = 5;
+const MAX_SAMPLES = 500;
 
 class RowCounter {
   readonly #db: Db;
@@ -76,7 +76,7 @@ class RowCounter {
     this.#db = db;
     this.#scope = scope;
     this.#v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
-    this.#readSamples = prepareSamples(db, scope, SAMPLES_PER_KIND);
+    this.#readSamples = prepareSamples(db, scope, MAX_SAMPLES_PER_KIND);
     for (const { v3 } of config.models) {
       if (scope.models?.includes(v3) ?? true) this.#models.set(v3, new Map());
     }
@@ -157,11 +157,11 @@ class RowCounter {
   /** Reads the rows of a slice only if some kind still lacks samples. */
   addSamples(slice: Slice<RemapGroup>): void {
     const lacks = (row: RemapGroup | RemapRow) =>
-      row.status !== 'matched' && (this.#samples.get(kindOf(row))?.length ?? 0) < SAMPLES_PER_KIND;
+      row.status !== 'matched' && (this.#samples.get(kindOf(row))?.length ?? 0) < MAX_SAMPLES_PER_KIND;
     if (!slice.rows.some(lacks)) return;
     for (const row of this.#readSamples(slice)) {
       const samples = this.#samples.get(kindOf(row)) ?? [];
-      if (samples.length < SAMPLES_PER_KIND) samples.push(row);
+      if (samples.length < MAX_SAMPLES_PER_KIND) samples.push(row);
       this.#samples.set(kindOf(row), samples);
     }
   }
@@ -181,7 +181,7 @@ class RowCounter {
   finish() {
     const kinds = [...this.#samples.values()];
     // The first sample of each kind comes before the second of any.
-    const samples = Array.from({ length: SAMPLES_PER_KIND }, (_, at) =>
+    const samples = Array.from({ length: MAX_SAMPLES_PER_KIND }, (_, at) =>
       kinds.flatMap((rows) => rows[at] ?? []),
     );
     const reasons = sortReasons(this.#reasons);
@@ -202,7 +202,7 @@ class RowCounter {
       /** Matched rows of records, not of children. */
       matchedRecords: this.#matchedRecords,
       deleted: this.#deleted,
-      samples: samples.flat().slice(0, SAMPLES),
+      samples: samples.flat().slice(0, MAX_SAMPLES),
     };
   }
 }

@@ -177,7 +177,7 @@ export function describeDecisions(section: DecisionsSection, shown: number): str
   return [head, ...lines, ...(more > 0 ? [`and ${countOf(more, 'more line')}`] : [])];
 }
 
-const DRIFT_MODELS = 4;
+const MAX_DRIFT_MODELS = 4;
 
 /** `Drift: 3 of 1,200 matched records …`; null if nothing differs. */
 function describeDrift({ differing, compared, models }: DriftSection): string | null {
@@ -185,7 +185,7 @@ function describeDrift({ differing, compared, models }: DriftSection): string | 
   const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
   const counts = sorted.map(({ model, differing: count }) => ({ model, count }));
   const verb = differing === 1 ? 'differs' : 'differ';
-  return `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${listModels(counts, DRIFT_MODELS)}).`;
+  return `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${listModels(counts, MAX_DRIFT_MODELS)}).`;
 }
 
 /** `crm/stages 3, crm/companies 2, 5 more models`. */

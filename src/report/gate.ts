@@ -51,15 +51,15 @@ interface Slot extends Pick<ReportLimit, 'name' | 'model' | 'unit' | 'configured
 
 type Slots = Map<string, Slot>;
 
-const NONE: LimitValue = { kind: 'count', count: 0 };
+const ZERO: LimitValue = { kind: 'count', count: 0 };
 
 const DEFAULTS: readonly (readonly [string, LimitValue | null])[] = [
-  ['unmatched', NONE],
-  ['ambiguous', NONE],
-  ['v4_only/unexplained', NONE],
-  ['rejected', NONE],
-  ['short', NONE],
-  ['decision_stale', NONE],
+  ['unmatched', ZERO],
+  ['ambiguous', ZERO],
+  ['v4_only/unexplained', ZERO],
+  ['rejected', ZERO],
+  ['short', ZERO],
+  ['decision_stale', ZERO],
   ['unmatched/decided_none', null],
   ['v4_only', null],
   ['deleted', null],
@@ -238,6 +238,7 @@ export interface EvidenceAge {
   readonly ms: number | null;
 }
 
+/** The age of the evidence at `nowMs`, ms since 1970. */
 export function readAge(groups: readonly StreamGroup[], nowMs: number): EvidenceAge {
   const sorted = (name: 'oldestReadAt' | 'newestReadAt') =>
     groups.map((group) => group[name]).sort((a, b) => Date.parse(a) - Date.parse(b));

@@ -11,7 +11,7 @@ import type { Report } from './report-schema.js';
 import { unordered } from './tables.js';
 
 const MAX_NAMED_MODELS = 8;
-const SHOWN_CHARS = 300;
+const MAX_CHARS = 300;
 
 /** What stands in the way of the cutover, each with its samples and, where the operator can help, the letter. */
 export function renderObstacles({ obstacles }: CutoverVerdict, report: Report): Html | null {
@@ -70,11 +70,11 @@ ${parts}`;
 function sampleCells(one: ReportFinding): (string | Html)[] {
   return [
     one.path === '' ? one.model : `${one.model} › ${one.path}`,
-    html`<code>${cutText(one.platform_id ?? '–', SHOWN_CHARS)}</code>`,
+    html`<code>${cutText(one.platform_id ?? '–', MAX_CHARS)}</code>`,
     one.v3_svc_id ?? '–',
     one.v4_svc_id ?? '–',
     `${one.v3_company_id ?? '–'} → ${one.v4_company_id ?? '–'}${one.region === null ? '' : ` (${one.region})`}`,
-    html`${sentencesOf(one).map((text) => html`<p>${cutText(text, SHOWN_CHARS)}</p>`)}`,
+    html`${sentencesOf(one).map((text) => html`<p>${cutText(text, MAX_CHARS)}</p>`)}`,
   ];
 }
 

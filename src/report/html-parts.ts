@@ -80,18 +80,18 @@ export function renderKey(names: readonly (readonly [string, string])[]): Html {
 `;
 }
 
-const BAR = 1000;
+const BAR_WIDTH = 1000;
 /** Least width of a part, so that it stays visible. */
-const LEAST = 6;
+const MIN_PART_WIDTH = 6;
 
 /** A stacked bar of statuses, in which every part that is not empty is visible. */
 export function renderStatusBar(counts: Counts): Html {
   const parts = listStatuses(counts).filter(({ count }) => count > 0);
   const total = parts.reduce((sum, { count }) => sum + count, 0);
-  const room = BAR - parts.length * LEAST;
+  const room = BAR_WIDTH - parts.length * MIN_PART_WIDTH;
   let x = 0;
   const rects = parts.map(({ status, count }) => {
-    const width = round(LEAST + (count / total) * room);
+    const width = round(MIN_PART_WIDTH + (count / total) * room);
     const rect = html`<rect x="${x}" width="${width}" height="10" class="s-${status}"/>`;
     x = round(x + width);
     return rect;

@@ -37,10 +37,10 @@ export interface Section {
 }
 
 /** Rows shown at most; the JSON report has all. */
-const COMPANIES = 500;
-const FULL_SYNCS = 500;
-const DECISIONS = 100;
-const LISTS = 300;
+const MAX_COMPANIES = 500;
+const MAX_FULL_SYNCS = 500;
+const MAX_DECISIONS = 100;
+const MAX_LISTS = 300;
 /** Rows of a folded table that are shown at once. */
 const OPEN_ROWS = 20;
 
@@ -159,7 +159,7 @@ function renderReasons(report: Report): Html | null {
 }
 
 function renderCompanies(report: Report): Html | null {
-  const plain = companyTable(report, COMPANIES);
+  const plain = companyTable(report, MAX_COMPANIES);
   if (plain.total === 0) return null;
   const { columns, rows } = withBars(plain.columns, plain.rows, plain.counts, 2);
   const more = plain.total - rows.length;
@@ -197,7 +197,11 @@ function firstGroups<Row>(rows: Iterable<Row>, nameOf: (row: Row) => string, mos
 
 /** One row for each company; its models are folded where there are several. */
 function renderFullSyncRows({ fullSync }: Report): Html | null {
-  const { first, others } = firstGroups(fullSync, (one) => `${one.v3CompanyId} in ${one.region}`, FULL_SYNCS);
+  const { first, others } = firstGroups(
+    fullSync,
+    (one) => `${one.v3CompanyId} in ${one.region}`,
+    MAX_FULL_SYNCS,
+  );
   if (first.size === 0) return null;
   const rows = [...first].map(([name, own]) => {
     const sum = (count: 'records' | 'children') => groupDigits(own.reduce((all, one) => all + one[count], 0));
@@ -234,7 +238,7 @@ function renderDecisions({ decisions }: Report): Html | null {
   if (decisions === null) return null;
   const [head = ''] = describeDecisions(decisions, 0);
   const rows = decisions.idle
-    .slice(0, DECISIONS)
+    .slice(0, MAX_DECISIONS)
     .map((one) => [
       String(one.line),
       one.path === '' ? one.model : `${one.model} ${one.path}`,
@@ -262,7 +266,7 @@ function renderCode({ codeUses: code }: Report): Html | null {
 function renderLists({ completeness }: Report): Html {
   const { groups, complete, all } = groupIncomplete(completeness);
   const rows = groups
-    .slice(0, LISTS)
+    .slice(0, MAX_LISTS)
     .map(({ first, lists, records, totalCount, counted }) => [
       `${first.generation.toUpperCase()} ${first.model}`,
       first.region === '' ? '–' : first.region,

@@ -4,7 +4,7 @@ import { countIds } from './describe.js';
 import type { Report } from './report-schema.js';
 
 /** GitHub shows at most ten annotations of a step and kind. */
-const MOST = 10;
+const MAX_ANNOTATIONS = 10;
 const LEVELS = { pass: 'notice', fail: 'error', incomplete: 'warning', not_ready: 'warning' } as const;
 
 /** The verdict and the first obstacles as annotations of GitHub Actions, one line each. */
@@ -12,7 +12,7 @@ export function renderAnnotations(report: Report): string {
   const { title, sentence, obstacles, next } = buildVerdict(report);
   const level = LEVELS[report.outcome];
   const lines = obstacles
-    .slice(0, MOST - 1)
+    .slice(0, MAX_ANNOTATIONS - 1)
     .map(({ name, numbers, meaning, action }) =>
       renderAnnotation(level, name, asSentences([numbers, meaning, action])),
     );

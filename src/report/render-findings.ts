@@ -75,7 +75,7 @@ function renderCounts(counts: readonly ReasonCount[], width: number): string {
 }
 
 /** Most characters of a value in a comment. */
-const SHOWN = 200;
+const MAX_VALUE_CHARS = 200;
 
 /** A V4 record that a V3 id may have become. */
 export interface Candidate {
@@ -168,7 +168,7 @@ function candidatesIn(note: string): string[] {
  */
 function quoteValue(value: unknown): string {
   if (value === null || value === undefined) return 'none';
-  const text = typeof value === 'string' ? cutText(value, SHOWN) : value;
+  const text = typeof value === 'string' ? cutText(value, MAX_VALUE_CHARS) : value;
   return escapeJson(JSON.stringify(text) ?? '')
     .replaceAll(',', '\\u002c')
     .replaceAll(';', '\\u003b');

@@ -17,7 +17,7 @@ import {
 } from './tables.js';
 
 /** Most rows of each table, so that the report fits a pull request comment (65,536 characters) even with long names. */
-const ROWS = {
+const MAX_ROWS = {
   obstacles: 10,
   limits: 20,
   reasons: 12,
@@ -26,14 +26,14 @@ const ROWS = {
   fullSync: 60,
   decisions: 20,
 } as const;
-const CELL_CHARS = 120;
+const MAX_CELL_CHARS = 120;
 
 const MARKS = { pass: '✅', fail: '❌', incomplete: '⏳', not_ready: '⏳' } as const;
 
 /** The report for a job summary or a pull request. */
 export function renderMarkdown(report: Report): Iterable<string> {
   const verdict = buildVerdict(report);
-  const notes = describeNotes(report, ROWS.decisions);
+  const notes = describeNotes(report, MAX_ROWS.decisions);
   const blocks = [
     `## ${MARKS[report.outcome]} ${verdict.title}`,
     plain(verdict.sentence),
@@ -42,7 +42,7 @@ export function renderMarkdown(report: Report): Iterable<string> {
     ...statusBlocks(report),
     ...limitBlocks(report),
     ...reasonBlocks(report),
-    ...foldedTable('Models', modelTable(report), ROWS.models, report.models.length),
+    ...foldedTable('Models', modelTable(report), MAX_ROWS.models, report.models.length),
     ...companyBlocks(report),
     ...fullSyncBlocks(report),
     ...[notes.drift, notes.baseline, notes.decisions, notes.code, notes.since].flatMap(noteBlocks),
@@ -54,7 +54,7 @@ export function renderMarkdown(report: Report): Iterable<string> {
 
 /** Escapes a sentence; text between backticks becomes code. */
 function plain(text: string): string {
-  const parts = cutText(text, CELL_CHARS * 4)
+  const parts = cutText(text, MAX_CELL_CHARS * 4)
     .split('`')
     .map(escapeMarkdown);
   return parts.map((part, at) => (at % 2 === 0 ? part : `<code>${part}</code>`)).join('');
@@ -64,7 +64,7 @@ function table({ columns, rows }: ReportTable, shown: number, total = rows.lengt
   const lines = [
     columns.map(({ title }) => title),
     columns.map((column) => (column.numeric ? '---:' : '---')),
-    ...rows.slice(0, shown).map((row) => row.map((cell) => escapeMarkdown(cutText(cell, CELL_CHARS)))),
+    ...rows.slice(0, shown).map((row) => row.map((cell) => escapeMarkdown(cutText(cell, MAX_CELL_CHARS)))),
   ];
   return lines.map((line) => `| ${line.join(' | ')} |`).join('\n') + more(total, shown);
 }
@@ -85,11 +85,11 @@ function more(all: number, shown: number): string {
 
 function obstacleBlocks({ obstacles }: CutoverVerdict): string[] {
   if (obstacles.length === 0) return [];
-  const lines = obstacles.slice(0, ROWS.obstacles).map((one) => {
+  const lines = obstacles.slice(0, MAX_ROWS.obstacles).map((one) => {
     const numbers = one.numbers === '' ? '' : `: ${plain(one.numbers)}`;
     return `- **${plain(one.name)}**${numbers}. ${plain(one.meaning)} → ${plain(one.action)}`;
   });
-  return [`### What stands in the way`, lines.join('\n') + more(obstacles.length, ROWS.obstacles)];
+  return [`### What stands in the way`, lines.join('\n') + more(obstacles.length, MAX_ROWS.obstacles)];
 }
 
 function statusBlocks({ totals }: Report): string[] {
@@ -113,14 +113,14 @@ function limitBlocks({ gate }: Report): string[] {
   const limits = gate.limits.filter((limit) => limit.allowed !== null);
   const { columns, rows } = limitTable(limits);
   const marked = rows.map((row, at) => [limits[at]?.pass ? '✅' : '❌', ...row]);
-  return [`### Limits`, table({ columns: [{ title: '' }, ...columns], rows: marked }, ROWS.limits)];
+  return [`### Limits`, table({ columns: [{ title: '' }, ...columns], rows: marked }, MAX_ROWS.limits)];
 }
 
 function reasonBlocks(report: Report): string[] {
   const byReason = Object.entries(report.totals.byReason).sort(([, a], [, b]) => b - a);
   if (byReason.length === 0) return [];
   const totals = { ...report.totals, byReason: Object.fromEntries(byReason) };
-  return [`### Top reasons`, table(pick(reasonTable({ ...report, totals }), [0, 1, 2, 3]), ROWS.reasons)];
+  return [`### Top reasons`, table(pick(reasonTable({ ...report, totals }), [0, 1, 2, 3]), MAX_ROWS.reasons)];
 }
 
 function foldedTable(name: string, content: ReportTable, shown: number, total: number): string[] {
@@ -128,14 +128,14 @@ function foldedTable(name: string, content: ReportTable, shown: number, total: n
 }
 
 function companyBlocks(report: Report): string[] {
-  const companies = companyTable(report, ROWS.companies);
-  return foldedTable('Companies', companies, ROWS.companies, companies.total);
+  const companies = companyTable(report, MAX_ROWS.companies);
+  return foldedTable('Companies', companies, MAX_ROWS.companies, companies.total);
 }
 
 function fullSyncBlocks(report: Report): string[] {
-  const { total, records, ...content } = fullSyncTable(report, ROWS.fullSync);
+  const { total, records, ...content } = fullSyncTable(report, MAX_ROWS.fullSync);
   if (total === 0) return [];
-  const body = table(pick(content, [0, 1, 2, 3, 5]), ROWS.fullSync, total);
+  const body = table(pick(content, [0, 1, 2, 3, 5]), MAX_ROWS.fullSync, total);
   return [details(`Full sync to ask the operator for (${countOf(records, 'record')})`, body)];
 }
 

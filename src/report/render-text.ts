@@ -26,17 +26,17 @@ export interface TextOptions {
   readonly closing?: { readonly lines: readonly string[]; readonly next: string };
 }
 
-const MODELS = 40;
-const OBSTACLES = 5;
-const OBSTACLE_MODELS = 4;
-const DECISIONS = 5;
-const COMPANIES = 5;
+const MAX_MODELS = 40;
+const MAX_OBSTACLES = 5;
+const MAX_OBSTACLE_MODELS = 4;
+const MAX_DECISIONS = 5;
+const MAX_COMPANIES = 5;
 
 /** The summary for a terminal: the verdict and what stands in the way, the evidence, and the verdict again. */
 export function renderText(report: Report, options: TextOptions): string {
   const { width } = options;
   const verdict = buildVerdict(report);
-  const notes = describeNotes(report, DECISIONS);
+  const notes = describeNotes(report, MAX_DECISIONS);
   const blocks = [
     verdictBlock(report, verdict, options),
     obstacleBlock(verdict, options),
@@ -115,7 +115,9 @@ function endBlock(report: Report, verdict: CutoverVerdict, options: TextOptions)
 
 /** One line, with as many of the models as fit. */
 function describeBiggest(biggest: Obstacle, width: number): string {
-  const lines = [OBSTACLE_MODELS, 3, 2, 1, 0].map((most) => `Biggest blocker: ${summarise(biggest, most)}`);
+  const lines = [MAX_OBSTACLE_MODELS, 3, 2, 1, 0].map(
+    (most) => `Biggest blocker: ${summarise(biggest, most)}`,
+  );
   return lines.find((line) => displayWidth(line) <= width) ?? clipText(lines.at(-1) ?? '', width);
 }
 
@@ -129,7 +131,7 @@ function summarise({ key, numbers, models, meaning }: Obstacle, most: number): s
 
 function obstacleBlock(verdict: CutoverVerdict, options: TextOptions): string[] {
   if (verdict.obstacles.length === 0) return [];
-  const most = options.verbose === true ? verdict.obstacles.length : OBSTACLES;
+  const most = options.verbose === true ? verdict.obstacles.length : MAX_OBSTACLES;
   const shown = verdict.obstacles.slice(0, most).flatMap((one) => obstacleLines(one, options));
   const more = verdict.obstacles.length - most;
   const rest = more > 0 ? [`  … and ${groupDigits(more)} more: --verbose lists them`] : [];
@@ -141,7 +143,7 @@ function obstacleLines(obstacle: Obstacle, options: TextOptions): string[] {
   const title = obstacle.numbers === '' ? obstacle.name : `${obstacle.name}: ${obstacle.numbers}`;
   // Where there are numbers, the title already says what it means.
   const isKnown = obstacle.numbers !== '' && obstacle.models.length > 0 && options.verbose !== true;
-  const details = [listModels(obstacle.models, OBSTACLE_MODELS), isKnown ? '' : obstacle.meaning];
+  const details = [listModels(obstacle.models, MAX_OBSTACLE_MODELS), isKnown ? '' : obstacle.meaning];
   return [
     ...lines(title, '  ').map((line) => paint(line, 'bold', options)),
     ...details.filter((text) => text !== '').flatMap((text) => lines(text, '    ')),
@@ -180,8 +182,8 @@ function totalsBlock({ totals }: Report): string[] {
 }
 
 function modelBlock(report: Report, options: TextOptions): string[] {
-  const more = report.models.length - MODELS;
-  const { columns, rows } = modelTable({ ...report, models: report.models.slice(0, MODELS) });
+  const more = report.models.length - MAX_MODELS;
+  const { columns, rows } = modelTable({ ...report, models: report.models.slice(0, MAX_MODELS) });
   // The V4 names, and statuses that no model has, are left out.
   const isShown = (_: unknown, at: number) => at !== 1 && (at < 4 || rows.some((row) => row[at] !== '0'));
   const table = { columns: columns.filter(isShown), rows: rows.map((row) => row.filter(isShown)) };
@@ -221,7 +223,9 @@ function noteBlock([head, ...lines]: readonly string[], width: number): string[]
 /** The companies that only a person can pair, with the evidence for each candidate. */
 function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }: TextOptions): string[] {
   if (all.length === 0) return [];
-  const shown = all.slice(0, verbose === true ? all.length : COMPANIES).map(prepareDescribeAmbiguous(all));
+  const shown = all
+    .slice(0, verbose === true ? all.length : MAX_COMPANIES)
+    .map(prepareDescribeAmbiguous(all));
   const more = all.length - shown.length;
   const rest =
     more > 0

@@ -23,10 +23,10 @@ import { whyIdle } from './describe.js';
 import type { DecisionsSection, DriftSection, FullSync, Report, SinceSection } from './report-schema.js';
 import { type Dates, rangeKey } from './timeline.js';
 
-const SAMPLES_PER_MODEL = 3;
-const SAMPLES = 50;
-const FIELDS = 10;
-const VALUE_CHARS = 200;
+const MAX_SAMPLES_PER_MODEL = 3;
+const MAX_SAMPLES = 50;
+const MAX_FIELDS = 10;
+const MAX_VALUE_CHARS = 200;
 
 /**
  * Differences between matched records, as found by the last remap.
@@ -48,16 +48,16 @@ export function readDrift(db: Db, scope: Scope, matchedRecords: number): DriftSe
     compared,
     differing: sum('differing'),
     models,
-    samples: readDriftSamples(db, scope, SAMPLES_PER_MODEL, SAMPLES).map(toDriftSample),
+    samples: readDriftSamples(db, scope, MAX_SAMPLES_PER_MODEL, MAX_SAMPLES).map(toDriftSample),
   };
 }
 
 const fieldsSchema = z.array(z.object({ field: z.string(), v3: z.unknown(), v4: z.unknown() }));
 
 function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
-  const cut = (text: string) => cutText(text, VALUE_CHARS);
+  const cut = (text: string) => cutText(text, MAX_VALUE_CHARS);
   const textOf = (value: unknown) => cut(JSON.stringify(value) ?? 'null');
-  const fields = fieldsSchema.parse(JSON.parse(row.fields)).slice(0, FIELDS);
+  const fields = fieldsSchema.parse(JSON.parse(row.fields)).slice(0, MAX_FIELDS);
   return {
     model: row.model,
     region: row.region,
@@ -70,7 +70,7 @@ function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
   };
 }
 
-const LISTED_DECISIONS = 1000;
+const MAX_DECISIONS = 1000;
 
 /** The outcome of the decisions in the last remap; null if there were none and none are configured. */
 export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSection | null {
@@ -85,7 +85,7 @@ export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSe
     taken: total('taken'),
     notNeeded: total('not_needed'),
     stale: total('stale'),
-    idle: readIdleDecisions(db, scope, LISTED_DECISIONS).map((row) => ({
+    idle: readIdleDecisions(db, scope, MAX_DECISIONS).map((row) => ({
       line: row.line,
       model: row.model,
       path: row.path,

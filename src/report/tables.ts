@@ -66,6 +66,7 @@ function countCells(counts: Counts): string[] {
   return [countIds(counts).v3, ...statuses].map(groupDigits);
 }
 
+/** A row for each model: its names and its counts by status. */
 export function modelTable({ models }: Report): ReportTable {
   return {
     columns: [...plain('Model', 'V4'), ...COUNT_COLUMNS],
@@ -87,6 +88,7 @@ export function companyTable(
   };
 }
 
+/** A row for each limit: its name, what it judged and what it allows. */
 export function limitTable(limits: readonly ReportLimit[]): ReportTable {
   return {
     columns: [...plain('Limit'), numeric('Found'), { ...numeric('Allowed'), unordered: true }],
@@ -100,6 +102,7 @@ export function limitTable(limits: readonly ReportLimit[]): ReportTable {
   };
 }
 
+/** A row for each `status/reason`: title, code, count, meaning and action. */
 export function reasonTable({ totals }: Report): ReportTable {
   return {
     columns: [

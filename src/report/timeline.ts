@@ -56,12 +56,13 @@ export async function readDates(db: Db, scope: Scope, pause: Pause): Promise<Dat
   return { days: [...days.values()], ranges };
 }
 
+/** The key of `Dates.ranges` for the records of a V3 company and model. */
 export function rangeKey(region: string, companyId: bigint, model: string): string {
   return JSON.stringify([region, String(companyId), model]);
 }
 
 /** Months shown separately; older ones are added up. */
-const MONTHS = 60;
+const MAX_MONTHS = 60;
 const DAY_MS = 86_400_000;
 
 type Month = Report['timeline']['months'][number];
@@ -73,7 +74,7 @@ export function buildMonths(
 ): Pick<Report['timeline'], 'months' | 'earlier' | 'later' | 'undated'> {
   const newest = new Date(newestMs);
   const last = monthOf(newestMs);
-  const first = monthOf(Date.UTC(newest.getUTCFullYear(), newest.getUTCMonth() - MONTHS + 1));
+  const first = monthOf(Date.UTC(newest.getUTCFullYear(), newest.getUTCMonth() - MAX_MONTHS + 1));
   const months = new Map<string, Month>();
   const [earlier, later] = [newMonth(`before ${first}`), newMonth(`after ${last}`)];
   let undated = 0;

@@ -3,6 +3,7 @@ import { countOf, formatTime } from './numbers.js';
 /** The parsed evidence of a row. */
 export type RowEvidence = Readonly<Record<string, unknown>>;
 
+/** Whether a parsed JSON value is an object, as evidence is. */
 export function isRowEvidence(value: unknown): value is RowEvidence {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -51,8 +51,11 @@ function takeColumns(chars: readonly string[], width: number): string[] {
   return taken;
 }
 
-/** Wraps words into lines of at most `width` columns; every line begins with `indent`. */
-export function wrapText(text: string, width: number, indent = ''): string[] {
+/**
+ * Wraps words into lines of at most `width` columns; every line begins with `indent`. Longer words are broken, or with
+ * `keepsWords` stay whole.
+ */
+export function wrapText(text: string, width: number, indent = '', keepsWords = false): string[] {
   const room = Math.max(1, width - displayWidth(indent));
   const lines: string[] = [];
   let line = '';
@@ -64,7 +67,7 @@ export function wrapText(text: string, width: number, indent = ''): string[] {
     } else {
       line = joined;
     }
-    while (displayWidth(line) > room) {
+    while (!keepsWords && displayWidth(line) > room) {
       const head = takeColumns([...line], room).join('');
       if (head === '') break;
       lines.push(indent + head);
@@ -82,22 +85,15 @@ export function wrapText(text: string, width: number, indent = ''): string[] {
 export function wrapMessage(text: string, width: number): string {
   return text
     .split('\n')
-    .map((line) => (line.startsWith('Next: ') ? line : wrapWhole(line, width)))
+    .map((line) => (line.startsWith('Next: ') ? line : wrapHanging(line, width)))
     .join('\n');
 }
 
-function wrapWhole(line: string, width: number): string {
+/** Wraps a line; the lines that follow begin below its text, behind its spaces and arrow. */
+function wrapHanging(line: string, width: number): string {
   const [head = ''] = /^ *(→ )?/.exec(line) ?? [];
-  const indent = ' '.repeat(head.length);
-  let text = head;
-  let used = head.length;
-  for (const [at, word] of line.slice(head.length).split(' ').entries()) {
-    const isFirst = at === 0;
-    const isFull = !isFirst && used + 1 + displayWidth(word) > width;
-    text += isFull ? `\n${indent}${word}` : `${isFirst ? '' : ' '}${word}`;
-    used = (isFull ? indent.length : used + (isFirst ? 0 : 1)) + displayWidth(word);
-  }
-  return text;
+  const lines = wrapText(line.slice(head.length), width, ' '.repeat(head.length), true);
+  return head + lines.join('\n').slice(head.length);
 }
 
 /** Escapes lines and wraps each to at most `width` columns, with its own indentation; each ends with a line feed. */

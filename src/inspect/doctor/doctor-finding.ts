@@ -38,6 +38,7 @@ export type Area = (typeof AREAS)[number];
 /** Exit codes by precedence, if there are several kinds of problems. */
 const PRECEDENCE = [3, 2, 6, 4, 5] as const satisfies readonly ProblemCode[];
 
+/** A finding that needs nothing to be done. */
 export function ok(area: Area, code: string, text: string): Finding {
   return { level: 'ok', area, code, text };
 }

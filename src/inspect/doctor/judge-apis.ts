@@ -168,7 +168,7 @@ export function judgePages(pages: readonly ProbedPage[]): Finding[] {
   });
 }
 
-const SHOWN_PAIRS = 5;
+const MAX_PAIRS = 5;
 
 /** How companies pair: from the last remap if there is one, otherwise from samples. */
 export function judgePairs(preview: readonly PairPreview[], database: DatabaseFacts): Finding[] {
@@ -179,7 +179,7 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
     const setting = '"companies": {"match": {"file": "companies.csv"}}';
     const fix = `Name the ambiguous ones in companies.csv (${setting}); \`svc-migrate findings --write-companies FILE\` drafts it.`;
     const ambiguous = database.ambiguous ?? [];
-    const described = ambiguous.slice(0, SHOWN_PAIRS).map(prepareDescribeAmbiguous(ambiguous));
+    const described = ambiguous.slice(0, MAX_PAIRS).map(prepareDescribeAmbiguous(ambiguous));
     const lines = described.map((line) => note('companies', 'pair', `${line}.`));
     return [warning('companies', 'pairs_stored', text, fix), ...lines];
   }
@@ -196,7 +196,7 @@ export function judgePairs(preview: readonly PairPreview[], database: DatabaseFa
   ];
   const text = `Preview from samples, which leave records out: ${parts.join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
   // Pairs that a person must decide come first.
-  const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, SHOWN_PAIRS);
+  const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, MAX_PAIRS);
   const describe = prepareDescribeAmbiguous(preview.filter(isOpen).map(toAmbiguous));
   const pairs = shown.map((one) => note('companies', 'pair', describePair(one, describe)));
   return [note('companies', 'pairs_preview', text), ...pairs];

@@ -24,6 +24,7 @@ const BYTES_PER_RECORD = 400;
 /** Stored bytes per byte of a payload: measured 1.05. */
 const PAYLOAD_RATIO = 1.1;
 
+/** Whether this Node.js is recent enough, and SQLite can be loaded. */
 export function judgeProgram({ node, sqlite }: Pick<LocalFacts, 'node' | 'sqlite'>): Finding[] {
   const findings: Finding[] = [];
   if (node.localeCompare(OLDEST_NODE, 'en', { numeric: true }) < 0) {
@@ -39,6 +40,7 @@ export function judgeProgram({ node, sqlite }: Pick<LocalFacts, 'node' | 'sqlite
   return [ok('program', 'versions', `Node.js ${node}, SQLite ${sqlite}.`)];
 }
 
+/** What the configuration names, what it leaves to guesses, and the errors of the files that it names. */
 export function* judgeConfig(
   { models, v3, file }: Config,
   { fileErrors }: Pick<LocalFacts, 'fileErrors'>,
@@ -60,6 +62,7 @@ export function* judgeConfig(
   }
 }
 
+/** Whether the start of the backfill window is known, and plausible. */
 export function judgeBackfill({ backfill }: Config, nowMs: number): Finding[] {
   const { sinceMs, isRelative } = backfill;
   if (sinceMs === null) {
@@ -138,6 +141,7 @@ export function judgeDisk(remote: RemoteFacts, local: LocalFacts, config: Config
   return [ok('disk', 'disk_free', text)];
 }
 
+/** Whether the database can be used, and what is unfinished in it. */
 export function judgeDatabase(facts: DatabaseFacts, { database }: Config): Finding[] {
   switch (facts.kind) {
     case 'none':
@@ -264,6 +268,7 @@ function findMissing(target: ApplyTarget, env: Env): string | null {
   return existsSync(file) ? null : `${file} does not exist`;
 }
 
+/** Whether the targets of `apply` can be reached from this machine. */
 export function judgeTargets({ targets }: Pick<LocalFacts, 'targets'>): Finding[] {
   if (targets.length === 0) return [];
   const absent = targets.flatMap(({ name, missing }) =>

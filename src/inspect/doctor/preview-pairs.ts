@@ -10,7 +10,7 @@ import { groupBy } from '../../text/group-by.js';
 import type { AskList, ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
 const MAX_REQUESTS = 60;
-const KEYS_PER_COMPANY = 2;
+const MAX_KEYS_PER_COMPANY = 2;
 const KEY_LIMIT = 5;
 
 /** Records of one list. */
@@ -53,7 +53,7 @@ function pickKeys(samples: readonly Sample[]) {
       seen.add(companyId);
       const name = `${region} ${companyId}`;
       const own = picked.get(name) ?? [];
-      if (own.length < KEYS_PER_COMPANY) picked.set(name, [...own, { pair, companyId, key }]);
+      if (own.length < MAX_KEYS_PER_COMPANY) picked.set(name, [...own, { pair, companyId, key }]);
     }
   }
   return [...picked.values()].flat();

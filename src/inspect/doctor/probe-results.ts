@@ -181,6 +181,7 @@ type Parameter = readonly [name: string, value: string];
 /** Requests the first page of a list. Only interrupts are thrown. */
 export type AskList = (list: ListRef, limit: number, more?: readonly Parameter[]) => Promise<ListAnswer>;
 
+/** Returns a function that requests the first page of a list and summarises it. */
 export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: string): AskList {
   return async (list, limit, more = []) => {
     const { region, companyId, pair } = list;

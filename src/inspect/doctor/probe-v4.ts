@@ -40,7 +40,7 @@ export async function probeParameters(
   const effectIn = (own: FilledList | undefined, probe: (list: FilledList) => Promise<ParameterEffect>) =>
     own === undefined ? Promise.resolve('unknown' as const) : probe(own);
   const probeSelect = async (own: FilledList): Promise<ParameterEffect> =>
-    judgeSelect(own.answer, await ask(plain(own), FEW, [['select', 'data_hash']]));
+    judgeSelect(own.answer, await ask(withoutExpand(own), FEW, [['select', 'data_hash']]));
   const [deleted, eq, gte, sort, select, selectInV3] = await Promise.all([
     probeDeleted(ask, longest),
     effectIn(list, (own) => probeEq(ask, own)),
@@ -56,7 +56,7 @@ function isFilled(list: ProbedList): list is FilledList {
   return list.answer.kind === 'answers' && list.answer.records.length > 0;
 }
 
-function plain(list: FilledList): FilledList {
+function withoutExpand(list: FilledList): FilledList {
   return { ...list, pair: { ...list.pair, ...NO_EXPAND } };
 }
 
@@ -66,7 +66,7 @@ async function probeDeleted(
 ): Promise<Pick<ParameterEffects, 'include_deleted_records' | 'refusesDeletedByName'>> {
   for (const list of lists) {
     const before = list.answer;
-    const withDeleted = await ask(plain(list), 100, [['include_deleted_records', 'true']]);
+    const withDeleted = await ask(withoutExpand(list), 100, [['include_deleted_records', 'true']]);
     const effect = judgeDeleted(before, withDeleted);
     // The same rule as in exports.
     const refusesDeletedByName =
@@ -77,7 +77,7 @@ async function probeDeleted(
     if (withDeleted.kind !== 'answers' || before.totalCount === null) continue;
     if ((withDeleted.totalCount ?? 0) <= before.totalCount) continue;
     // Rules out a list that grew meanwhile.
-    const again = await ask(plain(list), 1);
+    const again = await ask(withoutExpand(list), 1);
     if (again.kind === 'answers' && again.totalCount === before.totalCount) {
       return { include_deleted_records: 'honoured', refusesDeletedByName };
     }
@@ -85,12 +85,13 @@ async function probeDeleted(
   return { include_deleted_records: 'unknown', refusesDeletedByName: false };
 }
 
-function effectWithout(answer: Exclude<ListAnswer, ListContent>): ParameterEffect {
+function effectOfFailure(answer: Exclude<ListAnswer, ListContent>): ParameterEffect {
   return answer.kind === 'refused' ? 'refused' : 'unknown';
 }
 
+/** Compares answers without and with `include_deleted_records`. */
 export function judgeDeleted(before: ListContent, withDeleted: ListAnswer): ParameterEffect {
-  if (withDeleted.kind !== 'answers') return effectWithout(withDeleted);
+  if (withDeleted.kind !== 'answers') return effectOfFailure(withDeleted);
   if (before.records.some(({ deleted }) => deleted)) return 'always';
   return withDeleted.records.some(({ deleted }) => deleted) ? 'honoured' : 'unknown';
 }
@@ -99,31 +100,31 @@ async function probeEq(ask: AskList, list: FilledList): Promise<ParameterEffect>
   const keys = new Set(list.answer.records.map(({ platformId }) => platformId));
   const key = [...keys].find((one) => one !== null);
   if (key == null) return 'unknown';
-  return judgeEq(key, keys.size > 1, await ask(plain(list), FEW, [['platform_id[eq]', key]]));
+  return judgeEq(key, keys.size > 1, await ask(withoutExpand(list), FEW, [['platform_id[eq]', key]]));
 }
 
 /** `others`: the list is known to hold other keys as well. */
 export function judgeEq(key: string, others: boolean, answer: ListAnswer): ParameterEffect {
-  if (answer.kind !== 'answers') return effectWithout(answer);
+  if (answer.kind !== 'answers') return effectOfFailure(answer);
   if (answer.records.some(({ platformId }) => platformId !== key)) return 'ignored';
   return answer.records.length > 0 && others ? 'honoured' : 'unknown';
 }
 
 async function probeGte(ask: AskList, list: FilledList, name: string): Promise<ParameterEffect> {
-  const late = await ask(plain(list), FEW, [[name, LATE]]);
+  const late = await ask(withoutExpand(list), FEW, [[name, LATE]]);
   const isEmpty = late.kind === 'answers' && late.records.length === 0;
-  return judgeGte(late, isEmpty ? await ask(plain(list), FEW, [[name, EARLY]]) : null);
+  return judgeGte(late, isEmpty ? await ask(withoutExpand(list), FEW, [[name, EARLY]]) : null);
 }
 
 /** For a list with records: `late` must return none, `early` must return some. */
 export function judgeGte(late: ListAnswer, early: ListAnswer | null): ParameterEffect {
-  if (late.kind !== 'answers') return effectWithout(late);
+  if (late.kind !== 'answers') return effectOfFailure(late);
   if (late.records.length > 0) return 'ignored';
   return early?.kind === 'answers' && early.records.length > 0 ? 'honoured' : 'unknown';
 }
 
 async function probeSort(ask: AskList, list: FilledList, name: string): Promise<ParameterEffect> {
-  const sorted = (direction: string) => ask(plain(list), FEW, [[name, direction]]);
+  const sorted = (direction: string) => ask(withoutExpand(list), FEW, [[name, direction]]);
   const [up, down] = await Promise.all([sorted('ASC'), sorted('DESC')]);
   return judgeSort(up, down);
 }
@@ -148,8 +149,9 @@ function isRising(dates: readonly number[]): boolean {
   return dates.every((ms, at) => at === 0 || ms >= (dates[at - 1] ?? ms));
 }
 
+/** Compares answers without and with `select=data_hash`. */
 export function judgeSelect(before: ListContent, selected: ListAnswer): ParameterEffect {
-  if (selected.kind !== 'answers') return effectWithout(selected);
+  if (selected.kind !== 'answers') return effectOfFailure(selected);
   if (selected.records.length === 0) return 'unknown';
   if (before.records.some(({ dataHash }) => dataHash !== null)) return 'always';
   return selected.records.some(({ dataHash }) => dataHash !== null) ? 'honoured' : 'ignored';
@@ -160,7 +162,7 @@ export const NO_EXPAND = { expand: [] } as const;
 
 const MAX_NAMES = 10;
 /** Companies for which other names are tried. */
-const TRIED_COMPANIES = 2;
+const MAX_TRIED_COMPANIES = 2;
 
 /** Models that no requested company has. */
 export function missingModels(lists: readonly ProbedList[]): readonly ModelPair[] {
@@ -180,7 +182,7 @@ export async function probeNames(
   for (const { companyId, answer } of lists) {
     if (companyId !== null) records.set(companyId, (records.get(companyId) ?? 0) + sizeOf(answer));
   }
-  const companies = [...records].sort(([, a], [, b]) => b - a).slice(0, TRIED_COMPANIES);
+  const companies = [...records].sort(([, a], [, b]) => b - a).slice(0, MAX_TRIED_COMPANIES);
   const answersTo = async (pair: ModelPair, v4: string): Promise<boolean> => {
     const answers = await Promise.all(
       companies.map(([companyId]) => ask({ region: '', companyId, pair: { ...pair, ...NO_EXPAND, v4 } }, 1)),

@@ -29,11 +29,11 @@ export interface ProbeOptions {
 }
 
 /** Records requested of a list: enough to compare, few for the service. */
-const SAMPLE = 100;
-const SAMPLED_COMPANIES = 10;
+const MAX_SAMPLE = 100;
+const MAX_SAMPLED_COMPANIES = 10;
 const SMALLER_PAGES = [100, 10] as const;
 /** A model that no service has, with underscores as in real names. */
-const NO_MODEL = 'svc_migrate_no_such_model';
+const IMPOSSIBLE_MODEL = 'svc_migrate_no_such_model';
 /** Errors that every other request to the host would get too. */
 const FATAL_CODES = ['auth', 'redirect', 'network', 'timeout', 'config', 'bad_response'];
 
@@ -72,18 +72,18 @@ async function probeV3Host(options: ProbeOptions, ask: AskList, endpoint: Endpoi
   const { config, keyErrors, onProgress } = options;
   const { region, pageSize } = endpoint;
   const label = config.v3.regions.length > 1 ? `V3 ${region}` : 'V3';
-  const host = hostOf(label, 'v3', endpoint, keyErrors);
+  const host = newHost(label, 'v3', endpoint, keyErrors);
   const [first, ...others] = config.models.map((pair) => ({ region, companyId: null, pair }));
   if (host.keyError !== null || first === undefined) return { host, lists: [], page: null };
   const sample = async (list: ListRef): Promise<ProbedList> => ({
     ...list,
-    answer: await ask(list, Math.min(SAMPLE, pageSize)),
+    answer: await ask(list, Math.min(MAX_SAMPLE, pageSize)),
   });
   // The first request is sent alone, so that a refused key or an unreachable host causes one error, not many.
-  const begun = await sample(first);
-  const error = fatalError(begun.answer);
+  const firstList = await sample(first);
+  const error = fatalError(firstList.answer);
   if (error !== null) return { host: { ...host, error }, lists: [], page: null };
-  const lists = [begun, ...(await Promise.all(others.map(sample)))];
+  const lists = [firstList, ...(await Promise.all(others.map(sample)))];
   onProgress({ kind: 'step', name: `ask ${label} for samples`, done: lists.length, total: lists.length });
   return { host: { ...host, answered: true }, lists, page: await probePageSize(ask, host, pageSize, lists) };
 }
@@ -93,7 +93,7 @@ async function probeV4Host(
   ask: AskList,
 ): Promise<HostResult & { readonly v4: Omit<ProbedV4, 'parameters'> | null }> {
   const { config, api, keyErrors, onProgress } = options;
-  const host = hostOf('V4', 'v4', config.v4, keyErrors);
+  const host = newHost('V4', 'v4', config.v4, keyErrors);
   const failed = (error: SvcError | null) => ({ host: { ...host, error }, lists: [], page: null, v4: null });
   if (host.keyError !== null) return failed(null);
   let companies: readonly bigint[];
@@ -116,14 +116,14 @@ async function probeV4Host(
   let done = 0;
   const lists = await Promise.all(
     wanted.map(async (list) => {
-      const limit = sampled.has(list.companyId ?? 0n) ? Math.min(SAMPLE, config.v4.pageSize) : 1;
+      const limit = sampled.has(list.companyId ?? 0n) ? Math.min(MAX_SAMPLE, config.v4.pageSize) : 1;
       const answer = await ask(list, limit);
       onProgress({ kind: 'step', name: 'ask V4 for models', done: ++done, total: wanted.length });
       return { ...list, answer };
     }),
   );
   const [one] = lists;
-  const impossible = one && { ...one, pair: { ...one.pair, ...NO_EXPAND, v4: NO_MODEL } };
+  const impossible = one && { ...one, pair: { ...one.pair, ...NO_EXPAND, v4: IMPOSSIBLE_MODEL } };
   const answersAnything = impossible !== undefined && (await ask(impossible, 1)).kind === 'answers';
   const suggestions = await probeNames(ask, config, lists);
   const page = await probePageSize(ask, host, config.v4.pageSize, lists);
@@ -133,12 +133,12 @@ async function probeV4Host(
 
 /** Samples evenly over the list, to include old and new companies. */
 function sampleCompanies(all: readonly bigint[]): readonly bigint[] {
-  if (all.length <= SAMPLED_COMPANIES) return all;
-  const step = all.length / SAMPLED_COMPANIES;
-  return Array.from({ length: SAMPLED_COMPANIES }, (_, at) => all[Math.floor(at * step)] ?? 0n);
+  if (all.length <= MAX_SAMPLED_COMPANIES) return all;
+  const step = all.length / MAX_SAMPLED_COMPANIES;
+  return Array.from({ length: MAX_SAMPLED_COMPANIES }, (_, at) => all[Math.floor(at * step)] ?? 0n);
 }
 
-function hostOf(
+function newHost(
   label: string,
   generation: 'v3' | 'v4',
   { region, baseUrl, keySource }: Endpoint,

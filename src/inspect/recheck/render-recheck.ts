@@ -3,7 +3,7 @@ import { countOf, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import { judgeRecheck, type RecheckResult } from './recheck-rounds.js';
 
-const SHOWN = 10;
+const MAX_LISTED = 10;
 
 /** Renders what was requested, resolved, and still open. */
 export function renderRecheck(result: RecheckResult, width: number): string {
@@ -45,12 +45,12 @@ function describeLastRound({ rounds }: RecheckResult): string[] {
   if (vanished.length > 0) {
     const records = countOf(vanished.length, 'V3 record');
     const them = vanished.length === 1 ? 'it' : 'them';
-    const shown = vanished.slice(0, SHOWN);
+    const shown = vanished.slice(0, MAX_LISTED);
     const models = [...new Set(vanished.map(({ model }) => ` --model ${model}`))].join('');
     lines.push(
       `${records} vanished without a tombstone: V3 no longer shows ${them}, not even as deleted.`,
       ...shown.map(({ region, model, svcId }) => `  ${model} V3 ${svcId} (${region})`),
-      ...(vanished.length > SHOWN ? [`  … and ${groupDigits(vanished.length - SHOWN)} more`] : []),
+      ...(vanished.length > MAX_LISTED ? [`  … and ${groupDigits(vanished.length - MAX_LISTED)} more`] : []),
       `  Only a full export removes ${them}: svc-migrate export v3 --restart${models}`,
     );
   }

@@ -6,7 +6,7 @@ import { DISAGREEMENTS, type PairSide } from './read-live.js';
 import { CONFIDENCE, judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
 
 /** Items listed per kind; `--json` lists more. */
-const SHOWN = 10;
+const MAX_LISTED = 10;
 
 const CONTRADICTIONS: Readonly<Record<ContradictionCode, string>> = {
   not_in_remap: 'exported from V3, and in no row of the remap',
@@ -49,8 +49,9 @@ export function renderVerify(result: VerifyResult, width: number, hasTargets: bo
 }
 
 function listFirst<T>(items: readonly T[], total: number, describe: (item: T) => string): string[] {
-  const more = total > SHOWN ? [`  … and ${groupDigits(total - SHOWN)} more; --json lists more`] : [];
-  return [...items.slice(0, SHOWN).map((item) => `  ${describe(item)}`), ...more];
+  const more =
+    total > MAX_LISTED ? [`  … and ${groupDigits(total - MAX_LISTED)} more; --json lists more`] : [];
+  return [...items.slice(0, MAX_LISTED).map((item) => `  ${describe(item)}`), ...more];
 }
 
 function describeContradictions({ contradictions }: VerifyResult): string[] {

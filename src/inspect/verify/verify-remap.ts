@@ -71,7 +71,7 @@ export function judgeVerify(result: VerifyResult): 0 | 1 | 4 | 5 {
   return coverage.pairs === 0 ? 5 : 0;
 }
 
-const LISTED = 1000;
+const MAX_LISTED = 1000;
 
 /**
  * Checks the remap: against the exported records without the network, then pair by pair against both APIs. Writes
@@ -85,7 +85,7 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
   onProgress({ kind: 'step', name: 'compare the remap with the export', done: 0, total: null });
   const models = config.models.map(({ v3 }) => v3);
   const { contradictions, chosen } = await runUninterruptible(() => ({
-    contradictions: findContradictions(db, models, LISTED),
+    contradictions: findContradictions(db, models, MAX_LISTED),
     chosen: choosePairs(db, options, run),
   }));
   const { coverage, rows, extraRows } = chosen;
