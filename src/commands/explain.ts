@@ -26,13 +26,14 @@ async function explain(
 ): Promise<number> {
   const companyId = companyOption(given);
   const question = { ...idScopeOf(given, config), companyId, ...keyOf(given) };
-  return readDatabase(config, async (db) => {
-    const answer = guardDatabase(config.database, () => explainRecord(db, config, question));
-    if (lacksPayload(answer) && holdsPayloads(db)) await checkPayloads(config.database, io);
-    const json = () => renderExplanationJson(answer);
-    await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
-    return answer.stories.length === 0 ? 1 : 0;
+  const answer = await readDatabase(config, async (db) => {
+    const found = guardDatabase(config.database, () => explainRecord(db, config, question));
+    if (lacksPayload(found) && holdsPayloads(db)) await checkPayloads(config.database, io);
+    return found;
   });
+  const json = () => renderExplanationJson(answer);
+  await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
+  return answer.stories.length === 0 ? 1 : 0;
 }
 
 /** Whether a record is shown without the fields of its payload. */

@@ -56,7 +56,7 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
   const [json, writeDecisions, writeCompanies] = OUTPUT_NAMES.map((name) => given.text(name));
   assertOutputFiles(given, config);
   if (json === '-') assertStdout();
-  return readDatabase(config, async (db) => {
+  const text = await readDatabase(config, async (db) => {
     await assertRemapIntact(db, io);
     assertRemap(db);
     assertCompanies(db, narrowing.companies);
@@ -72,14 +72,14 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
       ...(writeCompanies === undefined ? [] : await draftCompanies(db, filter, writeCompanies, config, io)),
     ];
     if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
-    if ((json ?? writeDecisions ?? writeCompanies) === undefined) {
-      const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
-      const rows = [...readFilteredFindings(db, filter, shown)];
-      const text = renderFindings(rows, countFindings(db, filter), io.width);
-      await printText(text, io);
-    }
-    return 0;
+    if ((json ?? writeDecisions ?? writeCompanies) !== undefined) return null;
+    const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
+    const rows = [...readFilteredFindings(db, filter, shown)];
+    return renderFindings(rows, countFindings(db, filter), io.width);
   });
+  // A pager may keep stdout waiting for hours; the database is closed by now.
+  if (text !== null) await printText(text, io);
+  return 0;
 }
 
 function filterOf(given: CommandLine, narrowing: Narrowing): FindingFilter {

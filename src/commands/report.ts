@@ -92,7 +92,7 @@ export async function writeReport<T>(
   }
   if (targets.includes('-')) assertStdout();
   io.onProgress({ kind: 'stage', name: 'report' });
-  return readDatabase(config, async (db) => {
+  const { text, result } = await readDatabase(config, async (db) => {
     await assertRemapIntact(db, io, partsReadBy(db, options));
     assertCompanies(db, options.companies);
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
@@ -103,12 +103,23 @@ export async function writeReport<T>(
     if (extra !== undefined && chunks !== null) {
       await writeOutput({ target: extra.target, chunks: () => chunks }, io);
     }
-    if (targets.length === 0) await writeText(io.stdout, [renderText(report, io)]);
-    else if (options.verdict === 'print' && !targets.includes('-')) {
-      await writeText(io.stdout, [renderVerdict(report, targets, io)]);
-    } else if (options.verdict !== 'omit') noteVerdict(report, targets, io);
-    return use(report);
+    const rendered = renderForStdout(report, targets, options, io);
+    if (rendered === null && options.verdict !== 'omit') noteVerdict(report, targets, io);
+    return { text: rendered, result: await use(report) };
   });
+  // A pager may keep stdout waiting for hours; the database is closed by now.
+  if (text !== null) await writeText(io.stdout, [text]);
+  return result;
+}
+
+function renderForStdout(
+  report: Report,
+  targets: readonly string[],
+  { verdict }: ReportOptions,
+  io: Io,
+): string | null {
+  if (targets.length === 0) return renderText(report, io);
+  return verdict === 'print' && !targets.includes('-') ? renderVerdict(report, targets, io) : null;
 }
 
 /** The parts of the remap that this report reads, and so must verify: counts use no index, findings one, a baseline all. */
