@@ -8,7 +8,7 @@
 export const MIN_INT64 = -(2n ** 63n);
 export const MAX_INT64 = 2n ** 63n - 1n;
 
-/** The id that a text of up to 19 digits stands for, or null for any other text and beyond 64 bits. */
+/** Parses up to 19 digits as an id; null for other texts and beyond 64 bits. */
 export function parseId(text: string): bigint | null {
   if (!/^\d{1,19}$/.test(text)) return null;
   const id = BigInt(text);

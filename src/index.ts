@@ -63,8 +63,8 @@ export interface Remap {
  *
  * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`,
  * `newer_database`, `older_database`, `locked`, and `incomplete` if the remap is missing or was built from unfinished
- * lists, unless `allowIncomplete` is set. `find` and `v4Id` throw `incomplete` too, once such a remap has been built. A remap
- * older than the export still answers; its answers are `stale`.
+ * lists, unless `allowIncomplete` is set. `find` and `v4Id` also throw `incomplete`, if such a remap is built later. A
+ * remap older than the export still answers; its answers are `stale`.
  */
 export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
   const db = openDatabase(file, 'read');

@@ -37,7 +37,7 @@ export interface StageTally {
 const BAR_COLUMNS = 20;
 /** The step by which an export reports the number of its lists. */
 const LISTS = 'lists';
-/** The step before it, which has no bar: the bar of the lists would begin anew. */
+/** The step before it. It has no bar, because the bar of the lists would start again from zero. */
 const PREPARING = 'preparing lists';
 /** Fewest steps from which the time left is estimated. */
 const MANY_STEPS = 100;
@@ -83,7 +83,7 @@ export function countEvent(tally: StageTally, event: ProgressEvent, nowMs: numbe
       return;
     case 'step':
       if (event.name === LISTS) tally.lists = event.total;
-      // Another step begins at its own start.
+      // Each step is measured from its own start.
       if (event.name !== tally.step?.name && tally.pages === 0)
         Object.assign(tally, { fraction: 0, estimate: null });
       tally.step = { name: event.name, done: event.done, total: event.total, text: event.text };

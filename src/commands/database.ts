@@ -203,7 +203,7 @@ function readOwner(file: string): Owner | null {
   }
 }
 
-/** Whether the owner no longer runs, but its note was left. Unknown, thus false, on other machines. */
+/** Whether the owner no longer runs, but left its note. False for owners on other machines, which cannot be asked. */
 function isGone(owner: Owner): boolean {
   if (owner.host !== hostname()) return false;
   try {

@@ -76,7 +76,7 @@ function judgeWithout(error: unknown): readonly Finding[] {
   return [...judgeProgram(readVersions()), problem('configuration', 'config_invalid', 2, error.message, fix)];
 }
 
-/** A configuration beside the present one, if none is named. */
+/** The file beside the configuration that `Next:` proposes for a corrected one. */
 const CORRECTED_FILE = 'corrected.jsonc';
 
 function nextOf(

@@ -57,9 +57,9 @@ export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary
 }
 
 /**
- * `youngMiB`: more would take 25 MiB more at 1,000,000 records, without being faster. `end`: better-sqlite3 13 aborts
- * the process if a thread is terminated inside the rows of a table function, so those stop by themselves; with other
- * statements, the thread ends once SQLite returns.
+ * `youngMiB`: a larger young generation takes 25 MiB more at 1,000,000 records and is not faster. `end`: better-sqlite3
+ * 13 aborts the process if a thread is terminated inside the rows of a table function, so these functions check for the
+ * stop; during other statements, the thread ends once SQLite returns.
  */
 const THREAD: ThreadOptions<RemapThread> = {
   name: 'remap',

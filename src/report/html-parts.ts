@@ -120,8 +120,14 @@ export function renderTimeline(timeline: Report['timeline']): Html {
       : html``,
   );
   const label = `V3 records by month, ${months[0]?.month} to ${months.at(-1)?.month}; the table below has the numbers.`;
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="Chart of the ages"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
-${renderAxis(top)}${bars}${labels}${renderWindow(timeline, months, step)}</svg></div>
+  const parts = html`${bars}${labels}${renderWindow(timeline, months, step)}`;
+  return renderChart('Chart of the ages', label, top, parts);
+}
+
+/** A scrollable chart: the axis up to `top`, then `parts`. */
+function renderChart(name: string, label: string, top: number, parts: Html): Html {
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${name}"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
+${renderAxis(top)}${parts}</svg></div>
 `;
 }
 
@@ -190,9 +196,8 @@ export function renderTrend(trend: Report['trend']): Html {
     ({ run, x, anchor }) =>
       html`<text x="${x}" y="${BASE_Y + 20}" text-anchor="${anchor}">${formatTime(run?.builtAt ?? '')}</text>`,
   );
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="Chart of the trend"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="Findings over the builds of the remap; the table below has the numbers.">
-${renderAxis(top)}${lines}${labels}</svg></div>
-`;
+  const label = 'Findings over the builds of the remap; the table below has the numbers.';
+  return renderChart('Chart of the trend', label, top, html`${lines}${labels}`);
 }
 
 /** The next round number, where the axis ends. */

@@ -141,7 +141,7 @@ function obstacleBlock(verdict: CutoverVerdict, options: TextOptions): string[] 
 function obstacleLines(obstacle: Obstacle, options: TextOptions): string[] {
   const lines = (text: string, indent: string) => wrapText(escapeUnseen(text), options.width, indent);
   const title = obstacle.numbers === '' ? obstacle.name : `${obstacle.name}: ${obstacle.numbers}`;
-  // Where there are numbers, the title already says what it means.
+  // With numbers, the title alone says what it means.
   const isKnown = obstacle.numbers !== '' && obstacle.models.length > 0 && options.verbose !== true;
   const details = [listModels(obstacle.models, MAX_OBSTACLE_MODELS), isKnown ? '' : obstacle.meaning];
   return [
@@ -266,7 +266,7 @@ function evidenceBlock(report: Report, width: number): string[] {
   const also =
     differing === 0
       ? ''
-      : `, report --ndjson FILE also the ${countOf(differing, 'matched record')} that ${differing === 1 ? 'differs' : 'differ'}`;
+      : `, and report --ndjson FILE also lists the ${countOf(differing, 'matched record')} that ${differing === 1 ? 'differs' : 'differ'}`;
   lines.push(
     `Findings: ${groupDigits(report.findings.total)}; findings --limit 0 lists them all${also}.`,
     `What no report can see (svc-migrate help guarantees): ${report.cannotSee.map((one) => one.name).join('; ')}.`,

@@ -108,7 +108,7 @@ export function wrapLines(lines: readonly string[], width: number): string {
 export interface Column {
   readonly title: string;
   readonly align: 'left' | 'right';
-  /** Left out only after the others where the table is too wide. */
+  /** In a table that is too wide, columns without `keep` are left out first. */
   readonly keep?: boolean;
 }
 

@@ -3,7 +3,7 @@ import { describeOutcome } from '../../reasons.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { describeEvidence, isRowEvidence, type RowEvidence } from '../../text/describe-evidence.js';
 
-/** What the value that was asked for is taken for: an id of V3 or of V4, or a key. */
+/** How the value in the question is read: as an id of V3, as an id of V4, or as a key. */
 export type Reading = 'v3' | 'v4' | 'platform_id';
 
 /** An exported record or child, in the form of `--json`. */
@@ -49,7 +49,7 @@ export interface CompanyPairing {
 /** Everything the database knows about one row of the remap. */
 export interface StoryFacts {
   readonly row: StoryRow;
-  /** What the value is taken for in this row. */
+  /** The readings of the value that lead to this row. */
   readonly readings: readonly Reading[];
   readonly v3: ExportedObject | null;
   readonly v4: ExportedObject | null;

@@ -107,7 +107,7 @@ function reportProgress(state: Settling, rules: SettleRules, leftMs: number, onP
     `≤ ${formatDuration(Math.max(0, leftMs))} left`,
     ...(moved.length === 0 ? [] : [`moving: ${names.join(', ')}${more}`]),
   ].join(' · ');
-  // Without a total there is no bar: quiet time begins anew whenever a list moves.
+  // No total, and so no bar: the quiet time starts again whenever a list changes.
   onProgress({ kind: 'step', name: 'watching the backfill', done: 0, total: null, text });
   for (const list of moved.length > 0 ? shrunk : []) {
     onProgress({ kind: 'note', level: 'warning', text: `${list} lost records while V4 was filling.` });
