@@ -5,6 +5,7 @@ import type { ExportSummary } from '../export/run-export.js';
 import { hasNoList } from '../store/readiness.js';
 import type { StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
+import { groupBy } from '../text/group-by.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
 
@@ -110,7 +111,7 @@ export function assertListsExist(
 ): void {
   const own = streams.filter((stream) => stream.generation === generation);
   const gone = new Set(
-    [...byRegion(own)].flatMap(([region, lists]) => (isRegionAbsent(lists, config) ? region : [])),
+    [...groupBy(own, byRegion)].flatMap(([region, lists]) => (isRegionAbsent(lists, config) ? region : [])),
   );
   const absent = hasNoList(own, generation) ? own : own.filter(({ region }) => gone.has(region));
   if (absent.length === 0) return;
@@ -118,7 +119,7 @@ export function assertListsExist(
   const models = config.models
     .filter(({ v3 }) => asked.has(v3))
     .map(({ v3, v4 }) => (generation === 'v3' ? v3 : (v4 ?? v3)));
-  const regions = new Set(byRegion(absent).keys());
+  const regions = new Set(absent.map(byRegion));
   const endpoints =
     generation === 'v3' ? config.v3.regions.filter(({ region }) => regions.has(region)) : [config.v4];
   const isPart = absent.length < own.length;
@@ -127,16 +128,7 @@ export function assertListsExist(
 
 type AskedLists = Parameters<typeof assertListsExist>[1];
 
-function byRegion(streams: AskedLists): Map<string, AskedLists[number][]> {
-  const regions = new Map<string, AskedLists[number][]>();
-  for (const stream of streams) {
-    const { region } = stream;
-    const lists = regions.get(region) ?? [];
-    lists.push(stream);
-    regions.set(region, lists);
-  }
-  return regions;
-}
+const byRegion = ({ region }: AskedLists[number]) => region;
 
 /** Whether a V3 region was asked for all models and has none. That it lacks the models of `--model` proves nothing. */
 function isRegionAbsent(lists: AskedLists, { models }: Pick<Config, 'models'>): boolean {

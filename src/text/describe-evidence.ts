@@ -1,3 +1,4 @@
+import { append } from './group-by.js';
 import { countOf, formatTime } from './numbers.js';
 
 /** The parsed evidence of a row. */
@@ -97,11 +98,7 @@ export function prepareDescribeAmbiguous(
 ): (company: AmbiguousCompany) => string {
   const likely = new Map<string, string[]>();
   for (const company of all) {
-    for (const v4CompanyId of new Set(likelyOf(company))) {
-      const names = likely.get(v4CompanyId) ?? [];
-      names.push(nameOf(company));
-      likely.set(v4CompanyId, names);
-    }
+    for (const v4CompanyId of new Set(likelyOf(company))) append(likely, v4CompanyId, nameOf(company));
   }
   return (company) => describeAmbiguous(company, likely);
 }
