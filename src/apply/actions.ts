@@ -34,7 +34,7 @@ export interface ApplyResult {
   readonly plan: Plan | null;
   /** The runs that changed something just now. */
   readonly changedBy?: readonly string[];
-  /** The runs of the ledgers, oldest first, one for each target; only of `undo` without a run. */
+  /** The runs in the ledgers, oldest first, one entry for each target; only for `undo` without a run. */
   readonly runs?: readonly ListedRun[];
   /** Targets whose new columns are filled by the triggers of `--sync`. */
   readonly synced?: readonly string[];
@@ -59,14 +59,14 @@ export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
   const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
-  const go = formatCommand('apply', isDone ? '--verify' : '--yes');
+  const writeCommand = formatCommand('apply', isDone ? '--verify' : '--yes');
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
     text: `${renderPlanText(plan, width)}${renderVerdict(verdict, width)}`,
-    json: { action: 'plan', ...factsOf(plan, verdict), left, targets: plan.targets },
+    json: { action: 'plan', ...verdictJson(plan, verdict), left, targets: plan.targets },
     next:
       verdict.exitCode === 0
-        ? (nextOfUnmapped(left, plan, formatCommand) ?? go)
+        ? (nextOfUnmapped(left, plan, formatCommand) ?? writeCommand)
         : nextOfBlocks(verdict, plan),
     plan,
   };
@@ -91,14 +91,14 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
   return {
     exitCode: verdict.exitCode,
     text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, width)}`,
-    json: { action: 'check', ...factsOf(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
+    json: { action: 'check', ...verdictJson(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
     next: isPass ? formatCommand('apply', ...nextOfPass) : nextOfBlocks(verdict, plan),
     plan,
   };
 }
 
 /**
- * Carries out the agreed plan, or without one a plan made now.
+ * Carries out the agreed plan or, without one, a plan made now.
  *
  * @throws SvcError `bad_input` if the data changed since the plan, and as `writePlan` does
  */
@@ -126,13 +126,13 @@ export async function describeBlocked(
   return {
     exitCode: verdict.exitCode,
     text: `${renderPlanText(plan, width)}Nothing was written.\n${renderVerdict(verdict, width)}`,
-    json: { action, ...factsOf(plan, verdict), left: listUnmapped(plan), written: [] },
+    json: { action, ...verdictJson(plan, verdict), left: listUnmapped(plan), written: [] },
     next: nextOfBlocks(verdict, plan),
     plan,
   };
 }
 
-/** @throws SvcError if the run is finished but its targets can no longer be read */
+/** @throws SvcError if the targets cannot be read after the run, which is finished */
 async function surveyAfterRun(task: ApplyTask): Promise<Plan> {
   try {
     return await surveyTargets(task, true);
@@ -166,8 +166,8 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
   const fresh = written.filter((one) => !one.alreadyDone);
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
-  const back = runs.toReversed().map((run) => formatCommand('undo', run));
-  const undo = back.map((command) => `To undo it: ${command}\n`).join('');
+  const undoCommands = runs.toReversed().map((run) => formatCommand('undo', run));
+  const undo = undoCommands.map((command) => `To undo it: ${command}\n`).join('');
   const isSkipped = policy.others === 'fail' && fresh.some(({ skippedCount }) => skippedCount > 0);
   const skipped = isSkipped
     ? 'Look at the rows that other programs changed meanwhile: --again rewrites those that hold V3 ids.\n'
@@ -178,14 +178,14 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
     text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}${skipped}${undo}`,
-    json: { action: 'write', ...factsOf(plan, verdict), runs, written, left },
+    json: { action: 'write', ...verdictJson(plan, verdict), runs, written, left },
     next,
     plan,
     changedBy: fresh.length === 0 ? [] : runs,
   };
 }
 
-/** Whether this write added nothing to a column that an earlier run had filled. */
+/** Whether an earlier run had filled the column and this write filled no further cell. */
 function isUnchanged({ target, run, changed }: WriteResult, { policy, targets }: Plan): boolean {
   const earlier = targets.find(({ name }) => name === target)?.earlier;
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
@@ -195,7 +195,7 @@ export function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
   return left.some(({ isAccepted }) => !isAccepted);
 }
 
-/** The next step for values that the policy does not accept as left over; null if there are none. */
+/** The next step for values left without a V4 id that the policy does not accept; null if there are none. */
 function nextOfUnmapped(
   left: readonly ColumnUnmapped[],
   { policy }: Plan,
@@ -215,8 +215,8 @@ function nextOfUnmapped(
 }
 
 /**
- * Recomputes finished runs from ledger and remap. Exit code 0: all correct; 1: something is wrong or was changed since
- * by another program, a run is unfinished, or there is nothing to verify.
+ * Recomputes finished runs from ledger and remap. Exit code 0: everything is correct; 1: something is wrong, another
+ * program changed rows since, a run is unfinished, or there is nothing to verify.
  */
 export async function verifyRuns({ context, stores, width, formatCommand }: ApplyTask): Promise<ApplyResult> {
   const verified = [];
@@ -238,12 +238,16 @@ export async function verifyRuns({ context, stores, width, formatCommand }: Appl
     json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
     next: isGood
       ? `let your programs read the V4 ids; ${formatCommand('undo')} lists the runs that can be undone`
-      : verifyNext(verified.length, unfinished.length, formatCommand),
+      : nextOfVerify(verified.length, unfinished.length, formatCommand),
     plan: null,
   };
 }
 
-function verifyNext(verified: number, unfinished: number, formatCommand: ApplyTask['formatCommand']): string {
+function nextOfVerify(
+  verified: number,
+  unfinished: number,
+  formatCommand: ApplyTask['formatCommand'],
+): string {
   if (unfinished > 0)
     return `finish it with the same command as before, or undo it: ${formatCommand('undo')}`;
   return verified === 0
@@ -251,7 +255,7 @@ function verifyNext(verified: number, unfinished: number, formatCommand: ApplyTa
     : `look at the rows above, or undo the run: ${formatCommand('undo')}`;
 }
 
-function factsOf(plan: Plan, { ids, blocks }: PlanVerdict): object {
+function verdictJson(plan: Plan, { ids, blocks }: PlanVerdict): object {
   return { remap: plan.remap, policy: plan.policy, ids, blocks };
 }
 

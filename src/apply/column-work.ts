@@ -22,13 +22,13 @@ import { blocks, type Note, type Policy } from './plan.js';
 export interface ColumnWork {
   readonly column: IdColumn;
   readonly resolver: CellResolver;
-  /** The resolver, if the column has patterns: its ids stand inside text. */
+  /** The resolver of a column with patterns, whose ids are inside longer text; null for other columns. */
   readonly inText: PatternResolver | null;
   readonly tally: ColumnTally;
   readonly missing: Policy['missing'];
   /** Checks every distinct value that the column will hold; null if none are checked. */
   readonly finals: FinalIds | null;
-  /** Called for every value, with its category. */
+  /** Called for every value with its category; null: not needed. */
   readonly onValue: ((category: string, value: string) => void) | null;
   /** For a JSON column with several paths, the work on each path; otherwise empty. */
   readonly parts: readonly ColumnWork[];
@@ -108,7 +108,7 @@ export function checkColumn({ ids }: Pick<ApplyContext, 'ids'>, column: IdColumn
   return notes;
 }
 
-/** Looks up and counts a text, and returns the action for it; the new text is `work.resolver.newText`. */
+/** Looks up and counts a text for `rows` rows. Returns the action for it; the new text is in `work.resolver.newText`. */
 export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): CellAction {
   return count(work, work.resolver.lookUpText(text, scope), () => text, scope, rows);
 }
@@ -118,7 +118,7 @@ export function judgeNumber(work: ColumnWork, value: number, scope: RowScope): C
   return count(work, work.resolver.lookUpNumber(value, scope), () => String(value), scope, 1);
 }
 
-/** As `judgeText`, for a value whose form rules out an id. */
+/** As `judgeText`, for a value that cannot be an id. `text`: a sample of it, read only if it is needed. */
 export function judgeInvalid(
   work: ColumnWork,
   form: InvalidForm,

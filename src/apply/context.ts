@@ -12,7 +12,7 @@ import type { SyncRequest } from './sync/sync-tables.js';
 import type { OnUnmapped } from './unmapped.js';
 
 /** The remap that ids are looked up in. */
-export interface RemapFacts {
+export interface RemapVersion {
   readonly sha256: string;
   readonly builtAt: string;
 }
@@ -42,7 +42,7 @@ export interface ApplyContext {
   readonly remap: Db;
   /** Its ids, verified. */
   readonly ids: RemapIds;
-  readonly facts: RemapFacts;
+  readonly remapVersion: RemapVersion;
   readonly policy: Policy;
   readonly tool: string;
   readonly now: () => number;
@@ -59,7 +59,7 @@ export interface RunFacts {
   readonly run: string;
   /** SHA-256 of the agreed plan's text. */
   readonly planSha256: string;
-  /** Whether the data must be exactly as planned. Otherwise they may have changed, if nothing new blocks the run. */
+  /** Whether the data must still be exactly as planned. If not, changes are accepted as long as they do not block the run. */
   readonly isExact: boolean;
 }
 
@@ -138,7 +138,7 @@ export function surveyContext(context: ApplyContext, { isAfterRun = false }: Sur
   return isAfterRun ? { ...context, policy: { ...context.policy, again: false } } : context;
 }
 
-/** One place that holds targets: a file, or a database with its tables. */
+/** A file, or the tables of one database, that targets name. */
 export interface DataStore {
   /** Every run in its ledger, oldest first. */
   runs(): Promise<readonly LedgerRun[]>;
@@ -156,9 +156,9 @@ export interface DataStore {
   ) => Promise<SqlScript>;
   /** Plans or carries out `--sync`, where the place is a database. */
   readonly sync?: (request: SyncRequest) => Promise<readonly SyncedTable[]>;
-  /** Undoes a run; empty if the run did nothing here. */
+  /** Undoes a run. Returns an empty list if the run changed nothing here. */
   undo(run: string): Promise<readonly UndoResult[]>;
-  /** Checks a run; with null, every finished run. */
+  /** Verifies a run; null: every finished run. */
   verify(run: string | null): Promise<readonly RunVerification[]>;
   close(): Promise<void>;
 }

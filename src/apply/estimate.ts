@@ -9,7 +9,7 @@ const lockSchema = z.strictObject({
   what: z.enum(['rows', 'table', 'database']),
   /** Who waits: only programs that write, or also those that read. */
   blocks: z.enum(['writers', 'everyone']),
-  /** `batch`: again for each batch. `step`: once, for a part of the run. `run`: from its start to its end. */
+  /** `batch`: for each batch again. `step`: once, for a part of the run. `run`: for the whole run. */
   during: z.enum(['batch', 'step', 'run']),
   /** Rows locked at a time; null: all. */
   rows: count.nullable(),

@@ -42,7 +42,7 @@ export function judgePlan(plan: Plan): PlanVerdict {
   return verdictOf(plan, findBlocks(plan));
 }
 
-/** Notes on the user and server of this session; the SQL may be run by another user, on another server. */
+/** Notes on the user and server of this session, which do not block emitted SQL: another user may run it, on another server. */
 const ABOUT_THIS_SESSION: ReadonlySet<string> = new Set([
   'privilege',
   'read_only_server',

@@ -55,12 +55,12 @@ export function blocks(code: string, text: string): Note {
   return { level: 'blocks', code, text };
 }
 
-/** The notes that block writing, by their codes; false: it does not apply. */
+/** Blocking notes from their texts by code; false: the note does not apply. */
 export function blocksOf(found: Readonly<Record<string, string | false>>): Note[] {
   return Object.entries(found).flatMap(([code, text]) => (text === false ? [] : [blocks(code, text)]));
 }
 
-/** Blocks a column whose table refuses the values of a rewrite. `refusal`: what refuses them, as a predicate. */
+/** Blocks a column whose table refuses the values of a rewrite. `refusal`: the rest of the sentence, such as `violate t_check`. */
 export function blocksRefused(column: string, refusal: string): Note {
   const values = `${column}: the new ids, or the temporary values of rows that exchange ids,`;
   return blocks(
@@ -124,7 +124,7 @@ const columnPlanSchema = z.strictObject({
 });
 export type ColumnPlan = Readonly<z.output<typeof columnPlanSchema>>;
 
-/** The state that earlier runs left a target in. */
+/** The state in which earlier runs left a target. */
 const earlierSchema = z.strictObject({
   state: z.enum(['none', 'unfinished', 'finished']),
   run: z.string().nullable(),

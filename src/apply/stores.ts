@@ -51,7 +51,7 @@ export async function closeStores(stores: readonly DataStore[]): Promise<void> {
  * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
  */
 export async function survey(
-  { onProgress, tool, facts, policy }: ApplyContext,
+  { onProgress, tool, remapVersion, policy }: ApplyContext,
   stores: readonly OpenStore[],
   targets: readonly Pick<ApplyTarget, 'name'>[],
   options: SurveyOptions = {},
@@ -67,7 +67,7 @@ export async function survey(
   return {
     planVersion: PLAN_VERSION,
     tool,
-    remap: { sha256: facts.sha256, builtAt: facts.builtAt },
+    remap: { sha256: remapVersion.sha256, builtAt: remapVersion.builtAt },
     policy,
     targets: refuseSharedPlaces(found, stores),
   };
@@ -127,7 +127,7 @@ function firstOf<T>([first]: readonly T[]): T {
   return first;
 }
 
-/** Drivers of servers are loaded where they are used: each takes as long as a small run. */
+/** Drivers of servers are loaded only when they are needed: loading one takes as long as a small run. */
 const OPENERS: Readonly<Record<Kind, Open<ApplyTarget>>> = {
   csv: forKind('csv', async (context, targets) => openFileStore(context, firstOf(targets))),
   ndjson: forKind('ndjson', async (context, targets) => openFileStore(context, firstOf(targets))),
@@ -143,7 +143,7 @@ const OPENERS: Readonly<Record<Kind, Open<ApplyTarget>>> = {
   warehouse: forKind('warehouse', async (...given) => openWarehouseStore(...given)),
 };
 
-/** Whether targets are opened together: tables of one database may depend on each other. */
+/** Whether the targets of one place are opened together, because tables of one database may depend on each other. */
 function isSharedPlace({ kind }: ApplyTarget): boolean {
   return kind !== 'csv' && kind !== 'ndjson';
 }

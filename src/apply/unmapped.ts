@@ -93,7 +93,7 @@ export function sumUnmapped(all: readonly UnmappedCount[]): UnmappedCount[] {
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
 }
 
-/** Values that earlier runs left, or that were added or changed since, without those the plan itself decides on. */
+/** Lists what earlier runs left without a V4 id and what came or changed since, but not what the plan itself decides on. */
 export function listEarlierUnmapped(plan: Plan): ColumnUnmapped[] {
   const targets = plan.targets.map((target) => ({
     ...target,
@@ -111,8 +111,8 @@ export const columnUnmappedSchema = unmappedCountSchema.extend({
 export type ColumnUnmapped = Readonly<z.output<typeof columnUnmappedSchema>>;
 
 /**
- * Lists everything that a plan leaves without a V4 id. `isAfterRun`: the plan was made after a run, so cells still
- * empty in new columns count too.
+ * Lists everything that a plan leaves without a V4 id. `isAfterRun`: the plan was made after a run, so new columns'
+ * cells that are still empty count too.
  */
 export function listUnmapped({ policy, targets }: Plan, isAfterRun = false): ColumnUnmapped[] {
   return targets.flatMap(({ name, kind, columns, earlier }) => {

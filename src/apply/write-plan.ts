@@ -21,15 +21,15 @@ export function planSha256(plan: Plan): string {
  * @throws SvcError `bad_input`, listing the changes
  */
 export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, now: Plan): Promise<Plan> {
-  const begun = new Set((await runsOfPlan(stores, planSha256(agreed))).map(({ target }) => target));
-  const others = ({ name }: TargetPlan): boolean => !begun.has(name);
+  const started = new Set((await runsOfPlan(stores, planSha256(agreed))).map(({ target }) => target));
+  const others = ({ name }: TargetPlan): boolean => !started.has(name);
   const changes = comparePlans(
     { ...agreed, targets: agreed.targets.filter(others) },
     { ...now, targets: now.targets.filter(others) },
   );
   if (changes.length === 0) {
     const current = (target: TargetPlan) => now.targets.find(({ name }) => name === target.name);
-    const targets = agreed.targets.map((one) => (begun.has(one.name) ? (current(one) ?? one) : one));
+    const targets = agreed.targets.map((one) => (started.has(one.name) ? (current(one) ?? one) : one));
     return { ...agreed, targets };
   }
   const more = changes.length - NAMED_CHANGES;
@@ -46,8 +46,8 @@ async function runsOfPlan(stores: readonly OpenStore[], sha256: string) {
 }
 
 /**
- * The run to continue: one of the agreed plan, or one that left a table unfinished. The rest is written under its name,
- * so that one undo covers all of it. `sha256`: the agreed plan's; null if there is none.
+ * The run to continue: one that carries out the agreed plan, or one that left a table unfinished. The rest is written under
+ * the same name, so that one undo covers all of it. `sha256`: the agreed plan's; null if there is none.
  */
 export async function findUnfinished(
   stores: readonly OpenStore[],
@@ -93,15 +93,15 @@ async function describeStop(
   written: readonly WriteResult[],
 ): Promise<unknown> {
   if (!(error instanceof SvcError) || error.code === 'interrupted' || error.code === 'internal') return error;
-  const begun = await runsBegun(store, runs);
+  const started = await startedRuns(store, runs);
   const done = written.filter((one) => !one.alreadyDone && one.changed > 0).map(({ run }) => run);
-  if (begun?.length === 0 && done.length === 0) return error;
-  const names = [...new Set([...done, ...(begun ?? [])])];
+  if (started?.length === 0 && done.length === 0) return error;
+  const names = [...new Set([...done, ...(started ?? [])])];
   const undo = (names.length === 0 ? runs.slice(0, 1) : names.toReversed())
     .map((name) => `\`svc-migrate undo ${name}\``)
     .join(', then ');
   const where =
-    begun === null
+    started === null
       ? 'The ledger could not be read for its progress.'
       : `The ledger records it as run ${names.join(', ')}.`;
   return new SvcError('apply_stopped', `Stopped part-way: ${error.message} ${where}`, {
@@ -112,7 +112,7 @@ async function describeStop(
 }
 
 /** Which of these runs the ledger records: the first in any state, others if unfinished. Null if it cannot be read. */
-async function runsBegun(store: OpenStore, runs: readonly string[]): Promise<string[] | null> {
+async function startedRuns(store: OpenStore, runs: readonly string[]): Promise<string[] | null> {
   try {
     const begun = (await store.runs()).filter(
       ({ run, state }) =>

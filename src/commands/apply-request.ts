@@ -230,7 +230,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
   }
 }
 
-/** How a command line names the targets of a plan: by the configuration, or by options. */
+/** Where the targets of a plan come from, as a command line names them. */
 export function sourceOfPlan({ targets }: Plan, config: Config): TargetSource {
   const known = config.apply.targets.map(({ name }) => name);
   const names = targets.map(({ name }) => name);

@@ -40,7 +40,7 @@ export interface ApplyJob {
   readonly agreed: Plan | null;
 }
 
-/** Actions whose queries read any part of the remap. The others verify what they read, when they read it: see `RemapIds`. */
+/** Actions that may read any part of the remap, so all of it is verified first. The others verify what they read: see `RemapIds`. */
 const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['scan', 'emit', 'sync']);
 
 /** Carries out the command `apply`, in a worker thread. */
@@ -113,7 +113,7 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
   return judgeAge(readAge(readRecordGroups(db), nowMs).ms, config.maxAgeMs);
 }
 
-/** Formats command lines for the same targets. `apply` gets the same mode, and with `--yes` the same options too. */
+/** Formats command lines for the same targets: `apply` in the same mode and, with `--yes`, with the same options. */
 function commandFormatter(
   source: TargetSource,
   policy: Partial<Policy>,
@@ -177,7 +177,7 @@ function contextOf(
   return {
     remap: db,
     ids: new RemapIds(db),
-    facts: { sha256: last.sha256, builtAt: last.built_at },
+    remapVersion: { sha256: last.sha256, builtAt: last.built_at },
     policy,
     tool: `svc-migrate ${readVersion()}`,
     now: io.clock.now,

@@ -47,7 +47,7 @@ const ID_DETAILS = [
 ] as const;
 const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSchema'] as const;
 
-/** The target that options describe; null if they describe none. */
+/** The target that options describe; null if there are no such options. */
 export function parseTarget(given: TargetOptions, config: Config): ApplyTarget | null {
   const place = locationOf(given);
   const ids = given.texts('ids');

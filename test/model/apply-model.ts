@@ -1,6 +1,6 @@
 import type { ApplyContext } from '../../src/apply/context.js';
 import { nextBatch, undoBatches } from '../../src/apply/engine/batches.js';
-import { findEarlier, isOpen, unfinishedNotes } from '../../src/apply/engine/earlier-runs.js';
+import { findEarlier, needsLookUp, unfinishedNotes } from '../../src/apply/engine/earlier-runs.js';
 import { isFinished } from '../../src/apply/plan.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import {
@@ -84,7 +84,7 @@ function* applying(subject: Subject, start: Disk, { command, run }: Session): Ge
   let disk = start;
   if (open === undefined) {
     const [id] = subject.target.ids;
-    const takes = id !== undefined && isOpen(context, { runs: facts, earlier: found }, id);
+    const takes = id !== undefined && needsLookUp(context, { runs: facts, earlier: found }, id);
     disk = yield (now) => begin(subject, now, name, takes ? units : null);
   }
   for (;;) {

@@ -34,12 +34,12 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
     return missingTable(target.table, await listMysqlTables(session), ' in this database');
   const columns = (await read(COLUMNS, [table])).map(describeColumn);
   const uniques = describeUniques(await read(UNIQUES, [table]), columns);
-  const stamped = await readStampedColumns(session, table);
+  const autoUpdated = await readAutoUpdatedColumns(session, table);
   return {
     table,
     kind: kind === 'BASE TABLE' || kind === 'SYSTEM VERSIONED' ? 'table' : (kind ?? '').toLowerCase(),
     columns,
-    keys: keysOf(uniques, columns).filter((key) => !key.some((name) => stamped.includes(name))),
+    keys: keysOf(uniques, columns).filter((key) => !key.some((name) => autoUpdated.includes(name))),
     uniques,
     foreignKeys: await readForeignKeys(session, table),
     triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
@@ -87,7 +87,7 @@ function describeColumn([name, type, data, nullable, extra, charset, collation, 
 }
 
 function holdsOf(base: string, type: string): TableColumn['holds'] {
-  // Zero-filled integers read as text with leading zeros, which no id has.
+  // A zero-filled integer reads as text with leading zeros, and ids have none.
   if (type.includes('zerofill')) return 'other';
   if (base in INTEGER_BITS || base === 'decimal') return 'integer';
   if (TEXT_TYPES.has(base)) return 'text';
@@ -145,7 +145,7 @@ function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn
 }
 
 /** Columns that the server sets to the time of every UPDATE that does not name them. */
-export async function readStampedColumns(session: MysqlSession, table: string): Promise<string[]> {
+export async function readAutoUpdatedColumns(session: MysqlSession, table: string): Promise<string[]> {
   const sql = `SELECT COLUMN_NAME FROM information_schema.COLUMNS
     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND EXTRA LIKE '%on update%'`;
   const { rows } = await session.query(sql, [table]);
@@ -186,7 +186,7 @@ export async function readForeignKeys(session: MysqlSession, table: string): Pro
       otherTable: (direction === 'out' ? parent : child) ?? '',
       otherColumns: (direction === 'out' ? to : from) ?? [],
       onUpdate: rule === 'CASCADE' ? 'cascade' : (rule ?? '').startsWith('SET') ? 'set' : 'none',
-      // While tables change together, `checkForeignKeys` checks it before COMMIT.
+      // `checkForeignKeys` checks it before COMMIT where tables change in one transaction.
       isDeferrable: true,
       parentSql: parentParts.map(quoteMysqlIdentifier).join('.'),
     }));
@@ -242,7 +242,7 @@ function isOld(version: string): boolean {
   return number < (version.includes('MariaDB') ? 10_005_000 : 8_000_021);
 }
 
-/** Bytes of a table, and of its secondary indexes that contain one of these columns, by statistics that may be outdated. */
+/** The size of a table and of its secondary indexes on these columns, in bytes, from statistics that may be outdated. */
 export async function readMysqlBytes(
   session: MysqlSession,
   table: string,

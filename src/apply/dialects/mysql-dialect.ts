@@ -8,11 +8,11 @@ import { OWN_LEDGER } from '../sql-names.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
+  readAutoUpdatedColumns,
   readForeignKeys,
   readMysqlBytes,
   readMysqlFacts,
   readMysqlLedger,
-  readStampedColumns,
 } from './mysql-catalog.js';
 import { lookUpInMysql, lookUpMysqlFill, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
@@ -42,7 +42,7 @@ const COSTS: DatabaseCosts = {
   sizesOf: sizesInMysql,
 };
 
-/** Bytes of an InnoDB page, of the part that it keeps free for rows to grow, and of a new integer cell with its overhead. */
+/** Bytes of an InnoDB page, of the space it reserves in a page for rows to grow, and of a new integer cell with overhead. */
 const INNODB = { page: 16_384, free: 1024, newCell: 9 } as const;
 
 /** Bytes that InnoDB reserves for the indexes of the ledger: per entry, and at most in total. */
@@ -67,8 +67,8 @@ function sizesInMysql(work: TableWork): Sizes {
 }
 
 export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
-  /** `readStampedColumns` of each table whose facts were read. */
-  const stamped = new Map<string, readonly string[]>();
+  /** The result of `readAutoUpdatedColumns` by table, filled by `readFacts`. */
+  const autoUpdated = new Map<string, readonly string[]>();
   const dialect: Dialect = {
     ...MYSQL_TEXT,
     costs: COSTS,
@@ -81,7 +81,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     ensureLedger: (ledger) => session.retry(() => ensureMysqlLedger(engine, session, ledger)),
     lockLedger: async ({ entry }) => {
       await session.lockName(`svc_migrate ${(await session.one('SELECT MD5(DATABASE())')) ?? ''}`);
-      // A locking read, because the snapshot of the transaction must not be taken yet.
+      // A plain read would take the transaction's snapshot, which must come after the lock.
       await session.exec(`SET @svc_migrate_entry = (SELECT coalesce(max(id), 0) FROM ${entry} FOR UPDATE)`);
     },
     place: () => session.place(),
@@ -89,12 +89,12 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     listTables: () => listMysqlTables(session),
     readFacts: async (target) => {
       const facts = await readMysqlFacts(session, asMysql(target));
-      stamped.set(facts.table, await readStampedColumns(session, facts.table));
+      autoUpdated.set(facts.table, await readAutoUpdatedColumns(session, facts.table));
       return facts;
     },
     readBytes: ({ table }, columns) => readMysqlBytes(session, table, columns),
-    updateFrom: (update) => updateMysql(update, stamped.get(update.table) ?? []),
-    rowNames: () => [],
+    updateFrom: (update) => updateMysql(update, autoUpdated.get(update.table) ?? []),
+    rowIdNames: () => [],
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
     openTrial: (facts, id) => openMysqlTrial(session, facts, id),
     beforeUpdate: async () => {},
@@ -109,14 +109,14 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     openFill: async (facts, id, at, isLookedUp) =>
       openMysqlFill(engine, session, facts, {
         ...{ id, at, isLookedUp },
-        stamped: stamped.get(facts.table) ?? [],
+        autoUpdated: autoUpdated.get(facts.table) ?? [],
       }),
   };
   const engine = { context, session, dialect };
   return engine;
 }
 
-/** Each statement commits, so a killed process may have left only some of the tables. */
+/** Creates the parts that are missing: each statement commits, so a killed process may have left only some of them. */
 async function ensureMysqlLedger(engine: Engine, session: MysqlSession, ledger: Ledger): Promise<void> {
   const isWhole = await hasLedger(engine, ledger);
   const hasView = (await readMysqlLedger(session)).has('ledger');
@@ -127,10 +127,10 @@ async function ensureMysqlLedger(engine: Engine, session: MysqlSession, ledger: 
 }
 
 function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkForeignKeys'> {
-  /** The number of rows that broke a foreign key before the tables changed, by the query that counts them. */
+  /** For each query that counts rows without their parent row, the count before the tables changed. */
   const orphans = new Map<string, string | null>();
   return {
-    // Locking reads before the first plain one: its snapshot then includes the last writer's rows. Sorted, to avoid deadlocks.
+    // Locks come before the first plain read, whose snapshot then includes the last writer's rows. Sorted, to avoid deadlocks.
     lockTables: async (tables) => {
       const names = [...new Set(tables)].sort();
       // Every row and the gaps between them: others can neither change nor add rows.
@@ -152,8 +152,8 @@ function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkF
 }
 
 /**
- * Queries that count rows whose parent row is missing, one for each foreign key of these tables; none if no key links
- * two of them, so that the server can check each statement.
+ * Queries that count rows whose parent row is missing, one for each foreign key of these tables. None if no key links two
+ * of the tables: then the server itself can check every statement.
  *
  * @throws SvcError `bad_input` if one of the keys has ON UPDATE CASCADE or SET
  */
@@ -161,8 +161,8 @@ async function orphanQueries(session: MysqlSession, tables: readonly string[]): 
   const keys: (MysqlForeignKey & { readonly table: string })[] = [];
   for (const table of tables)
     for (const key of await readForeignKeys(session, table)) keys.push({ ...key, table });
-  const isTied = keys.some(({ otherTable }) => tables.includes(otherTable));
-  if (!isTied) return [];
+  const areLinked = keys.some(({ otherTable }) => tables.includes(otherTable));
+  if (!areLinked) return [];
   const cascading = keys.find(({ onUpdate }) => onUpdate !== 'none');
   if (cascading !== undefined) {
     const text = `Foreign keys link these tables, and ${cascading.name} itself changes rows (ON UPDATE); nothing was written.`;

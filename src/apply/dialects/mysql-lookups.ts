@@ -25,10 +25,10 @@ import {
 } from './mysql-text.js';
 
 const PAGE_ROWS = 10_000;
-/** A row with this value marks a map as complete. It is not UTF-8, so no stored value equals it. */
+/** The value of the row that marks a map as complete. It is not UTF-8, so no stored value equals it. */
 const COMPLETE_MARK = "x'FF'";
 
-/** Names of the terms that identify a value: the cell, and its row's model, region and company if columns hold them. */
+/** Columns of a map that identify a row of it: the old value, and the model, region and company that columns name. */
 function groupNames(id: IdColumn): string[] {
   return ['old', ...scopeTerms(MYSQL_TEXT, id).map((_, at) => `s${at}`)];
 }
@@ -39,9 +39,9 @@ function mapMatch(id: IdColumn, map: string): string {
 }
 
 /**
- * Looks up every distinct value of a column and puts those that change, with their new values, into a temporary table;
- * returns its name. The distinct values are kept in a table too and read from it page by page, because a connection
- * cannot write while it is reading a result. Call inside a transaction.
+ * Looks up every distinct value of a column and puts those that change, with their new values, into a temporary table,
+ * the map; returns its name. The distinct values are read page by page from another temporary table, because a
+ * connection cannot write while it is reading a result. Call inside a transaction.
  */
 async function createMap(
   engine: Engine,
@@ -55,7 +55,7 @@ async function createMap(
   const terms = [exactBytes(`t.${quoteMysqlIdentifier(id.column)}`), ...scopeTerms(MYSQL_TEXT, id)];
   const isLong = id.path !== undefined || id.pattern !== undefined;
   const type = isLong ? 'LONGBLOB' : 'VARBINARY(255)';
-  // Groups by sorting: with a temporary table on disk, 1,000,000 groups take ten times as long.
+  // SQL_BIG_RESULT groups by sorting: in a temporary table on disk, 1,000,000 groups take ten times as long.
   await session.exec(
     `DROP TEMPORARY TABLE IF EXISTS ${map}, ${values};
      CREATE TEMPORARY TABLE ${values}(no BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB AS
@@ -87,7 +87,7 @@ async function createMap(
   return map;
 }
 
-/** Looks up the values before the query runs; the query joins a temporary table of the results. */
+/** Looks up the values now; the query joins the map. */
 export async function lookUpInMysql(
   engine: Engine,
   session: MysqlSession,
@@ -97,7 +97,7 @@ export async function lookUpInMysql(
   return joinMap(map, mapMatch(source.work.column, `m${source.at}`), source);
 }
 
-/** Looks up the values that the fill of a new column joins. */
+/** Makes the map that filling a new column joins. */
 export async function lookUpMysqlFill(
   engine: Engine,
   session: MysqlSession,
@@ -111,26 +111,28 @@ export async function lookUpMysqlFill(
 
 interface FilledColumn {
   readonly id: IdColumn;
-  /** Its number in the target. */
+  /** Its position in the target, from 0. */
   readonly at: number;
   /** As in `updateMysql`. */
-  readonly stamped: readonly string[];
+  readonly autoUpdated: readonly string[];
   readonly isLookedUp: boolean;
 }
 
-/** Fills rows a range of keys at a time. */
+/** Fills a new column, one range of keys at a time. */
 export function openMysqlFill(
   engine: Engine,
   session: MysqlSession,
   facts: TableFacts,
-  { id, at, stamped, isLookedUp }: FilledColumn,
+  { id, at, autoUpdated, isLookedUp }: FilledColumn,
 ): ColumnFill {
   const { context, dialect } = engine;
   const table = quoteMysqlIdentifier(facts.table);
   const [old, fresh] = [`t.${quoteMysqlIdentifier(id.column)}`, `t.${quoteMysqlIdentifier(newColumnOf(id))}`];
   const type = valueType(dialect, facts, id);
   const map = `svc_migrate_map_${at}`;
-  const stamps = stamped.map((name) => `t.${quoteMysqlIdentifier(name)} = t.${quoteMysqlIdentifier(name)}`);
+  const unchanged = autoUpdated.map(
+    (name) => `t.${quoteMysqlIdentifier(name)} = t.${quoteMysqlIdentifier(name)}`,
+  );
   let isCreated = isLookedUp;
   return {
     ranges: () => keyRanges(context, session, facts),
@@ -146,7 +148,7 @@ export function openMysqlFill(
         );
         isCreated = true;
       }
-      const sql = `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${[`${fresh} = ${asMysqlType('m.new', type)}`, ...stamps].join(', ')}
+      const sql = `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${[`${fresh} = ${asMysqlType('m.new', type)}`, ...unchanged].join(', ')}
         WHERE ${where} AND ${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`;
       const filled = await session.query(sql);
       return filled.count;

@@ -11,7 +11,7 @@ import { quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';
 /** MySQL refuses longer names. */
 const MAX_NAME_CHARS = 64;
 
-/** Notes on the server, privileges and keys that prevent a rewrite or affect it. */
+/** Notes on the server, on privileges and on keys that prevent or affect a rewrite. */
 export async function mysqlObstacles(
   session: MysqlSession,
   facts: TableFacts,
@@ -37,7 +37,7 @@ export async function mysqlObstacles(
   ];
 }
 
-/** The server checks privileges when it prepares a statement; it is not carried out. */
+/** Prepares a SELECT without running it: the server checks privileges then. */
 async function mayReadNotes(session: MysqlSession, table: string): Promise<Note[]> {
   const sql = quoteMysqlLiteral(`SELECT * FROM ${quoteMysqlIdentifier(table)}`);
   try {
@@ -123,7 +123,7 @@ function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {
   return [blocks('key_type', text)];
 }
 
-/** Warns if a filter of the binary log may keep the changes from replicas; only some users may read its settings. */
+/** Warns if the binary log is filtered, so that replicas may not get the changes. No warning if the user may not read its settings. */
 async function replicationNotes(session: MysqlSession): Promise<Note[]> {
   if ((await session.one('SELECT @@log_bin')) !== '1') return [];
   try {

@@ -1,15 +1,21 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { type EmitText, literalOr } from '../emit/emit-texts.js';
+import { type EmitText, literalFormatter } from '../emit/emit-texts.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
 import { quoteLiteral } from '../sql-names.js';
 import { SYNC_MARK } from '../sync/sync-table.js';
-import { checkNotes, eventsOf, type Named, type SyncText, termsOf } from '../sync/sync-texts.js';
+import {
+  type CreateStatement,
+  checkNotes,
+  type SyncText,
+  triggerEvents,
+  triggerTerms,
+} from '../sync/sync-texts.js';
 import { PRIVILEGES } from './mysql-obstacles.js';
 import { quoteMysqlIdentifier } from './mysql-text.js';
 
-/** Runs a statement if a condition holds; MySQL has no IF outside of stored programs. */
+/** Statements that run another one if a condition holds: MySQL has no IF outside stored programs. */
 function runIf(condition: string, statement: string): string[] {
   return [
     `SET @svc_migrate = (SELECT IF(${condition}, ${MYSQL_EMIT.literal(statement)}, 'DO 0'))`,
@@ -19,7 +25,7 @@ function runIf(condition: string, statement: string): string[] {
   ];
 }
 
-/** What scripts of `--emit-sql` need. */
+/** SQL text for scripts of `--emit-sql`. */
 export const MYSQL_EMIT: EmitText = {
   title: 'MySQL and MariaDB',
   settings: [
@@ -27,7 +33,7 @@ export const MYSQL_EMIT: EmitText = {
   ],
   restore: ['SET SESSION sql_mode = @svc_migrate_mode, SESSION sql_safe_updates = @svc_migrate_safe'],
   begin: null,
-  literal: literalOr((bytes) => `CONVERT(x'${bytes}' USING utf8mb4)`),
+  literal: literalFormatter((bytes) => `CONVERT(x'${bytes}' USING utf8mb4)`),
   now: "DATE_FORMAT(UTC_TIMESTAMP(3), '%Y-%m-%dT%H:%i:%s.%fZ')",
   types: {
     old: 'varbinary(255)',
@@ -38,7 +44,7 @@ export const MYSQL_EMIT: EmitText = {
   longestOld: 255,
   keyType: (type) => type,
   staging: (name) => `svc_migrate_${name}`,
-  // The script may run twice: the second time, the view exists.
+  // The script may run twice.
   createLedger: (dialect, ledger) =>
     createLedgerSql({ ...dialect, createLedgerView: 'CREATE OR REPLACE VIEW' }, ledger),
   // Every row and the gaps between them: others can neither change nor add rows.
@@ -76,15 +82,15 @@ export const MYSQL_SYNC: SyncText = {
   typeChecks: () => [],
   functions: () => [],
   triggers: (dialect, column) => {
-    const terms = termsOf(dialect, column);
+    const terms = triggerTerms(dialect, column);
     const fresh = terms.newCell('NEW');
-    return eventsOf(terms).map(({ when, event, condition }): Named => {
+    return triggerEvents(terms).map(({ when, event, condition }): CreateStatement => {
       const name = `${column.trigger}${when}_${event}`.toLowerCase();
       const steps =
         when === 'AFTER'
           ? `INSERT INTO ${column.unmapped} SELECT ${terms.entry('NEW')};`
           : `SET ${fresh} = NULL; SET ${fresh} = ${terms.newId('NEW')};`;
-      // Handled errors never make the application's statement fail.
+      // The handler ignores errors, so that the application's statement never fails.
       const sql = `CREATE TRIGGER ${dialect.quote(name)} ${when} ${event} ON ${dialect.quote(column.table)} FOR EACH ROW
 BEGIN
   /* ${SYNC_MARK} */
@@ -116,7 +122,7 @@ END`;
     const create =
       (await session.query(`SHOW CREATE TABLE ${quoteMysqlIdentifier(table)}`)).rows[0]?.[1] ?? '';
     const checks = create.split('\n').filter((line) => / CHECK \(/.test(line));
-    // Triggers of one event fire in their order; made anew, ours come last.
+    // Triggers of one event fire in the order in which they were created: created again, ours come last.
     const sql = `SELECT GROUP_CONCAT(DISTINCT o.TRIGGER_NAME SEPARATOR ', ')
     FROM information_schema.TRIGGERS o JOIN information_schema.TRIGGERS s ON o.ACTION_TIMING = s.ACTION_TIMING
       AND o.EVENT_MANIPULATION = s.EVENT_MANIPULATION AND o.ACTION_ORDER > s.ACTION_ORDER

@@ -23,7 +23,7 @@ const BEGIN: Readonly<Record<TransactionMode, readonly [isolation: string, start
 
 const BATCH_ROWS = 10_000;
 const CONNECT_TIMEOUT_MS = 15_000;
-/** Longest INSERT that `insert` builds; the server's limit may be lower. */
+/** Longest INSERT that `insert` builds, unless the server's limit is lower. */
 const MAX_STATEMENT_BYTES = 1024 * 1024;
 
 /** Makes the effect of statements and the text of values independent of the server's settings. */
@@ -38,7 +38,7 @@ const rowsSchema = z.union([
   z.array(z.unknown()).transform(() => ({ affectedRows: 0 })),
 ]);
 
-/** Every value as text: integers keep all their digits. */
+/** Reads every value as text, so that integers keep all their digits. */
 const asText = (field: TypeCastField): string | null => {
   const bytes: unknown = field.buffer();
   return Buffer.isBuffer(bytes) ? bytes.toString('utf8') : null;
@@ -109,7 +109,7 @@ export class MysqlSession extends ServerSession<Connection> {
     yield batch;
   }
 
-  /** Inserts rows into a table, in statements that the server accepts. */
+  /** Inserts rows into a table, in statements no longer than the server accepts. */
   async insert(table: string, columns: readonly string[], rows: readonly Cells[]): Promise<void> {
     const start = `INSERT INTO ${table}(${columns.join(', ')}) VALUES `;
     let values: string[] = [];
@@ -232,7 +232,7 @@ const SERVER_GONE = new Set([1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 116
 const SOCKET_GONE =
   /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN|PROTOCOL_CONNECTION_LOST|PROTOCOL_SEQUENCE_TIMEOUT|ERR_STREAM.*)$/;
 const DRIVER_GONE = /connection (?:ended|(?:is in )?closed)|closed state|connect(?:ion)? ETIMEDOUT/i;
-/** A statement that took too long, in MariaDB and in MySQL, or that was killed. */
+/** A statement that exceeded the time limit (MariaDB, MySQL) or was killed. */
 const TOO_LONG = new Set([1969, 3024, 1317]);
 const NO_RIGHTS = new Set([1044, 1045, 1142, 1143, 1227, 1370, 1698]);
 const CONSTRAINTS = new Set([1062, 1216, 1217, 1451, 1452, 1761, 3819, 4025]);

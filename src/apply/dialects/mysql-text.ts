@@ -35,15 +35,15 @@ export function asMysqlType(term: string, type: string): string {
   return type === 'json' ? `CAST(${text} AS JSON)` : text;
 }
 
-/** `stamped`: columns that would otherwise be set to the time of the UPDATE. */
+/** `autoUpdated`: columns to keep, which the server would set to the time of the UPDATE. */
 export function updateMysql(
   { table, set, from, where, isTableFirst = false }: UpdateFrom,
-  stamped: readonly string[],
+  autoUpdated: readonly string[],
 ): string {
   const cell = (name: string) => `t.${quoteMysqlIdentifier(name)}`;
   const changes = [
     ...set.map(([column, term]) => `${cell(column)} = ${term}`),
-    ...stamped.map((column) => `${cell(column)} = ${cell(column)}`),
+    ...autoUpdated.map((column) => `${cell(column)} = ${cell(column)}`),
   ];
   const tables = [from, `${quoteMysqlIdentifier(table)} AS t`];
   const join = (isTableFirst ? tables.reverse() : tables).join(' STRAIGHT_JOIN ');
@@ -59,7 +59,7 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   foldName: (name) => name.toLowerCase(),
   tableSql: quoteMysqlIdentifier,
   declaredType: (type) => type,
-  // A longer one could not be indexed as a whole.
+  // Longer columns cannot be indexed as a whole.
   platformIdType: {
     type: 'varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
     maxChars: 255,
@@ -70,7 +70,7 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   dropTemporary: (name) => `DROP TEMPORARY TABLE IF EXISTS ${name}`,
   createValues: (name, query) =>
     `CREATE TEMPORARY TABLE ${name}(value LONGBLOB NOT NULL, KEY (value(64))) ENGINE=InnoDB AS ${query}`,
-  // Only UPDATE and DELETE of several tables look subqueries up through an index.
+  // MySQL uses an index only in an UPDATE that joins the table.
   markParked: (list, values, at) =>
     `UPDATE ${list} AS w JOIN ${values} AS v ON v.value = w.o${at} SET w.parked = TRUE`,
   deleteEntries: (entry, where) => `DELETE e FROM ${entry} AS e WHERE ${where}`,
@@ -125,11 +125,11 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
     value: 'longtext',
   },
   keepsTypes: true,
-  // OR REPLACE would need the right to drop tables.
+  // OR REPLACE would need the privilege to drop tables.
   createLedgerView: 'CREATE VIEW',
   jsonItem: (list, at) => `JSON_UNQUOTE(JSON_EXTRACT(${list}, CONCAT('$[', ${at}, ']')))`,
   tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
-  // Joins by key would compare every row with every entry.
+  // Without it, joins by key compare every row with every entry.
   entryIndex: ', KEY row_key (row_key)',
   // `lockLedger` sets it to the last id. A window function, or reading the ledger, would copy all rows first.
   nextEntry: () => '@svc_migrate_entry := @svc_migrate_entry + 1',

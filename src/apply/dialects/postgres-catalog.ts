@@ -246,7 +246,7 @@ async function readNotes(
   ];
 }
 
-/** Bytes of a table, or of its partitions, and of its indexes; every index gets an entry for a new row version. `table`: quoted. */
+/** The size of a table or its partitions, and of all indexes, in bytes: every index gets an entry for a new row version. `table`: quoted. */
 export async function readPgBytes(session: PgSession, table: string): Promise<TableBytes> {
   const sql = `SELECT sum(pg_relation_size(relid)), sum(pg_indexes_size(relid)),
       (SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass)

@@ -61,27 +61,27 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
     readLedgerShape: ({ name }) => readPostgresLedger(session, name),
     ledgerObstacles: ({ name }, table) => ledgerOwnerNotes(session, name, table),
     ensureLedger: ({ name }) => ensureLedger(engine, name),
-    // Before the first query: the snapshot of the transaction is taken after the lock.
+    // The transaction's snapshot is taken by its first query, after this lock.
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
     listTables: (target) => listPgTables(session, asPostgres(target).ledgerSchema),
     readFacts: (target) => readPgFacts(session, asPostgres(target)),
     readBytes: ({ table }) => readPgBytes(session, table),
-    rowNames: () => ['ctid'],
+    rowIdNames: () => ['ctid'],
     obstacleNotes: async (target, facts, handling) => [
       ...(await obstacleNotes(session, facts, asPostgres(target), context.policy.mode, handling)),
       ...(await otherLedgerNotes(engine, session, facts, asPostgres(target))),
     ],
     openTrial: (facts, id) => openTrial(session, facts, id),
-    // Before the first query, so that the snapshot includes the last writer's rows; sorted, to avoid deadlocks.
+    // The snapshot is taken after these locks, so it includes the last writer's rows. Sorted, to avoid deadlocks.
     lockTables: (tables) =>
       session.exec(
         `LOCK TABLE ${[...new Set(tables)].sort().join(', ')} IN SHARE ROW EXCLUSIVE MODE; SET CONSTRAINTS ALL DEFERRED`,
       ),
     checkForeignKeys: async () => {},
     beforeUpdate: async (triggers, keyTypes, isBatch) => {
-      // Keys of types outside pg_catalog use those types' operators, which are on the user's path.
+      // The operators of types outside pg_catalog are found on the user's search path.
       if (triggers.length > 0 || keyTypes.some((type) => type.includes('.'))) await session.useUserPath();
       if (isBatch) await session.exec(PLAN_BY_ROW);
     },
@@ -109,7 +109,7 @@ async function otherLedgerNotes(
 ): Promise<Note[]> {
   for (const schema of await listLedgers(session)) {
     const ledger = ledgerIn(schema);
-    // Any user can create tables of these names.
+    // Tables of these names that are no ledger, or that an untrusted user owns, are ignored.
     if (schema === ledgerSchema || (await ledgerNotes(engine, ledger, table)).length > 0) continue;
     const [run] = await readRunsOfTable(engine, ledger, table);
     if (run === undefined) continue;

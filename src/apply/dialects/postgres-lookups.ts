@@ -20,12 +20,12 @@ import { quoteIdentifier } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 import { POSTGRES_TEXT } from './postgres-text.js';
 
-/** Columns of a map: the old value, the model, region and company of the row where other columns name them, and the new value. */
+/** Columns of a map: the old value, the model, region and company that columns name, and the new value. */
 function mapColumns(id: IdColumn): string[] {
   return ['old', ...scopeTerms(POSTGRES_TEXT, id).map((_, at) => `s${at}`), 'new'];
 }
 
-/** A condition that joins rows of the table with the row of the map for their value and scope. */
+/** A condition that joins a row of the table with the row of the map for its value, model, region and company. */
 function mapMatch(id: IdColumn, map: string): string {
   const scopes = scopeTerms(POSTGRES_TEXT, id).map(
     (term, at) => `${term} IS NOT DISTINCT FROM ${map}.s${at}`,
@@ -39,8 +39,8 @@ function mapName(at: number): string {
 
 /**
  * Looks up every distinct value of a column and copies those that change, with their new values, into a temporary
- * table of texts; returns its name. In place the table lasts until COMMIT, otherwise until the session ends. Call
- * inside a transaction.
+ * table of texts, the map; returns its name. In place it lasts until COMMIT, for a new column until the session ends.
+ * Call inside a transaction.
  */
 async function copyMap(
   engine: Engine,
@@ -69,7 +69,7 @@ async function copyMap(
   return map;
 }
 
-/** Looks up the values before the query runs; the query joins a temporary table of the results. */
+/** Looks up the values now; the query joins the map. */
 export async function lookUpInPostgres(
   engine: Engine,
   session: PgSession,
@@ -79,7 +79,7 @@ export async function lookUpInPostgres(
   return joinMap(map, mapMatch(source.work.column, `m${source.at}`), source);
 }
 
-/** Looks up the values that the fill of a new column joins, in a table with an index. */
+/** Makes the map that filling a new column joins, with an index. */
 async function copyFillMap(
   engine: Engine,
   session: PgSession,
@@ -103,7 +103,7 @@ export function lookUpPostgresFill(
   return copyFillMap(engine, session, facts, { work, at, where: 'TRUE' });
 }
 
-/** Fills rows a range of pages at a time, then the rows that moved between pages meanwhile. */
+/** Fills a new column, one range of pages at a time, then the rows that moved to other pages meanwhile. */
 export function openPostgresFill(
   engine: Engine,
   session: PgSession,
@@ -128,7 +128,7 @@ export function openPostgresFill(
         await copyFillMap(engine, session, facts, { work, at, where });
         isCreated = true;
       }
-      // The cost of a range must depend on its own size: its rows use the index of the map.
+      // The cost of a range must depend on its own size, so its rows are looked up by the map's index.
       if (range.where !== 'true')
         await session.exec('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
       const sql = `UPDATE ${range.table} AS t SET ${fresh} = m.new::${type} FROM ${map} AS m

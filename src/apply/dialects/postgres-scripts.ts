@@ -1,18 +1,24 @@
 import { newColumnOf } from '../../config/apply-targets.js';
-import { type EmitText, FAILED, literalOr } from '../emit/emit-texts.js';
+import { type EmitText, FAILURE_PREFIX, literalFormatter } from '../emit/emit-texts.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { blocksOf } from '../plan.js';
 import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import { SYNC_MARK } from '../sync/sync-table.js';
-import { checkNotes, eventsOf, type Named, type SyncText, termsOf } from '../sync/sync-texts.js';
+import {
+  type CreateStatement,
+  checkNotes,
+  type SyncText,
+  triggerEvents,
+  triggerTerms,
+} from '../sync/sync-texts.js';
 
-/** What scripts of `--emit-sql` need. */
+/** SQL text for scripts of `--emit-sql`. */
 export const POSTGRES_EMIT: EmitText = {
   title: 'PostgreSQL',
   settings: [],
   restore: [],
   begin: 'BEGIN',
-  literal: literalOr((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`),
+  literal: literalFormatter((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`),
   now: `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   types: { old: 'text', text: 'text', value: 'text', row: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY' },
   longestOld: 2000,
@@ -28,7 +34,7 @@ export const POSTGRES_EMIT: EmitText = {
     'SET CONSTRAINTS ALL DEFERRED',
   ],
   countColumns: ({ table, name, type }) => {
-    // Names of other types depend on the search path.
+    // How the other types are written depends on the search path.
     const isType =
       type === null || type.includes('.')
         ? ''
@@ -41,19 +47,19 @@ export const POSTGRES_EMIT: EmitText = {
   ],
   dropColumn: (table, column) => [`ALTER TABLE ${table} DROP COLUMN ${quoteIdentifier(column)}`],
   analyze: (table) => [`ANALYZE ${table}`],
-  // The text cannot be cast to an integer: PostgreSQL's error message quotes it.
+  // The cast fails on purpose: PostgreSQL's error message quotes the text.
   raise: (checks) =>
-    `SELECT CAST('${FAILED}' || string_agg(problem || ' (' || failed || ')', '; ') AS integer)
+    `SELECT CAST('${FAILURE_PREFIX}' || string_agg(problem || ' (' || failed || ')', '; ') AS integer)
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
   rollBackIf: () => [],
   newCell: (_, id) => id,
 };
 
 /** `"svc_migrate".sync_1_0_ids` → `"svc_migrate".sync_1_0_fill` */
-const functionOf = (ids: string, what: 'fill' | 'list') => `${ids.slice(0, -'ids'.length)}${what}`;
+const functionName = (ids: string, what: 'fill' | 'list') => `${ids.slice(0, -'ids'.length)}${what}`;
 
-/** It runs with our privileges and path, and never makes the application's statement fail. */
-function pgFunction(name: string, body: string, onError: string, result: string): Named {
+/** A trigger function. It runs with our privileges and search path, and never makes the application's statement fail. */
+function pgFunction(name: string, body: string, onError: string, result: string): CreateStatement {
   const text = `-- ${SYNC_MARK}
 BEGIN
   ${body};
@@ -74,16 +80,16 @@ export const POSTGRES_SYNC: SyncText = {
   prefix: PREFIX,
   typeChecks: () => [],
   functions: (dialect, column) => {
-    const { newCell, newId, entry } = termsOf(dialect, column);
+    const { newCell, newId, entry } = triggerTerms(dialect, column);
     return [
       pgFunction(
-        functionOf(column.ids, 'fill'),
+        functionName(column.ids, 'fill'),
         `${newCell('NEW')} := ${newId('NEW')}`,
         `${newCell('NEW')} := NULL;\n  `,
         'NEW',
       ),
       pgFunction(
-        functionOf(column.ids, 'list'),
+        functionName(column.ids, 'list'),
         `INSERT INTO ${column.unmapped} SELECT ${entry('NEW')}`,
         '',
         'NULL',
@@ -91,9 +97,9 @@ export const POSTGRES_SYNC: SyncText = {
     ];
   },
   triggers: (dialect, column) =>
-    eventsOf(termsOf(dialect, column)).map(({ when, event, condition }): Named => {
+    triggerEvents(triggerTerms(dialect, column)).map(({ when, event, condition }): CreateStatement => {
       const name = `${column.trigger}${when}_${event}`.toLowerCase();
-      const run = functionOf(column.ids, when === 'BEFORE' ? 'fill' : 'list');
+      const run = functionName(column.ids, when === 'BEFORE' ? 'fill' : 'list');
       const sql = `CREATE TRIGGER ${quoteIdentifier(name)} ${when} ${event} ON ${column.table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION ${run}('${SYNC_MARK}')`;
       return { name, sql };
     }),

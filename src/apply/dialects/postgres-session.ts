@@ -20,8 +20,8 @@ const BEGIN: Readonly<Record<TransactionMode, string>> = {
 const FETCH_ROWS = 10_000;
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
- * Names in our statements refer to functions and operators of pg_catalog, whatever other users created. The user's
- * path is kept for finding tables by name, and for their triggers.
+ * Makes names in our statements refer to functions and operators of pg_catalog, whatever other users created. Keeps the
+ * user's search path in settings of our own, for finding tables by name and for their triggers.
  */
 const FIXED_PATH = `
 SELECT pg_catalog.set_config('svc_migrate.search_path', pg_catalog.current_setting('search_path'), false),
@@ -118,7 +118,7 @@ export class PgSession extends ServerSession<pg.Client> {
     this.connection = null;
     if (client === null) return;
     client.on('error', () => {});
-    // The socket itself: `end` would wait for the running statement.
+    // Destroys the socket, because `end` would wait for the running statement.
     client.connection.stream.destroy();
   }
 

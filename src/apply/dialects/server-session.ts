@@ -70,7 +70,7 @@ export abstract class ServerSession<C> implements Session {
     this.tls = source.tls ?? 'verified';
     this.url = readUrl(source, context.env, kind.url);
     this.#kind = kind;
-    // A statement may run for long; only dropping the connection stops at once.
+    // Only dropping the connection stops a running statement at once.
     context.signal.addEventListener('abort', this.#stop);
   }
 
@@ -151,7 +151,7 @@ export abstract class ServerSession<C> implements Session {
     return this.open();
   }
 
-  /** Keeps a step from continuing on a new connection, where its transaction does not exist. */
+  /** Runs a step and fails it if its connection is lost: its transaction does not exist on a new one. */
   async #onOneConnection<T>(step: () => Promise<T>): Promise<T> {
     await this.connected();
     this.#isInStep = true;

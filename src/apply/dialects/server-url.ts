@@ -48,7 +48,7 @@ function readUrlFile(file: string): string {
   let fd: number | null = null;
   try {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    // Checks the open file, which nobody can replace in between. Windows has no such modes.
+    // Checks the open file, which cannot be replaced in between. Windows has no such modes.
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw unreadable(file, 'it is not a regular file');
     if ((stats.mode & 0o077) !== 0 && platform() !== 'win32') throw readableByOthers(file);
@@ -110,7 +110,7 @@ function isLocal(host: string): boolean {
 /** The TLS options of a connection: how the certificate is checked, and the files that were named. */
 type Tls = { readonly rejectUnauthorized: boolean } & Partial<Record<'ca' | 'cert' | 'key', Buffer>>;
 
-/** The mode for a host. `given`: the parameter that asks for `sslmode`, as it is written. */
+/** As `tlsModeFor`. `given`: the parameter of the connection string that asks for `sslmode`, as it is written. */
 function requireTls(host: string, given: string, sslmode: string | null, policy: TlsPolicy): TlsMode {
   const mode = tlsModeFor(host, sslmode, policy);
   if (mode !== null) return mode;

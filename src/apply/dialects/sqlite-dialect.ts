@@ -86,7 +86,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     listTables: async () => listSqliteTables(db),
     readFacts: async (target) => readSqliteFacts(db, target.table),
     readBytes: async ({ table }, columns) => readSqliteBytes(db, table, columns),
-    rowNames: ({ table }) => {
+    rowIdNames: ({ table }) => {
       const rowid = rowidName(db, table);
       return rowid === null ? [] : [rowid];
     },

@@ -15,7 +15,7 @@ import { rowidName } from './sqlite-catalog.js';
 import type { UserDb } from './sqlite-session.js';
 import { integerSql, SQLITE_TEXT } from './sqlite-text.js';
 
-/** Means that a cell stays as it is: no id is an empty blob. */
+/** The result of a look-up for a cell that keeps its value. No id is an empty blob. */
 const KEEP = "x''";
 
 /**
@@ -102,7 +102,7 @@ async function* fillRanges(
   yield { table, where: after, done: 0, total: null };
 }
 
-/** Blocks a key that the ledger cannot store: as JSON, a key of several columns keeps only integers and text exactly. */
+/** Blocks a key that the ledger cannot store: JSON, which holds a key of several columns, keeps only integers and text exactly. */
 export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]): Note[] {
   if (key.length < 2 || key.some((name) => columnOf(facts, name) === undefined)) return [];
   const isOther = key
@@ -113,7 +113,7 @@ export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]):
   return [blocks('key_type', `The key (${key.join(', ')}) holds values other than integers and text.`)];
 }
 
-/** Blocks a database that cannot be written: SQLite writes the file, and a journal in its folder. */
+/** Blocks a database whose file or folder cannot be written: SQLite keeps a journal in the folder. */
 export function readOnlyNotes(file: string): Note[] {
   return [file, dirname(file)]
     .filter((place) => !isWritable(place))

@@ -1,17 +1,17 @@
 import type { EmitText } from '../emit/emit-texts.js';
-import { FAILED, literalOr } from '../emit/emit-texts.js';
+import { FAILURE_PREFIX, literalFormatter } from '../emit/emit-texts.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import { isSyncTrigger, SYNC_MARK } from '../sync/sync-table.js';
-import { type SyncText, termsOf } from '../sync/sync-texts.js';
+import { type SyncText, triggerTerms } from '../sync/sync-texts.js';
 
-/** What scripts of `--emit-sql` need. */
+/** SQL text for scripts of `--emit-sql`. */
 export const SQLITE_EMIT: EmitText = {
   title: 'SQLite',
   settings: [],
   restore: [],
   begin: 'BEGIN IMMEDIATE',
-  literal: literalOr((bytes) => `CAST(x'${bytes}' AS TEXT)`),
+  literal: literalFormatter((bytes) => `CAST(x'${bytes}' AS TEXT)`),
   now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
   types: { old: 'TEXT', text: 'TEXT', value: '', row: 'INTEGER PRIMARY KEY' },
   longestOld: Number.POSITIVE_INFINITY,
@@ -30,10 +30,10 @@ export const SQLITE_EMIT: EmitText = {
     `ALTER TABLE ${quoteIdentifier(table)} DROP COLUMN ${quoteIdentifier(column)}`,
   ],
   analyze: () => [],
-  // The text is not a JSON path: SQLite's error message quotes it.
+  // Fails on purpose: the text is not a JSON path, and SQLite's error message quotes it.
   raise: (checks) =>
-    `SELECT json_extract('{}', '${FAILED}' || problem || ' (' || failed || ')') FROM ${checks} WHERE failed > 0`,
-  // A run without a name is refused.
+    `SELECT json_extract('{}', '${FAILURE_PREFIX}' || problem || ' (' || failed || ')') FROM ${checks} WHERE failed > 0`,
+  // `run` is NOT NULL, so the INSERT fails.
   rollBackIf: (condition, { run }) => [`INSERT OR ROLLBACK INTO ${run}(run) SELECT NULL WHERE ${condition}`],
   newCell: (cell, id) => `CASE typeof(${cell}) WHEN 'text' THEN ${id} ELSE CAST(${id} AS INTEGER) END`,
 };
@@ -45,8 +45,8 @@ export const SQLITE_SYNC: SyncText = {
   functions: () => [],
   // Each statement reads the row as it is now: another trigger may have changed it since.
   triggers: (dialect, column) => {
-    const terms = termsOf(dialect, column);
-    const { looked, newCell, isSet, isChanged, isUntouched, isUnmapped, newId, entry } = terms;
+    const terms = triggerTerms(dialect, column);
+    const { inputColumns, newCell, isSet, isChanged, isUntouched, isUnmapped, newId, entry } = terms;
     const table = quoteIdentifier(column.table);
     const isRow = (row: string) =>
       column.rowId
@@ -57,9 +57,9 @@ export const SQLITE_SYNC: SyncText = {
     const fill = (when: string, where: string) => `WHEN ${when} BEGIN
   -- ${SYNC_MARK}
   UPDATE ${table} SET ${quoteIdentifier(column.newColumn)} = ${newId(table)} WHERE ${isRow(table)}${where};
-  ${terms.isListed ? list : ''}END`;
+  ${terms.listsUnmapped ? list : ''}END`;
     const [insert, update] = [`${column.trigger}insert`, `${column.trigger}update`];
-    const columns = looked.map(quoteIdentifier).join(', ');
+    const columns = inputColumns.map(quoteIdentifier).join(', ');
     return [
       {
         name: update,

@@ -10,7 +10,7 @@ import { type Cell, type Cells, interrupted, type Session, type TransactionMode 
 /** A SQLite database of the user. */
 export type UserDb = Database;
 
-/** Short, because SQLite blocks signal handling while it waits; longer waits consist of several. */
+/** Longest single wait for a lock. Short, because SQLite blocks signal handling while it waits; `transaction` waits again. */
 const BUSY_MS = 100;
 
 /**
@@ -139,13 +139,13 @@ export class SqliteSession implements Session {
     return (await this.query(sql, values)).rows[0]?.[0] ?? null;
   }
 
-  /** Rows are given to a function, and a step of the query ends with a batch: a step for each row takes twice as long. */
+  /** The query passes its rows to a function and returns a row of its own only after each batch: one step per row takes twice as long. */
   async *read(sql: string): AsyncGenerator<Cell[][]> {
     const names = this.db
       .prepare(sql)
       .columns()
       .map((_, at) => `c${at}`);
-    // The limit keeps SQLite from calling the function before all tables are joined.
+    // LIMIT -1 keeps SQLite from calling the function before all tables are joined.
     const batches = this.db
       .prepare(
         `WITH ${ROWS}(${names.join(', ')}) AS (${sql} LIMIT -1) SELECT 1 FROM ${ROWS} WHERE ${TAKE_ROW}(${names.join(', ')})`,

@@ -33,7 +33,7 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   asEntry: (term) => term,
   fromEntry: (term) => term,
   typeMark,
-  // A blob is never taken for the text of the same bytes.
+  // The prefix tells a blob from a text of the same bytes.
   exactText: (term) => `iif(typeof(${term}) = 'blob', 'b', ${typeMark(term)}) || CAST(${term} AS TEXT)`,
   isSame: (one, other) => `(${one} IS ${other} COLLATE BINARY)`,
   // The first comparison uses the index of the column, the second is exact: keys that are equal in the collation of

@@ -27,9 +27,9 @@ export interface SqlScript {
   readonly down: readonly string[];
   /** The last statements of a transaction that the file itself begins. */
   readonly guards: { readonly up: readonly string[]; readonly down: readonly string[] };
-  /** One number: 0 if everything is as the run wrote it. */
+  /** A query that returns one number: 0 if everything is as the run wrote it. */
   readonly verify: string;
-  /** Begins the transaction; null: the statements do so themselves. */
+  /** The statement that begins the transaction; null: the other statements begin and end it. */
   readonly begin: string | null;
   /** Values in the crosswalks. */
   readonly values: number;
@@ -38,7 +38,7 @@ export interface SqlScript {
 /**
  * Renders the plans of one database as SQL. Call inside a read-only transaction.
  *
- * @throws SvcError `bad_input` for what only `apply` itself can do
+ * @throws SvcError `bad_input` if the plan needs what only `apply` itself can do
  */
 export async function buildScript(
   engine: Engine,
@@ -50,7 +50,7 @@ export async function buildScript(
   const [first] = all;
   if (first === undefined) throw new Error('a script without tables');
   for (const found of all) assertEmittable(engine, found);
-  // The crosswalk may be loaded long before it is used: it must never be confused with that of another script.
+  // The crosswalk may be loaded long before it is used, so its name must differ from those of other scripts.
   const staging = (name: string) => text.staging(`sql_${sqlRunName(run)}_${name}`, first.ledger);
   const script: EmitScript = { engine, text, ...run, checks: staging('checks') };
   const tables: EmitTable[] = [];
@@ -109,7 +109,7 @@ function assertIndexable(
   throw new SvcError('bad_input', text, { hint: 'Use apply --yes for this target.' });
 }
 
-/** Temporary values for ids that swap under a unique key. */
+/** By column, SQL for the temporary values of ids that swap under a unique key. */
 async function readParking(
   engine: Engine,
   found: FoundTable,
@@ -179,8 +179,8 @@ function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   const checks = tables.flatMap((table) =>
     checksOf(script, table).map((check) => checkOnce(script, check, table.found)),
   );
-  const enter = (table: EmitTable) =>
-    insertRunSql(script, table, { target: portable(table.found.target), checks: checks.length });
+  const recordRun = (table: EmitTable) =>
+    insertRunSql(script, table, { target: withFileNames(table.found.target), checks: checks.length });
   const addColumns = ({ found }: EmitTable) =>
     found.target.ids.flatMap((id, at) =>
       text.addColumn(found.facts.table, newColumnOf(id), found.types[at] ?? ''),
@@ -188,11 +188,11 @@ function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   const change = (table: EmitTable) =>
     isNew
       ? [...fillSql(script, table), ...filledChecks(script, table)]
-      : [enter(table), ...rewriteSql(script, table)];
+      : [recordRun(table), ...rewriteSql(script, table)];
   return wholeScript(script, tables, {
     prepare: [],
-    // In place each run is recorded after the entries of the one before: its own have higher ids.
-    checks: [...checks, raise, ...(isNew ? tables.map(enter) : [])],
+    // In place, `changes` records each run after the entries of the run before, so that its own entries have higher ids.
+    checks: [...checks, raise, ...(isNew ? tables.map(recordRun) : [])],
     ddl: isNew ? tables.flatMap(addColumns) : [],
     changes: [...tables.flatMap(change), raise, ...tables.map((table) => finishSql(script, table))],
     // The query that verifies new columns reads their crosswalks.
@@ -226,7 +226,7 @@ function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   });
 }
 
-/** Roll back if the run is not done, or not undone, because a client continued after an error. */
+/** Statements that roll back if the run is not recorded as done (or undone), because the client continued after an error. */
 function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['guards'] {
   const all = (state: string) => tables.map(({ found }) => isRecorded(script, found, `= '${state}'`));
   const ledger = tables[0]?.found.ledger;
@@ -239,7 +239,7 @@ function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['
 }
 
 /** The target with file names instead of paths on this machine. */
-function portable(target: TableTarget): TableTarget {
+function withFileNames(target: TableTarget): TableTarget {
   if (target.kind === 'sqlite') return { ...target, file: basename(target.file) };
   return target.urlFile === undefined ? target : { ...target, urlFile: basename(target.urlFile) };
 }

@@ -7,7 +7,7 @@ import type { Cell, Cells } from '../engine/session.js';
 import { type EmitScript, type EmitTable, keyOf } from './emit-script.js';
 import { cellLiteral, type EmitText } from './emit-texts.js';
 
-/** What becomes of one stored value: the V4 id, null for an emptied cell, or undefined if it stays. */
+/** One stored value, and its V4 id: null if the cell is emptied, undefined if it keeps its value. */
 export interface CrosswalkRow {
   /** The value as `exactText`. */
   readonly old: string;
@@ -23,8 +23,8 @@ function foreignModels({ models }: IdColumn): string[] {
   );
 }
 
-/** A condition on a row: its cell holds a value that the crosswalk must list. */
-export function isOurs(
+/** A condition: the cell of a row holds a value that the crosswalk must list. */
+export function mustBeListed(
   { dialect }: { readonly dialect: Pick<Engine['dialect'], 'quote' | 'asText'> },
   literal: (text: string) => string,
   id: IdColumn,
@@ -38,8 +38,8 @@ export function isOurs(
 }
 
 /**
- * Looks up every distinct value of a column, with what other columns say of its row. Sorted, so that the same data give
- * the same script. Call inside a transaction.
+ * Looks up every distinct value of a column, once for each model, region and company that its rows name. Sorted, so that
+ * the same data give the same script. Call inside a transaction.
  *
  * @throws SvcError `bad_input` if the data are not as planned
  */
@@ -102,7 +102,7 @@ export function stagingSql({ engine, text }: EmitScript, table: EmitTable): stri
   return [...filled, ...createList({ text }, table)];
 }
 
-/** The list of the rows that change: key, and each column before, after, and whether it changes. */
+/** Creates the list of rows that change. Its columns: the key (`k…`), each column before (`o…`) and after (`c…`), and whether it changes (`r…`). */
 export function createList(
   { text: { types, keyType } }: Pick<EmitScript, 'text'>,
   { list, found }: EmitTable,

@@ -18,7 +18,7 @@ export interface EmitRequest {
   readonly dialect: EmitDialect;
   readonly layout: Layout;
   readonly folder: string;
-  /** The time that names the files and the run; null: when the remap was built. */
+  /** The time in the names of the files and of the run; null: the time at which the remap was built. */
   readonly atMs: number | null;
   /** Where the warehouse finds the folder of `dump --format parquet`; null: the crosswalk is part of the SQL. */
   readonly parquet: string | null;

@@ -1,8 +1,8 @@
 import type { IdColumn } from '../../config/apply-targets.js';
+import type { ChangeList } from '../engine/change-list.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { scopeTerms } from '../engine/judge-cells.js';
-import type { WorkList } from '../engine/work-list.js';
 import type { CrosswalkRow } from './crosswalk.js';
 import type { EmitText } from './emit-texts.js';
 
@@ -11,7 +11,7 @@ export interface EmitTable {
   readonly found: FoundTable;
   /** By id column. */
   readonly crosswalks: readonly (readonly CrosswalkRow[])[];
-  /** SQL for temporary values of row `w` while ids swap, by column; none where values may meet. */
+  /** By column, SQL for the temporary value of row `w` while ids swap; columns without a unique key have none. */
   readonly parking: ReadonlyMap<string, string>;
   /** Names of its staging tables: one crosswalk for each column, and the list of rows that change. */
   readonly maps: readonly string[];
@@ -44,7 +44,7 @@ export function crosswalkMatch({ dialect }: Engine, id: IdColumn, map: string): 
   return [`${dialect.exactText(`t.${dialect.quote(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
 }
 
-/** A condition on a row of the ledger's runs: it is this script's run of a target, in such a state. */
+/** A condition on a row of the ledger's `run`: it is this script's run of the target. `state`: a comparison for its state. */
 export function isOwnRun(
   { text, run }: EmitScript,
   { target }: Pick<FoundTable, 'target'>,
@@ -54,13 +54,13 @@ export function isOwnRun(
   return `${alias}run = ${text.literal(run)} AND ${alias}target = ${text.literal(target.name)} AND ${alias}state ${state}`;
 }
 
-/** A condition: the ledger has this script's run of a target, in such a state. */
+/** A condition: the ledger holds this script's run of the target. `state`: a comparison for its state. */
 export function isRecorded(script: EmitScript, found: FoundTable, state: string): string {
   return `EXISTS (SELECT 1 FROM ${found.ledger.run} AS r WHERE ${isOwnRun(script, found, state, 'r.')})`;
 }
 
 /** The rows of a table that change, in the terms of the list that `apply` itself makes. */
-export function workOf({ facts, judgement, target, types }: FoundTable): Omit<WorkList, 'parked'> {
+export function changeListOf({ facts, judgement, target, types }: FoundTable): Omit<ChangeList, 'parked'> {
   const columns = target.ids.map(({ column }) => column);
   return { table: facts.table, key: judgement.handling.key, columns, types };
 }

@@ -19,7 +19,7 @@ const ABOUT_WAREHOUSES = 'The tables were not read. The SQL checks them before i
 /**
  * Plans the targets and writes the plan as SQL into a folder. The database is only read.
  *
- * @throws SvcError `bad_input` if the folder holds other files, or only `apply` itself can do it
+ * @throws SvcError `bad_input` if the folder holds other files, or the plan needs what only `apply` itself can do
  */
 export async function emitSql(
   task: ApplyTask,
@@ -36,7 +36,7 @@ export async function emitSql(
   if (verdict.exitCode !== 0) return describeBlocked('emit', task, plan, verdict);
   const sha256 = planSha256(agreed ?? now);
   const suffix = sha256.slice(0, 6);
-  const builtMs = Date.parse(context.facts.builtAt);
+  const builtMs = Date.parse(context.remapVersion.builtAt);
   const atMs = request.atMs ?? builtMs + shiftMs(suffix);
   const run = runName(request.atMs ?? builtMs, suffix);
   const warehouse = warehouseOf(request);
@@ -63,7 +63,7 @@ export async function emitSql(
   };
 }
 
-/** A delay of up to an hour that depends on the plan: Flyway and Rails accept a timestamp only once. */
+/** Milliseconds of up to an hour that depend on the plan: Flyway and Rails accept each timestamp only once. */
 function shiftMs(suffix: string): number {
   return (Number.parseInt(suffix, 16) % 1800) * 2000;
 }

@@ -10,15 +10,15 @@ interface CatalogColumn {
   readonly type: string | null;
 }
 
-/** What scripts need beyond `SqlText`, because no session runs them statement by statement. */
+/** SQL text that only scripts need, because no session of ours runs their statements. */
 export interface EmitText {
   readonly title: string;
   /** Statements before and after the script. */
   readonly settings: readonly string[];
   readonly restore: readonly string[];
-  /** Null: DDL commits, so the script begins its transaction after its DDL, whoever runs it. */
+  /** Begins the transaction. Null if DDL commits: then the script begins its transaction itself, after its DDL. */
   readonly begin: string | null;
-  /** A text of any characters as SQL that no tool can split or misread. */
+  /** A literal for any text, which no tool that runs the script can split or misread. */
   literal(text: string): string;
   /** The current time as an ISO text in UTC. */
   readonly now: string;
@@ -35,17 +35,17 @@ export interface EmitText {
   /** A staging table of the script. */
   staging(name: string, ledger: Ledger): string;
   createLedger(dialect: SqlText & LedgerText, ledger: Ledger): readonly string[];
-  /** In the transaction: keeps writers away, and defers foreign key checks to its end. */
+  /** Statements that lock out writers and defer foreign key checks to the end of the transaction. */
   lock(tables: readonly string[], ledger: Ledger): readonly string[];
   countColumns(column: CatalogColumn): string;
-  /** Adds or drops a column; with `IF` it can be repeated where the database allows that. */
+  /** Statements that add or drop a column. Where the database allows it, adding can be repeated. */
   addColumn(table: string, column: string, type: string): readonly string[];
   dropColumn(table: string, column: string): readonly string[];
   /** Updates the planner's statistics. */
   analyze(table: string): readonly string[];
-  /** Fails, naming the problem, if a check of the table failed. */
+  /** A statement that fails, naming the problems, if a check recorded in table `checks` failed. */
   raise(checks: string): string;
-  /** Ends the transaction without its changes if a condition holds; nothing where a failed statement does so. */
+  /** Statements that roll back if a condition holds; none where a failed statement does so. */
   rollBackIf(condition: string, ledger: Ledger): readonly string[];
   /** A looked-up id in the type of its cell. */
   newCell(cell: string, id: string): string;
@@ -53,8 +53,8 @@ export interface EmitText {
 
 const PLAIN = /^[A-Za-z0-9_ ./#:,=()[\]{}"+-]*$/;
 
-/** Makes a function for literals: quoted where the text is plain, otherwise from its bytes as hexadecimal digits. */
-export function literalOr(hex: (bytes: string) => string): (text: string) => string {
+/** Builds a function that formats literals: plain text is quoted, other text is passed to `hex` as hexadecimal digits. */
+export function literalFormatter(hex: (bytes: string) => string): (text: string) => string {
   return (text) =>
     PLAIN.test(text) && !text.includes('--') ? quoteLiteral(text) : hex(Buffer.from(text).toString('hex'));
 }
@@ -65,4 +65,4 @@ export function cellLiteral(literal: (text: string) => string, cell: string | nu
 }
 
 /** The beginning of the message of a script that stops. */
-export const FAILED = 'svc-migrate: nothing was changed: ';
+export const FAILURE_PREFIX = 'svc-migrate: nothing was changed: ';

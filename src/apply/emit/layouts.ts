@@ -10,11 +10,11 @@ interface LayoutInput {
   readonly head: string;
   /** Two timestamps such as `20261120141000`, a second apart. */
   readonly stamps: readonly [string, string];
-  /** Tells runs with the same timestamp apart. */
+  /** Makes names unique where runs have the same timestamp. */
   readonly suffix: string;
 }
 
-/** Above this number of values the crosswalk gets a step of its own. */
+/** A crosswalk with more values is loaded in a step of its own. */
 const MAX_VALUES_INSIDE = 5000;
 
 const nameOf = ({ suffix }: LayoutInput) => `svc_migrate_ids_${suffix}`;

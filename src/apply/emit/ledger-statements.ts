@@ -1,9 +1,9 @@
 import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { listedKey } from '../engine/change-list.js';
 import { newRunOf } from '../engine/found-table.js';
 import { newRunRow } from '../engine/ledger-runs.js';
 import { keyMatch, RUN_COLUMNS } from '../engine/ledger-tables.js';
-import { workKey } from '../engine/work-list.js';
-import { type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf, workOf } from './emit-script.js';
+import { changeListOf, type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf } from './emit-script.js';
 import { anyFailed, countWrong } from './script-checks.js';
 
 /** Records the run, if every check was made and none failed. */
@@ -46,7 +46,7 @@ export function entriesSql(script: EmitScript, { found, list }: EmitTable, at: n
   const { ledger, target } = found;
   const count = target.ids.length;
   return `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
-SELECT u.first_entry + ${count} * (w.row_no - 1) + ${at + 1}, u.unit, ${at}, ${workKey(engine, workOf(found), 'after')}, w.o${at}, w.c${at}
+SELECT u.first_entry + ${count} * (w.row_no - 1) + ${at + 1}, u.unit, ${at}, ${listedKey(engine, changeListOf(found), 'after')}, w.o${at}, w.c${at}
 FROM ${list} AS w JOIN ${ledger.run} AS u ON ${isOwnRun(script, found, "= 'working'", 'u.')}
 WHERE w.r${at} = 1`;
 }
@@ -80,7 +80,7 @@ function countFilled({ engine }: EmitScript, { target, facts }: EmitTable['found
     .join(' + ');
 }
 
-/** Cells that do not hold what the run wrote; 0 if all do and the run is done. */
+/** A term: the number of cells that do not hold what the run wrote, plus 1 if the run is not done. */
 export function verifySql(script: EmitScript, table: EmitTable): string {
   const { found } = table;
   const { dialect, context } = script.engine;

@@ -1,7 +1,7 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { newValue } from '../engine/change-list.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
-import { newValue } from '../engine/work-list.js';
-import { isOurs } from './crosswalk.js';
+import { mustBeListed } from './crosswalk.js';
 import {
   crosswalkMatch,
   type EmitScript,
@@ -20,7 +20,7 @@ import {
   writtenCheck,
 } from './script-checks.js';
 
-/** Adds the new columns and fills them. */
+/** Fills the new columns. */
 export function fillSql(script: EmitScript, { found, maps }: EmitTable): string[] {
   const { engine, text } = script;
   const { dialect } = engine;
@@ -55,7 +55,7 @@ export function rewriteSql(script: EmitScript, table: EmitTable): string[] {
   ];
 }
 
-/** Lists rows only while the run has no entries: later, its V4 ids would be looked up as V3 ids. */
+/** Lists the rows that change, if the run has no entries yet: later, its V4 ids would be looked up as V3 ids. */
 function listSql(script: EmitScript, table: EmitTable): string {
   const { engine, text } = script;
   const { dialect } = engine;
@@ -65,7 +65,7 @@ function listSql(script: EmitScript, table: EmitTable): string {
     return {
       id,
       join: `${maps[at]} AS ${map} ON ${crosswalkMatch(engine, id, map)} AND ${map}.keep = 0
-    AND ${isOurs(engine, text.literal, id)}`,
+    AND ${mustBeListed(engine, text.literal, id)}`,
       changed: `${map}.old`,
       value: text.newCell(`t.${dialect.quote(id.column)}`, `${map}.new`),
     };
@@ -113,7 +113,7 @@ FROM ${dialect.tableSql(found.facts.table)} AS t
 WHERE ${[isListed, ...conditions].join('\n  AND ')}`;
 }
 
-/** The UPDATE of the listed rows; two where ids under a unique key swap. */
+/** The UPDATE of the listed rows. Where ids under a unique key swap, an UPDATE to temporary values comes first. */
 export function updatesSql({ engine }: EmitScript, { found, list, parking }: EmitTable): string[] {
   const { dialect } = engine;
   const { ids } = found.target;
@@ -191,9 +191,9 @@ export function undoListSql(script: EmitScript, table: EmitTable): string {
 export function undoneSql(script: EmitScript, { found }: EmitTable): string[] {
   const { ledger } = found;
   const isOwn = isOwnRun(script, found, "= 'done'");
-  const isRight = `NOT ${anyFailed(script)}`;
+  const noneFailed = `NOT ${anyFailed(script)}`;
   return [
-    `DELETE FROM ${ledger.entry} WHERE unit IN (SELECT unit FROM ${ledger.run} WHERE ${isOwn}) AND ${isRight}`,
-    `UPDATE ${ledger.run} SET state = 'undone' WHERE ${isOwn} AND ${isRight}`,
+    `DELETE FROM ${ledger.entry} WHERE unit IN (SELECT unit FROM ${ledger.run} WHERE ${isOwn}) AND ${noneFailed}`,
+    `UPDATE ${ledger.run} SET state = 'undone' WHERE ${isOwn} AND ${noneFailed}`,
   ];
 }

@@ -1,12 +1,19 @@
 import { newColumnOf } from '../../config/apply-targets.js';
+import { isWritten } from '../engine/change-list.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
-import { isWritten } from '../engine/work-list.js';
-import { isOurs } from './crosswalk.js';
-import { crosswalkMatch, type EmitScript, type EmitTable, isRecorded, keyOf, workOf } from './emit-script.js';
+import { mustBeListed } from './crosswalk.js';
+import {
+  changeListOf,
+  crosswalkMatch,
+  type EmitScript,
+  type EmitTable,
+  isRecorded,
+  keyOf,
+} from './emit-script.js';
 
-/** A condition of the script. */
+/** What must hold for a script to go on. */
 export interface Check {
   /** What is wrong if it does not hold. */
   readonly problem: string;
@@ -22,7 +29,7 @@ export function createChecks({ checks, text }: EmitScript): string[] {
   ];
 }
 
-/** A condition for clients that go on after an error: a check failed. */
+/** A condition: a check failed. It guards statements that a client sends although an earlier one failed. */
 export function anyFailed({ checks }: EmitScript): string {
   return `EXISTS (SELECT 1 FROM ${checks} WHERE failed > 0)`;
 }
@@ -49,7 +56,7 @@ export function checksOf(script: EmitScript, { found, maps }: EmitTable): Check[
     ...target.ids.flatMap((id, at) => {
       if (writesPlatformId(id)) return [];
       const unseen = `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${maps[at]} AS m ON ${crosswalkMatch(engine, id, 'm')}
-  WHERE ${isOurs(engine, text.literal, id)} AND m.old IS NULL)`;
+  WHERE ${mustBeListed(engine, text.literal, id)} AND m.old IS NULL)`;
       return [check(`${id.column} has values that the plan did not see`, unseen)];
     }),
   ];
@@ -60,7 +67,7 @@ export function checkSql({ checks, text }: EmitScript, { problem, count }: Check
   return `INSERT INTO ${checks}(problem, failed)\nSELECT ${text.literal(problem)}, ${count}`;
 }
 
-/** Checks what holds only before the run: if it is recorded already, nothing is counted. */
+/** As `checkSql`, for what holds only before the run: passes if the run is recorded already. */
 export function checkOnce(script: EmitScript, { problem, count }: Check, found: FoundTable): string {
   const isBegun = isRecorded(script, found, "<> 'undone'");
   return checkSql(script, { problem, count: `CASE WHEN ${isBegun} THEN 0 ELSE ${count} END` });
@@ -72,7 +79,7 @@ export function countOtherRuns({ engine, text, run }: EmitScript, { facts, ledge
   return `(SELECT count(*) FROM ${ledger.run} WHERE ${isTable} AND state <> 'undone' AND run <> ${text.literal(run)})`;
 }
 
-/** Values that rows would hold while their ids swap, but that the column holds already. */
+/** Checks that no row of the column holds a temporary value that ids need while they swap. */
 export function parkingChecks({ engine }: EmitScript, { found, list, parking }: EmitTable): Check[] {
   const { dialect } = engine;
   return [...parking].map(([column, term]) => ({
@@ -81,7 +88,7 @@ export function parkingChecks({ engine }: EmitScript, { found, list, parking }: 
   }));
 }
 
-/** Rows of a new column that do not hold what the crosswalk says; a term. `isFilled`: only rows with a value. */
+/** A term: rows of a new column that do not hold what the crosswalk says. `isFilled`: only rows with a value. */
 export function countWrong(
   { engine, text }: EmitScript,
   { found, maps }: EmitTable,
@@ -108,12 +115,12 @@ export function filledChecks(script: EmitScript, table: EmitTable): string[] {
   );
 }
 
-/** Listed rows that do not hold their new values after the change. */
+/** Checks after the change that every listed row holds its new values. */
 export function writtenCheck({ engine }: EmitScript, { found, list }: EmitTable): Check {
   const { dialect } = engine;
   return {
     problem: `${found.target.name}: rows did not keep their new ids`,
     count: `(SELECT count(*) FROM ${list} AS w LEFT JOIN ${dialect.tableSql(found.facts.table)} AS t
-  ON ${isWritten(engine, workOf(found)).join('\n  AND ')} WHERE t.${dialect.quote(keyOf(found)[0] ?? '')} IS NULL)`,
+  ON ${isWritten(engine, changeListOf(found)).join('\n  AND ')} WHERE t.${dialect.quote(keyOf(found)[0] ?? '')} IS NULL)`,
   };
 }

@@ -68,7 +68,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** An expression for the checksum of a crosswalk's rows; it changes with the ids and with how they are paired. */
+/** An expression for the checksum of a crosswalk's rows. It depends on the ids and on which belong together. */
 export function checksumSql(old: string, now: string, mod: (term: string, by: number) => string): string {
   return `coalesce(sum((${mod(old, 10007)} + 10007) * (${mod(`coalesce(${now}, 0)`, 9973)} + 9973)), 0)`;
 }
@@ -98,8 +98,8 @@ const SQLITE: Pick<WarehouseText, 'types' | 'literal'> = {
 };
 
 /**
- * A query for the crosswalk rows of a model. An id with several outcomes is left out, so that the script's checks report
- * it as unknown.
+ * A query for the crosswalk rows of a model. Leaves out ids with several outcomes, which the script's checks then report
+ * as unknown.
  */
 function outcomesSql(
   { policy }: ApplyContext,

@@ -28,15 +28,15 @@ interface WarehouseRun {
   readonly text: WarehouseText;
   readonly run: string;
   /** The name of a table `svc_migrate_…` in the schema of the first target. */
-  readonly own: (name: string) => string;
+  readonly ownTable: (name: string) => string;
 }
 
 /** A query that counts rows, and what is wrong if there are any. */
 type Problem = readonly [count: string, problem: string];
 
 /**
- * Builds the SQL that rewrites tables of a warehouse: it fills a new table beside the old one, compares the two, and swaps
- * them. Crosswalks hold every V3 id of their models, because svc-migrate does not read the tables.
+ * Builds the SQL that rewrites tables of a warehouse: it fills a new table, compares it with the old one and swaps the
+ * two. The crosswalks hold every V3 id of their models, because svc-migrate does not read the tables.
  *
  * @throws SvcError `bad_input`
  */
@@ -47,16 +47,16 @@ export function buildWarehouseScript(
   { warehouse, parquet }: WarehouseRequest,
 ): SqlScript {
   const text = WAREHOUSE_TEXTS[warehouse];
-  if (parquet !== null) assertCrosswalk(parquet, context.facts.sha256);
+  if (parquet !== null) assertCrosswalk(parquet, context.remapVersion.sha256);
   const folder = targets[0]?.table.split('.').slice(0, -1) ?? [];
-  const own = (name: string) => [...folder.map(text.quote), `svc_migrate_${name}`].join('.');
-  const work = { context, text, run, own };
+  const ownTable = (name: string) => [...folder.map(text.quote), `svc_migrate_${name}`].join('.');
+  const work = { context, text, run, ownTable };
   let count = 0;
   const tables = targets.map((target): WarehouseTable => {
     assertWritable(context, text, target);
     const columns = target.ids.map((id) => {
       count += 1;
-      const map = own(`map_${sqlRunName({ run })}_${count}`);
+      const map = ownTable(`map_${sqlRunName({ run })}_${count}`);
       return buildCrosswalk(context, id, { text, map, idType: target.idType, parquet });
     });
     return { target, columns, names: namesOf(text, target) };
@@ -125,9 +125,9 @@ function assertWritable(
 
 const cell = ({ text }: WarehouseRun, column: string) => `t.${text.quote(column)}`;
 
-function createRuns({ text, own }: WarehouseRun): string {
+function createRuns({ text, ownTable }: WarehouseRun): string {
   const columns = ['run', 'target', 'table_name', 'remap_sha256'].map((name) => `${name} ${text.types.text}`);
-  return `CREATE TABLE IF NOT EXISTS ${own('runs')}(${columns.join(', ')}, step ${text.types.integer})${text.tableOptions}`;
+  return `CREATE TABLE IF NOT EXISTS ${ownTable('runs')}(${columns.join(', ')}, step ${text.types.integer})${text.tableOptions}`;
 }
 
 /** A condition: crosswalk row `m` is the one for the cell of row `t`. */
@@ -155,11 +155,11 @@ function isMappedModel(work: WarehouseRun, { modelColumn, models }: IdColumn): s
 
 /** What must hold before a table changes. */
 function checksOf(work: WarehouseRun, { target, names, columns }: WarehouseTable): Problem[] {
-  const { text, own } = work;
+  const { text, ownTable } = work;
   const table = text.literal(target.table);
   return [
     [
-      `SELECT coalesce(sum(step), 0) FROM ${own('runs')} WHERE table_name = ${table}`,
+      `SELECT coalesce(sum(step), 0) FROM ${ownTable('runs')} WHERE table_name = ${table}`,
       'a run has rewritten the table already',
     ],
     ...columns.map(({ id, map, rows, checksum }): Problem => {
@@ -174,7 +174,7 @@ function checksOf(work: WarehouseRun, { target, names, columns }: WarehouseTable
   ];
 }
 
-/** What must hold for the cells of a column. */
+/** What must hold for the cells of a column before its table changes. */
 function cellChecks(
   work: WarehouseRun,
   { target, names }: Pick<WarehouseTable, 'target' | 'names'>,
@@ -267,25 +267,32 @@ function countDifferences(work: WarehouseRun, column: Crosswalk, before: SqlName
     UNION ALL SELECT t.${text.quote(name)} AS id, -1 AS times FROM ${after.full} AS t) AS both_tables GROUP BY id) AS ids WHERE difference <> 0`;
 }
 
-/** `step`: 1 records a run, -1 its undo. A row is added, because not every warehouse can delete one. */
-function recordSql({ text, context, own, run }: WarehouseRun, target: WarehouseTarget, step: 1 | -1): string {
-  const row = [run, target.name, target.table, context.facts.sha256].map(text.literal);
-  return `INSERT INTO ${own('runs')} VALUES (${row.join(', ')}, ${step})`;
+/** Records a run (`step` 1) or its undo (`step` -1). Adds a row for each, because not every warehouse can delete one. */
+function recordSql(
+  { text, context, ownTable, run }: WarehouseRun,
+  target: WarehouseTarget,
+  step: 1 | -1,
+): string {
+  const row = [run, target.name, target.table, context.remapVersion.sha256].map(text.literal);
+  return `INSERT INTO ${ownTable('runs')} VALUES (${row.join(', ')}, ${step})`;
 }
 
-/** Records the run before the tables swap, so that a run that stops in between is not repeated on V4 ids. */
+/** Records the run first: if the script stops before the swap is complete, it is not repeated on V4 ids. */
 function swapIn(work: WarehouseRun, { target, names }: WarehouseTable): string[] {
   return [recordSql(work, target, 1), ...work.text.swap(names.table, names.before, names.fresh)];
 }
 
 /** Swaps the old table back in, unless rows were added or removed since. */
 function swapBack(work: WarehouseRun, table: WarehouseTable): string[] {
-  const { text, own, run } = work;
+  const { text, ownTable, run } = work;
   const { target, names } = table;
   const isOwn = `run = ${text.literal(run)} AND table_name = ${text.literal(target.table)}`;
   return [
     ...assertNone(work, table, [
-      [`SELECT 1 - coalesce(sum(step), 0) FROM ${own('runs')} WHERE ${isOwn}`, `run ${run} is not recorded`],
+      [
+        `SELECT 1 - coalesce(sum(step), 0) FROM ${ownTable('runs')} WHERE ${isOwn}`,
+        `run ${run} is not recorded`,
+      ],
       [countOf(names.table, names.before), 'rows were added or removed since'],
     ]),
     ...text.swap(names.table, names.fresh, names.before),

@@ -1,7 +1,7 @@
 import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import type { Warehouse } from './emit-request.js';
 
-/** A table as SQL: with its schema, and its name alone, which is all that some RENAMEs take. */
+/** A table's name as SQL: with its schema (`full`), and alone (`last`), as RENAME takes it in some warehouses. */
 export interface SqlName {
   readonly full: string;
   readonly last: string;
@@ -23,7 +23,7 @@ export interface WarehouseText {
   readonly tableOptions: string;
   quote(name: string): string;
   literal(text: string): string;
-  /** A condition: a cell of `t` is not of the type the target says. Null: the warehouse refuses such comparisons itself. */
+  /** A condition: a cell of `t` is not of the type `idType`. Null: the warehouse itself refuses to compare such cells. */
   isOtherType: ((cell: string, idType: 'integer' | 'text') => string) | null;
   /** Fails with the problem as its message if a query does not return the number 0. */
   assertNone(count: string, problem: string): string;
@@ -39,7 +39,7 @@ export interface WarehouseText {
 }
 
 const backticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
-const escaped = (text: string) =>
+const escapedLiteral = (text: string) =>
   quoteLiteral(text.replaceAll('\\', '\\\\')).replaceAll(/(?!^)''(?!$)/g, "\\'");
 const renames =
   (form: keyof SqlName): WarehouseText['swap'] =>
@@ -48,15 +48,15 @@ const renames =
     `ALTER TABLE ${fresh.full} RENAME TO ${table[form]}`,
   ];
 
-const inPlace = (from: string): ParquetSource => ({ load: [], from, clear: [] });
-const loaded = (table: string, load: readonly string[]): ParquetSource => ({
+const readDirectly = (from: string): ParquetSource => ({ load: [], from, clear: [] });
+const loadFirst = (table: string, load: readonly string[]): ParquetSource => ({
   load,
   from: table,
   clear: [`DROP TABLE IF EXISTS ${table}`],
 });
 
-/** What most warehouses have in common. */
-const usual = (quote: WarehouseText['quote'], literal: WarehouseText['literal']) => ({
+/** The SQL that most warehouses share. */
+const common = (quote: WarehouseText['quote'], literal: WarehouseText['literal']) => ({
   begin: null,
   tableOptions: '',
   quote,
@@ -69,10 +69,10 @@ const usual = (quote: WarehouseText['quote'], literal: WarehouseText['literal'])
   swap: renames('full'),
 });
 
-/** `--emit-sql` by the name of its warehouse. */
+/** The SQL of each warehouse, by its name in `--emit-sql`. */
 export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
   duckdb: {
-    ...usual(quoteIdentifier, quoteLiteral),
+    ...common(quoteIdentifier, quoteLiteral),
     title: 'DuckDB',
     begin: 'BEGIN',
     types: { integer: 'BIGINT', text: 'VARCHAR' },
@@ -82,60 +82,60 @@ export const WAREHOUSE_TEXTS: Readonly<Record<Warehouse, WarehouseText>> = {
       `SELECT CASE WHEN n > 0 THEN error(concat(${quoteLiteral(problem)}, ' (', n, ')')) END FROM (SELECT (${count}) AS n) AS c`,
     createLike: (table, like) => `CREATE TABLE ${table} AS SELECT * FROM ${like} LIMIT 0`,
     readParquet: (folder) =>
-      inPlace(`read_parquet(${quoteLiteral(`${folder}/*.parquet`)}, hive_partitioning = false)`),
+      readDirectly(`read_parquet(${quoteLiteral(`${folder}/*.parquet`)}, hive_partitioning = false)`),
     swap: renames('last'),
   },
   clickhouse: {
-    ...usual(backticks, escaped),
+    ...common(backticks, escapedLiteral),
     title: 'ClickHouse',
     types: { integer: 'Nullable(Int64)', text: 'Nullable(String)' },
     tableOptions: ' ENGINE = MergeTree ORDER BY tuple()',
     isOtherType: (cell, idType) =>
       `NOT match(toTypeName(${cell}), '^(LowCardinality\\\\()?(Nullable\\\\()?${idType === 'text' ? 'String' : 'U?Int(8|16|32|64)'}\\\\)*$')`,
-    assertNone: (count, problem) => `SELECT throwIf((${count}) > 0, ${escaped(problem)})`,
+    assertNone: (count, problem) => `SELECT throwIf((${count}) > 0, ${escapedLiteral(problem)})`,
     createLike: (table, like) => `CREATE TABLE ${table} AS ${like}`,
-    readParquet: (folder) => inPlace(`file(${escaped(`${folder}/*.parquet`)}, 'Parquet')`),
+    readParquet: (folder) => readDirectly(`file(${escapedLiteral(`${folder}/*.parquet`)}, 'Parquet')`),
     swap: (table, aside, fresh) => [
       `RENAME TABLE ${table.full} TO ${aside.full}, ${fresh.full} TO ${table.full}`,
     ],
   },
   spark: {
-    ...usual(backticks, escaped),
+    ...common(backticks, escapedLiteral),
     title: 'Spark SQL',
     types: { integer: 'BIGINT', text: 'STRING' },
     isOtherType: (cell, idType) =>
       `typeof(${cell}) NOT IN (${idType === 'text' ? "'string'" : "'tinyint', 'smallint', 'int', 'bigint'"})`,
-    assertNone: (count, problem) => `SELECT assert_true((${count}) = 0, ${escaped(problem)})`,
+    assertNone: (count, problem) => `SELECT assert_true((${count}) = 0, ${escapedLiteral(problem)})`,
     addColumn: (table, column, type) => `ALTER TABLE ${table} ADD COLUMNS (${backticks(column)} ${type})`,
     replace: null,
-    readParquet: (folder) => inPlace(`parquet.${backticks(folder)}`),
+    readParquet: (folder) => readDirectly(`parquet.${backticks(folder)}`),
   },
   bigquery: {
-    ...usual(backticks, escaped),
+    ...common(backticks, escapedLiteral),
     title: 'BigQuery',
     types: { integer: 'INT64', text: 'STRING' },
     isOtherType: null,
     assertNone: (count, problem) =>
-      `SELECT IF(n > 0, ERROR(${escaped(problem)}), 'ok') AS result FROM (SELECT (${count}) AS n) AS c`,
+      `SELECT IF(n > 0, ERROR(${escapedLiteral(problem)}), 'ok') AS result FROM (SELECT (${count}) AS n) AS c`,
     readParquet: (folder, table) =>
-      loaded(table, [
-        `LOAD DATA OVERWRITE ${table} FROM FILES (format = 'PARQUET', uris = [${escaped(`${folder}/*.parquet`)}])`,
+      loadFirst(table, [
+        `LOAD DATA OVERWRITE ${table} FROM FILES (format = 'PARQUET', uris = [${escapedLiteral(`${folder}/*.parquet`)}])`,
       ]),
     swap: renames('last'),
   },
   snowflake: {
-    ...usual(quoteIdentifier, escaped),
+    ...common(quoteIdentifier, escapedLiteral),
     title: 'Snowflake',
     types: { integer: 'NUMBER(19, 0)', text: 'VARCHAR' },
     isOtherType: (cell, idType) =>
       `SYSTEM$TYPEOF(${cell}) NOT LIKE ${idType === 'text' ? "'VARCHAR%'" : "'NUMBER(%,0)%'"}`,
-    // The text cannot be converted to a number: Snowflake's error message quotes it.
+    // The conversion fails on purpose: Snowflake's error message quotes the text.
     assertNone: (count, problem) =>
-      `SELECT CASE WHEN n > 0 THEN TO_NUMBER(CONCAT(${escaped(problem)}, ' ', n)) END AS result FROM (SELECT (${count}) AS n) AS c`,
+      `SELECT CASE WHEN n > 0 THEN TO_NUMBER(CONCAT(${escapedLiteral(problem)}, ' ', n)) END AS result FROM (SELECT (${count}) AS n) AS c`,
     readParquet: (folder, table) =>
-      loaded(table, [
+      loadFirst(table, [
         `CREATE OR REPLACE TABLE ${table}(path VARCHAR, region VARCHAR, v3_company_id NUMBER(19, 0), v3_svc_id NUMBER(19, 0), v4_svc_id NUMBER(19, 0), status VARCHAR, reason VARCHAR)`,
-        `COPY INTO ${table} FROM ${escaped(`${folder}/`)} FILE_FORMAT = (TYPE = PARQUET) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE`,
+        `COPY INTO ${table} FROM ${escapedLiteral(`${folder}/`)} FILE_FORMAT = (TYPE = PARQUET) MATCH_BY_COLUMN_NAME = CASE_INSENSITIVE`,
       ]),
   },
 };

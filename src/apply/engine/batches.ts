@@ -1,15 +1,15 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { WriteResult } from '../context.js';
+import { changesQuery, notWritten } from './change-list.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
-import { isOpen } from './earlier-runs.js';
+import { needsLookUp } from './earlier-runs.js';
 import { newRunOf, type TableWrite } from './found-table.js';
 import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
 import { keyMatch, type TableRun } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
-import { changesQuery, notWritten } from './work-list.js';
 
 /**
  * Rewrites a table in place, in batches: records all changes in the ledger in one transaction, then carries them
@@ -21,8 +21,8 @@ export async function writeInBatches(engine: Engine, write: TableWrite): Promise
   const { found } = write;
   const { context, session, dialect } = engine;
   const { batchRows } = context.tuning;
-  const open = found.runs.find(({ state }) => state === 'working');
-  const unit = open?.unit ?? (await recordChanges(engine, write));
+  const unfinished = found.runs.find(({ state }) => state === 'working');
+  const unit = unfinished?.unit ?? (await recordChanges(engine, write));
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
   const read = () => session.retry(() => readRun(engine, found.ledger, unit));
@@ -52,7 +52,7 @@ function recordChanges(engine: Engine, { found, plan, run }: TableWrite): Promis
     if (before !== null) return before;
     const unit = await insertRun(engine, run, newRunOf(found));
     for (const [col, id] of target.ids.entries()) {
-      if (!isOpen(context, found, id)) continue;
+      if (!needsLookUp(context, found, id)) continue;
       const work = openTableColumn(engine, id, facts);
       const columns = [{ id, work }];
       const query = await changesQuery(engine, { facts, key, columns, ledger, runs });
@@ -72,7 +72,7 @@ function recordChanges(engine: Engine, { found, plan, run }: TableWrite): Promis
   });
 }
 
-/** Carries out a batch. Safe to repeat: the progress in the ledger tells whether that was done already. */
+/** Carries out a batch. Safe to repeat: the progress in the ledger shows whether it was carried out already. */
 async function applyBatch(
   engine: Engine,
   run: TableRun,
@@ -140,7 +140,7 @@ interface BatchColumn {
 /** SQL fragments that the statements on one column of a batch share. */
 function describeColumn({ dialect }: Engine, { run, batch, col, id }: BatchColumn) {
   const column = writtenColumn(id);
-  /** The cell before and after. The entry of a platform_id has the id it belongs to as `old`. */
+  /** The cell before and after, as SQL. A cell for a platform_id was NULL: its entry's `old` is the id it belongs to. */
   const cells = { old: writesPlatformId(id) ? 'NULL' : 'e.old', new: 'e.new' };
   const table = `${dialect.tableSql(run.table)} AS t`;
   const isRow = keyMatch(dialect, run, 'e.row_key');
@@ -158,7 +158,7 @@ function describeColumn({ dialect }: Engine, { run, batch, col, id }: BatchColum
   };
 }
 
-/** Changes each row of a batch that holds the guarded value; returns the number of rows changed. */
+/** Changes the rows of a batch from the value `guard` to the other one; returns how many held `guard` and changed. */
 async function changeRows(
   { session, dialect }: Engine,
   { run, col }: BatchColumn,

@@ -66,7 +66,7 @@ export function addUnmapped(all: UnmappedCount[][], work: ColumnWork, { state, p
   }
 }
 
-/** Upper bound on the rows of a column that change. */
+/** The most rows of a column that can change. */
 export function changedRows(plans: readonly ColumnPlan[]): bigint {
   return plans
     .flatMap(({ counts }) => counts)
@@ -74,7 +74,7 @@ export function changedRows(plans: readonly ColumnPlan[]): bigint {
     .reduce((total, { rows }) => total + BigInt(rows), 0n);
 }
 
-/** Blocks found by counting a column: ids that collide, do not fit, or cannot become NULL. */
+/** Notes found by counting a column, which block: ids that collide, do not fit, or cannot become NULL. */
 export function countedNotes(
   { policy }: ApplyContext,
   facts: TableFacts,

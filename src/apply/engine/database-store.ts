@@ -102,7 +102,7 @@ async function assertOwnLedger(engine: Engine, ledger: Ledger, table: string): P
   if (note !== undefined) throw new SvcError('bad_input', note.text);
 }
 
-/** Writes tables whose ids are under constraints first, in one transaction; then the others one by one, in batches. */
+/** First writes the tables whose ids are under constraints, in one transaction; then the others one by one, in batches. */
 async function writeAll(
   engine: Engine,
   targets: readonly TableTarget[],

@@ -19,7 +19,7 @@ export interface Engine {
   readonly dialect: Dialect;
 }
 
-/** SQL text that differs between databases. Parameters called terms, and results, are SQL. */
+/** SQL text that differs between databases. Parameters named after SQL (`term`, `where`, …) and all results are SQL. */
 export interface SqlText {
   readonly kind: TableTarget['kind'];
   quote(name: string): string;
@@ -47,9 +47,9 @@ export interface SqlText {
   /** Deletes entries `e` of the ledger. */
   deleteEntries(entry: string, where: string): string;
   asText(term: string): string;
-  /** A cell as one of the types of `Cell`, without loss. */
+  /** A cell, converted without loss to what `Session.read` returns as a `Cell`. */
   asCell(id: IdColumn, term: string): string;
-  /** Whether the server groups equal cells before look-up; otherwise each row is looked up. */
+  /** Whether a query groups equal cells before they are looked up; otherwise each row is looked up. */
   readonly groupsCells: boolean;
   /** A cell as the ledger keeps it. */
   asEntry(term: string): string;
@@ -140,7 +140,7 @@ export interface LedgerText {
   readonly foreignLedgerHint: string;
 }
 
-/** The ledger of a database: where it is, and who may write there. */
+/** Queries and locks of the ledger. */
 export interface LedgerCatalog {
   ledgerOf(target: TableTarget): Ledger;
   /** Existing objects by their names in the ledger (`run`, `entry`, …): the columns as `name type, name type`, or `view`. */
@@ -153,14 +153,14 @@ export interface LedgerCatalog {
   lockLedger(ledger: Ledger): Promise<void>;
 }
 
-/** Tries new values against the conditions of a table, while the plan is made. */
+/** Tries new values against the constraints of a table while the plan is made. */
 export interface ColumnTrial {
   add(cells: readonly JudgedCells[]): Promise<void>;
   /** Notes on refused values. `parked`: SQL for the values that rows hold while ids swap. */
   finish(parked: string | null): Promise<Note[]>;
 }
 
-/** Queries of the database's catalog, and locks. */
+/** Queries of the database's catalog, and locks of tables. */
 export interface TableCatalog {
   /** File, or host and database, for people. */
   place(): Promise<string>;
@@ -168,13 +168,13 @@ export interface TableCatalog {
   /** The tables of the database of a target, to scan. */
   listTables(target: TableTarget): Promise<readonly ListedTable[]>;
   readFacts(target: TableTarget): Promise<TableFacts>;
-  /** By the catalog. `columns`: those that change. */
+  /** Sizes by the catalog. `columns`: those that change. */
   readBytes(facts: TableFacts, columns: readonly string[]): Promise<TableBytes>;
-  /** Columns that identify a row of a table without a key. */
-  rowNames(facts: TableFacts): readonly string[];
+  /** Names of the row id (`ctid`, `rowid`) by which a row of a table without a key is found; empty if it has none. */
+  rowIdNames(facts: TableFacts): readonly string[];
   /** Notes on privileges, files and catalog entries that prevent the plan or affect it. */
   obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
-  /** Null if no condition involves the column. */
+  /** Null if no constraint involves the column. */
   openTrial(facts: TableFacts, id: IdColumn): Promise<ColumnTrial | null>;
   /** In an `exclusive` transaction: locks out writers and defers foreign key checks to its end. */
   lockTables(tables: readonly string[]): Promise<void>;
@@ -228,7 +228,7 @@ export interface FillRange {
   readonly total: number | null;
 }
 
-/** A new column that is being filled. */
+/** Fills a new column. */
 export interface ColumnFill {
   ranges(): AsyncIterable<FillRange>;
   /** Fills the rows of a range that have an id but no V4 id yet; returns their number. Call inside a transaction. */
@@ -252,7 +252,7 @@ export interface TableStatements {
 
 /** Everything that differs between databases. */
 export interface Dialect extends SqlText, LedgerText, LedgerCatalog, TableCatalog, TableStatements {
-  /** What the plan estimates with. */
+  /** What the estimates of a plan are computed from. */
   readonly costs: DatabaseCosts;
   readonly emit: EmitText;
   readonly sync: SyncText;

@@ -32,7 +32,7 @@ export function rewrittenNotes(mode: Mode, ids: readonly IdColumn[], runs: reado
   });
 }
 
-/** Why new columns cannot be recomputed: the column they were filled from no longer holds V3 ids. Null if they can. */
+/** Why new columns cannot be recomputed: the column they were filled from no longer holds V3 ids. Null if they can be. */
 export function lostSource(run: EarlierRun, runs: readonly EarlierRun[]): string | null {
   if (run.mode !== 'new') return null;
   for (const { column } of run.target.ids) {

@@ -37,9 +37,9 @@ export function earlierRunNotes(
   ];
 }
 
-/** An unfinished run must be finished first, with the remap it began with. */
+/** Blocks everything but finishing an unfinished run, with the remap it began with, or undoing it. */
 export function unfinishedNotes(
-  { policy, facts }: ApplyContext,
+  { policy, remapVersion }: ApplyContext,
   target: TableTarget,
   runs: readonly EarlierRun[],
 ): Note[] {
@@ -50,12 +50,12 @@ export function unfinishedNotes(
     const what = state === 'undoing' ? 'is partly undone: finish with' : 'is unfinished: finish it, or';
     return [blocks('other_run', `Run ${run} ${what} \`svc-migrate undo ${run}\`.`)];
   }
-  if (open.remapSha256 === facts.sha256) return [];
+  if (open.remapSha256 === remapVersion.sha256) return [];
   const text = `Run ${run} began with another remap: finish it with that one, or \`svc-migrate undo ${run}\`.`;
   return [blocks('other_remap', text)];
 }
 
-/** Columns by which earlier runs identify their rows must not change. */
+/** Blocks changes to columns by which earlier runs identify their rows. */
 function rowKeyNotes({ policy }: ApplyContext, { ids }: TableTarget, runs: readonly EarlierRun[]): Note[] {
   if (policy.mode === 'new') return [];
   return sourceColumns(ids).flatMap((id) => {
@@ -66,7 +66,7 @@ function rowKeyNotes({ policy }: ApplyContext, { ids }: TableTarget, runs: reado
   });
 }
 
-/** Ledger entries can only be found by the key they were made with. */
+/** Blocks a key other than that of earlier runs: their ledger entries are found only by the key they were made with. */
 function otherKeyNotes(key: readonly string[], runs: readonly EarlierRun[]): Note[] {
   const other = runs.find((run) => run.mode === 'in_place' && !isSameList(run.key, key));
   if (other === undefined || key.length === 0) return [];
@@ -75,8 +75,8 @@ function otherKeyNotes(key: readonly string[], runs: readonly EarlierRun[]): Not
 }
 
 /**
- * Blocks new columns that exist but were not filled by us, or that a run filled and somebody dropped. `isToMake`: a
- * column that an unfinished run has not created yet does not block.
+ * Blocks new columns that exist but that no run filled, or that a run filled and somebody dropped. `isToMake`: an
+ * unfinished run may not have created its columns yet, so a missing one does not block.
  */
 export function newColumnNotes(
   { policy }: ApplyContext,
@@ -146,8 +146,8 @@ export function assertNoDependent(run: EarlierRun, all: readonly EarlierRun[]): 
   );
 }
 
-/** Whether a column is to be looked up: without `again`, a column that a run rewrote is not. */
-export function isOpen(
+/** Whether the plan looks a column up. In place it does not if a run is unfinished or, without `again`, if a run rewrote the column. */
+export function needsLookUp(
   { policy }: ApplyContext,
   { runs, earlier }: { readonly runs: readonly EarlierRun[]; readonly earlier: Earlier },
   id: IdColumn,
@@ -156,7 +156,7 @@ export function isOpen(
   return earlier.state !== 'unfinished' && (policy.again || !isCovered(runs, id));
 }
 
-/** Finished runs that rewrote a column in place, each with its number for the column. */
+/** Finished runs that rewrote a column in place, each with the ledger's number (`col`) for the column. */
 export function finishedRunsOf<R extends EarlierRun>(
   runs: readonly R[],
   key: readonly string[],

@@ -33,12 +33,12 @@ export interface FoundTable {
   /** Runs on the table. */
   readonly runs: readonly TableRun[];
   readonly earlier: Earlier;
-  /** Id columns that runs rewrote, if every row has an entry: there is none to look up. */
-  readonly entered: readonly IdColumn[];
+  /** Id columns whose rows all have a ledger entry, so that no cell is left to look up. */
+  readonly fullyRecorded: readonly IdColumn[];
   readonly notes: readonly Note[];
 }
 
-/** Reads the catalog and the ledger on tables; of rows, only those added since a finished run are counted. */
+/** Reads what the catalog and the ledger say about tables. Of their rows it only counts those added since a finished run. */
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
   const tables = [];
   for (const target of targets) tables.push({ target, facts: await engine.dialect.readFacts(target) });
@@ -76,7 +76,7 @@ async function findTable(
     types: target.ids.map((id) => valueType(dialect, facts, id) || 'text'),
     runs,
     earlier: NO_EARLIER,
-    entered: [],
+    fullyRecorded: [],
     notes,
   };
   return isUnreadable(notes) ? found : { ...found, ...(await readEarlier(engine, found)) };
@@ -128,14 +128,14 @@ export function newRunOf({ target, ledger, facts, judgement, keyTypes, types }: 
 async function readEarlier(
   engine: Engine,
   found: FoundTable,
-): Promise<Pick<FoundTable, 'earlier' | 'entered'>> {
+): Promise<Pick<FoundTable, 'earlier' | 'fullyRecorded'>> {
   const { target, runs, judgement } = found;
   const { session, dialect, context } = engine;
   const { earlier, covered } = findEarlier(context, target, runs);
   const { key } = judgement.handling;
-  if (context.policy.mode === 'new' || key.length === 0) return { earlier, entered: [] };
+  if (context.policy.mode === 'new' || key.length === 0) return { earlier, fullyRecorded: [] };
   let since = 0;
-  const entered: IdColumn[] = [];
+  const fullyRecorded: IdColumn[] = [];
   const applied: StillApplied[] = [];
   for (const id of covered) {
     const own = await readStillApplied(engine, runs, key, id);
@@ -144,24 +144,24 @@ async function readEarlier(
     if (writesPlatformId(id)) continue;
     const cell = `t.${dialect.quote(id.column)}`;
     const { rows } = await session.query(
-      `SELECT count(*), count(${cell}) FROM ${openRows(engine, found, id)}`,
+      `SELECT count(*), count(${cell}) FROM ${rowsToLookUp(engine, found, id)}`,
     );
-    const [open = 0, filled = 0] = (rows[0] ?? []).map(Number);
+    const [unrecorded = 0, filled = 0] = (rows[0] ?? []).map(Number);
     since += filled;
-    if (open === 0) entered.push(id);
+    if (unrecorded === 0) fullyRecorded.push(id);
   }
-  return { earlier: addStillApplied(earlier, since, applied), entered };
+  return { earlier: addStillApplied(earlier, since, applied), fullyRecorded };
 }
 
-/** `FROM` and `WHERE` for the rows that have no ledger entry for a column, and no platform_id where that is written. */
-export function openRows(
+/** `FROM` and `WHERE` for the rows of a column to look up: those without a ledger entry and, for a platform_id, without a value. */
+export function rowsToLookUp(
   engine: Engine,
   { facts, judgement, runs, ledger }: FoundTable,
   id: IdColumn,
 ): string {
   const { dialect } = engine;
-  const entered = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
-  const rows = rowsWithoutEntry(dialect, facts.table, judgement.handling.key, entered).sql;
+  const recordedKeys = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
+  const rows = rowsWithoutEntry(dialect, facts.table, judgement.handling.key, recordedKeys).sql;
   const isAdded = writesPlatformId(id) && findColumn(engine, facts, columnLabel(id)) !== undefined;
   return isAdded ? `${rows} AND t.${dialect.quote(columnLabel(id))} IS NULL` : rows;
 }

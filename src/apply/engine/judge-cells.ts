@@ -65,8 +65,8 @@ function readScopes({ work, isScoped }: CellJudge, cells: readonly unknown[]): r
 }
 
 /**
- * Looks up a cell, counts it for `rows` rows, and returns its new text (JSON: bytes), null for NULL, or undefined if it
- * stays. `scopeCells`: the values of `scopeTerms`.
+ * Looks up a cell and counts it for `rows` rows. Returns its new text (JSON: bytes), null for NULL, or undefined if the
+ * cell keeps its value. `scopeCells`: the values of `scopeTerms`.
  */
 export function judgeCell(
   judge: CellJudge,
@@ -147,11 +147,11 @@ export interface CellQuery {
   readonly mode: Mode;
   /** `FROM` and `WHERE`, with the table as `t`. */
   readonly from: string;
-  /** SQL for the cell; default: the column of the table. */
+  /** SQL for the cell; default: the cell of the column in `t`. */
   readonly value?: string;
   /** Other terms of the row. */
   readonly extra?: readonly string[];
-  /** Equal values, with equal other terms, may be looked up together. */
+  /** Whether rows in which all terms are equal may be looked up together. */
   readonly isGrouped?: boolean;
   /** Called with the values of `extra` before the cell is looked up. */
   readonly onRow?: (extra: Cells) => void;
@@ -201,7 +201,7 @@ export async function countCells(
 ): Promise<void> {
   const from = `${engine.dialect.tableSql(table)} AS t`;
   for await (const _ of judgeCells(engine, { ...query, from, isGrouped: true })) {
-    // Looking them up counts them.
+    // `judgeCells` counts what it looks up.
   }
 }
 

@@ -131,7 +131,7 @@ function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly Table
   const note = (level: Note['level'], text: string): Note[] => [{ level, code: 'foreign_key', text }];
   const other = `${otherTable} (${otherColumns.join(', ')})`;
   const child = direction === 'in' ? other : `${facts.table} (${columns.join(', ')})`;
-  const isTied = all.some(
+  const isOtherRewritten = all.some(
     ({ table, ids }) => table === otherTable && ids.some(({ column }) => otherColumns.includes(column)),
   );
   if (onUpdate === 'set')
@@ -139,19 +139,19 @@ function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly Table
       'blocks',
       `${name} sets ${child} to NULL or its default when ids change: change its ON UPDATE first.`,
     );
-  if (onUpdate === 'cascade' && isTied)
+  if (onUpdate === 'cascade' && isOtherRewritten)
     return note(
       'blocks',
       `${child} changes too, by ON UPDATE CASCADE (${name}): do not make it a target as well.`,
     );
   if (onUpdate === 'cascade' && direction === 'in')
     return note('warning', `${child} changes too, by ON UPDATE CASCADE (${name}).`);
-  if (isTied && !isDeferrable) {
+  if (isOtherRewritten && !isDeferrable) {
     const fix = `ALTER TABLE … ALTER CONSTRAINT ${name} DEFERRABLE`;
     const text = `${name} is checked after every statement, and ${other} changes too: make it deferrable first (${fix}).`;
     return note('blocks', text);
   }
-  if (isTied) return note('info', `${other} (${name}) changes in the same transaction.`);
+  if (isOtherRewritten) return note('info', `${other} (${name}) changes in the same transaction.`);
   if (direction === 'in') {
     const text = `${child} refers to these ids (${name}) and is not rewritten: make it a target too.`;
     return note('blocks', text);

@@ -36,7 +36,7 @@ const rowSchema = z.object({
   column_types: list.default([]),
 });
 
-/** Null if the row names a table or type that is not safe to use in SQL, or is of another kind of database. */
+/** Null if the row is of another kind of database, or names a table or type that is not safe to use in SQL. */
 function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSchema>): TableRun | null {
   const target = row.definition;
   if (!('table' in target) || target.kind !== dialect.kind || !dialect.isTableName(row.table_name))
@@ -110,7 +110,7 @@ export function newRunRow(
   { run, planSha256 }: Pick<RunFacts, 'run' | 'planSha256'>,
   { target, table, key, keyTypes, types, isAtomic }: NewTableRun,
 ): Readonly<Record<string, string>> {
-  const { policy, facts, tool } = context;
+  const { policy, remapVersion, tool } = context;
   return {
     run,
     target: target.name,
@@ -121,7 +121,7 @@ export function newRunRow(
     mode: policy.mode,
     is_atomic: isAtomic ? '1' : '0',
     policy: JSON.stringify({ missing: policy.missing, mapDeleted: policy.mapDeleted }),
-    remap_sha256: facts.sha256,
+    remap_sha256: remapVersion.sha256,
     plan_sha256: planSha256,
     state: 'working',
     tool,

@@ -138,7 +138,7 @@ export async function hasLedger({ dialect }: Engine, ledger: Ledger): Promise<bo
   });
 }
 
-/** Notes against keeping the ledger there: other tables of the same names, or `ledgerObstacles`. */
+/** Notes that block keeping the ledger there: other tables have its names, or `ledgerObstacles`. */
 export async function ledgerNotes({ dialect }: Engine, ledger: Ledger, table: string): Promise<Note[]> {
   const foreign = findForeign(dialect, await dialect.readLedgerShape(ledger));
   if (foreign === null) return dialect.ledgerObstacles(ledger, table);
@@ -169,12 +169,13 @@ export function rowsWithoutEntry(
   dialect: Pick<Dialect, 'tableSql' | 'keySql' | 'quote'>,
   table: string,
   key: readonly string[],
-  entered: string | null,
+  recordedKeys: string | null,
   at = 0,
 ): { readonly join: string; readonly where: string; readonly sql: string } {
   const rowKey = dialect.keySql(key.map((column) => `t.${dialect.quote(column)}`));
-  const join = entered === null ? '' : `LEFT JOIN ${entered} AS e${at} ON e${at}.row_key = ${rowKey}`;
-  const where = entered === null ? 'TRUE' : `e${at}.row_key IS NULL`;
+  const join =
+    recordedKeys === null ? '' : `LEFT JOIN ${recordedKeys} AS e${at} ON e${at}.row_key = ${rowKey}`;
+  const where = recordedKeys === null ? 'TRUE' : `e${at}.row_key IS NULL`;
   return { join, where, sql: `${dialect.tableSql(table)} AS t ${join} WHERE ${where}` };
 }
 

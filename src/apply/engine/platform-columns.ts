@@ -36,8 +36,8 @@ export async function addColumns(
 }
 
 /**
- * Blocks a column for platform_ids that exists although no in-place run filled it, or that was dropped after one did.
- * Where ALTER TABLE commits, an interrupted run may have left an empty column: it is used.
+ * Blocks a column for platform_ids that exists although no in-place run filled it, or that was dropped after a run did.
+ * Where ALTER TABLE commits, an interrupted run may have left an empty column, which does not block.
  */
 export async function platformColumnNotes(
   engine: Engine,

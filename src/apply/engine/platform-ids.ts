@@ -1,12 +1,12 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import type { Mode } from '../plan.js';
 
-/** Whether an id column of an expanded target writes platform_ids, not V4 ids. */
+/** Whether an id column, as `normalizeColumns` returns it, writes platform_ids instead of V4 ids. */
 export function writesPlatformId({ platformIdColumn }: Pick<IdColumn, 'platformIdColumn'>): boolean {
   return platformIdColumn !== undefined;
 }
 
-/** The columns of an expanded target whose own cells hold ids. */
+/** The id columns without those that write platform_ids. */
 export function sourceColumns<T extends IdColumn>(ids: readonly T[]): T[] {
   return ids.filter((id) => !writesPlatformId(id));
 }
@@ -16,7 +16,7 @@ export function writtenColumn({ column, platformIdColumn }: IdColumn): string {
   return platformIdColumn ?? column;
 }
 
-/** Labels of a table run under which the ledger has the rows whose cell no longer holds a V3 id to look up. */
+/** Labels in the ledger of the columns whose entries mean that the id's cell no longer holds a V3 id to look up. */
 export function rewrittenLabels(id: IdColumn): string[] {
   return writesPlatformId(id) ? [columnLabel(id), id.column] : [columnLabel(id)];
 }

@@ -3,7 +3,7 @@ import { SvcError } from '../../errors.js';
 /** A row: every value as text, null for NULL. */
 export type Cells = (string | null)[];
 
-/** A cell to look up: integers are numbers if those are exact, otherwise digits. */
+/** A cell to look up. Integers are numbers where those are exact, otherwise strings of digits. */
 export type Cell = string | number | Buffer | null;
 
 /**
@@ -21,7 +21,7 @@ export interface Session {
   ): Promise<{ readonly rows: Cells[]; readonly count: number }>;
   /** Runs one or more statements without parameters. */
   exec(sql: string): Promise<void>;
-  /** The only value of the only row, or null. */
+  /** The first value of the first row; null if there is none. */
   one(sql: string, values?: readonly (string | null)[]): Promise<string | null>;
   /** Reads the rows of a query in batches; call inside a transaction. */
   read(sql: string): AsyncIterable<readonly Cell[][]>;

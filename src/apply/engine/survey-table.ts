@@ -14,8 +14,8 @@ import {
   openTableColumn,
 } from './column-plans.js';
 import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
-import { finishedRunsOf, isOpen } from './earlier-runs.js';
-import { type FoundTable, openRows } from './found-table.js';
+import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
+import { type FoundTable, rowsToLookUp } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
 import { appliedCells, type TableRun } from './ledger-tables.js';
 import { noRoomNote, parkingTerm } from './parking.js';
@@ -89,9 +89,9 @@ async function surveyColumn(
   const trial = mode === 'new' || isPlatformId ? null : await dialect.openTrial(facts, id);
   const left: UnmappedCount[][] = [];
   const filler = onUnmapped === undefined ? findFiller(engine, found, id) : undefined;
-  const isOneRead = filler !== undefined && hasPolicyOf(filler, context.policy);
-  const filled = isOneRead ? await compareFilled(engine, filler, id, { work }) : null;
-  for (const source of isOneRead ? [] : cellSources(engine, found, id)) {
+  const isReadOnce = filler !== undefined && hasSamePolicy(filler, context.policy);
+  const filled = isReadOnce ? await compareFilled(engine, filler, id, { work }) : null;
+  for (const source of isReadOnce ? [] : cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
     await tallyCells(engine, found, { work: own, source, trial: isNew ? trial : null, rows, onUnmapped });
@@ -124,7 +124,7 @@ function findFiller(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): 
 }
 
 /** Whether a run decided on ids by the same policy, so that its cells need no look-up of their own. */
-function hasPolicyOf(run: TableRun, { missing, mapDeleted }: Policy): boolean {
+function hasSamePolicy(run: TableRun, { missing, mapDeleted }: Policy): boolean {
   return run.policy.missing === missing && run.policy.mapDeleted === mapDeleted;
 }
 
@@ -147,8 +147,8 @@ async function constraintNotes(
 }
 
 /**
- * The cells of a column that a plan reads: those to rewrite. If runs have rewritten the column, those that they left
- * without a V4 id and those added since.
+ * The cells of a column that a plan reads: those to rewrite or, if runs rewrote the column, those that they left without
+ * a V4 id and those added since.
  */
 function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSource[] {
   const { context, dialect } = engine;
@@ -159,7 +159,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
     return [{ state: 'pending', policy, from: `${dialect.tableSql(facts.table)} AS t`, value }];
   }
   if (earlier.state === 'unfinished') return [];
-  const state = isOpen(context, found, id) ? 'pending' : 'not_in_ledger';
+  const state = needsLookUp(context, found, id) ? 'pending' : 'not_in_ledger';
   if (writesPlatformId(id) && state !== 'pending') return [];
   const recorded = finishedRunsOf(runs, judgement.handling.key, id).map(({ run, col }): CellSource => {
     // Only a JSON cell can hold rewritten and kept ids at once.
@@ -171,9 +171,9 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
       value: 'e.old',
     };
   });
-  const open: CellSource[] = found.entered.includes(id)
+  const open: CellSource[] = found.fullyRecorded.includes(id)
     ? []
-    : [{ state, policy, from: openRows(engine, found, id), value }];
+    : [{ state, policy, from: rowsToLookUp(engine, found, id), value }];
   return writesPlatformId(id) ? open : [...open, ...recorded];
 }
 
@@ -217,7 +217,7 @@ async function tallyCells(
 /** Columns that name a row in lists: the key it is rewritten by, else its first key, else its physical position. */
 function rowKeyOf({ dialect }: Engine, { facts, judgement }: FoundTable): readonly string[] {
   const { key } = judgement.handling;
-  return key.length > 0 ? key : (facts.keys[0] ?? dialect.rowNames(facts));
+  return key.length > 0 ? key : (facts.keys[0] ?? dialect.rowIdNames(facts));
 }
 
 /** Compares the new columns that runs filled with the columns they were filled from. */

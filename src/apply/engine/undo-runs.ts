@@ -3,6 +3,14 @@ import { SvcError } from '../../errors.js';
 import { MAX_NAMED_ROWS, type UndoResult } from '../context.js';
 import { removeSync } from '../sync/installed.js';
 import { undoBatches, undoColumn } from './batches.js';
+import {
+  applyChangeList,
+  type ChangeList,
+  changeListTable,
+  createChangeList,
+  dropChangeList,
+  listedKey,
+} from './change-list.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { readRunsOfTable, setState } from './ledger-runs.js';
@@ -11,16 +19,15 @@ import { dropPlatformColumns, droppedColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
 import type { TableFacts } from './table-facts.js';
 import { compareAllFilled } from './verify-run.js';
-import { changeWork, createWork, dropWork, type WorkList, workKey, workTable } from './work-list.js';
 
 /** Undoes the tables of a run, last one first. Tables written in one transaction are undone in one, at the end. */
 export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promise<UndoResult[]> {
-  const isTied = (run: TableRun) => run.mode === 'in_place' && run.isAtomic;
+  const isAtOnce = (run: TableRun) => run.mode === 'in_place' && run.isAtomic;
   const undone: UndoResult[] = [];
-  for (const run of runs.filter((one) => !isTied(one)).reverse()) {
+  for (const run of runs.filter((one) => !isAtOnce(one)).reverse()) {
     undone.push(await (run.mode === 'new' ? undoNewColumns(engine, run) : undoInBatches(engine, run)));
   }
-  const all = [...undone, ...(await undoAtOnce(engine, runs.filter(isTied)))];
+  const all = [...undone, ...(await undoAtOnce(engine, runs.filter(isAtOnce)))];
   for (const run of runs.filter(({ mode }) => mode === 'in_place')) {
     const kept = await dropPlatformColumns(engine, run);
     const at = all.findIndex(({ target }) => target === run.target.name);
@@ -82,15 +89,15 @@ async function undoTable(engine: Engine, run: TableRun): Promise<void> {
   const isUnique = (column: string) => facts.uniques.some((unique) => unique.columns.includes(column));
   const parked = columns.filter(isUnique).flatMap((name) => findColumn(engine, facts, name) ?? []);
   const types = restored.map(([col]) => run.types[col] ?? '');
-  const work: WorkList = { table: facts.table, key: run.key, columns, types, parked };
-  await createWork(engine, work, restoredRowsQuery(engine, run, restored, facts.table));
-  await changeWork(engine, work, facts.triggers);
+  const changes: ChangeList = { table: facts.table, key: run.key, columns, types, parked };
+  await createChangeList(engine, changes, restoredRowsQuery(engine, run, restored, facts.table));
+  await applyChangeList(engine, changes, facts.triggers);
   for (const [at, [col]] of restored.entries()) {
-    const isRestored = `e.row_key IN (SELECT ${workKey(engine, work, 'before')} FROM ${workTable(engine)} AS w WHERE w.r${at})`;
+    const isRestored = `e.row_key IN (SELECT ${listedKey(engine, changes, 'before')} FROM ${changeListTable(engine)} AS w WHERE w.r${at})`;
     const where = `e.unit = ${run.unit} AND e.col = ${col} AND ${isRestored}`;
     await session.exec(dialect.deleteEntries(run.ledger.entry, where));
   }
-  await dropWork(engine);
+  await dropChangeList(engine);
 }
 
 /** The columns of a run by their numbers, without those for platform_ids that somebody dropped since. */
@@ -133,8 +140,8 @@ async function countEntries({ session }: Engine, { ledger, unit, done }: TableRu
 }
 
 /**
- * The entries left belong to rows changed since. They stay, so that these rows are never rewritten again, except for
- * those of deleted rows, which are reported once.
+ * The entries left are those of rows changed since. They stay, so that these rows are never rewritten again. Only entries
+ * of deleted rows are removed, after they are reported once.
  */
 async function finishUndo(engine: Engine, run: TableRun, total: number): Promise<UndoResult> {
   const { session, dialect } = engine;
@@ -167,7 +174,7 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
 async function undoNewColumns(engine: Engine, run: TableRun): Promise<UndoResult> {
   const { context, session, dialect } = engine;
   const names = run.target.ids.map(newColumnOf);
-  if (run.remapSha256 !== context.facts.sha256) throw otherRemap(run, names);
+  if (run.remapSha256 !== context.remapVersion.sha256) throw otherRemap(run, names);
   const before = await session.retry(() => dialect.readFacts(run.target));
   const hadNone = names.every((name) => findColumn(engine, before, name) === undefined);
   return session.transaction('latest', async () => {

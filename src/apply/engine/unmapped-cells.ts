@@ -6,7 +6,7 @@ import { type CellState, classifyUnmapped, type OnUnmapped, type UnmappedRow } f
 /** SQL that values of a column are read from. */
 export interface CellSource {
   readonly state: CellState;
-  /** The current policy, or that of the run that wrote them. */
+  /** The current policy, or that of the run that decided on the values. */
   readonly policy: Policy;
   /** `FROM` and `WHERE`, with the table as `t`. */
   readonly from: string;

@@ -1,22 +1,22 @@
 import type { WriteResult } from '../context.js';
+import {
+  applyChangeList,
+  type ChangeList,
+  changeListTable,
+  changesQuery,
+  createChangeList,
+  dropChangeList,
+  listedKey,
+} from './change-list.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
-import { isOpen } from './earlier-runs.js';
+import { needsLookUp } from './earlier-runs.js';
 import { newRunOf, type TableWrite } from './found-table.js';
 import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry } from './ledger-runs.js';
 import type { Ledger } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
 import { writtenColumn } from './platform-ids.js';
 import { columnOf } from './table-facts.js';
-import {
-  changesQuery,
-  changeWork,
-  createWork,
-  dropWork,
-  type WorkList,
-  workKey,
-  workTable,
-} from './work-list.js';
 
 /**
  * Rewrites tables in place in one transaction: all of them or none. Other writers wait; deferrable foreign keys are
@@ -57,31 +57,31 @@ async function writeTable(engine: Engine, { found, plan, run }: TableWrite): Pro
   if (before !== null) return before;
   const unit = await insertRun(engine, run, newRunOf(found));
   const parked = handling.parked.flatMap((name) => columnOf(facts, name) ?? []);
-  const list = { table: facts.table, key, columns: target.ids.map(writtenColumn), types, parked };
+  const changes = { table: facts.table, key, columns: target.ids.map(writtenColumn), types, parked };
   const columns = target.ids.map((id) => ({
     id,
-    work: isOpen(context, found, id) ? openTableColumn(engine, id, facts) : null,
+    work: needsLookUp(context, found, id) ? openTableColumn(engine, id, facts) : null,
   }));
   const query = await changesQuery(engine, { facts, key, columns, ledger, runs });
-  await createWork(engine, list, query);
+  await createChangeList(engine, changes, query);
   for (const { work } of columns) {
     if (work !== null) assertAgreed(context, { plan, run }, work, { facts, handling });
   }
-  await changeWork(engine, list, facts.triggers);
-  await enterRows(engine, ledger, unit, list);
+  await applyChangeList(engine, changes, facts.triggers);
+  await recordRows(engine, ledger, unit, changes);
   await finishRun(engine, { ledger, unit });
-  await dropWork(engine);
+  await dropChangeList(engine);
   return unit;
 }
 
 /** Records the changes in the ledger, under the new keys of the rows. */
-async function enterRows(engine: Engine, ledger: Ledger, unit: string, work: WorkList): Promise<void> {
+async function recordRows(engine: Engine, ledger: Ledger, unit: string, changes: ChangeList): Promise<void> {
   const { session, dialect } = engine;
-  for (const at of work.columns.keys()) {
+  for (const at of changes.columns.keys()) {
     await session.exec(
       `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
-       SELECT ${dialect.nextEntry(ledger)}, ${unit}, ${at}, ${workKey(engine, work, 'after')}, w.o${at}, w.c${at}
-       FROM ${workTable(engine)} AS w WHERE w.r${at}`,
+       SELECT ${dialect.nextEntry(ledger)}, ${unit}, ${at}, ${listedKey(engine, changes, 'after')}, w.o${at}, w.c${at}
+       FROM ${changeListTable(engine)} AS w WHERE w.r${at}`,
     );
   }
   const end = 'CASE WHEN first_entry > $1 THEN first_entry ELSE $1 END';

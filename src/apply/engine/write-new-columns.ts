@@ -44,7 +44,7 @@ export async function addEmptyColumns(engine: Engine, found: FoundTable, run: Ru
 
 interface RecordedRun {
   readonly unit: string;
-  /** Whether the dialect looked up all cells just now. */
+  /** Whether `lookUpFill` was called for all columns in this session. */
   readonly isLookedUp: boolean;
 }
 
@@ -65,7 +65,7 @@ function recordRun(
     const open = runs.find((one) => one.mode === 'new' && one.run === (plan ?? found).earlier.run);
     for (const [at, id] of plan === null ? [] : target.ids.entries()) {
       const work = openTableColumn(engine, id, facts);
-      // What is left to fill is looked up again later: usually it is little.
+      // The rows still to fill, usually few, are looked up again later.
       if (open === undefined) await dialect.lookUpFill(facts, work, at);
       else await countCells(engine, facts.table, { work, mode: 'new' });
       if (plan !== null) assertAgreed(context, { plan, run }, work, null);

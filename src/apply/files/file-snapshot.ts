@@ -60,7 +60,7 @@ export async function takeSnapshot(file: string): Promise<FileSnapshot | null> {
   return { sha256: hash.digest('hex'), stats };
 }
 
-/** Whether a path still names the file of a snapshot, unmodified since. */
+/** Whether a path still names the file of a snapshot, and the file was not modified since. */
 export function isUnchangedFile(file: string, { stats }: Pick<FileSnapshot, 'stats'>): boolean {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   return (

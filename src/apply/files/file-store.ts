@@ -61,7 +61,7 @@ async function verifyOutput(
   else if (
     (await recompute(context, { ...target, file: source }, sideCar)).sha256 !== sideCar.output.sha256
   ) {
-    const isSameRemap = sideCar.remapSha256 === context.facts.sha256;
+    const isSameRemap = sideCar.remapSha256 === context.remapVersion.sha256;
     wrong.push(isSameRemap ? `${output} is not what the remap gives` : 'the current remap gives other ids');
   }
   const isChanged = existsSync(output) && (await sha256OfFile(output)) !== sideCar.output.sha256;

@@ -4,14 +4,14 @@ import { type ApplyContext, NamedRows } from '../context.js';
 import { backupOf, type SideCar } from './side-car.js';
 import { Copier, openColumns, streamTarget } from './stream-file.js';
 
-/** The file that an output was made from. */
+/** The file that an output was made from: its backup or, if the run wrote a new file, the target's file. */
 export function sourceOf(target: FileTarget, output: string, sideCar: SideCar): string {
   return backupOf(output, sideCar) ?? target.file;
 }
 
 /**
- * Rewrites the source of an output again, with the current remap and the policy of the run. `sink` receives the bytes
- * and must not use them after it returns.
+ * Rewrites the source of an output again, with the current remap and the policy of the run. `target` names the source.
+ * `sink` receives the bytes and must not use them after it returns.
  */
 export async function recompute(
   given: ApplyContext,
@@ -58,7 +58,7 @@ class LineComparison {
     this.#actual = readLines(file);
   }
 
-  /** Adds expected bytes; those needed later are copied. */
+  /** Adds expected bytes, and copies those that it needs later. */
   push(bytes: Buffer): void {
     const all = Buffer.concat([this.#rest, bytes]);
     let from = 0;

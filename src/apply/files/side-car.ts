@@ -24,7 +24,7 @@ const runName = z.string().regex(/^[\w-]{1,64}$/);
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const fileFacts = z.object({ file: plainName, sha256, bytes: z.int() });
 
-/** The side-car: JSON kept beside a rewritten file. It names files without their folder, so that they can be moved together. */
+/** The side-car, a JSON file beside a rewritten file: its ledger. It names files without their folder, so that they can be moved together. */
 const sideCarSchema = z.object({
   sideCarVersion: z.literal(1),
   run: runName,
@@ -49,7 +49,7 @@ const sideCarSchema = z.object({
 
 export type SideCar = z.output<typeof sideCarSchema>;
 
-/** The target as configured for the run, with the current location of its files. */
+/** The target as configured for the run, but with its files where they are now. */
 export function targetOfRun({ definition }: SideCar, now: FileTarget): FileTarget {
   if (definition.kind !== 'csv' && definition.kind !== 'ndjson') return now;
   return { ...definition, file: now.file, output: now.output };
@@ -74,7 +74,7 @@ export function sideCarFile(output: string): string {
 export function readSideCar(output: string): SideCar | null {
   const sideCar = parseSideCar(sideCarFile(output));
   if (sideCar === null) return null;
-  // Only a backup name that a run makes is accepted: undo renames and removes this file.
+  // Undo renames and removes the backup, so only the name that a run gives it is accepted.
   if (sideCar.backup === (sideCar.mode === 'new' ? null : backupName(output, sideCar.run))) return sideCar;
   throw unreadable(sideCarFile(output));
 }

@@ -105,7 +105,7 @@ class Reading {
   /** Reads at least one more chunk; true at the end of the file. */
   #fill(): boolean {
     this.#assertRecordEnds();
-    // The bytes left are one unfinished record; doubling them keeps the cost of rescanning it linear.
+    // The bytes left are one unfinished record. Reading at least as many again keeps the cost of rescanning it linear.
     const until = Math.min(this.#length + Math.max(this.#chunkBytes, this.#length), MAX_RECORD_BYTES);
     while (this.#bytes.length < until) this.#grow();
     while (this.#length < until) {

@@ -43,7 +43,7 @@ export async function surveyFile(
   return buildFilePlan(context, { target, works, pass, earlier, left });
 }
 
-interface Seen {
+interface ReadFile {
   readonly target: FileTarget;
   readonly works: readonly ColumnWork[];
   readonly pass: Pass;
@@ -51,7 +51,7 @@ interface Seen {
   readonly left: readonly (readonly UnmappedCount[])[];
 }
 
-function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
+function buildFilePlan(context: ApplyContext, seen: ReadFile): TargetPlan {
   const { target, works, pass, earlier, left } = seen;
   const { policy } = context;
   const { rows, defects } = pass.scanner.found();
@@ -81,7 +81,7 @@ function buildFilePlan(context: ApplyContext, seen: Seen): TargetPlan {
   };
 }
 
-function estimatePass({ policy }: ApplyContext, { works, pass, earlier }: Seen): Estimate {
+function estimatePass({ policy }: ApplyContext, { works, pass, earlier }: ReadFile): Estimate {
   const { rows } = pass.scanner.found();
   if (earlier.earlier.state === 'finished') return { ...NO_WORK, rowsRead: rows };
   const isChanged = (one: PlanCount) =>
@@ -105,7 +105,7 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
   const sideCar = readSideCar(output);
   const known = findOutput(dirname(target.file), sha256);
   const isOwn = inPlace && sideCar?.mode === 'in_place' && sideCar.output.sha256 === sha256;
-  // The output of a run that changed nothing is its input, which is not looked for.
+  // If a run changed nothing, its output equals its input, which `findOutput` does not report.
   if (isOwn && (known !== null || sideCar.state === 'done'))
     return finished(context, target, output, sideCar);
   if (known !== null) {
@@ -127,7 +127,7 @@ async function findEarlier(context: ApplyContext, target: FileTarget, sha256: st
   if (sideCar === null) {
     return blocked('output_exists', `${output} exists and is not from svc-migrate; it is not overwritten.`);
   }
-  const isSame = sideCar.input.sha256 === sha256 && sideCar.remapSha256 === context.facts.sha256;
+  const isSame = sideCar.input.sha256 === sha256 && sideCar.remapSha256 === context.remapVersion.sha256;
   if (isSame && (sideCar.state === 'done' || (await sha256OfFile(output)) === sideCar.output.sha256))
     return finished(context, target, output, sideCar);
   const text = `${output} is from run ${sideCar.run}, made from another input or another remap; undo that run first.`;
@@ -217,7 +217,7 @@ async function listUnmappedInFile(
   return plain.map(({ tally }) => unmappedOfCounts(state, tally.result().counts, policy));
 }
 
-/** Blocks that do not depend on the content of a file. */
+/** Notes that do not depend on the content of a file. */
 function fileNotes(target: FileTarget, mode: Mode): Note[] {
   return [...namedTwice(target), ...linkNotes(target, mode), ...lostSideCar(target)];
 }

@@ -43,20 +43,20 @@ async function undoOutput(
   const backup = backupOf(output, sideCar);
   const seen = await takeSnapshot(output);
   const isOurs = seen?.sha256 === sideCar.output.sha256;
-  const isBack = backup !== null && seen?.sha256 === sideCar.input.sha256;
-  if (seen !== null && !isOurs && !isBack) {
+  const isRestored = backup !== null && seen?.sha256 === sideCar.input.sha256;
+  if (seen !== null && !isOurs && !isRestored) {
     const lines = await changedLines(context, target, output, sideCar);
     return { target: target.name, restored: 0, changedSince: lines.names, changedSinceCount: lines.count };
   }
-  if (backup !== null) await takeOriginal(output, isBack ? 'is_original' : seen, backup, sideCar);
+  if (backup !== null) await restoreOriginal(output, isRestored ? 'is_original' : seen, backup, sideCar);
   else if (seen !== null) removeUnchanged(output, seen);
   rmSync(sideCarFile(output), { force: true });
   syncFolder(dirname(output));
   return { target: target.name, restored: sideCar.changed, changedSince: [], changedSinceCount: 0 };
 }
 
-/** Replaces the output by the original; if that was done already, removes the backup. */
-async function takeOriginal(
+/** Replaces the output by the original. If that was done already, only removes the backup. */
+async function restoreOriginal(
   output: string,
   seen: FileSnapshot | 'is_original' | null,
   backup: string,

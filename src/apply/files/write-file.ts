@@ -96,7 +96,7 @@ async function writeBeside(
     writeSideCar(output, sideCar, isFirst);
     return sideCar;
   } catch (error) {
-    // Without a link, another process has taken over the temporary name.
+    // A file without links was replaced by another process, which now uses the temporary name.
     if (fstatSync(fd).nlink > 0) rmSync(temporary, { force: true });
     throw error;
   } finally {
@@ -109,7 +109,7 @@ function writeFully(fd: number, bytes: Buffer): void {
 }
 
 function buildSideCar(
-  { policy, facts, tool, now }: ApplyContext,
+  { policy, remapVersion, tool, now }: ApplyContext,
   target: FileTarget,
   run: RunFacts,
   found: Pick<SideCar, 'input' | 'output' | 'changed'>,
@@ -123,7 +123,7 @@ function buildSideCar(
     state: 'writing',
     ...found,
     backup: isInPlace ? backupName(target.file, run.run) : null,
-    remapSha256: facts.sha256,
+    remapSha256: remapVersion.sha256,
     planSha256: run.planSha256,
     policy: { missing: policy.missing, mapDeleted: policy.mapDeleted },
     columns: target.ids.map((one) => ({
@@ -136,7 +136,7 @@ function buildSideCar(
   };
 }
 
-/** `before`: the metadata of the input before it was read. */
+/** Gives the new file its final name. `before`: the metadata of the input before it was read. */
 async function putInPlace(
   target: FileTarget,
   output: string,
@@ -173,7 +173,7 @@ async function keepBackup(file: string, backup: string, sideCar: SideCar): Promi
   }
 }
 
-/** Marks the side-car as done after a run was killed between renaming the output and doing so itself. */
+/** Marks the side-car as done if the run was killed after it renamed the output. */
 function finishSideCar(output: string): void {
   const sideCar = readSideCar(output);
   if (sideCar === null || sideCar.state === 'done') return;

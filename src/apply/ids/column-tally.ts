@@ -2,7 +2,7 @@ import type { PlanCount } from '../plan.js';
 import type { Id, ModelIds } from './model-ids.js';
 import type { Category, CellResolver, RowScope } from './resolver.js';
 
-/** Up to this number, distinct values of one category that are not in the remap are counted exactly. */
+/** The most distinct values of one category, not in the remap, that are counted exactly. */
 const COUNTED_UNKNOWNS = 1_000_000;
 const SAMPLES = 5;
 const SAMPLE_CHARS = 64;

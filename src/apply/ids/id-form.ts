@@ -1,6 +1,6 @@
 import { MAX_INT64, MIN_INT64 } from '../../domain.js';
 
-/** The form of a stored value that is not a plain id. Plans list such values; they are never interpreted. */
+/** The form of a stored value that is not a plain id. Plans list such values; they are never converted into ids. */
 export type InvalidForm =
   | 'decimal'
   | 'exponent'

@@ -10,7 +10,7 @@ export function toId(value: bigint | string): Id {
   return Number.isSafeInteger(number) ? number : BigInt(value);
 }
 
-/** A `Map` or `Set` holds at most 2^24 entries; the lowest bits of an id choose one of several. */
+/** A `Map` or `Set` holds at most 2^24 entries, so several are used; the lowest bits of an id choose one. */
 const SHARDS = 16;
 
 function shardOf(id: Id | string): number {
@@ -91,20 +91,20 @@ export interface RemapScope {
   readonly company: string | null;
 }
 
-/** What the remap says of a V3 id: the new id, or the category of an id that is not mapped. */
+/** What a V3 id maps to: the new id or, if it is not mapped, its category. */
 type Answer = Id | Category;
 
 /** The category of an id whose rows do not agree or, with scopes, of one that has several rows. */
 export const SEVERAL = 'unknown/several_scopes';
 
-/** The V3 ids of one model with what became of them. Slots are stable, so that a bit per slot can count distinct ids. */
+/** The V3 ids of one model with their answers. An id keeps its slot, so that one bit per slot can count distinct ids. */
 export class ModelIds {
   readonly ref: ModelRef;
   /** By slot. */
   readonly answers: Answer[] = [];
   /** By slot; empty without scopes. */
   readonly scopes: RemapScope[] = [];
-  /** By slot, once they are loaded; undefined if the rows of the id differ. */
+  /** The platform_id of each slot, undefined if the rows of the id differ; null until they are loaded. */
   platformIds: readonly (string | null | undefined)[] | null = null;
   readonly #numbers = new NumberIndex();
   readonly #bigints = Array.from({ length: SHARDS }, () => new Map<bigint, number>());

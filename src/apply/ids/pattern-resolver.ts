@@ -30,7 +30,7 @@ export function buildPatternResolver(remap: RemapIds, column: IdColumn, lookUp: 
 
 /**
  * Resolves text that contains ids. A text is mapped only if it fits exactly one pattern in exactly one way, and all its
- * ids are mapped; otherwise it has the category of an id that is not mapped, preferably an unknown one.
+ * ids are mapped. Otherwise it has the category of one of its ids that are not mapped: of an unknown one, if there is any.
  */
 export class PatternResolver implements CellResolver {
   readonly id = null;
@@ -136,7 +136,7 @@ interface Found {
   readonly ids: readonly IdSpan[];
 }
 
-/** Beside `*`, nothing that could be part of the number or is attached to it: letters, signs, `%20`, `&#65;`, `1,000`. */
+/** An id beside `*` must not touch what could be part of it or belongs to a longer token: letters, signs, `%20`, `&#65;`, `1,000`. */
 const ALONE_BEFORE = String.raw`(?<![\w%+\-\u0080-\uffff]|&#|\d[.,'])`;
 const ALONE_AFTER = String.raw`(?![\w%+\-\u0080-\uffff]|&#|[.,']\d)`;
 
@@ -221,7 +221,7 @@ function placeFromLeft(found: readonly (readonly Found[])[]): Found[] | null {
   return placed;
 }
 
-/** The rightmost place of every chunk. If it is the leftmost one too, there is no other. */
+/** The rightmost place of every chunk, each before the one after; null if the text does not fit. */
 function placeFromRight(found: readonly (readonly Found[])[], length: number): Found[] | null {
   const placed: Found[] = [];
   for (const places of found.toReversed()) {

@@ -29,9 +29,9 @@ export interface RowOfId {
 type RemapCells = [v3: bigint, v4: bigint | null, Category, region: string | null, company: string | null];
 
 /**
- * The ids of the remap, by model. Every part of the remap is verified when it is first read, so that no other part costs
- * anything. All methods throw `corrupt_database` if a part was altered or damaged. `db` must be in a transaction if another process
- * could build a remap meanwhile: what was verified is then what is read.
+ * The ids of the remap, by model. Each part of the remap is verified when it is first read; parts that are not needed cost
+ * nothing. All methods throw `corrupt_database` if a part was altered or damaged. `db` must be in a transaction if another
+ * process could build a remap meanwhile: what was verified is then what is read.
  */
 export class RemapIds {
   readonly #db: Db;
@@ -45,7 +45,7 @@ export class RemapIds {
     this.#remap = openVerifiedRemap(db);
   }
 
-  /** Loads the V3 ids of one model, once. All at once: looking up a million of them one by one takes three to eight times as long. */
+  /** Loads all V3 ids of a model, once: looking up a million of them one by one takes three to eight times as long. */
   load({ ref, isScoped, mapDeleted }: LoadOptions): ModelIds {
     const key = `${formatModelRef(ref)} ${isScoped} ${mapDeleted}`;
     const ids = this.#loaded.get(key) ?? new ModelIds(ref);
@@ -137,7 +137,7 @@ export class RemapIds {
     const select = this.#select;
     return this.#remap.find(part, model, BigInt(id)).flatMap((row) => {
       const found = select.get({ row, part, model, id: BigInt(id), mapDeleted: mapDeleted ? 1n : 0n });
-      // Blocks are verified in the order of the table; damage above its leaves can hide a row from a search for its rowid.
+      // Verification reads the table from start to end; damage to its inner pages can hide a row from a search by rowid.
       if (found === undefined) throw damagedRemap('rows');
       return found.path === path ? [found] : [];
     });
@@ -155,7 +155,7 @@ export class RemapIds {
         for (const row of select.all(from, to, model, path)) onRow(row);
       }
     };
-    // In one transaction, so that verified rows are the ones that are read. None can begin while a query is being read.
+    // One transaction, so that the rows read are those verified. It cannot begin while another query is being read.
     if (this.#db.inTransaction) read();
     else this.#db.transaction(read)();
   }

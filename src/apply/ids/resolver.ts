@@ -64,11 +64,11 @@ export interface CellResolver {
   readonly ids: ModelIds | null;
   /** The id's position in `ids`; -1 if absent. */
   readonly slot: number;
-  /** What a mapped cell becomes, as text. */
+  /** The new text of a mapped cell. */
   readonly newText: string;
-  /** The same as it is compared with other cells. */
+  /** The new value of a mapped cell, in the form in which values are checked for uniqueness and range. */
   readonly newValue: Id | string;
-  /** What a cell that stays is compared as; null if it cannot equal a new value. */
+  /** The value of a cell that stays, in the same form; null if it cannot equal a new value. */
   readonly oldValue: Id | string | null;
   lookUpText(text: string, scope: RowScope): Category;
   lookUpNumber(value: number, scope: RowScope): Category;

@@ -3,7 +3,7 @@ import type { Db } from '../../store/open.js';
 import { isIdText } from '../ids/id-form.js';
 import { compilePattern } from '../ids/pattern-resolver.js';
 import { type ColumnSample, looksLikeJson } from './column-sample.js';
-import { type ColumnEvidence, FEW_VALUES, type Proposal, propose } from './propose.js';
+import { type ColumnEvidence, MIN_VALUES, type Proposal, propose } from './propose.js';
 
 type EvidenceOf = (sample: ColumnSample) => ColumnEvidence;
 
@@ -23,13 +23,13 @@ const MAX_FORMS = 50;
  */
 export function proposePatterns(sample: ColumnSample, evidenceOf: EvidenceOf): Proposal[] {
   const texts = [...sample.values].filter((text) => /\d/.test(text) && !looksLikeJson(text));
-  if (texts.length < FEW_VALUES || texts.every(isIdText)) return [];
+  if (texts.length < MIN_VALUES || texts.every(isIdText)) return [];
   const proposeAll = (forms: readonly TextForm[]) =>
     groupForms(forms).flatMap((form) => proposeForm(form, sample, evidenceOf));
   const exact = proposeAll(texts.map(exactForm));
   const fits = fittingOf(exact);
   const inside = proposeAll(texts.filter((text) => !fits(text)).flatMap(formsInside));
-  // A text that fits two patterns would be left alone.
+  // A text that fits two patterns would not be rewritten.
   const covers = fittingOf(inside);
   const apart = exact.filter(
     ({ pattern }) =>
@@ -51,7 +51,7 @@ function exactForm(text: string): TextForm {
   return { around: text.split(/\d+/), runs: [text.match(/\d+/g) ?? []] };
 }
 
-/** One form for each run of digits: the word in front of it, and the character behind. */
+/** One form for each run of digits: the word before it and the character after it. */
 function formsInside(text: string): TextForm[] {
   return [...text.matchAll(/(?<=([^\p{L}\d]?\p{L}+[^\p{L}\d]+))\d+(.?)/gsu)].map((match) => {
     const [run = ''] = /^\d+/.exec(match[0]) ?? [];
@@ -60,14 +60,14 @@ function formsInside(text: string): TextForm[] {
   });
 }
 
-/** Groups equal forms; forms with fewer than `FEW_VALUES` values are left out. */
+/** Groups equal forms; forms with fewer than `MIN_VALUES` values are left out. */
 function groupForms(forms: readonly TextForm[]): TextForm[] {
   const groups = new Map<string, TextForm>();
   for (const { around, runs } of forms) {
     const key = JSON.stringify(around);
     groups.set(key, { around, runs: [...(groups.get(key)?.runs ?? []), ...runs] });
   }
-  return [...groups.values()].filter(({ runs }) => runs.length >= FEW_VALUES).slice(0, MAX_FORMS);
+  return [...groups.values()].filter(({ runs }) => runs.length >= MIN_VALUES).slice(0, MAX_FORMS);
 }
 
 /** Standings of columns that probably hold ids, the surest first. */
@@ -118,9 +118,9 @@ export function proposeScopes(db: Db, columns: readonly ColumnSample[]): ScopeCo
   const holdsRegions = ({ values }: ColumnSample) => isWithin(values, regions);
   const holdsCompanies = (one: ColumnSample) =>
     isWithin(one.values, companies) &&
-    (isNamed(one) || (one.values.size === companies.size && companies.size >= FEW_VALUES));
+    (isNamed(one) || (one.values.size === companies.size && companies.size >= MIN_VALUES));
   return [...new Set(columns.map(({ table }) => table))].flatMap((table) => {
-    const own = columns.filter((one) => one.table === table && isPlace(one));
+    const own = columns.filter((one) => one.table === table && hasOneValuePerRow(one));
     const [region, otherRegion] = regions.size > 1 ? own.filter(holdsRegions) : [];
     const [company, otherCompany] = companies.size > 1 ? own.filter(holdsCompanies) : [];
     const found = {
@@ -131,8 +131,8 @@ export function proposeScopes(db: Db, columns: readonly ColumnSample[]): ScopeCo
   });
 }
 
-/** Whether a row has one such value: no place inside a JSON column or a list, and not the key of the row. */
-function isPlace({ path, column, isKey }: ColumnSample): boolean {
+/** Whether each row has exactly one value of a column that is not its key: false for paths inside JSON and lists. */
+function hasOneValuePerRow({ path, column, isKey }: ColumnSample): boolean {
   return path === null && !column.includes('[*]') && !isKey;
 }
 

@@ -94,12 +94,13 @@ export interface Proposal {
 }
 
 /** Smallest share of V3 ids in a `likely` column. */
-const NEARLY_ALL = 0.9;
-const MANY = 0.5;
+const MIN_SHARE_LIKELY = 0.9;
+/** Smallest share of V3 ids in a column that is proposed at all. */
+const MIN_SHARE = 0.5;
 /** Columns with fewer values are no evidence. */
-export const FEW_VALUES = 3;
-/** A share this far above `chance` is evidence. */
-const CLEARLY = 0.25;
+export const MIN_VALUES = 3;
+/** How far a share must be above `chance` to be evidence without a fitting name. */
+const MIN_ABOVE_CHANCE = 0.25;
 
 /** Judges a column by its evidence. */
 export function propose(evidence: ColumnEvidence): Proposal {
@@ -112,21 +113,22 @@ export function propose(evidence: ColumnEvidence): Proposal {
   if (top === undefined) return { evidence, standing: 'none', best: null, isNamed: false, pattern: null };
   const found = { evidence, best: top.overlap, isNamed: top.isNamed, pattern: null };
   if (sample.run !== null) return { ...found, standing: 'rewritten' };
-  if (top.overlap.v4 / seen >= NEARLY_ALL && top.overlap.v4 > top.overlap.v3)
+  if (top.overlap.v4 / seen >= MIN_SHARE_LIKELY && top.overlap.v4 > top.overlap.v3)
     return { ...found, standing: 'v4' };
-  if (top.share < MANY) return { ...found, standing: 'none' };
+  if (top.share < MIN_SHARE) return { ...found, standing: 'none' };
   const isAlone = top.isNamed
-    ? !others.some((one) => one.isNamed && one.share >= NEARLY_ALL)
-    : top.overlap.chance <= MANY && !others.some((one) => one.share > top.share / 2);
+    ? !others.some((one) => one.isNamed && one.share >= MIN_SHARE_LIKELY)
+    : top.overlap.chance <= MIN_SHARE && !others.some((one) => one.share > top.share / 2);
   const isKeyOnly = sample.isKey && !top.isNamed;
-  if (top.share >= NEARLY_ALL && isAlone && !isKeyOnly && seen >= FEW_VALUES)
+  if (top.share >= MIN_SHARE_LIKELY && isAlone && !isKeyOnly && seen >= MIN_VALUES)
     return { ...found, standing: 'likely' };
-  if (top.isNamed || top.share - top.overlap.chance >= CLEARLY) return { ...found, standing: 'possible' };
+  if (top.isNamed || top.share - top.overlap.chance >= MIN_ABOVE_CHANCE)
+    return { ...found, standing: 'possible' };
   return { ...found, standing: 'by_chance' };
 }
 
 function rank({ isNamed, share }: { readonly isNamed: boolean; readonly share: number }): number {
-  return (isNamed ? 2 : 0) + (share >= MANY ? 1 : 0);
+  return (isNamed ? 2 : 0) + (share >= MIN_SHARE ? 1 : 0);
 }
 
 /** Whether the column's name contains every word of the model's: `invoice_id`, `creditNoteId`. */

@@ -8,15 +8,15 @@ import type { Engine } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { NO_PLATFORM_ID } from '../ids/resolver.js';
 import type { Policy } from '../plan.js';
-import { keyOfIds, readInstalled } from './installed.js';
+import { crosswalkKey, readInstalled } from './installed.js';
 import { type Refreshed, SYNC_MARK, type SyncColumn } from './sync-table.js';
 import { markOf } from './sync-texts.js';
 
 const ROWS_PER_INSERT = 500;
 
 /**
- * Loads the crosswalks beside those in use, then exchanges their rows in one transaction, and only then makes the
- * triggers that are missing: they never see half a crosswalk.
+ * Loads the crosswalks into tables of their own, copies the differences to those in use in one transaction, and only then
+ * creates missing triggers: triggers never see a half-loaded crosswalk.
  */
 export async function installSync(
   engine: Engine,
@@ -54,7 +54,7 @@ export async function installSync(
 function createIds(engine: Engine, column: SyncColumn, name: string): string {
   const { dialect } = engine;
   const { types } = dialect.emit;
-  const key = keyOfIds(engine, column);
+  const key = crosswalkKey(engine, column);
   const columns = [
     ...key.map((one) => `${one} ${types.old} NOT NULL`),
     `v4 ${types.text}`,
@@ -128,7 +128,7 @@ async function exchangeRows(engine: Engine, column: SyncColumn, loaded: number):
       hint: 'Run the same command again when it has finished.',
     });
   }
-  const key = keyOfIds(engine, column);
+  const key = crosswalkKey(engine, column);
   const isSame = (one: string, other: string) =>
     key.map((name) => `${one}.${name} = ${other}.${name}`).join(' AND ');
   const differs = ['v4', 'reason']

@@ -4,7 +4,7 @@ import { keyMatch, type Ledger } from '../engine/ledger-tables.js';
 import { type RecordedCells, SYNC_MARK, type SyncColumn } from './sync-table.js';
 import { markOf } from './sync-texts.js';
 
-/** In the order in which they are dropped: a trigger before what it uses, so that no write of the application fails. */
+/** In the order of dropping: triggers before what they use, so that no write of the application fails. */
 const KINDS = ['trigger', 'function', 'table'] as const;
 
 /** An object that `--sync` created in the user's database. */
@@ -32,8 +32,8 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Reads the objects that exist for these units, and for units of triggers that the ledger does not know. `others`: units of runs
- * that fill other columns of the table.
+ * Reads the objects that exist for these units, and those whose triggers are on the table although the ledger does not know
+ * their unit. `others`: units of runs that fill other columns of the table.
  */
 export async function readInstalled(
   { session, dialect }: Engine,
@@ -73,7 +73,7 @@ export function nameOfObject({ what, name }: Pick<SyncObject, 'what' | 'name'>):
 }
 
 /** What `--sync on` creates for a column. */
-export function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
+export function createdObjects({ dialect }: Engine, column: SyncColumn): string[] {
   const { triggers, functions } = dialect.sync;
   return [
     ...triggers(dialect, column).map(({ name }) => nameOfObject({ what: 'trigger', name })),
@@ -83,11 +83,11 @@ export function namesOf({ dialect }: Engine, column: SyncColumn): string[] {
 }
 
 /** Columns of a crosswalk that identify its rows. */
-export function keyOfIds({ dialect }: Engine, { id }: SyncColumn): string[] {
+export function crosswalkKey({ dialect }: Engine, { id }: SyncColumn): string[] {
   return ['v3', ...scopeTerms(dialect, id).map((_, at) => `s${at}`)];
 }
 
-/** What is there for a column, but looks ids up otherwise than its target says now. */
+/** Existing objects of a column that were made for other settings of its target. */
 export function staleObjects(
   engine: Engine,
   column: SyncColumn,
@@ -95,7 +95,7 @@ export function staleObjects(
 ): readonly SyncObject[] {
   const { dialect } = engine;
   const triggers = dialect.sync.triggers(dialect, column);
-  const ids = [...keyOfIds(engine, column), 'v4', 'reason'].join();
+  const ids = [...crosswalkKey(engine, column), 'v4', 'reason'].join();
   return objects.filter(({ what, name, text }) => {
     const trigger = triggers.find((one) => one.name === name);
     if (what === 'trigger') return trigger !== undefined && !text.includes(markOf(trigger));
@@ -115,7 +115,7 @@ export async function dropObjects(
   }
 }
 
-/** Removes what keeps the new columns of a run filled. */
+/** Drops the triggers that fill the new columns of a run, and what they use. */
 export async function removeSync(
   engine: Engine,
   { table, ledger, unit }: { readonly table: string; readonly ledger: Ledger; readonly unit: string },

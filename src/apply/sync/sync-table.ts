@@ -14,18 +14,18 @@ export interface SyncColumn {
   /** The run that makes or made the new column. */
   readonly unit: string;
   readonly newColumn: string;
-  /** That of the run that fills the column. */
+  /** The policy of the run that fills the column. */
   readonly policy: Policy;
   /** Type of the new column. */
   readonly type: string;
-  /** Columns that name a row in the list of what was not mapped; empty if the table has no key. */
+  /** Columns that name a row in the list of cells that were not mapped; empty if the table has no key. */
   readonly key: readonly string[];
   readonly keyTypes: readonly string[];
   /** Columns by which an UPDATE finds the row again, where a trigger needs that. */
   readonly rowId: readonly string[];
-  /** Its triggers' names begin with it. */
+  /** The prefix of its triggers' names. */
   readonly trigger: string;
-  /** Its tables, as SQL: the crosswalk, the one that is being loaded, and the list of what was not mapped. */
+  /** Its tables, as SQL: the crosswalk, the next crosswalk while it is loaded, and the list of cells that were not mapped. */
   readonly ids: string;
   readonly next: string;
   readonly unmapped: string;
@@ -52,7 +52,7 @@ export function syncColumn(
   const key = facts.keys[0] ?? [];
   const typeOf = (name: string) => columnOf(facts, name)?.type ?? 'text';
   const tableOf = (name: string) => dialect.emit.staging(`sync_${unit}_${at}_${name}`, ledger);
-  const rowId = dialect.rowNames(facts);
+  const rowId = dialect.rowIdNames(facts);
   return {
     table: facts.table,
     id,
@@ -138,7 +138,7 @@ export type SyncedTable = Readonly<z.output<typeof syncedTableSchema>>;
 export type RecordedCells = Pick<SyncedTable, 'unmapped' | 'unmappedCount'>;
 export type Refreshed = NonNullable<SyncedTable['refreshed']>;
 
-/** A table of which nothing is made, removed or known to be there. */
+/** The result for a table where --sync finds and does nothing. */
 export const NOTHING_SYNCED = {
   wasOn: false,
   columns: [],

@@ -12,11 +12,11 @@ import { toId } from '../ids/model-ids.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
 import { installSync, listCrosswalk } from './install-sync.js';
 import {
+  createdObjects,
   dropObjects,
   type Installed,
   listRecorded,
   nameOfObject,
-  namesOf,
   readInstalled,
   type SyncObject,
   staleObjects,
@@ -67,14 +67,14 @@ function isOwnRun({ target }: FoundTable, run: TableRun): boolean {
   return run.mode === 'new' && run.target.ids.some((id) => names.includes(newColumnOf(id)));
 }
 
-/** The columns of a target. `nextUnit`: the run that is going to make those that are not there. */
+/** The columns of a target. `nextUnit`: the unit of the run that will create those that are missing. */
 function columnsOf({ context, dialect }: Engine, found: FoundTable, nextUnit: string): SyncColumn[] {
   return found.target.ids.map((id, at) => {
     const isSame = (other: IdColumn) => newColumnOf(other) === newColumnOf(id);
     const run = found.runs.findLast(({ mode, target }) => mode === 'new' && target.ids.some(isSame));
     // What the run decided about deleted records holds for its triggers too.
     const policy = { ...context.policy, ...run?.policy };
-    // Names follow the run: the targets may since list their columns in another order.
+    // Names follow the run, because the target may list its columns in another order now.
     const place = { unit: run?.unit ?? nextUnit, at: run?.target.ids.findIndex(isSame) ?? at };
     return syncColumn(dialect, id, { ...found, ...place, policy });
   });
@@ -99,7 +99,7 @@ async function planOn(engine: Engine, found: FoundTable): Promise<SyncedTable> {
     makes: [
       ...(hasRuns ? [] : [`the ledger ${ledger.prefix}run and its other tables`]),
       ...fresh.map((name) => `column ${name}`),
-      ...columns.flatMap((column) => namesOf(engine, column)).filter((name) => !isThere.has(name)),
+      ...columns.flatMap((column) => createdObjects(engine, column)).filter((name) => !isThere.has(name)),
     ],
     notes: [
       ...installed.foreign.map((name) => {
@@ -124,7 +124,7 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
   const generated = [id.modelColumn, id.regionColumn, id.companyColumn].find(
     (one) => one !== undefined && columnOf(facts, one)?.isGenerated === true,
   );
-  const isTied =
+  const isConstrained =
     facts.uniques.some(({ isPlain, columns }) => isPlain && columns.includes(name)) ||
     facts.foreignKeys.some(({ direction, columns }) => direction === 'out' && columns.includes(name));
   const place = id.path === undefined ? 'text' : 'JSON';
@@ -138,7 +138,8 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
       column?.isNullable === false &&
       `${name} is never null: rows without a V4 id could no longer be inserted.`,
     sync_constraint:
-      isTied && `${name} is in a unique key or foreign key, which could refuse rows of the application.`,
+      isConstrained &&
+      `${name} is in a unique key or foreign key, which could refuse rows of the application.`,
   });
 }
 
@@ -166,7 +167,7 @@ async function turnOff(engine: Engine, found: FoundTable, isWrite: boolean): Pro
     const own = runs.filter((run) => isOwnRun(found, run)).map(({ unit }) => unit);
     const others = runs.map(({ unit }) => unit).filter((unit) => !own.includes(unit));
     const installed = await readInstalled(engine, facts.table, ledger, own, others);
-    // After the triggers are gone, nothing more is recorded.
+    // The triggers go first, so that nothing is recorded after the list is read.
     if (isWrite) await dropObjects(engine, facts.table, installed.objects.filter(isTrigger));
     const recorded = await readRecorded(engine, found, installed);
     if (isWrite)
@@ -190,7 +191,7 @@ async function readRecorded(
     .filter((run) => isOwnRun(found, run))
     .flatMap(({ unit, target }) => columnsOf(engine, { ...found, target }, unit))
     .filter(({ unmapped }) => names.has(unmapped))
-    // Without the new column, every record is listed as it is.
+    // Without the new column, all recorded cells are listed: none can be compared with its row.
     .map((one) => (findColumn(engine, found.facts, one.newColumn) === undefined ? { ...one, key: [] } : one));
   const all: RecordedCells[] = [];
   for (const column of columns) all.push(await listRecorded(engine, column));

@@ -1,6 +1,6 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { sha256Of } from '../../runtime/sha256.js';
-import { isOurs } from '../emit/crosswalk.js';
+import { mustBeListed } from '../emit/crosswalk.js';
 import type { Dialect } from '../engine/dialect.js';
 import { scopeTerms } from '../engine/judge-cells.js';
 import type { Ledger } from '../engine/ledger-tables.js';
@@ -10,26 +10,26 @@ import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Note } from '../plan.js';
 import { SYNC_MARK, type SyncColumn } from './sync-table.js';
 
-/** An object, and the statement that creates it. */
-export interface Named {
+/** The name of an object, and the statement that creates it. */
+export interface CreateStatement {
   readonly name: string;
   readonly sql: string;
 }
 
-/** The mark of a trigger made by this statement: a trigger with another one looks up something else. */
-export function markOf({ sql }: Named): string {
+/** The mark of a trigger, which shows whether this statement created it. */
+export function markOf({ sql }: CreateStatement): string {
   return `${SYNC_MARK} ${sha256Of(sql).slice(0, 16)}`;
 }
 
-/** What triggers need beyond `SqlText` and `EmitText`. */
+/** SQL text that only triggers need. */
 export interface SyncText {
   /** The beginning of the names of our triggers. */
   readonly prefix: string;
   /** Conditions for cells that can be ids, where a column holds values of several types. */
   typeChecks(cell: string): readonly string[];
   /** Functions that the triggers call, with their names as SQL; the statements replace existing ones. */
-  functions(dialect: Dialect, column: SyncColumn): readonly Named[];
-  triggers(dialect: Dialect, column: SyncColumn): readonly Named[];
+  functions(dialect: Dialect, column: SyncColumn): readonly CreateStatement[];
+  triggers(dialect: Dialect, column: SyncColumn): readonly CreateStatement[];
   dropTrigger(table: string, name: string): string;
   /**
    * A query of the objects that have names of ours: kind (`trigger`, `function` or `table`); name, without schema or
@@ -40,25 +40,27 @@ export interface SyncText {
   readNotes(session: Session, facts: TableFacts, ids: readonly IdColumn[]): Promise<readonly Note[]>;
 }
 
-/** Terms on a row of the triggers' table: whether its cell changed or holds an id, and its answer in the crosswalk. */
-export function termsOf(dialect: Dialect, column: SyncColumn) {
+/** SQL terms for the triggers of a column; `row` is the name of a row, such as `NEW`. */
+export function triggerTerms(dialect: Dialect, column: SyncColumn) {
   const { emit, sync } = dialect;
   const { id, type, ids } = column;
   const isId = !writesPlatformId(id);
   const cell = (row: string, name = id.column) => `${row}.${dialect.quote(name)}`;
-  const looked = [id.column, id.modelColumn, id.regionColumn, id.companyColumn].flatMap((name) => name ?? []);
+  const inputColumns = [id.column, id.modelColumn, id.regionColumn, id.companyColumn].flatMap(
+    (name) => name ?? [],
+  );
   const answer = (row: string, term: string) => {
     const scopes = scopeTerms(dialect, id, row).map((one, at) => `svc_m.s${at} = ${one}`);
     const terms = [`svc_m.v3 = ${dialect.asText(cell(row))}`, ...sync.typeChecks(cell(row)), ...scopes];
     return `(SELECT ${term} FROM ${ids} AS svc_m WHERE ${terms.join(' AND ')})`;
   };
   return {
-    looked,
-    /** Whether cells that are not mapped are listed; `apply` does not list a missing platform_id either. */
-    isListed: isId,
+    inputColumns,
+    /** Whether cells that are not mapped are listed. A missing platform_id is not, as in `apply`. */
+    listsUnmapped: isId,
     newCell: (row: string) => cell(row, column.newColumn),
     isSet: (row: string) => `${cell(row)} IS NOT NULL`,
-    isChanged: looked
+    isChanged: inputColumns
       .map(
         (name) =>
           `NOT ${dialect.isSame(dialect.exactText(cell('OLD', name)), dialect.exactText(cell('NEW', name)))}`,
@@ -70,7 +72,7 @@ export function termsOf(dialect: Dialect, column: SyncColumn) {
       dialect.exactText(cell('OLD', column.newColumn)),
     )})`,
     isUnmapped: (row: string) =>
-      `${cell(row, column.newColumn)} IS NULL AND ${isOurs({ dialect }, emit.literal, id, row)}`,
+      `${cell(row, column.newColumn)} IS NULL AND ${mustBeListed({ dialect }, emit.literal, id, row)}`,
     newId: (row: string) =>
       answer(row, dialect.fromEntry(isId ? emit.newCell(cell(row), 'svc_m.v4') : 'svc_m.v4', type)),
     entry: (row: string) =>
@@ -90,8 +92,8 @@ interface SyncEvent {
   readonly condition: string;
 }
 
-/** Updates first: where each CREATE TRIGGER commits, no row may be filled before its updates are followed. */
-export function eventsOf(terms: ReturnType<typeof termsOf>): SyncEvent[] {
+/** Triggers on UPDATE come first: where each CREATE TRIGGER commits, no row may be filled before its updates are noticed. */
+export function triggerEvents(terms: ReturnType<typeof triggerTerms>): SyncEvent[] {
   const { newCell, isSet, isChanged, isUntouched, isUnmapped } = terms;
   const events: SyncEvent[] = [
     { when: 'BEFORE', event: 'UPDATE', condition: `(${isChanged}) AND ${isUntouched}` },
@@ -99,7 +101,7 @@ export function eventsOf(terms: ReturnType<typeof termsOf>): SyncEvent[] {
     { when: 'BEFORE', event: 'INSERT', condition: `${newCell('NEW')} IS NULL AND ${isSet('NEW')}` },
     { when: 'AFTER', event: 'INSERT', condition: isUnmapped('NEW') },
   ];
-  return events.filter(({ when }) => when === 'BEFORE' || terms.isListed);
+  return events.filter(({ when }) => when === 'BEFORE' || terms.listsUnmapped);
 }
 
 /** Blocks new columns that a CHECK of their table uses. */

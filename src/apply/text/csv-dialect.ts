@@ -34,14 +34,14 @@ export interface DialectRequest {
  * @throws SvcError `bad_input` if it is not text, or a requested column is missing or occurs twice
  */
 export function detectDialect(head: Buffer, request: DialectRequest): CsvDialect {
-  assertBytesPerCharacter(head, request.file);
+  assertTextEncoding(head, request.file);
   const start = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0;
   const terminator = findTerminator(head, start);
   const delimiters = request.delimiter === 'auto' ? CANDIDATES : [request.delimiter];
   const readings = delimiters.map((delimiter) =>
     readRecord(head, start, { delimiter: delimiter.charCodeAt(0), terminator }),
   );
-  // Prefers the delimiter that gives the most cells: a header of one column fits every delimiter.
+  // The delimiter that gives the most cells comes first: a header of one column fits every delimiter.
   readings.sort((a, b) => b.cells.length - a.cells.length);
   const fits = readings.find((reading) =>
     request.columns.every((name) => indexOf(reading, name, request) >= 0),
@@ -140,7 +140,7 @@ export function readCell(bytes: Uint8Array): string {
   return text.slice(1, -1).replaceAll('""', '"');
 }
 
-function assertBytesPerCharacter(head: Buffer, file: string): void {
+function assertTextEncoding(head: Buffer, file: string): void {
   const isUtf16 = (head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff);
   if (!isUtf16 && !head.includes(0)) return;
   throw new SvcError('bad_input', `${file} is ${isUtf16 ? 'UTF-16' : 'not a text file'}.`, {

@@ -70,7 +70,7 @@ class CsvScanner implements RecordScanner {
   readonly #starts: number[];
   readonly #ends: number[];
   readonly #log = new DefectLog();
-  /** Null unless positions are needed: it reads every byte again. */
+  /** Null unless positions are needed, because counting lines reads every byte again. */
   readonly #lines: LineCounter | null;
   #bytes: Buffer = Buffer.alloc(0);
   #start = 0;

@@ -10,7 +10,7 @@ export type OnEdit = (start: number, end: number, text: string) => void;
 export interface RecordScanner {
   /** The format of a CSV file; null for NDJSON. */
   readonly dialect: CsvDialect | null;
-  /** First byte that belongs to a record. */
+  /** Offset of the first record. */
   readonly dataStart: number;
   /**
    * Scans the complete records in `bytes`, from 0 to `length`; returns the offset of the first incomplete one. With

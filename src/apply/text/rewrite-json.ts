@@ -149,7 +149,7 @@ function judgeHit(
 }
 
 const SAMPLE_BYTES = 64;
-/** A digit that is escaped, though JSON has no need for that. */
+/** An escaped digit, which JSON never needs; `editEscaped` takes ids without escapes only. */
 const ESCAPED_DIGIT = /\\u003\d/;
 const JSON_UNIT = /\\u[0-9a-fA-F]{4}|\\?[\s\S]/g;
 

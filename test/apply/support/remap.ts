@@ -86,7 +86,7 @@ export function openContext(
   return {
     remap,
     ids: new RemapIds(remap),
-    facts: { sha256: 'sha-of-remap', builtAt: 't' },
+    remapVersion: { sha256: 'sha-of-remap', builtAt: 't' },
     policy,
     tool: 'svc-migrate test',
     now: () => Date.parse('2026-11-20T00:00:00Z'),

@@ -25,8 +25,8 @@ export interface ChangeSource {
 
 /**
  * A query of every row that changes: `k…` (the key), `o…` and `c…` (each column before and after, as the ledger stores
- * it; for a platform_id, `o…` is the id it belongs to) and `r…` (whether the column is rewritten). Each cell is looked up and counted once. Call inside the transaction
- * that runs the query.
+ * it; for a platform_id, `o…` is the id it belongs to) and `r…` (whether the column is rewritten). Each cell is looked
+ * up and counted once. Call inside the transaction that runs the query.
  */
 export async function changesQuery(
   engine: Engine,
@@ -53,8 +53,8 @@ export async function changesQuery(
       isChanged.push('FALSE');
       continue;
     }
-    const entered = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
-    const { join, where: isOpen } = rowsWithoutEntry(dialect, table, key, entered, at);
+    const recordedKeys = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
+    const { join, where: isOpen } = rowsWithoutEntry(dialect, table, key, recordedKeys, at);
     const where =
       platformId !== null && isThere(platformId) ? `${isOpen} AND ${cell(platformId)} IS NULL` : isOpen;
     const from = `${dialect.tableSql(table)} AS t ${join}`;
@@ -76,7 +76,7 @@ export async function changesQuery(
  * first (`parked`). Values are as the ledger stores them. No statement names the table twice, which not every database
  * allows for temporary tables.
  */
-export interface WorkList {
+export interface ChangeList {
   /** As `TableFacts.table`. */
   readonly table: string;
   readonly key: readonly string[];
@@ -91,20 +91,24 @@ const LIST = 'svc_migrate_work';
 const TAKEN = 'svc_migrate_taken';
 
 /** The list's table, as SQL. */
-export function workTable({ dialect }: Engine): string {
+export function changeListTable({ dialect }: Engine): string {
   return dialect.temporary(LIST);
 }
 
 /** Creates the list from a query of `k…, o…, c…, r…`. */
-export async function createWork(engine: Engine, { key, columns }: WorkList, query: string): Promise<void> {
+export async function createChangeList(
+  engine: Engine,
+  { key, columns }: ChangeList,
+  query: string,
+): Promise<void> {
   const numbered = (letter: string, items: readonly string[]) => items.map((_, at) => `${letter}${at}`);
   const names = [numbered('k', key), ...['o', 'c', 'r'].map((letter) => numbered(letter, columns))].flat();
   await engine.dialect.createList(LIST, names, query);
 }
 
 /** Call in the transaction that created the list, or after it. */
-export async function dropWork(engine: Engine): Promise<void> {
-  await engine.session.exec(engine.dialect.dropTemporary(workTable(engine)));
+export async function dropChangeList(engine: Engine): Promise<void> {
+  await engine.session.exec(engine.dialect.dropTemporary(changeListTable(engine)));
 }
 
 /**
@@ -114,21 +118,25 @@ export async function dropWork(engine: Engine): Promise<void> {
  * @throws SvcError `bad_input` if there are no free temporary values, or a row does not hold its new value afterwards;
  * the caller rolls back
  */
-export async function changeWork(engine: Engine, work: WorkList, triggers: readonly string[]): Promise<void> {
+export async function applyChangeList(
+  engine: Engine,
+  changes: ChangeList,
+  triggers: readonly string[],
+): Promise<void> {
   const { session, dialect } = engine;
   await dialect.beforeUpdate(triggers, [], false);
-  const parking = await parkRows(engine, work);
+  const parking = await parkRows(engine, changes);
   const changed = await session.query(
     dialect.updateFrom({
-      table: work.table,
-      set: work.columns.map((column, at) => [column, newValue(engine, work, at)]),
-      from: `${workTable(engine)} AS w`,
-      where: rowMatch(engine, work, parking),
+      table: changes.table,
+      set: changes.columns.map((column, at) => [column, newValue(engine, changes, at)]),
+      from: `${changeListTable(engine)} AS w`,
+      where: rowMatch(engine, changes, parking),
     }),
   );
-  const total = await countWork(engine);
-  if (changed.count !== total || (await countChanged(engine, work)) !== total) {
-    throw notWritten(work.table, triggers);
+  const total = await countListed(engine);
+  if (changed.count !== total || (await countChanged(engine, changes)) !== total) {
+    throw notWritten(changes.table, triggers);
   }
 }
 
@@ -145,53 +153,53 @@ export function notWritten(table: string, triggers: readonly string[]): SvcError
 }
 
 /** SQL for the value of a column of row `w` after the change. */
-export function newValue({ dialect }: Engine, { types }: Pick<WorkList, 'types'>, at: number): string {
+export function newValue({ dialect }: Engine, { types }: Pick<ChangeList, 'types'>, at: number): string {
   return dialect.fromEntry(`w.c${at}`, types[at] ?? '');
 }
 
 /** Counts the rows that hold their new values; a trigger may have changed others back. */
-async function countChanged(engine: Engine, work: WorkList): Promise<number> {
+async function countChanged(engine: Engine, changes: ChangeList): Promise<number> {
   const { session, dialect } = engine;
-  const sql = `SELECT count(*) FROM ${workTable(engine)} AS w
-    JOIN ${dialect.tableSql(work.table)} AS t ON ${isWritten(engine, work).join(' AND ')}`;
+  const sql = `SELECT count(*) FROM ${changeListTable(engine)} AS w
+    JOIN ${dialect.tableSql(changes.table)} AS t ON ${isWritten(engine, changes).join(' AND ')}`;
   return Number(await session.one(sql));
 }
 
 /** Conditions on rows `w` and `t`: `t` is the listed row after the change, and holds its new values. */
-export function isWritten(engine: Engine, work: Omit<WorkList, 'parked'>): string[] {
+export function isWritten(engine: Engine, changes: Omit<ChangeList, 'parked'>): string[] {
   const { dialect } = engine;
   const cell = (column: string) => `t.${dialect.quote(column)}`;
   return [
-    ...work.key.map((column, at) => dialect.isKey(cell(column), newKeyTerm(engine, work, column, at))),
-    ...work.columns.map((column, at) => dialect.isSame(cell(column), `w.c${at}`)),
+    ...changes.key.map((column, at) => dialect.isKey(cell(column), newKeyTerm(engine, changes, column, at))),
+    ...changes.columns.map((column, at) => dialect.isSame(cell(column), `w.c${at}`)),
   ];
 }
 
 /** For each parked column, SQL for the temporary value of a row of the list. */
 type Parking = ReadonlyMap<string, string>;
 
-async function parkRows(engine: Engine, work: WorkList): Promise<Parking> {
+async function parkRows(engine: Engine, changes: ChangeList): Promise<Parking> {
   const { session, dialect } = engine;
-  const list = workTable(engine);
+  const list = changeListTable(engine);
   const taken = dialect.temporary(TAKEN);
   const parking = new Map<string, string>();
-  for (const column of work.parked) {
-    const at = work.columns.indexOf(column.name);
+  for (const column of changes.parked) {
+    const at = changes.columns.indexOf(column.name);
     if (at < 0) continue;
     // Emptied cells take no value.
     const values = `SELECT c${at} AS value FROM ${list} WHERE c${at} IS NOT NULL`;
     await session.exec(`${dialect.dropTemporary(taken)}; ${dialect.createValues(TAKEN, values)}`);
     const marked = await session.query(dialect.markParked(list, taken, at));
     await session.exec(dialect.dropTemporary(taken));
-    if (marked.count > 0) parking.set(column.name, await parkedTerm(engine, work, column, at));
+    if (marked.count > 0) parking.set(column.name, await parkedTerm(engine, changes, column, at));
   }
   if (parking.size === 0) return parking;
   await session.exec(
     dialect.updateFrom({
-      table: work.table,
+      table: changes.table,
       set: [...parking],
       from: `${list} AS w`,
-      where: `w.parked AND ${rowMatch(engine, work, new Map())}`,
+      where: `w.parked AND ${rowMatch(engine, changes, new Map())}`,
     }),
   );
   return parking;
@@ -199,13 +207,13 @@ async function parkRows(engine: Engine, work: WorkList): Promise<Parking> {
 
 async function parkedTerm(
   engine: Engine,
-  { table }: WorkList,
+  { table }: ChangeList,
   column: TableColumn,
   at: number,
 ): Promise<string> {
-  const rows = BigInt(await countWork(engine));
+  const rows = BigInt(await countListed(engine));
   const isNumber = column.holds === 'integer' || column.holds === 'any';
-  const highest = isNumber ? (await readIntegers(engine, `c${at}`, workTable(engine))).highest : 0n;
+  const highest = isNumber ? (await readIntegers(engine, `c${at}`, changeListTable(engine))).highest : 0n;
   const term = await parkingTerm(engine, table, column, at, { highest, rows });
   if (term !== null) return term;
   const text = `${column.name} (${column.type}) has no free values for rows to hold while their ids swap.`;
@@ -215,7 +223,7 @@ async function parkedTerm(
 }
 
 /** A condition that finds a row by its key, or by the temporary value of a parked key column. */
-function rowMatch({ dialect }: Engine, { key }: WorkList, parking: Parking): string {
+function rowMatch({ dialect }: Engine, { key }: ChangeList, parking: Parking): string {
   return key
     .map((column, at) => {
       const parked = parking.get(column);
@@ -225,24 +233,30 @@ function rowMatch({ dialect }: Engine, { key }: WorkList, parking: Parking): str
     .join(' AND ');
 }
 
-/** One column of a listed row's key after the change. */
+/** SQL for one key column of a listed row after the change. */
 function newKeyTerm(
   engine: Engine,
-  work: Pick<WorkList, 'columns' | 'types'>,
+  changes: Pick<ChangeList, 'columns' | 'types'>,
   keyColumn: string,
   at: number,
 ): string {
-  const column = work.columns.indexOf(keyColumn);
-  return column < 0 ? `w.k${at}` : newValue(engine, work, column);
+  const column = changes.columns.indexOf(keyColumn);
+  return column < 0 ? `w.k${at}` : newValue(engine, changes, column);
 }
 
 /** The keys of the listed rows as the ledger keeps them, before or after the change. */
-export function workKey(engine: Engine, work: Omit<WorkList, 'parked'>, when: 'before' | 'after'): string {
+export function listedKey(
+  engine: Engine,
+  changes: Omit<ChangeList, 'parked'>,
+  when: 'before' | 'after',
+): string {
   return engine.dialect.keySql(
-    work.key.map((column, at) => (when === 'before' ? `w.k${at}` : newKeyTerm(engine, work, column, at))),
+    changes.key.map((column, at) =>
+      when === 'before' ? `w.k${at}` : newKeyTerm(engine, changes, column, at),
+    ),
   );
 }
 
-async function countWork(engine: Engine): Promise<number> {
-  return Number(await engine.session.one(`SELECT count(*) FROM ${workTable(engine)}`));
+async function countListed(engine: Engine): Promise<number> {
+  return Number(await engine.session.one(`SELECT count(*) FROM ${changeListTable(engine)}`));
 }
