@@ -86,7 +86,7 @@ function describeCount(count: PlanCount): string {
   const ids = `${atLeast ? 'at least ' : ''}${countOf(count.ids, name === 'mapped' || isMissing(count) ? 'id' : 'value')}`;
   const cells = `in ${countOf(rows, 'cell')}`;
   if (name === 'mapped') return `${ids} ${cells}: mapped`;
-  const such = samples.length === 0 ? '' : ` Such as ${samples.join(', ')}.`;
+  const such = samples.length === 0 ? '' : ` Examples: ${samples.join(', ')}.`;
   return `${ids} ${cells}: ${name}. ${describeCategory(name)}${such}`;
 }
 
@@ -240,7 +240,7 @@ function describeWork({ rows, estimate, notes }: Pick<TargetPlan, 'rows' | 'esti
 const LOGS: Readonly<Record<NonNullable<Estimate['log']>, string>> = {
   wal: 'WAL',
   redo: 'redo log',
-  journal: 'journal meanwhile',
+  journal: 'journal while it runs',
 };
 
 /** `Disk: about 3.2 MiB more, 1.1 MiB of it the ledger; WAL: about 9 MiB`. */

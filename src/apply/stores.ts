@@ -106,7 +106,10 @@ function sharedNotes(one: Place, other: Place): Note[] {
     return [blocks('same_output', `${one.target.output} is the output of target ${name} too: name another.`)];
   if (one.output === other.input || one.input === other.output)
     return [
-      blocks('same_output', `The output of one is the input of the other, ${name}: name another output.`),
+      blocks(
+        'same_output',
+        `The output of this target or of target ${name} is the input of the other: name another output.`,
+      ),
     ];
   return [];
 }

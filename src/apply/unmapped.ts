@@ -137,7 +137,7 @@ export function listUnmapped({ policy, targets }: Plan, isAfterRun = false): Col
 }
 
 const KIND_TEXTS: Readonly<Record<UnmappedKind, string>> = {
-  undecided: 'not decided about',
+  undecided: 'undecided',
   kept: 'kept without a V4 id',
   emptied: 'emptied',
   left_alone: 'left alone',

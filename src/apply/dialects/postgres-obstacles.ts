@@ -102,7 +102,7 @@ async function replicaIdentityNotes(session: PgSession, table: string): Promise<
   return rows.map(([name, publications]) =>
     blocks(
       'replica_identity',
-      `${name ?? ''} is published (${publications ?? ''}) and has no replica identity, so it takes no updates: ALTER TABLE … REPLICA IDENTITY FULL.`,
+      `${name ?? ''} is published (${publications ?? ''}) and has no replica identity, so PostgreSQL refuses UPDATE: ALTER TABLE … REPLICA IDENTITY FULL.`,
     ),
   );
 }

@@ -46,9 +46,9 @@ export const SERVER_ERRORS = {
 /** What to do about an error of the server, by its cause. */
 export const SERVER_HINTS = {
   rights: 'The user lacks the rights for this: grant them, or use another user.',
-  tooLong: 'A statement took too long: raise --statement-timeout, or 0 for none.',
+  tooLong: 'A statement took too long: raise --statement-timeout, or set it to 0 for no limit.',
   constraint: 'A constraint of the table refuses the new ids; nothing of this step was written.',
-  readOnly: 'This server is read-only: name the primary.',
+  readOnly: 'This server is read-only: connect to the primary.',
 } as const;
 
 /** A session over one connection `C`, opened when it is first needed and reopened after it was lost. */

@@ -137,7 +137,7 @@ export function buildCrosswalk(context: ApplyContext, id: IdColumn, options: Cro
   const models = modelsByWord(context.ids, id);
   if (models.length === 0) {
     throw new SvcError('bad_input', `Column ${id.column} names no model; no SQL was written.`, {
-      hint: 'Name one in its "models", or leave the column out.',
+      hint: 'Name a model in the "models" of the column, or leave the column out.',
     });
   }
   const outcomes = models

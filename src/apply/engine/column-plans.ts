@@ -89,7 +89,7 @@ export function countedNotes(
   const isEmptied = isPlain && policy.missing === 'null' && plan.counts.some(isMissing);
   if (column === undefined || !isEmptied || policy.mode === 'new') return notes;
   if (column.isNullable && !handling.key.includes(column.name)) return notes;
-  return [...notes, blocks('not_null', `${column.name} is never null: --missing null cannot empty it.`)];
+  return [...notes, blocks('not_null', `${column.name} must not be NULL: --missing null cannot empty it.`)];
 }
 
 /** The agreed plan of a table, and the run that carries it out. */

@@ -95,7 +95,8 @@ export function readRunsOfTable(engine: Engine, ledger: Ledger, table: string): 
 
 export async function readRun(engine: Engine, ledger: Ledger, unit: string): Promise<TableRun> {
   const [found] = await readRuns(engine, ledger, 'unit = $1', unit);
-  if (found === undefined) throw new SvcError('bad_input', `The ledger lost unit ${unit}.`);
+  if (found === undefined)
+    throw new SvcError('bad_input', `The ledger no longer holds the run with unit ${unit}.`);
   return found;
 }
 

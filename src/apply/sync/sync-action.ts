@@ -67,7 +67,7 @@ async function forStores({ stores }: ApplyTask, request: SyncRequest): Promise<S
 }
 
 function withoutTriggers(target: string): SyncedTable {
-  const text = 'Only tables of databases that apply connects to have triggers.';
+  const text = '--sync takes only tables of databases that apply connects to.';
   return {
     target,
     place: '',

@@ -136,7 +136,7 @@ function columnNotes(facts: TableFacts, id: IdColumn): Note[] {
       generated !== undefined && `${generated} is generated, and triggers run before it has its value.`,
     sync_not_null:
       column?.isNullable === false &&
-      `${name} is never null: rows without a V4 id could no longer be inserted.`,
+      `${name} is NOT NULL: rows without a V4 id could no longer be inserted.`,
     sync_constraint:
       isConstrained &&
       `${name} is in a unique key or foreign key, which could refuse rows of the application.`,

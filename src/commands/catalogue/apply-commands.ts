@@ -7,17 +7,17 @@ function serverOptions({ kind, product }: Server): [flag: string, summary: strin
   return [
     [
       `--${kind}-env <name>`,
-      `the same for a table in ${product}; environment variable with the connection string`,
+      `use a table in ${product} as the target; the name of the environment variable with the connection string`,
     ],
-    [`--${kind}-file <file>`, 'the same; file with the connection string'],
+    [`--${kind}-file <file>`, `use a table in ${product} as the target; the file with the connection string`],
   ];
 }
 
 /** The place of one target that is not configured. */
 const PLACE: OptionSpecs = {
-  '--csv <file>': 'use this CSV file as the target instead of the configured targets',
-  '--ndjson <file>': 'the same for an NDJSON file',
-  '--sqlite <file>': 'the same for a table in this SQLite database',
+  '--csv <file>': 'use this CSV file as the target',
+  '--ndjson <file>': 'use this NDJSON file as the target',
+  '--sqlite <file>': 'use a table in this SQLite database as the target',
   ...Object.fromEntries(SERVERS.flatMap(serverOptions)),
   '--ledger-schema <name>': 'PostgreSQL schema for the ledger (default: svc_migrate)',
 };
@@ -34,8 +34,8 @@ const EMIT: OptionSpecs = {
     choices: LAYOUTS,
   },
   '--crosswalk <folder>':
-    'where the warehouse reads the folder that dump --format parquet wrote (default: the crosswalk is part of the SQL)',
-  '--at <time>': 'the time that names the files and the run (default: when the remap was built)',
+    'the folder that dump --format parquet wrote, as the warehouse reaches it (default: the crosswalk is part of the SQL)',
+  '--at <time>': 'the time in the names of the files and of the run (default: when the remap was built)',
 };
 
 const IDS: OptionSpecs = {
@@ -136,7 +136,7 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
         },
         '--sync <switch>': {
           summary:
-            'on: triggers keep the new columns filled for rows that your application adds or changes; off: remove them and list what they could not map; with --yes it is done',
+            'on: triggers keep the new columns filled for rows that your application adds or changes; off: remove them and list what they could not map; without --yes only a plan',
           choices: ['on', 'off'],
         },
         '--scan': 'find columns and paths that contain V3 ids, and propose targets',

@@ -81,5 +81,5 @@ it('refuses files', async () => {
   const words = ['--csv', 'orders.csv', '--ids', 'invoice_id=accounting/invoices', '--sync', 'on'];
   const { stdout, code } = await scene.run(['apply', ...words]);
   expect(code).toBe(6);
-  expect(stdout).toContain('Only tables of databases that apply connects to have triggers.');
+  expect(stdout).toContain('--sync takes only tables of databases that apply connects to.');
 });
