@@ -60,9 +60,6 @@ export const MYSQL_EMIT: EmitText = {
       `${MYSQL_EMIT.countColumns({ table, name: column, type: null })} = 0`,
       `ALTER TABLE ${quoteMysqlIdentifier(table)} ADD COLUMN ${quoteMysqlIdentifier(column)} ${type}`,
     ),
-  dropColumn: (table, column) => [
-    `ALTER TABLE ${quoteMysqlIdentifier(table)} DROP COLUMN ${quoteMysqlIdentifier(column)}`,
-  ],
   analyze: () => [],
   // `problem` is unique: MySQL's error message quotes the value that would be there twice.
   raise: (checks) =>

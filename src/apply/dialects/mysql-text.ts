@@ -136,6 +136,5 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   isTableOfRun: 'table_name = $1',
   isTableName: (name) => name.length > 0,
   isTypeName: (name) => TYPE_NAME.test(name),
-  foreignLedgerNote: ': rename it first.',
   foreignLedgerHint: 'Rename it first.',
 };

@@ -45,7 +45,6 @@ export const POSTGRES_EMIT: EmitText = {
   addColumn: (table, column, type) => [
     `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${quoteIdentifier(column)} ${type}`,
   ],
-  dropColumn: (table, column) => [`ALTER TABLE ${table} DROP COLUMN ${quoteIdentifier(column)}`],
   analyze: (table) => [`ANALYZE ${table}`],
   // The cast fails on purpose: PostgreSQL's error message quotes the text.
   raise: (checks) =>

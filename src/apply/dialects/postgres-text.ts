@@ -69,7 +69,6 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
   isTableOfRun: 'table_name = $1',
   isTableName: (name) => TABLE_NAME.test(name),
   isTypeName: (name) => TYPE_NAME.test(name),
-  foreignLedgerNote: `. ${OTHER_SCHEMA}`,
   foreignLedgerHint: OTHER_SCHEMA,
 };
 

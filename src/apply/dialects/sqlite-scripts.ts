@@ -26,9 +26,6 @@ export const SQLITE_EMIT: EmitText = {
   addColumn: (table, column, type) => [
     `ALTER TABLE ${quoteIdentifier(table)} ADD COLUMN ${quoteIdentifier(column)} ${type}`.trim(),
   ],
-  dropColumn: (table, column) => [
-    `ALTER TABLE ${quoteIdentifier(table)} DROP COLUMN ${quoteIdentifier(column)}`,
-  ],
   analyze: () => [],
   // Fails on purpose: the text is not a JSON path, and SQLite's error message quotes it.
   raise: (checks) =>

@@ -84,6 +84,5 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   isTableOfRun: 'table_name = $1 COLLATE NOCASE',
   isTableName: () => true,
   isTypeName: () => true,
-  foreignLedgerNote: ': rename it first.',
   foreignLedgerHint: 'Rename it first.',
 };

@@ -6,6 +6,7 @@ import { changedRows } from '../engine/column-plans.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { parkingTerm } from '../engine/parking.js';
+import { dropColumnSql } from '../engine/platform-columns.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
@@ -81,7 +82,7 @@ export async function buildScript(
 }
 
 /** @throws SvcError `bad_input` */
-function assertEmittable({ dialect, context }: Engine, { target, facts, runs, judgement }: FoundTable): void {
+function assertEmittable({ dialect, context }: Engine, { target, facts, runs, handling }: FoundTable): void {
   const refuse = (text: string, hint: string): never => {
     throw new SvcError('bad_input', `Target ${target.name}: ${text}; no SQL was written.`, { hint });
   };
@@ -94,7 +95,7 @@ function assertEmittable({ dialect, context }: Engine, { target, facts, runs, ju
     refuse('platform_ids cannot be stored by SQL in place', 'Use apply --yes, or leave out --in-place.');
   const ids = target.ids.map(({ column }) => column);
   const tied = facts.foreignKeys.find(({ columns }) => columns.some((name) => ids.includes(name)));
-  if (dialect.ddlCommits && judgement.handling.isAtomic && tied !== undefined)
+  if (dialect.ddlCommits && handling.isAtomic && tied !== undefined)
     refuse(`${tied.name} is a foreign key on these ids`, 'Use apply --yes, or drop the key meanwhile.');
 }
 
@@ -118,7 +119,7 @@ async function readParking(
 ): Promise<ReadonlyMap<string, string>> {
   const parking = new Map<string, string>();
   const rows = changedRows(plan.columns);
-  for (const name of found.judgement.handling.parked) {
+  for (const name of found.handling.parked) {
     const column = columnOf(found.facts, name);
     if (column === undefined) continue;
     const at = found.target.ids.findIndex((id) => id.column === name);
@@ -206,7 +207,7 @@ function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
   const back = [...tables].reverse();
   const raise = text.raise(script.checks);
   const dropColumns = ({ found }: EmitTable) =>
-    found.target.ids.flatMap((id) => text.dropColumn(found.facts.table, newColumnOf(id)));
+    found.target.ids.map((id) => dropColumnSql(engine, found.facts.table, newColumnOf(id)));
   const restore = (table: EmitTable) => [
     undoListSql(script, table),
     ...text.analyze(table.list),

@@ -4,7 +4,7 @@ import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
 import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
 import type { Cell, Cells } from '../engine/session.js';
-import { type EmitScript, type EmitTable, keyOf } from './emit-script.js';
+import type { EmitScript, EmitTable } from './emit-script.js';
 import { cellLiteral, type EmitText } from './emit-texts.js';
 
 /** One stored value, and its V4 id: null if the cell is emptied, undefined if it keeps its value. */
@@ -45,11 +45,12 @@ export function mustBeListed(
  */
 export async function readCrosswalk(
   engine: Engine,
-  { facts, judgement }: FoundTable,
+  found: FoundTable,
   id: IdColumn,
   agreed: Agreed,
 ): Promise<CrosswalkRow[]> {
   const { context, dialect } = engine;
+  const { facts } = found;
   const cell = `t.${dialect.quote(id.column)}`;
   const scopes = scopeTerms(dialect, id).length;
   const foreign = new Set<Cell | undefined>(foreignModels(id));
@@ -71,7 +72,7 @@ export async function readCrosswalk(
       rows.set(JSON.stringify([old, ...scope]), { old, scope, result });
     }
   }
-  assertAgreed(context, agreed, work, { facts, handling: judgement.handling });
+  assertAgreed(context, agreed, work, found);
   return [...rows].sort(([a], [b]) => compareKeys(a, b)).map(([, row]) => row);
 }
 
@@ -109,7 +110,7 @@ export function createList(
 ): string[] {
   const columns = [
     `row_no ${types.row}`,
-    ...keyOf(found).map((_, at) => `k${at} ${keyType(found.keyTypes[at] ?? '')}`),
+    ...found.handling.key.map((_, at) => `k${at} ${keyType(found.keyTypes[at] ?? '')}`),
     ...found.target.ids.flatMap((_, at) => [
       `o${at} ${types.value}`,
       `c${at} ${types.value}`,

@@ -33,11 +33,6 @@ export function sqlRunName({ run }: Pick<EmitScript, 'run'>): string {
   return run.replaceAll('-', '_');
 }
 
-/** The columns that identify a row. */
-export function keyOf({ judgement }: FoundTable): readonly string[] {
-  return judgement.handling.key;
-}
-
 /** A condition on row `t` and row `m…` of a crosswalk. */
 export function crosswalkMatch({ dialect }: Engine, id: IdColumn, map: string): string {
   const scopes = scopeTerms(dialect, id).map((term, at) => dialect.isSame(term, `${map}.s${at}`));
@@ -60,7 +55,7 @@ export function isRecorded(script: EmitScript, found: FoundTable, state: string)
 }
 
 /** The rows of a table that change, in the terms of the list that `apply` itself makes. */
-export function changeListOf({ facts, judgement, target, types }: FoundTable): Omit<ChangeList, 'parked'> {
+export function changeListOf({ facts, handling, target, types }: FoundTable): Omit<ChangeList, 'parked'> {
   const columns = target.ids.map(({ column }) => column);
-  return { table: facts.table, key: judgement.handling.key, columns, types };
+  return { table: facts.table, key: handling.key, columns, types };
 }

@@ -38,9 +38,8 @@ export interface EmitText {
   /** Statements that lock out writers and defer foreign key checks to the end of the transaction. */
   lock(tables: readonly string[], ledger: Ledger): readonly string[];
   countColumns(column: CatalogColumn): string;
-  /** Statements that add or drop a column. Where the database allows it, adding can be repeated. */
+  /** Statements that add a column. Where the database allows it, they can be repeated. */
   addColumn(table: string, column: string, type: string): readonly string[];
-  dropColumn(table: string, column: string): readonly string[];
   /** Updates the planner's statistics. */
   analyze(table: string): readonly string[];
   /** A statement that fails, naming the problems, if a check recorded in table `checks` failed. */

@@ -1,9 +1,8 @@
 import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { listedKey } from '../engine/change-list.js';
-import { newRunOf } from '../engine/found-table.js';
 import { newRunRow } from '../engine/ledger-runs.js';
 import { keyMatch, RUN_COLUMNS } from '../engine/ledger-tables.js';
-import { changeListOf, type EmitScript, type EmitTable, isOwnRun, isRecorded, keyOf } from './emit-script.js';
+import { changeListOf, type EmitScript, type EmitTable, isOwnRun, isRecorded } from './emit-script.js';
 import { anyFailed, countWrong } from './script-checks.js';
 
 /** Records the run, if every check was made and none failed. */
@@ -14,7 +13,7 @@ export function insertRunSql(
 ): string {
   const { engine, text } = script;
   const { ledger } = found;
-  const values = newRunRow(engine, script, { ...newRunOf(found), target });
+  const values = newRunRow(engine, script, { ...found, target });
   const base = `(SELECT coalesce(max(id), 0) FROM ${ledger.entry})`;
   const row: Readonly<Record<string, string>> = {
     unit: `(SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run})`,
@@ -94,14 +93,14 @@ export function verifySql(script: EmitScript, table: EmitTable): string {
     );
   }
   const columns = target.ids.map(({ column }, at) => {
-    const row = { key: keyOf(found), keyTypes: found.keyTypes };
+    const row = { key: found.handling.key, keyTypes: found.keyTypes };
     const match = [
       keyMatch(dialect, row, 'e.row_key'),
       dialect.isSame(`t.${dialect.quote(column)}`, 'e.new'),
     ].join(' AND ');
     return `(SELECT count(*) FROM ${ledger.entry} AS e JOIN ${ledger.run} AS u ON u.unit = e.unit AND ${isOwn}
   LEFT JOIN ${dialect.tableSql(facts.table)} AS t ON ${match}
-  WHERE e.col = ${at} AND t.${dialect.quote(keyOf(found)[0] ?? '')} IS NULL)`;
+  WHERE e.col = ${at} AND t.${dialect.quote(found.handling.key[0] ?? '')} IS NULL)`;
   });
   return [isDone, ...columns].join('\n  + ');
 }

@@ -2,14 +2,7 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { newValue } from '../engine/change-list.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { mustBeListed } from './crosswalk.js';
-import {
-  crosswalkMatch,
-  type EmitScript,
-  type EmitTable,
-  isOwnRun,
-  isRecorded,
-  keyOf,
-} from './emit-script.js';
+import { crosswalkMatch, type EmitScript, type EmitTable, isOwnRun, isRecorded } from './emit-script.js';
 import { entriesSql } from './ledger-statements.js';
 import {
   anyFailed,
@@ -95,7 +88,7 @@ function fillList(
   conditions: readonly string[],
 ): string {
   const cell = (name: string) => `t.${dialect.quote(name)}`;
-  const key = keyOf(found);
+  const key = found.handling.key;
   const names = [
     ...key.map((_, at) => `k${at}`),
     ...columns.flatMap((_, at) => [`o${at}`, `c${at}`, `r${at}`]),
@@ -119,7 +112,7 @@ export function updatesSql({ engine }: EmitScript, { found, list, parking }: Emi
   const { ids } = found.target;
   const cell = (name: string) => `t.${dialect.quote(name)}`;
   const isRow = (parked: ReadonlyMap<string, string>) =>
-    keyOf(found).map((name, at) => dialect.isKey(cell(name), parked.get(name) ?? `w.k${at}`));
+    found.handling.key.map((name, at) => dialect.isKey(cell(name), parked.get(name) ?? `w.k${at}`));
   const holdsOld = ids.map(({ column }, at) => ({ column, term: dialect.isSame(cell(column), `w.o${at}`) }));
   const unparked = holdsOld.filter(({ column }) => !parking.has(column));
   const terms = (holds: typeof holdsOld) => holds.map(({ term }) => term);
@@ -163,7 +156,7 @@ export function undoChecks(script: EmitScript, { found }: EmitTable): Check[] {
 
 /** The key of row `t` as the ledger keeps it. */
 function rowKeySql({ engine: { dialect } }: EmitScript, found: EmitTable['found']): string {
-  return dialect.keySql(keyOf(found).map((name) => `t.${dialect.quote(name)}`));
+  return dialect.keySql(found.handling.key.map((name) => `t.${dialect.quote(name)}`));
 }
 
 /** A subquery of the run's entries for a column. */

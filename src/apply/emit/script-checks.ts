@@ -4,14 +4,7 @@ import type { FoundTable } from '../engine/found-table.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { mustBeListed } from './crosswalk.js';
-import {
-  changeListOf,
-  crosswalkMatch,
-  type EmitScript,
-  type EmitTable,
-  isRecorded,
-  keyOf,
-} from './emit-script.js';
+import { changeListOf, crosswalkMatch, type EmitScript, type EmitTable, isRecorded } from './emit-script.js';
 
 /** What must hold for a script to go on. */
 export interface Check {
@@ -41,7 +34,7 @@ export function checksOf(script: EmitScript, { found, maps }: EmitTable): Check[
   const { target, facts } = found;
   const { table } = facts;
   const check = (problem: string, count: string): Check => ({ problem: `${target.name}: ${problem}`, count });
-  const columns = [...new Set([...keyOf(found), ...target.ids.map(({ column }) => column)])];
+  const columns = [...new Set([...found.handling.key, ...target.ids.map(({ column }) => column)])];
   const added = context.policy.mode === 'new' ? target.ids.map(newColumnOf) : [];
   return [
     ...columns.map((name) => {
@@ -121,6 +114,6 @@ export function writtenCheck({ engine }: EmitScript, { found, list }: EmitTable)
   return {
     problem: `${found.target.name}: rows did not keep their new ids`,
     count: `(SELECT count(*) FROM ${list} AS w LEFT JOIN ${dialect.tableSql(found.facts.table)} AS t
-  ON ${isWritten(engine, changeListOf(found)).join('\n  AND ')} WHERE t.${dialect.quote(keyOf(found)[0] ?? '')} IS NULL)`,
+  ON ${isWritten(engine, changeListOf(found)).join('\n  AND ')} WHERE t.${dialect.quote(found.handling.key[0] ?? '')} IS NULL)`,
   };
 }

@@ -5,7 +5,7 @@ import { changesQuery, notWritten } from './change-list.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { needsLookUp } from './earlier-runs.js';
-import { newRunOf, type TableWrite } from './found-table.js';
+import type { TableWrite } from './found-table.js';
 import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
 import { keyMatch, type TableRun } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
@@ -43,14 +43,13 @@ export async function writeInBatches(engine: Engine, write: TableWrite): Promise
  */
 function recordChanges(engine: Engine, { found, plan, run }: TableWrite): Promise<string> {
   const { context, session, dialect } = engine;
-  const { target, facts, judgement, ledger, runs } = found;
-  const { handling } = judgement;
+  const { target, facts, handling, ledger, runs } = found;
   const { key } = handling;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
     const before = await findRecordedRun(engine, found, run);
     if (before !== null) return before;
-    const unit = await insertRun(engine, run, newRunOf(found));
+    const unit = await insertRun(engine, run, found);
     for (const [col, id] of target.ids.entries()) {
       if (!needsLookUp(context, found, id)) continue;
       const work = openTableColumn(engine, id, facts);
@@ -61,7 +60,7 @@ function recordChanges(engine: Engine, { found, plan, run }: TableWrite): Promis
         `INSERT INTO ${ledger.entry}(id, unit, col, row_key, old, new)
          SELECT ${dialect.nextEntry(ledger)}, ${unit}, ${col}, ${rowKey}, q.o0, q.c0 FROM (${query}) AS q`,
       );
-      assertAgreed(context, { plan, run }, work, { facts, handling });
+      assertAgreed(context, { plan, run }, work, found);
     }
     await session.query(
       `UPDATE ${ledger.run} SET last_entry = CASE WHEN first_entry > $1 THEN first_entry ELSE $1 END WHERE unit = $2`,

@@ -121,7 +121,7 @@ async function writeAll(
     if (isFinished(found.earlier, again)) written.push(alreadyDone(found));
     else tables.push({ found, plan, run });
   }
-  const isAtOnce = ({ found }: TableWrite) => mode === 'in_place' && found.judgement.handling.isAtomic;
+  const isAtOnce = ({ found }: TableWrite) => mode === 'in_place' && found.handling.isAtomic;
   written.push(...(await writeAtOnce(engine, tables.filter(isAtOnce))));
   const write = mode === 'new' ? writeNewColumns : writeInBatches;
   for (const table of tables.filter((one) => !isAtOnce(one))) {

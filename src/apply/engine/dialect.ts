@@ -135,8 +135,7 @@ export interface LedgerText {
   /** Whether a text from the ledger is safe to use in SQL as a table name, or as a type. */
   isTableName(name: string): boolean;
   isTypeName(name: string): boolean;
-  /** What to do if other tables have the ledger's names: the end of the plan's note, and a hint. */
-  readonly foreignLedgerNote: string;
+  /** What to do if other tables have the ledger's names. */
   readonly foreignLedgerHint: string;
 }
 

@@ -7,8 +7,8 @@ import { type Engine, findColumn } from './dialect.js';
 import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
 import { earlierRunNotes, findEarlier, newColumnNotes } from './earlier-runs.js';
 import { mergedNotes, partsOf, pathNotes, sameColumnNotes } from './json-columns.js';
-import { type Judgement, judgeTable, type TableIds } from './judge-table.js';
-import { type NewTableRun, readRunsOfTable } from './ledger-runs.js';
+import { judgeTable, type TableIds } from './judge-table.js';
+import { readRunsOfTable } from './ledger-runs.js';
 import {
   type Ledger,
   ledgerNotes,
@@ -19,13 +19,13 @@ import {
 import { platformColumnNotes, valueType } from './platform-columns.js';
 import { rewrittenLabels, sourceColumns, writesPlatformId } from './platform-ids.js';
 import { addStillApplied, readStillApplied, type StillApplied } from './still-applied.js';
-import { columnOf, type TableFacts } from './table-facts.js';
+import { columnOf, type Handling, type TableFacts } from './table-facts.js';
 
 /** A table as found in the database and the ledger, and how to rewrite it. */
 export interface FoundTable {
   readonly target: TableTarget;
   readonly facts: TableFacts;
-  readonly judgement: Judgement;
+  readonly handling: Handling;
   readonly ledger: Ledger;
   /** Types of the key's columns and of the id columns. */
   readonly keyTypes: readonly string[];
@@ -55,24 +55,25 @@ async function findTable(
   all: readonly TableIds[],
 ): Promise<FoundTable> {
   const { context, dialect } = engine;
-  const judgement = judgeTable(facts, target, context.policy, all);
+  const judged = judgeTable(facts, target, context.policy, all);
+  const { handling } = judged;
   const ledger = dialect.ledgerOf(target);
   const typeOf = (name: string) => columnOf(facts, name)?.type ?? 'text';
   const foreign = await ledgerNotes(engine, ledger, facts.table);
   const runs = foreign.length > 0 ? [] : await readRunsOfTable(engine, ledger, facts.table);
   const notes = [
     ...foreign,
-    ...judgement.notes,
-    ...targetNotes(engine, { target, facts, judgement, runs }, all),
+    ...judged.notes,
+    ...targetNotes(engine, { target, facts, handling, runs }, all),
     ...(await platformColumnNotes(engine, { ids: target.ids, facts, runs })),
-    ...(await dialect.obstacleNotes(target, facts, judgement.handling)),
+    ...(await dialect.obstacleNotes(target, facts, handling)),
   ];
   const found = {
     target,
     facts,
-    judgement,
+    handling,
     ledger,
-    keyTypes: judgement.handling.key.map(typeOf),
+    keyTypes: handling.key.map(typeOf),
     types: target.ids.map((id) => valueType(dialect, facts, id) || 'text'),
     runs,
     earlier: NO_EARLIER,
@@ -85,14 +86,14 @@ async function findTable(
 /** Notes that other targets and earlier runs put on a target. */
 function targetNotes(
   engine: Engine,
-  { target, facts, judgement, runs }: Pick<FoundTable, 'target' | 'facts' | 'judgement' | 'runs'>,
+  { target, facts, handling, runs }: Pick<FoundTable, 'target' | 'facts' | 'handling' | 'runs'>,
   all: readonly TableIds[],
 ): Note[] {
   const { context, dialect } = engine;
   const { mode } = context.policy;
   const { name, ids } = target;
   const sources = sourceColumns(ids);
-  const { isAtomic, key } = judgement.handling;
+  const { isAtomic, key } = handling;
   return [
     ...sameColumnNotes(ids),
     ...otherTargetNotes(mode, { name, table: facts.table, ids }, isAtomic, all),
@@ -119,20 +120,14 @@ export interface TableWrite extends Agreed {
   readonly found: FoundTable;
 }
 
-/** The run to record in the ledger for a table. */
-export function newRunOf({ target, ledger, facts, judgement, keyTypes, types }: FoundTable): NewTableRun {
-  const { key, isAtomic } = judgement.handling;
-  return { target, ledger, table: facts.table, key, keyTypes, types, isAtomic };
-}
-
 async function readEarlier(
   engine: Engine,
   found: FoundTable,
 ): Promise<Pick<FoundTable, 'earlier' | 'fullyRecorded'>> {
-  const { target, runs, judgement } = found;
+  const { target, runs, handling } = found;
   const { session, dialect, context } = engine;
   const { earlier, covered } = findEarlier(context, target, runs);
-  const { key } = judgement.handling;
+  const { key } = handling;
   if (context.policy.mode === 'new' || key.length === 0) return { earlier, fullyRecorded: [] };
   let since = 0;
   const fullyRecorded: IdColumn[] = [];
@@ -156,12 +151,12 @@ async function readEarlier(
 /** `FROM` and `WHERE` for the rows of a column to look up: those without a ledger entry and, for a platform_id, without a value. */
 export function rowsToLookUp(
   engine: Engine,
-  { facts, judgement, runs, ledger }: FoundTable,
+  { facts, handling, runs, ledger }: FoundTable,
   id: IdColumn,
 ): string {
   const { dialect } = engine;
   const recordedKeys = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
-  const rows = rowsWithoutEntry(dialect, facts.table, judgement.handling.key, recordedKeys).sql;
+  const rows = rowsWithoutEntry(dialect, facts.table, handling.key, recordedKeys).sql;
   const isAdded = writesPlatformId(id) && findColumn(engine, facts, columnLabel(id)) !== undefined;
   return isAdded ? `${rows} AND t.${dialect.quote(columnLabel(id))} IS NULL` : rows;
 }

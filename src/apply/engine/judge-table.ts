@@ -13,7 +13,7 @@ export interface TableIds {
   readonly ids: readonly IdColumn[];
 }
 
-export interface Judgement {
+interface Judgement {
   readonly handling: Handling;
   readonly notes: readonly Note[];
 }

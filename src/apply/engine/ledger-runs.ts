@@ -100,27 +100,22 @@ export async function readRun(engine: Engine, ledger: Ledger, unit: string): Pro
   return found;
 }
 
-export type NewTableRun = Pick<
-  TableRun,
-  'target' | 'ledger' | 'table' | 'key' | 'keyTypes' | 'types' | 'isAtomic'
->;
-
 /** What the ledger records of a new table run in state `working`, as text by column, apart from numbers and times. */
 export function newRunRow(
   { context, dialect }: Engine,
   { run, planSha256 }: Pick<RunFacts, 'run' | 'planSha256'>,
-  { target, table, key, keyTypes, types, isAtomic }: NewTableRun,
+  { target, facts, handling, keyTypes, types }: FoundTable,
 ): Readonly<Record<string, string>> {
   const { policy, remapVersion, tool } = context;
   return {
     run,
     target: target.name,
-    table_name: table,
+    table_name: facts.table,
     column_names: JSON.stringify(target.ids.map(columnLabel)),
     definition: JSON.stringify(configuredColumns(target)),
-    key_columns: JSON.stringify(key),
+    key_columns: JSON.stringify(handling.key),
     mode: policy.mode,
-    is_atomic: isAtomic ? '1' : '0',
+    is_atomic: handling.isAtomic ? '1' : '0',
     policy: JSON.stringify({ missing: policy.missing, mapDeleted: policy.mapDeleted }),
     remap_sha256: remapVersion.sha256,
     plan_sha256: planSha256,
@@ -133,14 +128,14 @@ export function newRunRow(
 }
 
 /** Records a new table run in state `working`; returns its `unit`. Call inside the transaction that locked the ledger. */
-export async function insertRun(engine: Engine, run: RunFacts, newRun: NewTableRun): Promise<string> {
+export async function insertRun(engine: Engine, run: RunFacts, found: FoundTable): Promise<string> {
   const { session, context } = engine;
-  const { ledger } = newRun;
+  const { ledger } = found;
   const unit = (await session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
   const base = await lastEntry(engine, ledger);
   const row: Readonly<Record<string, string>> = {
     unit,
-    ...newRunRow(engine, run, newRun),
+    ...newRunRow(engine, run, found),
     started_at: new Date(context.now()).toISOString(),
     first_entry: base,
     last_entry: base,

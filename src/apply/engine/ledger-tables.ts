@@ -133,16 +133,20 @@ export async function hasLedger({ dialect }: Engine, ledger: Ledger): Promise<bo
   const found = await dialect.readLedgerShape(ledger);
   const foreign = findForeign(dialect, found);
   if (foreign === null) return TABLE_NAMES.every((table) => found.has(table));
-  throw new SvcError('bad_input', `${ledger.prefix}${foreign} is not a ledger of svc-migrate.`, {
+  throw new SvcError('bad_input', notALedger(ledger, foreign), {
     hint: dialect.foreignLedgerHint,
   });
+}
+
+function notALedger({ prefix }: Ledger, name: string): string {
+  return `${prefix}${name} is not a ledger of svc-migrate.`;
 }
 
 /** Notes that block keeping the ledger there: other tables have its names, or `ledgerObstacles`. */
 export async function ledgerNotes({ dialect }: Engine, ledger: Ledger, table: string): Promise<Note[]> {
   const foreign = findForeign(dialect, await dialect.readLedgerShape(ledger));
   if (foreign === null) return dialect.ledgerObstacles(ledger, table);
-  const text = `${ledger.prefix}${foreign} is not a ledger of svc-migrate${dialect.foreignLedgerNote}`;
+  const text = `${notALedger(ledger, foreign)} ${dialect.foreignLedgerHint}`;
   return [blocks('foreign_ledger', text)];
 }
 

@@ -7,6 +7,10 @@ import type { TableRun } from './ledger-tables.js';
 import { addedColumns, writesPlatformId } from './platform-ids.js';
 import { columnOf, type TableFacts } from './table-facts.js';
 
+export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: string, column: string): string {
+  return `ALTER TABLE ${dialect.tableSql(table)} DROP COLUMN ${dialect.quote(column)}`;
+}
+
 /** The type of the values that a run writes for an id column. */
 export function valueType(
   { platformIdType }: Pick<SqlText, 'platformIdType'>,
@@ -104,8 +108,7 @@ export async function dropPlatformColumns(engine: Engine, { ledger, unit }: Tabl
       if (isShared || findColumn(engine, facts, name) === undefined) continue;
       const filled = await countFilled(engine, run.table, name);
       if (filled > 0) kept.add(`column ${name} stays: other programs filled it`, filled);
-      else
-        await session.exec(`ALTER TABLE ${dialect.tableSql(run.table)} DROP COLUMN ${dialect.quote(name)}`);
+      else await session.exec(dropColumnSql(engine, run.table, name));
     }
     await setState(engine, run, 'undone');
   });

@@ -81,7 +81,7 @@ async function surveyColumn(
   { rows, onUnmapped }: ColumnOptions,
 ): Promise<SurveyedColumn> {
   const { context, dialect } = engine;
-  const { target, facts, judgement, runs } = found;
+  const { target, facts, handling, runs } = found;
   const { mode } = context.policy;
   const isPlatformId = writesPlatformId(id);
   const isColumnThere = !isPlatformId || findColumn(engine, facts, columnLabel(id)) !== undefined;
@@ -98,7 +98,7 @@ async function surveyColumn(
     if (!isNew) addUnmapped(left, own, source);
   }
   if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
-    const { key } = judgement.handling;
+    const { key } = handling;
     await readStillApplied(engine, runs, key, id, (value, values) =>
       reportRow(onUnmapped, target.name, id, {
         kind: 'changed_since',
@@ -110,7 +110,7 @@ async function surveyColumn(
   }
   const plans = buildColumnPlans(work, mode, left);
   const notes = [
-    ...plans.flatMap((plan) => countedNotes(context, facts, judgement.handling, work, plan)),
+    ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
     ...(await constraintNotes(engine, found, work, plans, trial)),
   ];
   return { plans, notes, filled };
@@ -131,7 +131,7 @@ function hasSamePolicy(run: TableRun, { missing, mapDeleted }: Policy): boolean 
 /** Notes on too few free values for ids that swap, and on new ids that constraints of the table refuse. */
 async function constraintNotes(
   engine: Engine,
-  { facts, judgement }: FoundTable,
+  { facts, handling }: FoundTable,
   work: ColumnWork,
   plans: readonly ColumnPlan[],
   trial: ColumnTrial | null,
@@ -140,7 +140,7 @@ async function constraintNotes(
   const column = columnOf(facts, work.column.column);
   if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];
-  const isParked = judgement.handling.parked.includes(column.name) && column.holds !== 'other';
+  const isParked = handling.parked.includes(column.name) && column.holds !== 'other';
   const term = isParked ? await parkingTerm(engine, facts.table, column, 0, needs) : null;
   const refused = (await trial?.finish(term)) ?? [];
   return isParked && term === null ? [noRoomNote(column), ...refused] : refused;
@@ -152,7 +152,7 @@ async function constraintNotes(
  */
 function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSource[] {
   const { context, dialect } = engine;
-  const { facts, judgement, runs, earlier } = found;
+  const { facts, handling, runs, earlier } = found;
   const { policy } = context;
   const value = `t.${dialect.quote(id.column)}`;
   if (policy.mode === 'new') {
@@ -161,7 +161,7 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   if (earlier.state === 'unfinished') return [];
   const state = needsLookUp(context, found, id) ? 'pending' : 'not_in_ledger';
   if (writesPlatformId(id) && state !== 'pending') return [];
-  const recorded = finishedRunsOf(runs, judgement.handling.key, id).map(({ run, col }): CellSource => {
+  const recorded = finishedRunsOf(runs, handling.key, id).map(({ run, col }): CellSource => {
     // Only a JSON cell can hold rewritten and kept ids at once.
     const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
     return {
@@ -215,8 +215,8 @@ async function tallyCells(
 }
 
 /** Columns that name a row in lists: the key it is rewritten by, else its first key, else its physical position. */
-function rowKeyOf({ dialect }: Engine, { facts, judgement }: FoundTable): readonly string[] {
-  const { key } = judgement.handling;
+function rowKeyOf({ dialect }: Engine, { facts, handling }: FoundTable): readonly string[] {
+  const { key } = handling;
   return key.length > 0 ? key : (facts.keys[0] ?? dialect.rowIdNames(facts));
 }
 

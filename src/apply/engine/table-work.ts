@@ -16,13 +16,13 @@ export interface SurveyedTable {
 /** Estimates what carrying out the plan of a table takes, by its counts and the sizes of its cells. */
 export async function estimateWork(
   engine: Engine,
-  { target, facts, judgement }: FoundTable,
+  { target, facts, handling }: FoundTable,
   { rows, columns, earlier }: SurveyedTable,
 ): Promise<Estimate> {
   const { context, dialect } = engine;
   const { policy, tuning } = context;
   const names = [...new Set(target.ids.map(({ column }) => column))];
-  const { key, isAtomic } = judgement.handling;
+  const { key, isAtomic } = handling;
   const found = columns.reduce((sum, plans) => sum + Math.min(rows, countChanges(plans, policy)), 0);
   const averages = await averageBytes(engine, facts.table, [key, ...names.map((name) => [name])]);
   const [keyBytes = 0, ...each] = averages;

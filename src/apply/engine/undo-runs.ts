@@ -15,7 +15,7 @@ import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { readRunsOfTable, setState } from './ledger-runs.js';
 import { keyMatch, type TableRun } from './ledger-tables.js';
-import { dropPlatformColumns, droppedColumns } from './platform-columns.js';
+import { dropColumnSql, dropPlatformColumns, droppedColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
 import type { TableFacts } from './table-facts.js';
 import { compareAllFilled } from './verify-run.js';
@@ -184,7 +184,7 @@ async function undoNewColumns(engine: Engine, run: TableRun): Promise<UndoResult
     await removeSync(engine, run);
     for (const name of names) {
       if (gone.includes(name)) continue;
-      await session.exec(`ALTER TABLE ${dialect.tableSql(run.table)} DROP COLUMN ${dialect.quote(name)}`);
+      await session.exec(dropColumnSql(engine, run.table, name));
     }
     await setState(engine, run, 'undone');
     return { ...found, restored: hadNone ? 0 : run.changed };

@@ -11,7 +11,7 @@ import {
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { needsLookUp } from './earlier-runs.js';
-import { newRunOf, type TableWrite } from './found-table.js';
+import type { TableWrite } from './found-table.js';
 import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry } from './ledger-runs.js';
 import type { Ledger } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
@@ -50,12 +50,11 @@ export async function writeAtOnce(engine: Engine, tables: readonly TableWrite[])
 
 async function writeTable(engine: Engine, { found, plan, run }: TableWrite): Promise<string> {
   const { context } = engine;
-  const { target, facts, judgement, ledger, types, runs } = found;
-  const { handling } = judgement;
+  const { target, facts, handling, ledger, types, runs } = found;
   const { key } = handling;
   const before = await findRecordedRun(engine, found, run);
   if (before !== null) return before;
-  const unit = await insertRun(engine, run, newRunOf(found));
+  const unit = await insertRun(engine, run, found);
   const parked = handling.parked.flatMap((name) => columnOf(facts, name) ?? []);
   const changes = { table: facts.table, key, columns: target.ids.map(writtenColumn), types, parked };
   const columns = target.ids.map((id) => ({
@@ -65,7 +64,7 @@ async function writeTable(engine: Engine, { found, plan, run }: TableWrite): Pro
   const query = await changesQuery(engine, { facts, key, columns, ledger, runs });
   await createChangeList(engine, changes, query);
   for (const { work } of columns) {
-    if (work !== null) assertAgreed(context, { plan, run }, work, { facts, handling });
+    if (work !== null) assertAgreed(context, { plan, run }, work, found);
   }
   await applyChangeList(engine, changes, facts.triggers);
   await recordRows(engine, ledger, unit, changes);

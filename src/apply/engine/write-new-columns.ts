@@ -3,7 +3,7 @@ import type { RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { ColumnFill, Engine } from './dialect.js';
-import { type FoundTable, newRunOf, type TableWrite } from './found-table.js';
+import type { FoundTable, TableWrite } from './found-table.js';
 import { countCells } from './judge-cells.js';
 import { describeWritten, findRecordedRun, insertRun, setState } from './ledger-runs.js';
 import { addColumns } from './platform-columns.js';
@@ -75,7 +75,7 @@ function recordRun(
       return { unit: open.unit, isLookedUp: false };
     }
     if (!dialect.ddlCommits) await addColumns(engine, found, false);
-    const unit = await insertRun(engine, run, newRunOf(found));
+    const unit = await insertRun(engine, run, found);
     return { unit, isLookedUp: plan !== null };
   });
 }
