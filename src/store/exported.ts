@@ -1,6 +1,14 @@
 import type { Generation } from '../domain.js';
 import type { Db } from './open.js';
-import { readSlices, readSlicesBy, remapScope, type Scope, type Slice, scopeParams } from './remap-rows.js';
+import {
+  readSlices,
+  readSlicesBy,
+  remapScope,
+  type Scope,
+  type Slice,
+  scopeParams,
+  scopeSql,
+} from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
 
 /** Exported records and children of one model and company. */
@@ -17,13 +25,16 @@ export interface ExportedCount {
 
 /** Counts exported records and children by stream and company, slice by slice. */
 export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<ExportedCount>> {
+  const ofCompanies = `counted.company_id IN (
+    SELECT value FROM json_each(iif(stream.generation = 'v3', @companies, @v4Companies)))`;
+  const inScope = scopeSql(scope, 'stream.model', ofCompanies);
   const prepare = (kind: string, groupBy: string) =>
     db.prepare<[object], ExportedCount>(`
       SELECT generation, region, model, counted.company_id, counted.records, counted.deleted, counted.children FROM (
         SELECT ${kind}, count(*) AS records, sum(deleted) AS deleted,
           sum(ifnull(json_array_length(children), 0)) AS children
         FROM record WHERE id BETWEEN @from AND @to ${groupBy}
-      ) AS counted JOIN stream ON stream.id = counted.stream_id WHERE ${exportScope(scope)}`);
+      ) AS counted JOIN stream ON stream.id = counted.stream_id WHERE ${inScope}`);
   const countGroups = prepare('stream_id, company_id', 'GROUP BY stream_id, company_id');
   // without groups, SQLite need not sort
   const countAll = prepare('min(stream_id) AS stream_id, min(company_id) AS company_id', '');
@@ -45,17 +56,6 @@ const IS_ONE_GROUP = `
       FROM record WHERE id BETWEEN @from AND @to)
     ELSE 0 END`;
 
-/** SQL condition over `stream` and counts `AS counted`. */
-function exportScope(scope: Scope): string {
-  const parts = ['TRUE'];
-  if (scope.models !== null) parts.push('stream.model IN (SELECT value FROM json_each(@models))');
-  if (scope.companies !== null) {
-    parts.push(`counted.company_id IN (
-      SELECT value FROM json_each(iif(stream.generation = 'v3', @companies, @v4Companies)))`);
-  }
-  return parts.join(' AND ');
-}
-
 const DAY_MS = 86_400_000;
 const DAY = `(record.latest_ms - iif(record.latest_ms < 0, ${DAY_MS - 1}, 0)) / ${DAY_MS}`;
 
@@ -67,13 +67,12 @@ export interface DayCount {
 
 /** Exported V3 records by the day of their latest date, slice by slice. */
 export function readDayCounts(db: Db, scope: Scope): Iterable<Slice<DayCount>> {
-  const ofCompanies =
-    scope.companies === null ? 'TRUE' : 'record.company_id IN (SELECT value FROM json_each(@companies))';
-  const ofModels = scope.models === null ? 'TRUE' : 'stream.model IN (SELECT value FROM json_each(@models))';
+  const ofCompanies = 'record.company_id IN (SELECT value FROM json_each(@companies))';
+  const inScope = scopeSql(scope, 'stream.model', ofCompanies);
   // consecutive records are mostly of the same list, whose row is then in SQLite's cache
   const sql = `
     SELECT ${DAY} AS day, count(*) AS n FROM record NOT INDEXED CROSS JOIN stream ON stream.id = record.stream_id
-    WHERE record.id BETWEEN @from AND @to AND stream.generation = 'v3' AND ${ofModels} AND ${ofCompanies} GROUP BY day`;
+    WHERE record.id BETWEEN @from AND @to AND stream.generation = 'v3' AND ${inScope} GROUP BY day`;
   return readSlices<DayCount>(db, 'record', sql, scopeParams(db, scope));
 }
 

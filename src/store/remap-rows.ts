@@ -115,20 +115,24 @@ export interface ScopeSql {
 
 /** The condition for a scope. Rows without a V3 company belong to the V3 company that is paired with their V4 company. */
 export function remapScope(db: Db, scope: Scope): ScopeSql {
-  const parts = ['TRUE'];
-  if (scope.models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
-  if (scope.companies !== null) {
-    parts.push(`iif(r.v3_company_id IS NOT NULL, r.v3_company_id IN (SELECT value FROM json_each(@companies)),
-      r.v4_company_id IN (SELECT value FROM json_each(@v4Companies)))`);
-  }
-  return { sql: parts.join(' AND '), params: scopeParams(db, scope) };
+  const ofCompanies = `iif(r.v3_company_id IS NOT NULL, r.v3_company_id IN (SELECT value FROM json_each(@companies)),
+      r.v4_company_id IN (SELECT value FROM json_each(@v4Companies)))`;
+  return { sql: scopeSql(scope, 'r.model', ofCompanies), params: scopeParams(db, scope) };
 }
 
 /** The condition over another table `AS r` whose rows all have a V3 company; its parameters are `scopeParams`. */
-export function v3Scope({ models, companies }: Scope): string {
+export function v3Scope(scope: Scope): string {
+  return scopeSql(scope, 'r.model', 'r.v3_company_id IN (SELECT value FROM json_each(@companies))');
+}
+
+/**
+ * SQL condition of a scope on the column of models; `ofCompanies` is the condition that applies if the scope names
+ * companies. Its parameters are `scopeParams`.
+ */
+export function scopeSql({ models, companies }: Scope, model: string, ofCompanies: string): string {
   const parts = ['TRUE'];
-  if (models !== null) parts.push('r.model IN (SELECT value FROM json_each(@models))');
-  if (companies !== null) parts.push('r.v3_company_id IN (SELECT value FROM json_each(@companies))');
+  if (models !== null) parts.push(`${model} IN (SELECT value FROM json_each(@models))`);
+  if (companies !== null) parts.push(ofCompanies);
   return parts.join(' AND ');
 }
 

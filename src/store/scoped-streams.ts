@@ -1,7 +1,7 @@
 import { type Generation, STREAM_STATES, type StreamState } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
-import { EVERYTHING, type Scope, scopeParams } from './remap-rows.js';
+import { EVERYTHING, type Scope, scopeParams, scopeSql } from './remap-rows.js';
 import {
   damagedList,
   IS_COMPANY_LIST,
@@ -149,13 +149,9 @@ export function prepareRequestId(db: Db): (model: string, companyId: bigint) => 
 }
 
 /** SQL condition over `stream`; its parameters are `scopeParams`. */
-function inScope({ models, companies }: Scope): string {
-  const parts = ['TRUE'];
-  if (models !== null) parts.push('model IN (SELECT value FROM json_each(@models))');
-  if (companies !== null) {
-    parts.push(`(company_id IS NULL OR CASE generation
+function inScope(scope: Scope): string {
+  const ofCompanies = `(company_id IS NULL OR CASE generation
       WHEN 'v3' THEN company_id IN (SELECT value FROM json_each(@companies))
-      ELSE company_id IN (SELECT value FROM json_each(@v4Companies)) END)`);
-  }
-  return `iif(${IS_COMPANY_LIST}, state <> 'complete', ${parts.join(' AND ')})`;
+      ELSE company_id IN (SELECT value FROM json_each(@v4Companies)) END)`;
+  return `iif(${IS_COMPANY_LIST}, state <> 'complete', ${scopeSql(scope, 'model', ofCompanies)})`;
 }
