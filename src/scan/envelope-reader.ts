@@ -250,14 +250,16 @@ export class EnvelopeReader {
     if (isEnvelopeGetter) return null;
     const opened = receiver === null ? null : this.#openedUrl(at, receiver, name);
     if (opened !== null) return opened;
-    const url = this.#requests.urlsOf(at).find(({ certainty }) => certainty !== null && certainty !== 'look');
+    const address = this.#requests
+      .urlsOf(at)
+      .find(({ certainty }) => certainty !== null && certainty !== 'look');
     const isLogged = /^(log|debug|info|warn|error|print|println|printf|puts|trace|Log\w*|console)$/.test(
       name,
     );
-    if (url?.certainty == null || isLogged) return null;
+    if (address?.certainty == null || isLogged) return null;
     return {
       kind: /^(GetFromJson|getForObject|getJSON)/.test(name) ? 'body' : 'response',
-      certainty: url.url.isGraphql ? 'likely' : url.certainty,
+      certainty: address.url.isGraphql ? 'likely' : address.certainty,
     };
   }
 

@@ -1,5 +1,5 @@
 import type { ModelPair } from '../domain.js';
-import type { ScanSettings } from './scan-settings.js';
+import type { Certainty, ScanSettings } from './scan-settings.js';
 
 /** Stands in a text for a part that is unknown. */
 export const UNKNOWN = '\0';
@@ -43,6 +43,8 @@ export interface QueryItem extends Span {
 /** The parts of a URL that rules judge. */
 export interface ParsedUrl {
   readonly kind: UrlKind;
+  /** How certain the host is one of V3; null if it is not, or unknown. */
+  readonly certainty: Certainty | null;
   /** Scheme and host, with the version; `host`: where the host begins. */
   readonly base: (Span & { readonly host: number }) | null;
   readonly route: Route | null;
@@ -61,17 +63,18 @@ export function parseUrl(text: string, settings: ScanSettings): ParsedUrl {
   const isDefault = /^\s*\$\{/.test(text);
   const path = isDefault ? text.slice(pathStart, end).replace(/\}.*$/s, '') : text.slice(pathStart, end);
   const { kind, basePath } = judgeHost(host[1] ?? '', path, settings);
-  const version = kind === 'v3' || kind === 'like_v3' ? versionLength(path, basePath) : 0;
+  const certainty = kind === 'v3' ? 'certain' : kind === 'like_v3' ? 'likely' : null;
+  const version = certainty === null ? 0 : versionLength(path, basePath);
   const hostAt = host[0].length - (host[1] ?? '').length;
   const base = { from, host: hostAt, to: pathStart + version };
   const graphql = path.slice(version);
-  const isV3 = kind === 'v3' || kind === 'like_v3';
   return {
     kind,
+    certainty,
     base,
-    route: isV3 ? readRoute(text, pathStart + version, end, settings) : null,
+    route: certainty !== null ? readRoute(text, pathStart + version, end, settings) : null,
     query,
-    isGraphql: isV3 && settings.graphqlPaths.some((one) => graphql === one || path === one),
+    isGraphql: certainty !== null && settings.graphqlPaths.some((one) => graphql === one || path === one),
   };
 }
 
@@ -141,11 +144,11 @@ function readRelative(
   const path = text.slice(from, end);
   const version = /^\/?v([34])(?=\/|$)/.exec(path);
   if (version?.[1] === '4' || /^\/?core\/companies(\/|$)/.test(path)) {
-    return { kind: 'v4', base: null, route: null, query, isGraphql: false };
+    return { kind: 'v4', certainty: null, base: null, route: null, query, isGraphql: false };
   }
   const begin = from + (version?.[0].length ?? 0);
   const route = readRoute(text, begin, end, settings);
-  return { kind: 'relative', base: null, route, query, isGraphql: false };
+  return { kind: 'relative', certainty: null, base: null, route, query, isGraphql: false };
 }
 
 function readRoute(text: string, begin: number, end: number, { models }: ScanSettings): Route | null {

@@ -99,13 +99,12 @@ function* readAddresses(
     const flat = flatten(parts);
     const url = parseUrl(flat, settings);
     const isRoute = url.route?.pair != null;
-    const certainty = url.kind === 'v3' ? 'certain' : url.kind === 'like_v3' ? 'likely' : null;
     const isVariable = url.kind === 'relative' && isRoute && flat.startsWith(UNKNOWN) && !/v4/i.test(found);
     yield {
       text: parts,
       flat,
       url,
-      certainty: certainty ?? (isVariable ? 'likely' : null),
+      certainty: url.certainty ?? (isVariable ? 'likely' : null),
       start: index,
       end: index + found.length,
       call: null,

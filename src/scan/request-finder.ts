@@ -126,8 +126,7 @@ export class RequestFinder {
     const flat = flatten(text);
     const url = parseUrl(flat, this.#settings);
     const { name, receiver } = calleeOf(call.node);
-    if (url.kind === 'v3') return { text, flat, url, certainty: 'certain' };
-    if (url.kind === 'like_v3') return { text, flat, url, certainty: 'likely' };
+    if (url.certainty !== null) return { text, flat, url, certainty: url.certainty };
     const isPath =
       url.kind === 'relative' && (url.route !== null || (SENDS.test(name) && /^[\w/-]+(\?|$)/.test(flat)));
     if (!isPath) return { text, flat, url, certainty: null };
@@ -149,9 +148,7 @@ export class RequestFinder {
   /** How certainly an expression is an address of V3; null if it is none. */
   addressOf(given: Expression): Certainty | null {
     const text = this.#texts.read(given);
-    const kind = text === null ? null : parseUrl(flatten(text), this.#settings).kind;
-    if (kind === 'v3') return 'certain';
-    return kind === 'like_v3' ? 'likely' : null;
+    return text === null ? null : parseUrl(flatten(text), this.#settings).certainty;
   }
 
   /** How certainly a method without a body is a V3 request, by annotations on it and its interface, as in Retrofit. */

@@ -215,8 +215,7 @@ function judgeWritten(
   text: TextValue,
   readers: SourceReaders,
 ): Certainty | null {
-  if (url.kind === 'v3') return 'certain';
-  if (url.kind === 'like_v3') return 'likely';
+  if (url.certainty !== null) return url.certainty;
   if (url.kind !== 'relative' || url.route?.pair == null) return null;
   const place = ancestor(
     node,

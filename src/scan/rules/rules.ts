@@ -191,7 +191,7 @@ const baseUrl: Rule = {
   find: ({ addresses, path, settings }) =>
     addresses.flatMap((address) => {
       const { url, certainty } = address;
-      if (url.base === null || certainty === null || (url.kind !== 'v3' && url.kind !== 'like_v3')) return [];
+      if (url.base === null || certainty === null || url.certainty === null) return [];
       const start = placeOfHost(address, path, url.base);
       const v4 = settings.v4Url === null ? {} : { v4: settings.v4Url };
       return start === null ? [] : [{ start, certainty, ...v4 }];
