@@ -207,7 +207,7 @@ function specOf(config: Config, generation: ListSpec['generation'], pair: ModelP
 }
 
 const DELETED_REFUSED =
-  'V4 refuses include_deleted_records: it is read without deleted records, and what was deleted in V4 counts as missing.';
+  'V4 refuses include_deleted_records, so it is read without deleted records: what was deleted in V4 counts as missing.';
 
 /**
  * It is not specified whether V4 accepts `include_deleted_records`. With `auto`, it is sent until V4 answers a list with

@@ -89,7 +89,7 @@ function assertNoError(body: Uint8Array, envelope: Members, slots: readonly numb
   if (slot === undefined) return;
   const start = envelope.start(slot);
   const text = body.subarray(start, Math.min(envelope.end(slot), start + MAX_ERROR_BYTES));
-  throw new SvcError('bad_response', 'The answer carries an error.', {
+  throw new SvcError('bad_response', 'The answer contains an error.', {
     facts: { answer: Buffer.from(text).toString('utf8') },
   });
 }
@@ -241,5 +241,5 @@ function onlyItem(scanner: JsonScanner, at: number): number {
 }
 
 export function badRecord(what: string): SvcError {
-  return new SvcError('bad_response', `The answer is not the record asked for: ${what}.`);
+  return new SvcError('bad_response', `The answer is not the requested record: ${what}.`);
 }

@@ -50,7 +50,7 @@ function describeFailure(
   if (code === 'auth') return `${label} refused the API key (${outcome.status}).`;
   if (code !== 'redirect') return `${label} answered ${outcome.status} to ${request}.`;
   const redirect = redirectHost(outcome.headers.location, target.url);
-  return `${label} redirects to ${redirect === null ? 'an unnamed place' : scrub(redirect)}; redirects are never followed.`;
+  return `${label} redirects to ${redirect === null ? 'an unknown address' : scrub(redirect)}; redirects are never followed.`;
 }
 
 const AGAIN = 'run the same command again: it continues where it stopped.';

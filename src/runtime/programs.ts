@@ -58,7 +58,7 @@ export function runHook(
       const hint = 'It must be a program: an executable file that, if it is a script, begins with #!.';
       // The file itself was found before.
       const isMissing = errorCodeOf(cause) === 'ENOENT';
-      const why = isMissing ? 'what its first line names does not exist' : describeFileError(cause);
+      const why = isMissing ? 'the interpreter in its first line does not exist' : describeFileError(cause);
       fail(new SvcError('bad_input', `${file} cannot be started: ${why}.`, { hint, cause }));
     });
     child.on('exit', (code, killedBy) => {

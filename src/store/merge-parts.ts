@@ -188,7 +188,7 @@ function prepareCopyRecords(db: Db, id: bigint, list: StreamRow): (from: bigint)
     if (isSplit && claim.run({ ...chunk, region: list.region, model: list.model }).changes !== records) {
       const text = `A record of ${list.model} in ${list.region} is in the lists of two companies, company ${list.companyId} among them.`;
       throw new SvcError('bad_input', text, {
-        hint: 'It moved between them. Only one export of both companies knows where it is now.',
+        hint: 'It moved between them. Export both companies in one part, to read where it is now.',
       });
     }
     return next;

@@ -12,9 +12,9 @@ describe('redirects', () => {
     [303, '/v3/elsewhere', 'v3.example.com'],
     [307, 'http://v3.example.com/plain', 'v3.example.com'],
     [308, 'https://user:secret@evil.example.net:8443/', 'evil.example.net:8443'],
-    [302, 'http://[', 'an unnamed place'],
-    [300, undefined, 'an unnamed place'],
-    [304, undefined, 'an unnamed place'],
+    [302, 'http://[', 'an unknown address'],
+    [300, undefined, 'an unknown address'],
+    [304, undefined, 'an unknown address'],
   ])('%i to %s is an error that names %s', async (status, location, target) => {
     const { api, time } = createTestApi();
     nock(V3)

@@ -14,7 +14,7 @@ export function markCode(file: SourceFile, todos: readonly Todo[], parser: Synta
   // From the last to the first, so that the lines above stay where they are.
   for (const todo of todos.toReversed()) {
     const done = markUse({ ...file, source: text, nodes }, todo, parser);
-    if (done === 'nowhere') unmarked.push({ line: todo.line, why: 'no comment can stand there' });
+    if (done === 'nowhere') unmarked.push({ line: todo.line, why: 'a comment is not possible there' });
     else if (done !== 'marked') {
       [text, nodes] = [done.text, done.nodes];
       marked.push(done.line);
