@@ -190,7 +190,7 @@ export const applyTargetSchema = z.discriminatedUnion(
 );
 
 /** The `apply` section of the configuration. */
-export const applySchema = strict({
+export const applySettings = strict({
   targets: z
     .array(applyTargetSchema)
     .superRefine((targets, context) => {

@@ -1,6 +1,6 @@
 import { MAX_INT64 } from '../domain.js';
 import * as z from '../zod.js';
-import { applySchema, environmentName } from './apply-targets.js';
+import { applySettings, environmentName } from './apply-targets.js';
 import {
   DEFAULT_DATABASE,
   DEFAULT_DATE_FIELDS,
@@ -265,7 +265,7 @@ export const configSchema = strict({
     limits.prefault({}),
     'How many findings the gate accepts, as counts or as percentages of the rows with a V3 id.',
   ),
-  apply: applySchema.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
+  apply: applySettings.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
   scan: scan.prefault({}).describe('What scan looks for in source code.'),
   maxAge: duration.prefault('24h').describe('The gate fails if a list was read longer ago than this.'),
 });

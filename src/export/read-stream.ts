@@ -33,12 +33,12 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
     while (row.state === 'running') {
       throwIfStopped(reader.signal);
       queue = queueFor(row, queue, reader);
-      const turns = queue === null ? await dropOld(row, reader) : await readPages(row, queue, reader);
-      for (const turn of turns) {
-        row = turn.step.row;
-        error = failureOf(turn);
-        if (turn.step.note !== undefined)
-          reader.onProgress({ kind: 'note', level: 'info', text: turn.step.note });
+      const steps = queue === null ? await dropOld(row, reader) : await readPages(row, queue, reader);
+      for (const saved of steps) {
+        row = saved.step.row;
+        error = failureOf(saved);
+        if (saved.step.note !== undefined)
+          reader.onProgress({ kind: 'note', level: 'info', text: saved.step.note });
       }
     }
   } finally {
@@ -65,13 +65,13 @@ function queueFor(row: StreamRow, before: PageQueue | null, reader: StreamReader
 }
 
 /** A step that was saved, and the error that caused it, if any. */
-interface Turn {
+interface SavedStep {
   readonly step: Step;
   readonly thrown: SvcError | null;
 }
 
 /** Waits for a page, and saves all that have arrived. */
-async function readPages(row: StreamRow, queue: PageQueue, reader: StreamReader): Promise<Turn[]> {
+async function readPages(row: StreamRow, queue: PageQueue, reader: StreamReader): Promise<SavedStep[]> {
   await orAborted(reader.signal, () => queue.arrival());
   const saved = await reader.saver.savePages(row, (now) => queue.take(now));
   return saved.map(({ answer, step }) => {
@@ -83,7 +83,7 @@ async function readPages(row: StreamRow, queue: PageQueue, reader: StreamReader)
   });
 }
 
-async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise<Turn[]> {
+async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise<SavedStep[]> {
   let from: bigint | null = null;
   for (;;) {
     const chunk = await orAborted(signal, () => saver.dropChunk(row, from));
@@ -94,8 +94,8 @@ async function dropOld(row: StreamRow, { saver, signal }: StreamReader): Promise
   }
 }
 
-/** The error of a stream that failed in this turn: the request's own, or a new one for a problem in the pages. */
-function failureOf({ step, thrown }: Turn): SvcError | null {
+/** The error of a stream that failed with this step: the request's own, or a new one for a problem in the pages. */
+function failureOf({ step, thrown }: SavedStep): SvcError | null {
   if (step.failure === undefined) return null;
   const { code, sentence } = step.failure;
   if (thrown?.code === code) return thrown;

@@ -107,7 +107,7 @@ export function groupChildren(children: readonly ChildMember[]): Map<string, Chi
 function judgeByKey(children: readonly ChildMember[], inherited: Outcome | null): ChildRows {
   const judged = [...groupChildren(children).values()].flatMap((members) => {
     const verdicts = judgeGroup(members);
-    const evidenceOf = prepareEvidence(() => nameChildren(members));
+    const evidenceOf = prepareChildEvidence(() => nameChildren(members));
     return members.flatMap((child, at) => {
       const verdict = verdicts[at];
       return verdict === undefined ? [] : [{ child, verdict, evidence: evidenceOf(child, verdict) }];
@@ -131,7 +131,7 @@ export function nameChildren(members: readonly ChildMember[]): GroupIds {
 }
 
 /** Makes the function that renders the evidence of a group's members. `name` is called once, and only if needed. */
-export function prepareEvidence(
+export function prepareChildEvidence(
   name: () => GroupIds,
 ): (child: ChildMember, verdict: GroupVerdict<ChildMember>) => string | null {
   let groupIds: GroupIds | undefined;

@@ -9,7 +9,7 @@ import {
   inheritOutcome,
   membersOf,
   nameChildren,
-  prepareEvidence,
+  prepareChildEvidence,
   rowOf,
 } from './judge-children.js';
 import { describeV4, type GroupIds, judgeGroup, judgeV3Members, type V4Side } from './judge-group.js';
@@ -132,7 +132,7 @@ class SharedTwin {
         group.lastOf = svcId;
       }
       const { named, side } = group ?? NO_V4;
-      const evidenceOf = prepareEvidence(() => ({ ...named, v3Live: nameChildren(members).v3Live }));
+      const evidenceOf = prepareChildEvidence(() => ({ ...named, v3Live: nameChildren(members).v3Live }));
       const verdicts = judgeV3Members(members, side);
       return members.flatMap((child, at) => {
         const verdict = verdicts[at];
@@ -147,7 +147,7 @@ class SharedTwin {
   listUnclaimed(): ChildRow[] {
     return [...this.#groups.values()].flatMap(({ members, last }) => {
       const all = [...members, ...last];
-      const evidenceOf = prepareEvidence(() => nameChildren(all));
+      const evidenceOf = prepareChildEvidence(() => nameChildren(all));
       const verdicts = judgeGroup(all);
       return members.flatMap((child, at) => {
         const verdict = verdicts[at];

@@ -207,12 +207,12 @@ export function childrenOn(
   scenario: Scenario,
 ): readonly ChildRecord[] {
   return groups.flatMap((group) =>
-    group.fate[side].map((_, slot) => childAt(side, group, slot, block, scenario)),
+    group.fate[side].map((_, slot) => childInSlot(side, group, slot, block, scenario)),
   );
 }
 
 /** The line item of a group at a slot of its fate. */
-export function childAt(
+export function childInSlot(
   side: ApiVersion,
   group: ChildGroup,
   slot: number,

@@ -3,9 +3,9 @@ import { ARRIVING_FATE, type Fate, type FateRow, fateAt } from './fates.js';
 import { type Block, creationPlaceOf, type Table, type TableMember } from './record-tables.js';
 import {
   type ChildRecord,
-  childAt,
   childGroupsOf,
   childIdOf,
+  childInSlot,
   childrenOn,
   driftedFields,
   platformKeyOf,
@@ -234,8 +234,8 @@ function childrenOf(
   return groups.flatMap((group) =>
     group.fate.rows.map((row) => ({
       ...row,
-      v3: row.v3 === null ? null : childAt('v3', group, row.v3, block, scenario),
-      v4: row.v4 === null ? null : childAt('v4', group, row.v4, block, scenario),
+      v3: row.v3 === null ? null : childInSlot('v3', group, row.v3, block, scenario),
+      v4: row.v4 === null ? null : childInSlot('v4', group, row.v4, block, scenario),
     })),
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applySchema } from '../../../src/config/apply-targets.js';
+import { applySettings } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
 import {
   judgeFindings,
@@ -281,7 +281,7 @@ describe('this machine and the window', () => {
 
 describe('the targets of apply', () => {
   const targetsOf = (...inputs: readonly object[]) => {
-    const apply = applySchema.parse({
+    const apply = applySettings.parse({
       targets: inputs.map((input, at) => ({ name: `t${at}`, ids: IDS, ...input })),
     });
     return judgeTargets({
