@@ -154,7 +154,8 @@ function isMappedModel(work: WarehouseRun, { modelColumn, models }: IdColumn): s
 }
 
 /** What must hold before a table changes. */
-function checksOf(work: WarehouseRun, { target, names, columns }: WarehouseTable): Problem[] {
+function checksOf(work: WarehouseRun, warehouseTable: WarehouseTable): Problem[] {
+  const { target, columns } = warehouseTable;
   const { text, ownTable } = work;
   const table = text.literal(target.table);
   return [
@@ -170,16 +171,12 @@ function checksOf(work: WarehouseRun, { target, names, columns }: WarehouseTable
         `the crosswalk of ${id.column} was not loaded completely, or is of another remap`,
       ];
     }),
-    ...columns.flatMap((column) => cellChecks(work, { target, names }, column)),
+    ...columns.flatMap((column) => cellChecks(work, warehouseTable, column)),
   ];
 }
 
 /** What must hold for the cells of a column before its table changes. */
-function cellChecks(
-  work: WarehouseRun,
-  { target, names }: Pick<WarehouseTable, 'target' | 'names'>,
-  column: Crosswalk,
-): Problem[] {
+function cellChecks(work: WarehouseRun, { target, names }: WarehouseTable, column: Crosswalk): Problem[] {
   const name = column.id.column;
   const id = cell(work, name);
   const isSet = `${id} IS NOT NULL${target.idType === 'text' ? ` AND ${id} <> ''` : ''}${isMappedModel(work, column.id)}`;
