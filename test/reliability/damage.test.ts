@@ -1,4 +1,13 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,6 +27,7 @@ import type { Cutover } from '../../src/store/cutover-state.js';
 import { saveFingerprint } from '../../src/store/fingerprint.js';
 import { writeMeta } from '../../src/store/meta.js';
 import { guardDatabase, openDatabase } from '../../src/store/open.js';
+import { digestIndex } from '../../src/store/remap-blocks.js';
 import { verifyDigests } from '../../src/store/remap-digest.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { newIo, type TestIo } from '../report/support.js';
@@ -313,19 +323,31 @@ describe('a damaged database', () => {
 
   it('ends the verification of an index with a key that leads back to an earlier one', () => {
     const model = Buffer.from(INVOICES);
-    const endings = new Map<string, number>();
-    for (const { start } of listPages('leaf').filter((one) => whole.readUInt8(one.start) === INDEX_LEAF)) {
+    const places = listPages('leaf').flatMap(({ start }) => {
+      if (whole.readUInt8(start) !== INDEX_LEAF) return [];
       const page = whole.subarray(start, start + PAGE_BYTES);
+      const found: number[] = [];
       // In an index, the id follows the model: its first bit is the sign.
-      for (let at = page.indexOf(model); at !== -1; at = page.indexOf(model, at + 1)) {
-        const bytes = Buffer.from(whole);
-        const id = start + at + model.length;
-        bytes.writeUInt8(bytes.readUInt8(id) ^ 0x80, id);
-        writeFileSync(config.database, bytes);
-        const ending = verifyIds();
-        endings.set(ending, (endings.get(ending) ?? 0) + 1);
-      }
+      for (let at = page.indexOf(model); at !== -1; at = page.indexOf(model, at + 1))
+        found.push(start + at + model.length);
+      return found;
+    });
+    const endings = new Map<string, number>();
+    // The search for the next block goes wrong where a block begins: these keys are tried at any size.
+    const firsts = listBlockFirsts();
+    const begins = places.filter((place) =>
+      firsts.some((first) => Math.abs(whole.readIntBE(place, 3) - first) < 100),
+    );
+    expect(begins.length).toBeGreaterThan(10);
+    const file = openSync(config.database, 'r+');
+    for (const id of campaign({ small: [...begins, ...campaignCases(places, 100)], full: places })) {
+      const byte = whole.readUInt8(id);
+      writeSync(file, Buffer.of(byte ^ 0x80), 0, 1, id);
+      const ending = verifyIds();
+      endings.set(ending, (endings.get(ending) ?? 0) + 1);
+      writeSync(file, Buffer.of(byte), 0, 1, id);
     }
+    closeSync(file);
     expect(endings.get('corrupt_database')).toBeGreaterThan(50);
     expect(endings.get('endless')).toBeUndefined();
   }, 600_000);
@@ -450,6 +472,24 @@ function chooseFlips(): { readonly at: number; readonly bit: number }[] {
     if (region === undefined) throw new Error('no region');
     return { at: region.from + draw.below(region.length), bit: draw.below(8) };
   });
+}
+
+/** The ids that blocks of the indexes of ids begin with, but for the first. */
+function listBlockFirsts(): number[] {
+  const db = openDatabase(config.database, 'read');
+  try {
+    const indexes = (['v3', 'v4'] as const).flatMap((part) => finish(digestIndex(db, part)));
+    return indexes.flatMap(([, blocks]) => blocks.slice(1).map(([first]) => Number(first)));
+  } finally {
+    db.close();
+  }
+}
+
+function finish<T>(work: Generator<unknown, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
 }
 
 /** How the verification of the indexes of ids ends. */
