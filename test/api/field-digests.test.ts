@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareFieldDigests, digestAmount, digestFields, digestText } from '../../src/api/field-digests.js';
+import { campaign } from '../support/campaign.js';
 import { parsePage } from './support/pages.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -127,7 +128,7 @@ describe('comparing facts', () => {
         const expected = equal.length * 2 > common.length ? 'agrees' : 'differs';
         expect(compare(a, b)).toBe(common.length === 0 ? 'incomparable' : expected);
       }),
-      { numRuns: 1000 },
+      { numRuns: campaign({ small: 200, full: 1000 }) },
     );
   });
 });
@@ -149,7 +150,7 @@ describe('digests of amounts', () => {
         const isSame = BigInt(a) * 10n ** BigInt(scaleA + 4) === BigInt(b) * 10n ** BigInt(scaleB + 4);
         expect(spelled === digest(`${b}e${scaleB}`)).toBe(isSame);
       }),
-      { numRuns: 5000 },
+      { numRuns: campaign({ small: 1000, full: 5000 }) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Db } from '../../src/store/open.js';
 import { dropStream } from '../../src/store/stream-contents.js';
+import { campaign } from '../support/campaign.js';
 import { config } from './config.js';
 import {
   createFakeService,
@@ -175,7 +176,7 @@ describe('a record that moves to another company, where V3 lists are split by co
         );
         expect(b.look(stored)).toEqual(expected.sort());
       }),
-      { numRuns: 40 },
+      { numRuns: campaign({ small: 12, full: 40 }) },
     );
   });
 });

@@ -9,6 +9,7 @@ import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
 import { prepareSaveExcluded, prepareSaveRejected } from '../../src/store/stream-contents.js';
 import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/streams.js';
+import { campaign } from '../support/campaign.js';
 import { codeOf } from '../support/code-of.js';
 import { plansOf, scansInLoops } from '../support/query-plans.js';
 import { addStreams, openTestDatabase, record } from './support.js';
@@ -86,7 +87,7 @@ describe('exported data', () => {
         }
         check(db);
       }),
-      { numRuns: 100 },
+      { numRuns: campaign({ small: 20, full: 100 }) },
     );
   });
 
