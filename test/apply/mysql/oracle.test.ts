@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
+import { campaign } from '../../support/campaign.js';
 import { connectMysql, startMysql } from '../support/mysql.js';
 import {
   createMysqlTables,
@@ -10,9 +11,13 @@ import {
 import { itAgreesWithTheOracle } from '../support/server-oracle.js';
 
 const server = await startMysql();
+const SIZE = {
+  tables: campaign({ small: 8, full: 24, soak: 60 }),
+  mappings: campaign({ small: 8, full: 170 }),
+};
 
 describe.skipIf(server === null)('MariaDB', () => {
-  itAgreesWithTheOracle('MariaDB', async (name, cases) => {
+  itAgreesWithTheOracle('MariaDB', SIZE, async (name, cases) => {
     const url = (await server?.createDatabase(name)) ?? '';
     const client = await connectMysql(url);
     await createMysqlTables(client, cases);

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
-import { campaign } from '../../support/campaign.js';
 import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf, storePlatformIds } from './cases.js';
 import { makeFolder } from './folder.js';
 import { showRow } from './postgres-tables.js';
@@ -17,23 +16,26 @@ export interface OraclePlace {
   close(): Promise<void>;
 }
 
-const TABLES = campaign({ small: 8, full: 60 });
-/** Each table costs dozens of round trips: many mappings in each. */
-const MAPS = campaign({ small: 8, full: 170 });
+/** How many tables, and mappings in each. A table costs dozens of round trips. */
+export interface OracleSize {
+  readonly tables: number;
+  readonly mappings: number;
+}
 
 /** Holds a database server to the oracle. `createPlace`: a new database of this name with the tables of the cases. */
 export function itAgreesWithTheOracle(
   product: string,
+  { tables, mappings }: OracleSize,
   createPlace: (name: string, cases: readonly Case[]) => Promise<OraclePlace>,
 ): void {
-  const cases = Array.from({ length: TABLES }, (_, at) =>
-    storePlatformIds(makeCase(at + 1, undefined, MAPS), at + 1),
+  const cases = Array.from({ length: tables }, (_, at) =>
+    storePlatformIds(makeCase(at + 1, undefined, mappings), at + 1),
   );
   const remap = join(makeFolder(), 'remap.db');
   beforeAll(() => createRemap(remap, cases.flatMap(remapRowsOf)));
   const expected = (isMapped: boolean) => cases.map((one) => rowsOf(one, isMapped).map(showRow).sort());
 
-  it(`agrees with the oracle on ${TABLES * MAPS} mappings, is the same three times as once, and comes back exactly`, async () => {
+  it(`agrees with the oracle on ${tables * mappings} mappings, is the same three times as once, and comes back exactly`, async () => {
     const place = await createPlace('oracle', cases);
     const before = await place.dump();
     const store = place.openStore(openContext(remap, IN_PLACE, { batchRows: 170 }));
@@ -53,7 +55,7 @@ export function itAgreesWithTheOracle(
     await store.close();
     await place.close();
     process.stderr.write(
-      `${product} oracle: ${TABLES * MAPS} mappings in ${TABLES} tables, ${rows / 3} rows, each applied three times and taken back\n`,
+      `${product} oracle: ${tables * mappings} mappings in ${tables} tables, ${rows / 3} rows, each applied three times and taken back\n`,
     );
   });
 
