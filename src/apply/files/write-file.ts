@@ -77,7 +77,7 @@ async function writeBeside(
   run: RunFacts,
   output: string,
 ): Promise<SideCar> {
-  const isFirst = readSideCar(output) === null;
+  const earlier = readSideCar(output);
   const temporary = temporaryOf(output);
   rmSync(temporary, { force: true });
   const fd = openSync(temporary, 'wx', statSync(target.file).mode & 0o777);
@@ -92,8 +92,8 @@ async function writeBeside(
       output: { file: basename(output), sha256: copier.sha256, bytes: copier.bytes },
       changed: pass.edits,
     });
-    if (fstatSync(fd).nlink === 0) throw writtenByAnother(output);
-    writeSideCar(output, sideCar, isFirst);
+    if (fstatSync(fd).nlink === 0 || isOvertaken(output, earlier)) throw writtenByAnother(output);
+    writeSideCar(output, sideCar, earlier === null);
     return sideCar;
   } catch (error) {
     // A file without links was replaced by another process, which now uses the temporary name.
@@ -102,6 +102,18 @@ async function writeBeside(
   } finally {
     closeSync(fd);
   }
+}
+
+/**
+ * Whether another process recorded a run since `earlier` was read, or finished one since the plan. Its side-car must stay:
+ * without it, that run could not be undone.
+ */
+function isOvertaken(output: string, earlier: SideCar | null): boolean {
+  const found = readSideCar(output);
+  if (found === null) return false;
+  if (found.run !== earlier?.run || found.state !== earlier.state) return true;
+  const isThere = lstatSync(output, { throwIfNoEntry: false }) !== undefined;
+  return isThere && (found.state === 'done' || found.mode === 'new');
 }
 
 function writeFully(fd: number, bytes: Buffer): void {

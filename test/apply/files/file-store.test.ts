@@ -27,6 +27,8 @@ interface Setup {
   readonly folder: string;
   readonly file: string;
   readonly open: (policy: Policy, changes?: object) => DataStore;
+  /** `onWritten` is called when the new content is complete, but not recorded yet. */
+  readonly openWith: (policy: Policy, onWritten: () => void) => DataStore;
 }
 
 function setUp(input = INPUT): Setup {
@@ -42,13 +44,22 @@ function setUp(input = INPUT): Setup {
     ]),
     { v3: 60 },
   ]);
+  const targetWith = (changes: object): FileTarget => {
+    const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }], ...changes });
+    if (under.kind !== 'csv') throw new Error('not a file');
+    return under;
+  };
   return {
     folder,
     file,
-    open: (policy, changes = {}) => {
-      const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }], ...changes });
-      if (under.kind !== 'csv') throw new Error('not a file');
-      return openFileStore(openContext(remap, policy), under satisfies FileTarget);
+    open: (policy, changes = {}) => openFileStore(openContext(remap, policy), targetWith(changes)),
+    openWith: (policy, onWritten) => {
+      // a side-car says when it was made
+      const now = () => {
+        onWritten();
+        return 0;
+      };
+      return openFileStore({ ...openContext(remap, policy), now }, targetWith({}));
     },
   };
 }
@@ -248,5 +259,44 @@ describe('file plans', () => {
     });
     await expect(open(NEW, { file: folder }).survey()).rejects.toMatchObject({ code: 'bad_input' });
     expect(existsSync(join(folder, 'none.v4.csv'))).toBe(false);
+  });
+});
+
+describe('another process that rewrites the same file', () => {
+  it.each([
+    { mode: 'beside', policy: NEW },
+    { mode: 'in its place', policy: IN_PLACE },
+  ])('and finishes after the plan keeps its run: $mode', async ({ policy }) => {
+    const { folder, file, open } = setUp();
+    const plans = await open(policy).survey();
+    await apply(open(policy), 'other');
+    await expect(open(policy).write(plans, RUN)).rejects.toMatchObject({
+      code: policy === NEW ? 'locked' : 'bad_input',
+    });
+    expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
+  });
+
+  it.each([
+    { mode: 'beside', policy: NEW },
+    { mode: 'in its place', policy: IN_PLACE },
+  ])('and finishes while the new file is written keeps its run: $mode', async ({ policy }) => {
+    const { folder, file, open, openWith } = setUp();
+    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
+    await apply(open(policy), 'other');
+    const done = readSideCar(output);
+    if (done === null) throw new Error('no side-car');
+    // the other run as it was before its last two steps
+    if (policy === NEW) rmSync(output);
+    else writeFileSync(output, INPUT);
+    writeSideCar(output, { ...done, state: 'writing' });
+    const store = openWith(policy, () => {
+      writeFileSync(output, OUTPUT);
+      writeSideCar(output, done);
+    });
+    await expect(apply(store)).rejects.toMatchObject({ code: 'locked' });
+    expect(readSideCar(output)).toEqual(done);
+    expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
   });
 });
