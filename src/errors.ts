@@ -79,15 +79,15 @@ export function expectedError(error: unknown): SvcError | null {
   return error instanceof SvcError ? error : resourceError(error);
 }
 
-/** Error codes for exhausted resources of the machine, with a message and a hint. */
+/** Error codes for exhausted resources, each with the rest of a sentence that begins with `The system`, and a hint. */
 const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>> = {
   EMFILE: ['allows this process no more open files', 'Raise the limit (ulimit -n).'],
-  ENFILE: ['has no room for another open file', 'Close other programs, or raise the limit of the system.'],
+  ENFILE: ['has reached its limit of open files', 'Close other programs, or raise the limit of the system.'],
   ENOMEM: [
     'has no memory left for this process',
-    'Free memory, or raise the limit (ulimit -v, the container).',
+    'Free memory, or raise the limit (ulimit -v, or that of the container).',
   ],
-  EAGAIN: ['allows this process no more threads', 'Raise the limit (ulimit -u, the container).'],
+  EAGAIN: ['allows this process no more threads', 'Raise the limit (ulimit -u, or that of the container).'],
 };
 
 const FILE_ERRORS: Readonly<Record<string, string>> = {

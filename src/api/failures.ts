@@ -4,12 +4,12 @@ import * as z from '../zod.js';
 import type { Host } from './hosts.js';
 import { type AttemptOutcome, classify } from './http.js';
 
-/** Maximum number of characters of the server's error text that are shown. */
+/** Maximum number of characters shown of a server's error text or request_id. */
 const MAX_QUOTE_CHARS = 200;
 /** Maximum size of a body that is searched for a request_id; larger ones are not error messages. */
 const MAX_SEARCHED_BYTES = 262_144;
 
-/** A request, as its errors name it. */
+/** What errors say of the request that failed. */
 export interface RequestTarget {
   readonly host: Host;
   readonly url: URL;
@@ -42,9 +42,10 @@ function describeFailure(
   const request = `GET ${target.url.pathname}`;
   if (outcome.kind === 'failure') {
     if (code === 'timeout') return `${label} did not finish its answer to ${request} in time.`;
-    if (code === 'body_too_large') return `${label} sent a larger body than allowed to ${request}.`;
+    if (code === 'body_too_large')
+      return `${label} answered ${request} with a body that is larger than allowed.`;
     if (code === 'bad_response')
-      return `${label} sent a damaged body to ${request}: ${scrub(outcome.detail)}.`;
+      return `${label} answered ${request} with a damaged body: ${scrub(outcome.detail)}.`;
     return `The connection to ${label} at ${target.url.host} failed (${scrub(outcome.detail)}).`;
   }
   if (code === 'auth') return `${label} refused the API key (${outcome.status}).`;
@@ -53,7 +54,7 @@ function describeFailure(
   return `${label} redirects to ${redirect === null ? 'an unknown address' : scrub(redirect)}; redirects are never followed.`;
 }
 
-const AGAIN = 'run the same command again: it continues where it stopped.';
+const AGAIN = 'Run the same command again: it continues where it stopped.';
 
 function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarget): string {
   switch (code) {
@@ -62,21 +63,21 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
     case 'redirect':
       return 'Set baseUrl to the address that it redirects to, if you trust that address with the key.';
     case 'timeout':
-      return `Use a smaller pageSize or a longer http.timeoutMs if it persists, and ${AGAIN}`;
+      return `${AGAIN} If the error persists, use a smaller pageSize or a longer http.timeoutMs.`;
     case 'body_too_large':
-      return `Use a smaller pageSize, or allow more with http.maxBodyMiB, and ${AGAIN}`;
+      return `Use a smaller pageSize, or allow more with http.maxBodyMiB. ${AGAIN}`;
     case 'http_status':
       return classify(outcome).kind === 'retry'
-        ? `Give the operator the request_id if it persists, and ${AGAIN}`
-        : 'Check baseUrl and the model names in the configuration; `svc-migrate doctor` helps. Retrying does not.';
+        ? `${AGAIN} If the error persists, send the request_id to the operator of the service.`
+        : 'Check baseUrl and the model names in the configuration, with `svc-migrate doctor`. Retrying does not help.';
     default:
       return outcome.kind === 'failure' && outcome.failure === 'tls'
         ? 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.'
-        : `Check baseUrl and the network, and ${AGAIN}`;
+        : `Check baseUrl and the network. ${AGAIN}`;
   }
 }
 
-/** The error for a 200 whose body the parser refused with `reason`; it carries the facts of the request. */
+/** The error for an answer of status 200 whose body was refused with `reason`, with the facts of the request added. */
 export function buildBadAnswer(
   reason: SvcError,
   outcome: AttemptOutcome,
@@ -90,7 +91,8 @@ export function buildBadAnswer(
   const facts = { ...known, ...reason.facts, ...quoted };
   return new SvcError('bad_response', `${target.host.label}, GET ${target.url.pathname}: ${reason.message}`, {
     hint:
-      reason.hint ?? `Nothing of it was stored. Check that baseUrl is the address of the API, and ${AGAIN}`,
+      reason.hint ??
+      `Nothing of this answer was stored. Check that baseUrl is the address of the API. ${AGAIN}`,
     facts,
   });
 }
@@ -155,13 +157,16 @@ function redirectHost(location: string | null, from: URL): string | null {
 }
 
 const HIDDEN = '[key]';
-/** Control, bidi and zero-width characters, which could control a terminal or hide a key from the search. */
+/**
+ * Control, format and private-use characters and lone surrogates: they could control a terminal or hide
+ * a key from the search.
+ */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
 
-/** Removes every key from a text, in all encodings in which a server may echo it. */
+/** Replaces the keys in a text, also escaped or encoded ones, and removes unsafe characters. */
 export type Scrub = (text: string) => string;
 
-/** Makes the function that removes these keys. */
+/** Makes the function that replaces these keys. */
 export function scrubber(keys: readonly string[]): Scrub {
   const patterns = [...new Set(keys)]
     .filter((key) => key !== '')

@@ -6,7 +6,7 @@ import { isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
-import { type EventListener, listenForEvents } from '../inspect/settle/webhook-events.js';
+import { listenForEvents, type WebhookListener } from '../inspect/settle/webhook-events.js';
 
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
@@ -149,7 +149,7 @@ async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promis
   const keys = loadKeys(config, io.env, ['v4']);
   const events = await listen(config, settings, io);
   const sleep = (ms: number): Promise<void> => pause(ms, signal);
-  const takeEvents = (): ReturnType<EventListener['take']> => events?.take() ?? [];
+  const takeEvents = (): ReturnType<WebhookListener['take']> => events?.take() ?? [];
   try {
     const settled = await withClient(onePerPage, keys, io, (source) =>
       waitSettled({ config, source, ...settings, clock, sleep, takeEvents, onProgress }),
@@ -161,7 +161,7 @@ async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promis
   }
 }
 
-async function listen(config: Config, { listen: at }: WaitSettings, io: Io): Promise<EventListener | null> {
+async function listen(config: Config, { listen: at }: WaitSettings, io: Io): Promise<WebhookListener | null> {
   if (at === null) return null;
   const events = await listenForEvents(at.host, at.port, config.v4.eventTypeField);
   io.onProgress({

@@ -13,7 +13,7 @@ const counts = z.record(z.string(), count);
 const schemaVersion = z.literal(1);
 const exit = z.int().describe('Exit code of the command.');
 
-const { evidence: _, ...findingHead } = findingSchema.shape;
+const { evidence: _, ...findingWithoutEvidence } = findingSchema.shape;
 
 const lookup = z.strictObject({
   model: z.string(),
@@ -24,7 +24,7 @@ const lookup = z.strictObject({
   region: text,
   v3_company_id: nullableId,
   v4_company_id: nullableId,
-  stale: z.boolean().describe('Whether the export has changed since the remap was built that answers.'),
+  stale: z.boolean().describe('Whether the export has changed since this remap was built.'),
 });
 
 const doctor = z.strictObject({
@@ -38,7 +38,7 @@ const doctor = z.strictObject({
       code: z.string().describe('Stable, for programs.'),
       text: z.string(),
       fix: text,
-      exitCode: z.int().nullable().describe('Exit code of a problem of this kind.'),
+      exitCode: z.int().nullable().describe('The exit code for this kind of problem.'),
     }),
   ),
   facts: z
@@ -101,7 +101,7 @@ const verify = z.strictObject({
     z
       .strictObject({
         code: z.string(),
-        ...findingHead,
+        ...findingWithoutEvidence,
         v3_company_id: id,
         v4_company_id: id,
         v3: pairSide,
@@ -118,8 +118,8 @@ const recheck = z.strictObject({
   rounds: z.array(
     z.looseObject({ asked: count, lists: count, changed: count, failed: count, firstError: text }),
   ),
-  persisted: counts.describe('Open at the start and the end, by `status/reason`.'),
-  appeared: counts.describe('Open only at the end, by `status/reason`.'),
+  persisted: counts.describe('Number of findings open both at the start and at the end, by `status/reason`.'),
+  appeared: counts.describe('Number of findings open only at the end, by `status/reason`.'),
   healed: z.array(
     z.strictObject({
       model: z.string(),
@@ -148,7 +148,7 @@ const explain = z.strictObject({
   unknown: z.array(z.string()),
   stories: z.array(
     z.looseObject({
-      takenFor: z.array(z.enum(['v3', 'v4', 'platform_id'])),
+      takenFor: z.array(z.enum(['v3', 'v4', 'platform_id'])).describe('How the given id was understood.'),
       row: findingSchema,
       title: z.string(),
       sentence: z.string(),
@@ -228,7 +228,7 @@ const cutover = z.strictObject({
       what: z.string(),
       action: z
         .enum(['run', 'resume', 'again', 'keep', 'skip', 'settle', 'ask'])
-        .describe('What this call does with it, without --yes: what the next one would do.'),
+        .describe('What this call does with the step. Without --yes: what a call with --yes would do.'),
       because: text,
       state: z.enum(['none', 'running', 'done', 'failed']),
       startedAt: text,
@@ -237,7 +237,7 @@ const cutover = z.strictObject({
       note: text,
     }),
   ),
-  applyPlan: z.looseObject({}).nullable().describe('As of `apply --json`; only without --yes.'),
+  applyPlan: z.looseObject({}).nullable().describe('In the format of `apply --json`. Only without --yes.'),
   report: text.describe('Path of the report that check wrote.'),
   undo: z.array(z.string()).describe('Commands that take back what was applied.'),
   next: z.string(),
@@ -252,7 +252,7 @@ const error = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string(), hint: text }),
 });
 
-/** The structured files of the program, by the name of the JSON Schema that ships in the package. */
+/** The configuration file and the structured outputs of the commands, by the name of the JSON Schema in the package. */
 export const OUTPUT_SCHEMAS = {
   config: { schema: configSchema, of: 'the configuration file' },
   report: { schema: reportSchema, of: '`--json` of `report`, `check`, `run` and `demo`' },

@@ -1,16 +1,17 @@
 import type { ReportStream } from './report-schema.js';
 
-/** Lists of one model and region that ended in the same way. */
+/** Lists of the same generation, model and region that have the same state and end reason. */
 interface ListGroup {
   readonly first: ReportStream;
   lists: number;
   records: number;
-  /** Sum of `totalCountLast`, and the number of lists that have one. */
+  /** Sum of `totalCountLast`, where it is known. */
   totalCount: number;
+  /** Lists whose `totalCountLast` is known. */
   counted: number;
 }
 
-/** Groups the lists that are not complete; also counts the complete ones and all. */
+/** Groups the lists that are not complete, and counts the complete lists and all lists. */
 export function groupIncomplete(lists: Iterable<ReportStream>) {
   const groups = new Map<string, ListGroup>();
   let [complete, all] = [0, 0];

@@ -7,11 +7,11 @@ import { recordAt } from './stored-records.js';
 
 export interface WorldOptions {
   readonly seed: number;
-  /** `clean` passes the gate; `ugly` has every known problem in its data. */
+  /** `clean` passes `svc-migrate check`; `ugly` has every known problem in its data. */
   readonly scenario?: Scenario | undefined;
   /** Approximate number of V3 records of all models; 800 by default. */
   readonly scale?: number | undefined;
-  /** Normal connections; 4 in the clean scenario, 5 in the ugly one. */
+  /** Number of normal connections; by default 4 in the clean scenario and 5 in the ugly one. */
   readonly companies?: number | undefined;
   /** Length of the backfill window, at least 7; 90 by default. */
   readonly windowDays?: number | undefined;
@@ -39,7 +39,7 @@ export interface World {
   isAbsent(connection: number, shape: ModelShape): boolean;
 }
 
-/** Builds the data of the service in under 20 bytes per record and side; the records are built on demand. */
+/** Plans the data of the service, in less than 20 bytes for each V3 or V4 record; the records are built on demand. */
 export function buildWorld(options: WorldOptions): World {
   const { seed, scenario = 'clean', scale = 800, windowDays = 90, arrivals = false } = options;
   const companies = options.companies ?? (scenario === 'clean' ? 4 : 5);
@@ -108,7 +108,7 @@ function planBlock(
   const wanted = (scale * (share / sumWeights(connections)) * weight) / sumWeights(MODELS);
   const jitter = 0.8 + (0.4 * (hash % 1000)) / 1000;
   const groups = weight === 0 ? 1 : Math.max(3, Math.round(wanted * jitter));
-  // Every fate of the scenario except the ordinary one, spread over the models.
+  // Each model is given some of the scenario's fates, so that every fate but the ordinary one occurs.
   const all = [...FATES.keys()].filter(
     (fate) => fate !== ORDINARY_FATE && FATES[fate]?.weight[scenario] !== 0,
   );
@@ -129,7 +129,10 @@ function sumWeights(list: readonly { readonly weight: number }[]): number {
   return list.reduce((sum, { weight }) => sum + weight, 0);
 }
 
-/** Plans which models are absent in V4: in the ugly scenario one for one company, and sometimes one for all. */
+/**
+ * Plans which models V4 does not have. In the ugly scenario: one model for the first normal connection, sometimes the same
+ * for the first inert one, and sometimes another model for all connections.
+ */
 function planAbsent(
   scenario: Scenario,
   connections: readonly CompanyConnection[],
@@ -148,8 +151,9 @@ function planAbsent(
 }
 
 /**
- * Changes V3 while it is being read: each call adds, changes or deletes a record of the table, at the time `now`, until
- * about a quarter of the table was changed. Only ordinary pairs change, so that the truth of all others stays valid.
+ * Makes the function that changes V3 while it is being read. Each call adds, updates or deletes a record of the table at
+ * the time `now`, or does nothing; updates and deletions end once the table has 40 changes, or a quarter as many as
+ * records. Only ordinary pairs are updated or deleted, so that what is expected of all others stays valid.
  */
 export function createMutator(world: World): (table: Table, now: number) => void {
   const draws = new Map<Table, Draw>();
@@ -163,7 +167,7 @@ export function createMutator(world: World): (table: Table, now: number) => void
   };
 }
 
-/** Adds a record; its position is after all others. */
+/** Adds a record after all others; false if none is left to add. */
 function arrive(table: Table, now: number): boolean {
   let position = table.present;
   while (table.changes.has(position)) position++;

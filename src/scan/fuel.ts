@@ -2,12 +2,12 @@
 const EXPRESSION_STEPS = 1500;
 /** Maximum number of steps in one file: many times what the largest ordinary files take. */
 const FILE_STEPS = 4_000_000;
-/** Time limit for one file in case steps are very slow; far above what they take on a loaded machine. */
+/** Time limit for one file, a last resort in case steps are very slow; far above what they take on a loaded machine. */
 const FILE_MS = 60_000;
 
 /**
- * Limits the work that the source can cause: names may refer to each other in circles, and calls fan out. Work is counted,
- * so that the same files give the same findings on every machine.
+ * Limits the work that the source can cause: names may refer to each other in circles, and one call may lead to many others.
+ * Work is counted in steps, not in time, so that the same files give the same findings on every machine.
  */
 export class Fuel {
   #left = EXPRESSION_STEPS;
@@ -21,14 +21,14 @@ export class Fuel {
     this.#endMs = performance.now() + FILE_MS;
   }
 
-  /** Call it before each expression. */
+  /** Gives an expression its steps, or none if the file has used up its own. Call it before each expression. */
   refill(): void {
     this.#leftInFile -= EXPRESSION_STEPS - this.#left;
     if (this.#leftInFile > 0 && performance.now() > this.#endMs) this.#leftInFile = 0;
     this.#left = this.isFileExhausted ? 0 : EXPRESSION_STEPS;
   }
 
-  /** Whether one more step is allowed. */
+  /** Takes steps, and returns whether any are left for the expression. */
   spend(steps = 1): boolean {
     this.#left -= steps;
     return this.#left > 0;
@@ -39,7 +39,7 @@ export class Fuel {
     return this.#left > 0;
   }
 
-  /** Whether the file used up its steps, so that parts of it were not followed. */
+  /** Whether the file used up its steps or its time, so that parts of it were not followed. */
   get isFileExhausted(): boolean {
     return this.#leftInFile <= 0;
   }

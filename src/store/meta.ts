@@ -2,9 +2,9 @@ import * as z from '../zod.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
 
-/** Settings that are kept as rows of `meta`: texts, of which most are JSON. */
+// The table `meta` holds named texts, of which most are JSON. Messages call them settings.
 
-/** The setting that lists the names of all others, by which a lost one is noticed; earlier versions had none. */
+/** The row that lists the keys of all others, so that a lost row is noticed. Earlier versions did not write it. */
 const NAMES = 'names';
 const namesSchema = z.array(z.string());
 
@@ -43,12 +43,12 @@ export function readMetaJson<T>(db: Db, key: string, schema: z.ZodType<T>): T | 
 
 const EXPORT_SEQ = 'export_seq';
 
-/** A number that grows whenever stored records or a stream's state change: as long as it is the same, so is the export. */
+/** A number that grows whenever stored records or the state of a stream change; while it is the same, so is the export. */
 export function readExportSeq(db: Db): bigint {
   return BigInt(readMeta(db, EXPORT_SEQ) ?? '0');
 }
 
-/** Makes the function that increments it; call that inside the transaction that changes records or a stream's state. */
+/** Makes the function that increments that number. Call it in the transaction that changes records or a stream's state. */
 export function prepareBumpExportSeq(db: Db): () => void {
   const bump = db.prepare<[string]>(`
     INSERT INTO meta(key, value) VALUES (?, '1')
@@ -60,6 +60,7 @@ export function prepareBumpExportSeq(db: Db): () => void {
   };
 }
 
+/** Makes the function that updates the list of keys and the checksum of a row. Call it after each write to that row. */
 function prepareSeal(db: Db): (key: string) => void {
   const list = db.prepare(`
     INSERT INTO meta(key, value)
@@ -78,11 +79,11 @@ const waitsSchema = z.array(
 );
 export type StoredWait = z.infer<typeof waitsSchema>[number];
 
-const KEY = 'host_waits';
+const HOST_WAITS = 'host_waits';
 
 /** The saved waits that are not over. */
 export function readHostWaits(db: Db, nowMs: number): readonly StoredWait[] {
-  return currentWaits(readMetaJson(db, KEY, waitsSchema) ?? [], nowMs);
+  return currentWaits(readMetaJson(db, HOST_WAITS, waitsSchema) ?? [], nowMs);
 }
 
 /** Saves waits, in a transaction of its own; those of other hosts are kept while they are not over. */
@@ -90,13 +91,13 @@ export function saveHostWaits(db: Db, waits: readonly StoredWait[], nowMs: numbe
   const hosts = new Set(waits.map(({ host }) => host));
   db.transaction(() => {
     const others = readHostWaits(db, nowMs).filter(({ host }) => !hosts.has(host));
-    writeMeta(db, KEY, JSON.stringify([...others, ...currentWaits(waits, nowMs)]));
+    writeMeta(db, HOST_WAITS, JSON.stringify([...others, ...currentWaits(waits, nowMs)]));
   }).immediate();
 }
 
 /**
- * The waits that are not over. If a wait was requested in the future, the clock was set back since: the wait begins now,
- * so that it is never longer than the host asked for.
+ * The waits that are not over. If `askedAtMs` is in the future, the clock has been set back: the wait then begins now and
+ * keeps its length, so that it is never longer than the host asked for.
  */
 export function currentWaits(waits: readonly StoredWait[], nowMs: number): readonly StoredWait[] {
   return waits.flatMap((wait) => {
@@ -108,12 +109,12 @@ export function currentWaits(waits: readonly StoredWait[], nowMs: number): reado
 const REMAP_INPUTS = 'remap_inputs';
 export const textsSchema = z.record(z.string(), z.string());
 
-/** Saves the SHA-256 of the input files of the remap, by the name of the setting. */
+/** Saves the SHA-256 of the input files of the remap, by the name of the configuration setting that names the file. */
 export function writeRemapInputs(db: Db, digests: Readonly<Record<string, string>>): void {
   writeMeta(db, REMAP_INPUTS, JSON.stringify(digests));
 }
 
-/** The SHA-256 of the input files of the last remap, by the name of the setting. */
+/** What `writeRemapInputs` saved for the last remap. */
 export function readRemapInputs(db: Db): Readonly<Record<string, string>> {
   return readMetaJson(db, REMAP_INPUTS, textsSchema) ?? {};
 }
@@ -123,7 +124,7 @@ const count = z.int().nonnegative();
 const byCertainty = { certain: count, likely: count, look: count };
 const scanCountsSchema = z.strictObject({
   scannedAt: z.string(),
-  /** Places. */
+  /** Number of places in the code. */
   ...byCertainty,
   filesRead: count,
   // Earlier versions did not store these.

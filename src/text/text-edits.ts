@@ -5,7 +5,7 @@ export interface TextEdit {
   readonly text: string;
 }
 
-/** The edits in the order of the text, equal ones once; null if two of them contradict each other. */
+/** Sorts edits by position and removes repeated ones; null if two different edits overlap or start at the same position. */
 export function mergeEdits(edits: readonly TextEdit[]): TextEdit[] | null {
   const sorted = [...edits].sort((a, b) => a.start - b.start || a.end - b.end);
   const merged: TextEdit[] = [];
@@ -24,7 +24,7 @@ function isSameEdit(a: TextEdit, b: TextEdit): boolean {
   return a.start === b.start && a.end === b.end && a.text === b.text;
 }
 
-/** The text after `edits`, which are sorted and do not overlap. */
+/** Applies edits, which must be sorted and must not overlap, to a text. */
 export function applyEdits(source: string, edits: readonly TextEdit[]): string {
   let from = 0;
   let result = '';

@@ -148,7 +148,7 @@ describe('a broken answer', () => {
       exitCode: 4,
       facts: { route: '/v3/accounting/invoices', attempts: 4 },
     });
-    expect(error.hint).toContain('run the same command again: it continues where it stopped.');
+    expect(error.hint).toContain('Run the same command again: it continues where it stopped.');
     expect(server.requests).toHaveLength(4);
   });
 });

@@ -63,7 +63,7 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   platformIdType: {
     type: 'varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
     maxChars: 255,
-    holdsNul: true,
+    allowsNulCharacter: true,
   },
   temporary: (name) => name,
   // Without TEMPORARY it would end the transaction.

@@ -20,14 +20,17 @@ const BEGIN: Readonly<Record<TransactionMode, string>> = {
 const FETCH_ROWS = 10_000;
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
- * Makes names in our statements refer to functions and operators of pg_catalog, whatever other users created. Keeps the
- * user's search path in settings of our own, for finding tables by name and for their triggers.
+ * Makes names of functions and operators in our statements refer to pg_catalog, whatever other users created. Saves the
+ * user's search path in the settings `svc_migrate.*`: tables are found by it, and their triggers need it.
  */
 const FIXED_PATH = `
 SELECT pg_catalog.set_config('svc_migrate.search_path', pg_catalog.current_setting('search_path'), false),
   pg_catalog.set_config('svc_migrate.schemas', pg_catalog.to_json(pg_catalog.current_schemas(true))::pg_catalog.text, false);
 SET search_path = pg_catalog, pg_temp;`;
-/** Makes values have the same text in every session. */
+/**
+ * Makes values have the same text in every session, makes queries fail instead of leaving out rows that a policy hides, and
+ * turns off time limits for idle sessions and transactions.
+ */
 const SETTINGS = `
 SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres'; SET bytea_output = 'hex';
 SET extra_float_digits = 1; SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;
@@ -212,7 +215,10 @@ function connectError(error: unknown): unknown {
   });
 }
 
-/** Turns errors of the driver and the server into SvcErrors, without the connection string; returns others unchanged. */
+/**
+ * Turns a lost connection or an error of the server into an SvcError that does not contain the connection string; returns
+ * other errors unchanged.
+ */
 export function postgresError(error: unknown): unknown {
   if (error instanceof SvcError || !(error instanceof Error)) return error;
   if (isConnectionLost(error)) {

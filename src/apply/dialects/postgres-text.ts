@@ -18,7 +18,7 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
   // `TableFacts.table` is already quoted, with its schema.
   tableSql: (table) => table,
   declaredType: (type) => type,
-  platformIdType: { type: 'text', maxChars: null, holdsNul: false },
+  platformIdType: { type: 'text', maxChars: null, allowsNulCharacter: false },
   temporary: (name) => `pg_temp.${name}`,
   asText: (term) => `${term}::text`,
   asCell: (_, term) => `${term}::text`,

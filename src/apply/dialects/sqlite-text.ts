@@ -17,7 +17,7 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   foldName: (name) => name.toLowerCase(),
   tableSql: quoteIdentifier,
   declaredType: (type) => (type === 'without type' ? '' : type),
-  platformIdType: { type: 'TEXT', maxChars: null, holdsNul: true },
+  platformIdType: { type: 'TEXT', maxChars: null, allowsNulCharacter: true },
   temporary: (name) => `temp.${name}`,
   asText: (term) => `CAST(${term} AS TEXT)`,
   // Reals become text, so that `42.0` is not taken for 42; JSON, and text that ids stand in, becomes a blob of the

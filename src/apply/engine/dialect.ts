@@ -19,7 +19,10 @@ export interface Engine {
   readonly dialect: Dialect;
 }
 
-/** SQL text that differs between databases. Parameters named after SQL (`term`, `where`, …) and all results are SQL. */
+/**
+ * SQL text that differs between databases. All methods but `foldName` return SQL. `term` is an SQL expression; parameters
+ * named after parts of SQL, such as `where`, are SQL too.
+ */
 export interface SqlText {
   readonly kind: TableTarget['kind'];
   quote(name: string): string;
@@ -34,7 +37,7 @@ export interface SqlText {
     readonly type: string;
     readonly maxChars: number | null;
     /** Whether a text may contain NUL. */
-    readonly holdsNul: boolean;
+    readonly allowsNulCharacter: boolean;
   };
   /** A temporary table of the session. */
   temporary(name: string): string;
@@ -42,9 +45,9 @@ export interface SqlText {
   dropTemporary(table: string): string;
   /** Creates a temporary table from a query of one column `value`, which `markParked` looks up. */
   createValues(name: string, query: string): string;
-  /** Sets `parked` in the rows of a work list whose value `o…` is in a table made by `createValues`. */
+  /** Sets `parked` in the rows of a work list whose value in column `o` + `at` is in a table made by `createValues`. */
   markParked(list: string, values: string, at: number): string;
-  /** Deletes entries `e` of the ledger. */
+  /** Deletes the entries of the ledger that meet `where`, in which they are `e`. */
   deleteEntries(entry: string, where: string): string;
   asText(term: string): string;
   /** A cell, converted without loss to what `Session.read` returns as a `Cell`. */
@@ -78,7 +81,7 @@ export interface SqlText {
   readonly evaluateOnce: string;
   /** Whether ALTER TABLE ends the transaction it is in. */
   readonly ddlCommits: boolean;
-  /** Smallest and largest integer of a term over the rows that meet `where`; 0 if there are none. */
+  /** The smallest and the largest integer of a term, over the rows that meet the condition `where`; 0 if there are none. */
   integersOf(term: string): { readonly lowest: string; readonly highest: string; readonly where: string };
   /** Whether a column's text ends with `suffix`, which is ASCII without quotes. */
   endsWith(column: TableColumn, term: string, suffix: string): string;
@@ -93,7 +96,7 @@ export interface UpdateFrom {
   readonly set: readonly (readonly [string, string])[];
   readonly from: string;
   readonly where: string;
-  /** Whether a database that joins tables in the order given reads `t` first. */
+  /** Whether `t` comes first in the join, in a database that joins tables in the order in which they are written. */
   readonly isTableFirst?: boolean;
 }
 
@@ -142,7 +145,7 @@ export interface LedgerText {
 /** Queries and locks of the ledger. */
 export interface LedgerCatalog {
   ledgerOf(target: TableTarget): Ledger;
-  /** Existing objects by their names in the ledger (`run`, `entry`, …): the columns as `name type, name type`, or `view`. */
+  /** The objects of the ledger that exist, by name (`run`, `entry`, …): `view`, or a table's columns as `name type, name type`. */
   readLedgerShape(ledger: Ledger): Promise<ReadonlyMap<string, string>>;
   /** Other reasons not to keep the ledger there. `table`: the one that is rewritten. */
   ledgerObstacles(ledger: Ledger, table: string): Promise<Note[]>;

@@ -16,12 +16,13 @@ function addFault(faults: Faults, id: Id | string): void {
 }
 
 type CheckedColumn = Pick<TableColumn, 'name' | 'type' | 'range' | 'maxChars'> & {
-  readonly holdsNul?: boolean;
+  /** Whether the type can store the character U+0000; by default it can. */
+  readonly allowsNulCharacter?: boolean;
 };
 
 /**
- * Checks the ids that a column will hold, or the texts with ids inside: whether two are equal, and whether each fits the
- * type. Add every distinct one once.
+ * Checks the values that a column will hold, which are ids or texts with ids inside: whether each fits the type, and
+ * whether different old values become the same value of a unique column. Call `add` once for each distinct old value.
  */
 export class FinalIds {
   readonly #column: CheckedColumn;
@@ -42,7 +43,7 @@ export class FinalIds {
     if (!this.#fits(id)) addFault(this.#misfits, id);
   }
 
-  /** The largest id; 0 if all are negative. */
+  /** The largest number that was added; 0 if none is positive. */
   largest(): bigint {
     return BigInt(this.#largest);
   }
@@ -63,8 +64,8 @@ export class FinalIds {
   }
 
   #fits(id: Id | string): boolean {
-    const { range, maxChars, holdsNul = true } = this.#column;
-    if (!holdsNul && typeof id === 'string' && id.includes('\0')) return false;
+    const { range, maxChars, allowsNulCharacter = true } = this.#column;
+    if (!allowsNulCharacter && typeof id === 'string' && id.includes('\0')) return false;
     if (maxChars !== null) return [...String(id)].length <= maxChars;
     return range === null || typeof id === 'string' || (id >= range[0] && id <= range[1]);
   }

@@ -26,6 +26,7 @@ const rowSchema = z.object({
   remap_sha256: z.string(),
   plan_sha256: z.string(),
   state: ledgerRunSchema.shape.state,
+  /** The entries of the run have ids above `first_entry`, up to and including `last_entry`. */
   first_entry: count,
   last_entry: count,
   done_entry: count,
@@ -163,9 +164,9 @@ export async function setState(
 }
 
 /**
- * Finds the run of this table if it was already recorded, because the connection was lost right after that.
+ * Finds the unit of this run on this table if an earlier attempt recorded it and then lost the connection; null if not.
  *
- * @throws SvcError `locked` if another process started a run on the table meanwhile
+ * @throws SvcError `locked` if another process changed the runs of the table since they were read
  */
 export async function findRecordedRun(
   engine: Engine,

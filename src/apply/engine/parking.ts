@@ -5,7 +5,10 @@ import type { TableColumn } from './table-facts.js';
 /** Smallest and largest 64-bit integer. */
 export const INT64: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** Values that no row of a column holds: integers `base ± n` and strings `n` with a suffix, with n from 1. */
+/**
+ * Values that no row of a column holds, for n from 1: the integer `base + n` or `base - n`, by `sign`, and the text of n
+ * followed by `suffix`.
+ */
 export interface FreeValues {
   /** Null: the column holds no integers. */
   readonly integers: { readonly base: bigint; readonly sign: '+' | '-' } | null;
@@ -16,7 +19,7 @@ export interface FreeValues {
 export interface ParkingNeeds {
   /** The largest new id. */
   readonly highest: bigint;
-  /** The most rows that need a temporary value. */
+  /** Maximum number of rows that need a temporary value. */
   readonly rows: bigint;
 }
 

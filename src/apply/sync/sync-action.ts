@@ -8,7 +8,7 @@ import { type ColumnUnmapped, listUnmapped, renderUnmapped } from '../unmapped.j
 import { NOTHING_SYNCED, type SyncedTable } from './sync-table.js';
 import type { SyncRequest } from './sync-tables.js';
 
-/** Cells without a V4 id that are printed; JSON and --unmapped list more. */
+/** Maximum number of unmapped cells that are printed for each table; JSON and --unmapped list more. */
 const PRINTED = 20;
 
 /** Plans or carries out `--sync`. After `off`, everything that is left without its V4 id is counted and listed. */

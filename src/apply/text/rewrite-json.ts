@@ -5,19 +5,20 @@ import { type CellAction, type ColumnWork, judgeInvalid, judgeText, needsScope }
 import { editEscaped } from '../ids/pattern-resolver.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 
-/** Replaces a range of bytes by the bytes of a text in Latin-1. */
+/** Replaces the bytes from `start` up to but not including `end`; each character of `text` stands for one byte. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** The paths by which ids are found in JSON values. */
+/** The paths of the ids in a JSON value, and the columns they belong to. */
 export interface JsonRewriter {
   readonly paths: readonly JsonPath[];
   readonly columns: readonly JsonColumn[];
 }
 
+/** `path`, `model`, `region` and `company` are positions in `paths`; where a scope is null, the row provides it. */
 interface JsonColumn {
   readonly work: ColumnWork;
   readonly path: number;
@@ -27,8 +28,8 @@ interface JsonColumn {
 }
 
 /**
- * Prepares rewriting by paths. `pathOf`: the path of a column's ids. `scopesInside`: scopes are paths in the same value;
- * otherwise each row provides them.
+ * Prepares rewriting by paths. `pathOf`: the path of a column's ids. `scopesInside`: the model, region and company columns
+ * are paths in the same value; otherwise each row provides the scope.
  */
 export function buildJsonRewriter(
   works: readonly ColumnWork[],
@@ -52,7 +53,7 @@ export function buildJsonRewriter(
   return { paths, columns };
 }
 
-/** The row of a JSON value: its scope for each column of the rewriter, and the number of rows with the same value. */
+/** The scope of a JSON value for each column of the rewriter, and the number of rows that hold this value. */
 export interface JsonRow {
   readonly scopes: readonly RowScope[];
   readonly rows: number;
@@ -64,12 +65,12 @@ const ONE_ROW: JsonRow = { scopes: [], rows: 1 };
 export interface JsonEdits {
   /** In ascending order. */
   readonly edits: readonly Edit[];
-  /** Values that stay because no V4 id is known. */
+  /** Number of ids that are kept, because no V4 id is known. */
   readonly kept: number;
 }
 
 /**
- * Looks up and counts the ids in one JSON value.
+ * Finds the edits to one JSON value. Its ids are also counted, in the `ColumnWork` of their column.
  *
  * @throws JsonSyntaxError
  */
@@ -121,7 +122,7 @@ function innerScope(column: JsonColumn, bytes: Buffer, hits: readonly Hit[], row
   };
 }
 
-/** The scope, if exactly one scalar was found. */
+/** The only hit, if it is a number or a text that is not empty; otherwise null. */
 function onlyText(bytes: Buffer, hits: readonly Hit[]): string | null {
   const [hit] = hits;
   if (hit === undefined || hits.length > 1) return null;
@@ -138,6 +139,7 @@ function judgeHit(
   hit: Hit,
   { scope, rows }: { readonly scope: RowScope; readonly rows: number },
 ): CellAction {
+  // a JSON null counts as an empty text
   if (hit.kind === 'null') return judgeText(work, '', scope, rows);
   if (hit.kind === 'number')
     return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope, rows);
@@ -149,8 +151,9 @@ function judgeHit(
 }
 
 const SAMPLE_BYTES = 64;
-/** An escaped digit, which JSON never needs; `editEscaped` takes ids without escapes only. */
+/** A digit written as an escape, which JSON never needs: `editEscaped` can only edit ids without escapes. */
 const ESCAPED_DIGIT = /\\u003\d/;
+/** One UTF-16 unit of a JSON string, plain or escaped. */
 const JSON_UNIT = /\\u[0-9a-fA-F]{4}|\\?[\s\S]/g;
 
 function judgeInText(
@@ -167,6 +170,7 @@ function judgeInText(
   return judgeText(work, String(text), scope, rows);
 }
 
+/** The edit for the hit that was judged last: `work` holds what becomes of it. */
 function editOf(
   { resolver, inText }: ColumnWork,
   bytes: Buffer,
@@ -194,8 +198,8 @@ function applyEdits(bytes: Buffer, edits: readonly Edit[]): Buffer {
 }
 
 /**
- * Rewrites the ids of one JSON value; undefined if it stays. For a new column, a value without ids is copied, and one
- * with an id that stays is left out: V4 columns hold no V3 ids.
+ * Replaces the ids of one JSON value; undefined if nothing is to be written. In place, that is a value without edits. For a
+ * new column, it is a value in which an id is kept, because V4 columns hold no V3 ids; a value without ids is copied.
  *
  * @throws JsonSyntaxError
  */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { SvcError } from '../../errors.js';
 
-/** What webhook events mean for a backfill: it continues, or a sync reports that it is over. */
+/** What a webhook event says of a backfill. `moving`: a sync started or data changed; `completed`: a sync is over. */
 export type EventMeaning = 'moving' | 'completed';
 
 /** The service's event types that concern a backfill. */
@@ -15,7 +15,7 @@ const MEANINGS: ReadonlyMap<unknown, EventMeaning> = new Map([
 /** Largest accepted body; events are small. */
 const MAX_EVENT_BYTES = 1 << 20;
 
-export interface EventListener {
+export interface WebhookListener {
   readonly port: number;
   /** The events received since the last call. */
   take(): EventMeaning[];
@@ -24,11 +24,15 @@ export interface EventListener {
 
 /**
  * Receives webhook events over HTTP. Payload shapes are unknown: any JSON is accepted, and `typeField` names the member
- * that holds the type, as a dotted path. Events only affect when counts are requested.
+ * that holds the type, as a dotted path. Events change only the times at which counts are requested.
  *
- * @throws SvcError `usage` if the port is not available
+ * @throws SvcError `usage` if it cannot listen on this host and port
  */
-export async function listenForEvents(host: string, port: number, typeField: string): Promise<EventListener> {
+export async function listenForEvents(
+  host: string,
+  port: number,
+  typeField: string,
+): Promise<WebhookListener> {
   const received: EventMeaning[] = [];
   const server = createServer((request, response) => {
     readEvent(request).then(
@@ -64,7 +68,7 @@ async function readEvent(request: IncomingMessage): Promise<unknown> {
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_EVENT_BYTES) throw new RangeError('not an event');
+    if (size > MAX_EVENT_BYTES) throw new RangeError('larger than an event');
     chunks.push(chunk);
   }
   return JSON.parse(Buffer.concat(chunks).toString('utf8'));

@@ -6,7 +6,7 @@ import { Lines } from '../source-file.js';
 import type { SyntaxNode, SyntaxParser } from '../syntax.js';
 import type { Todo } from './fix-report.js';
 
-/** Puts a comment above each use, or above the code around it where the parser would not read it as a comment. */
+/** Puts a comment above each use, or on another of `linesAround` if the parser would not read it as a comment there. */
 export function markCode(file: SourceFile, todos: readonly Todo[], parser: SyntaxParser): MarkedText {
   const unmarked: Unmarked[] = [];
   const marked: number[] = [];
@@ -55,10 +55,13 @@ export function errorsIn(nodes: readonly SyntaxNode[]): number {
   return nodes.filter(({ type }) => type === 'ERROR').length;
 }
 
-/** How many lines above a use are tried where its code has no line of its own. */
+/** How many lines above a use are tried after the lines on which the code around it begins. */
 const MAX_ABOVE = 20;
 
-/** The lines on which the code around a use begins, the nearest first. */
+/**
+ * The lines above which a comment can be put: those on which the code around a use begins, then the lines above the use,
+ * the nearest first in both.
+ */
 function linesAround(nodes: readonly SyntaxNode[], lines: Lines, line: number): number[] {
   const first = lines.indentEnd(line);
   const found = new Set<number>();
@@ -67,12 +70,12 @@ function linesAround(nodes: readonly SyntaxNode[], lines: Lines, line: number): 
     const own = lines.at(at.start);
     if (lines.source.slice(lines.startOf(own), at.start).trim() === '') found.add(own);
   }
-  // The text of a here-document is on other lines than its code.
+  // Code around the text of a here-document begins elsewhere: the comment goes above the text.
   for (let above = line - 1; above >= Math.max(1, line - MAX_ABOVE); above -= 1) found.add(above);
   return [...found];
 }
 
-/** Comments of files that are read as text, by the end of their names. */
+/** How comments begin in files that are read as text, by the end of the path. */
 const TEXT_COMMENTS: readonly (readonly [ends: RegExp, comment: string])[] = [
   [/\.(sql|ddl|psql)$/, '--'],
   [/\.(prisma|gradle|kts)$|(^|\/)(go\.mod|Jenkinsfile)$/, '//'],

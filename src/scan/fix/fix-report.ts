@@ -105,7 +105,7 @@ export const fixSchema = z.strictObject({
 export type FixReport = z.output<typeof fixSchema>;
 type Outcome = FixReport['files'][number]['outcome'];
 
-/** What became of a plan; the units of files that were not written stay as they are. */
+/** What became of a plan. Requests in files that could not be written count as not fixed, with the reason `not_written`. */
 export function buildFixReport(
   { units, files, marked, unmarked }: FixPlan,
   outcomes: ReadonlyMap<string, Outcome>,
@@ -134,10 +134,10 @@ const MAX_PLACES = 5;
 /** What a fix did, or would do, and why the rest stays: lines for people. */
 export function describeFix(fix: FixReport): string[] {
   const { fixed, notFixed, dryRun, files, marked, unmarked, units } = fix;
-  const changed = files.filter(({ outcome }) => outcome !== 'changed' && outcome !== 'outside');
+  const rewritten = files.filter(({ outcome }) => outcome !== 'changed' && outcome !== 'outside');
   const done = dryRun ? 'Would fix' : 'Fixed';
   const requests = units.length === 0 && marked > 0 ? '' : `${done} ${countOf(fixed, 'request')}; `;
-  const head = `${requests}${countOf(changed.length, 'file')} ${dryRun ? 'would change. Nothing was written.' : 'changed.'}`;
+  const head = `${requests}${countOf(rewritten.length, 'file')} ${dryRun ? 'would change. Nothing was written.' : 'changed.'}`;
   const reasons = listReasons(fix).map(([reason, places]) => {
     const shown = places.slice(0, MAX_PLACES).join(', ');
     const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : '';
@@ -188,7 +188,7 @@ export interface Todo {
   readonly text: string;
 }
 
-/** What is to be done about a use that belongs to no request, after the rule's own V4 form. */
+/** Advice on a use, by rule, if no request on its line has advice of its own. `v4`: the V4 form of the use. */
 const ADVICE: Readonly<Record<RuleId, (v4: string) => string>> = {
   'base-url': (v4) => `move this address to V4: ${v4}`,
   route: (v4) => `request ${v4}`,
@@ -205,7 +205,7 @@ const ADVICE: Readonly<Record<RuleId, (v4: string) => string>> = {
   mark: () => '',
 };
 
-/** What is left to do in a file, one entry a line: advice on a request as a whole goes before advice on its parts. */
+/** What is left to do in a file, one entry for each line. Advice on a request replaces advice on other uses on its line. */
 export function listTodos(uses: readonly V3Use[], units: readonly FixUnit[]): Todo[] {
   const todos = new Map<number, string>();
   for (const { line, rule, v4 } of uses) {
