@@ -14,10 +14,12 @@ import {
 import { changedLines } from './recompute.js';
 import {
   backupOf,
+  readSideCar,
   type SideCar,
   sideCarFile,
   syncFolder,
   type WrittenOutput,
+  writtenByAnother,
   writtenOutputs,
 } from './side-car.js';
 
@@ -25,7 +27,7 @@ import {
  * Undoes a run: removes the new file, or restores the original. A file that changed since is not touched, and its
  * changed lines are reported.
  *
- * @throws SvcError `bad_input` if the original is gone, or a file is not the run's
+ * @throws SvcError `bad_input` if the original is gone, or a file is not the run's, `locked` if the run goes on meanwhile
  */
 export async function undoFile(
   context: ApplyContext,
@@ -48,8 +50,11 @@ async function undoOutput(
     const lines = await changedLines(context, target, output, sideCar);
     return { target: target.name, restored: 0, changedSince: lines.names, changedSinceCount: lines.count };
   }
-  if (backup !== null) await restoreOriginal(output, isRestored ? 'is_original' : seen, backup, sideCar);
-  else if (seen !== null) removeUnchanged(output, seen);
+  if (backup !== null) await restoreOriginal(output, seen, backup, sideCar);
+  else {
+    assertRecorded(output, sideCar);
+    if (seen !== null) removeUnchanged(output, seen);
+  }
   rmSync(sideCarFile(output), { force: true });
   syncFolder(dirname(output));
   return { target: target.name, restored: sideCar.changed, changedSince: [], changedSinceCount: 0 };
@@ -58,18 +63,26 @@ async function undoOutput(
 /** Replaces the output by the original. If that was done already, only removes the backup. */
 async function restoreOriginal(
   output: string,
-  seen: FileSnapshot | 'is_original' | null,
+  seen: FileSnapshot | null,
   backup: string,
   sideCar: SideCar,
 ): Promise<void> {
   const kept = await takeSnapshot(backup);
-  if (kept === null && seen === 'is_original') return;
+  assertRecorded(output, sideCar);
+  if (seen !== null && !isUnchangedFile(output, seen)) throw changedMeanwhile(output);
+  const isOriginal = seen?.sha256 === sideCar.input.sha256;
+  if (kept === null && isOriginal) return;
   if (kept?.sha256 !== sideCar.input.sha256) throw notTheOriginal(output, backup, sideCar);
-  if (seen === 'is_original') removeUnchanged(backup, kept);
+  if (isOriginal) removeUnchanged(backup, kept);
   else if (!isUnchangedFile(backup, kept)) throw changedMeanwhile(backup);
   else if (seen === null) renameToFreeName(backup, output);
-  else if (!isUnchangedFile(output, seen)) throw changedMeanwhile(output);
   else renameSync(backup, output);
+}
+
+/** Throws if another process continued or finished the run, or replaced its record, since it was read. */
+function assertRecorded(output: string, { run, state }: SideCar): void {
+  const now = readSideCar(output);
+  if (now?.run !== run || now.state !== state) throw writtenByAnother(output);
 }
 
 function notTheOriginal(output: string, backup: string, sideCar: SideCar): SvcError {

@@ -57,8 +57,9 @@ export async function writeFile(
   }
   try {
     const before = { stats: lstatSync(target.file, { bigint: true }) };
-    const sideCar = await writeBeside(context, target, agreed, run, output);
-    await putInPlace(target, output, sideCar, before);
+    const written = await writeBeside(context, target, agreed, run, { output, before });
+    const { sideCar } = written;
+    await putInPlace(target, output, written, before);
     writeSideCar(output, { ...sideCar, state: 'done' });
     return { ...base, run: run.run, changed: sideCar.changed, alreadyDone: false };
   } catch (error) {
@@ -70,13 +71,20 @@ function temporaryOf(output: string): string {
   return `${output}.svc-migrate-tmp`;
 }
 
+/** The new content under its temporary name, and its record. */
+interface WrittenBeside {
+  readonly sideCar: SideCar;
+  /** The inode of the temporary file. */
+  readonly ino: number;
+}
+
 async function writeBeside(
   context: ApplyContext,
   target: FileTarget,
   agreed: TargetPlan,
   run: RunFacts,
-  output: string,
-): Promise<SideCar> {
+  { output, before }: { readonly output: string; readonly before: Pick<FileSnapshot, 'stats'> },
+): Promise<WrittenBeside> {
   const earlier = readSideCar(output);
   const temporary = temporaryOf(output);
   rmSync(temporary, { force: true });
@@ -92,9 +100,14 @@ async function writeBeside(
       output: { file: basename(output), sha256: copier.sha256, bytes: copier.bytes },
       changed: pass.edits,
     });
-    if (fstatSync(fd).nlink === 0 || isOvertaken(output, earlier)) throw writtenByAnother(output);
-    writeSideCar(output, sideCar, earlier === null);
-    return sideCar;
+    const found = readSideCar(output);
+    const { nlink, ino } = fstatSync(fd);
+    if (nlink === 0 || (found !== null && isOvertaken(output, earlier, found, sideCar)))
+      throw writtenByAnother(output);
+    if (sideCar.mode === 'in_place' && !isUnchangedFile(target.file, before))
+      throw changedMeanwhile(target.file);
+    writeSideCar(output, sideCar, found === null);
+    return { sideCar, ino };
   } catch (error) {
     // A file without links was replaced by another process, which now uses the temporary name.
     if (fstatSync(fd).nlink > 0) rmSync(temporary, { force: true });
@@ -105,15 +118,13 @@ async function writeBeside(
 }
 
 /**
- * Whether another process recorded a run since `earlier` was read, or finished one since the plan. Its side-car must stay:
- * without it, that run could not be undone.
+ * Whether another process recorded the run `found` since `earlier` was read, or finished it since the plan. Its side-car
+ * must stay: without it, that run could not be undone.
  */
-function isOvertaken(output: string, earlier: SideCar | null): boolean {
-  const found = readSideCar(output);
-  if (found === null) return false;
+function isOvertaken(output: string, earlier: SideCar | null, found: SideCar, own: SideCar): boolean {
   if (found.run !== earlier?.run || found.state !== earlier.state) return true;
   const isThere = lstatSync(output, { throwIfNoEntry: false }) !== undefined;
-  return isThere && (found.state === 'done' || found.mode === 'new');
+  return isThere && (found.state === 'done' || own.mode === 'new');
 }
 
 function writeFully(fd: number, bytes: Buffer): void {
@@ -152,16 +163,18 @@ function buildSideCar(
 async function putInPlace(
   target: FileTarget,
   output: string,
-  sideCar: SideCar,
+  { sideCar, ino }: WrittenBeside,
   before: Pick<FileSnapshot, 'stats'>,
 ): Promise<void> {
   const temporary = temporaryOf(output);
+  // Another process may have begun a file of the same name.
+  if (lstatSync(temporary, { throwIfNoEntry: false })?.ino !== ino) throw writtenByAnother(output);
   const backup = backupOf(output, sideCar);
   if (backup === null) {
     // Never replaces a file that was created meanwhile.
     renameToFreeName(temporary, output);
   } else {
-    await keepBackup(target.file, backup, sideCar);
+    await keepBackup(target.file, backup, sideCar, before);
     if (!isUnchangedFile(target.file, before)) throw changedMeanwhile(target.file);
     renameSync(temporary, output);
   }
@@ -169,7 +182,12 @@ async function putInPlace(
 }
 
 /** Keeps the original as a hard link, so that undo restores its bytes, times and owner. */
-async function keepBackup(file: string, backup: string, sideCar: SideCar): Promise<void> {
+async function keepBackup(
+  file: string,
+  backup: string,
+  sideCar: SideCar,
+  before: Pick<FileSnapshot, 'stats'>,
+): Promise<void> {
   const kept = await takeSnapshot(backup);
   if (kept?.sha256 === sideCar.input.sha256) return;
   if (kept !== null) {
@@ -182,7 +200,11 @@ async function keepBackup(file: string, backup: string, sideCar: SideCar): Promi
   } catch {
     // Some file systems have no hard links.
     copyFileSync(file, backup, constants.COPYFILE_EXCL);
+    return;
   }
+  if (isUnchangedFile(backup, before)) return;
+  rmSync(backup);
+  throw changedMeanwhile(file);
 }
 
 /** Marks the side-car as done if the run was killed after it renamed the output. */

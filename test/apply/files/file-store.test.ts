@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   existsSync,
+  linkSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -299,4 +300,64 @@ describe('another process that rewrites the same file', () => {
     expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
     expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
   });
+
+  it.each([
+    { mode: 'beside', policy: NEW },
+    { mode: 'in its place', policy: IN_PLACE },
+  ])('and finishes a run while it is undone keeps its run: $mode', async ({ policy }) => {
+    const { folder, file, open } = setUp();
+    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
+    await apply(open(policy), 'other');
+    const done = readSideCar(output);
+    if (done === null) throw new Error('no side-car');
+    // the run as it was before its last two steps
+    if (policy === NEW) rmSync(output);
+    else {
+      const backup = join(folder, done.backup ?? '');
+      renameSync(backup, file);
+      linkSync(file, backup);
+    }
+    writeSideCar(output, { ...done, state: 'writing' });
+    const undone = open(policy).undo('other');
+    writeFileSync(`${output}.new`, OUTPUT);
+    renameSync(`${output}.new`, output);
+    writeSideCar(output, done);
+    await expect(undone).rejects.toMatchObject({ code: 'locked' });
+    expect(readFileSync(output, 'utf8')).toBe(OUTPUT);
+    expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
+  });
+
+  it('and begins to write under the same temporary name does not get its file in place', async () => {
+    const { folder, file, openWith } = setUp();
+    const temporary = `${file}.svc-migrate-tmp`;
+    const store = openWith(IN_PLACE, () => {
+      linkSync(temporary, join(folder, 'first'));
+      rmSync(temporary);
+      writeFileSync(temporary, 'id,');
+    });
+    await expect(apply(store)).rejects.toMatchObject({ code: 'locked' });
+    expect(readFileSync(file, 'utf8')).toBe(INPUT);
+  });
+
+  it('and replaces the input while the new file is written leaves no record of the run', async () => {
+    const { folder, file, openWith } = setUp();
+    const store = openWith(IN_PLACE, () => {
+      writeFileSync(`${file}.new`, 'id,n\n20,z\n');
+      renameSync(`${file}.new`, file);
+    });
+    await expect(apply(store)).rejects.toMatchObject({ code: 'bad_input' });
+    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual(['id,n\n20,z\n', ['orders.csv']]);
+  });
+});
+
+it('a file beside which a run to a new file was interrupted can be rewritten in place', async () => {
+  const { folder, file, open } = setUp();
+  await apply(open(NEW), 'other');
+  const done = readSideCar(join(folder, 'orders.v4.csv'));
+  if (done === null) throw new Error('no side-car');
+  for (const name of ['orders.v4.csv', 'orders.v4.csv.svc-migrate.json']) rmSync(join(folder, name));
+  writeSideCar(file, { ...done, state: 'writing' });
+  expect(await apply(open(IN_PLACE))).toMatchObject([{ changed: 3, alreadyDone: false }]);
+  expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
 });
