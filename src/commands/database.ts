@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
@@ -6,7 +5,7 @@ import { kill, pid } from 'node:process';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
-import { moveInto, onFile, writeText } from '../runtime/write-output.js';
+import { moveInto, onFile, temporaryBeside, writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import { findIncomplete, type Readiness } from '../store/readiness.js';
@@ -44,7 +43,7 @@ export async function writeDatabase(
   options: { readonly replace: boolean },
   fill: (temporary: string) => Promise<void>,
 ): Promise<void> {
-  const temporary = `${resolve(target)}.${randomBytes(6).toString('hex')}.tmp`;
+  const temporary = temporaryBeside(resolve(target));
   try {
     await fill(temporary);
     onFile(target, () => moveInto(temporary, target, options));

@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.js';
-
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';

@@ -7,7 +7,6 @@ import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
 import { listenForEvents, type WebhookListener } from '../inspect/settle/webhook-events.js';
-
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-in-thread.js';

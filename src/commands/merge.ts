@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-
 import { assertNoLog } from '../store/database-file.js';
 import type { Fingerprint } from '../store/fingerprint.js';
 import { verifyExport, verifyPayloads } from '../store/integrity.js';

@@ -1,8 +1,6 @@
 import { SvcError } from '../errors.js';
-
 import { guardDatabase } from '../store/open.js';
 import { purgePayloads } from '../store/stream-contents.js';
-
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { withDatabase } from './database.js';

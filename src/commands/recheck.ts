@@ -20,7 +20,6 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-
 import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
 import { exportGeneration } from './export.js';

@@ -7,7 +7,6 @@ import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { readDatabase, removeOwnerNote } from './database.js';

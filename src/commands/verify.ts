@@ -2,7 +2,6 @@ import type { Config } from '../config/config.js';
 import { createPairReader } from '../inspect/verify/read-live.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
-
 import { DEFAULT_SAMPLE } from './catalogue/options.js';
 import type { CommandLine, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';

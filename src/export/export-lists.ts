@@ -5,7 +5,6 @@ import { prepareBumpExportSeq } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import type { PlannedStream } from '../store/streams.js';
 import { type CompanyListRow, saveCompanyList, saveV4Companies } from '../store/streams.js';
-
 import { assertAcceptable, type ExportOptions } from './begin-export.js';
 import { isoOf } from './passes.js';
 import { orAborted } from './read-stream.js';

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
   createReadStream,
   existsSync,
@@ -13,10 +13,9 @@ import {
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileWriter, parquetWriteRows } from 'hyparquet-writer';
-
 import { SvcError } from '../errors.js';
 import { throwIfInterrupted } from '../runtime/pause.js';
-import { onFile } from '../runtime/write-output.js';
+import { onFile, temporaryBeside } from '../runtime/write-output.js';
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap-rows.js';
 import * as z from '../zod.js';
 
@@ -101,7 +100,7 @@ export async function writeCrosswalk(
   facts: CrosswalkFacts,
   signal: AbortSignal,
 ): Promise<void> {
-  const temporary = `${folder}.${randomBytes(6).toString('hex')}.tmp`;
+  const temporary = temporaryBeside(folder);
   try {
     mkdirSync(temporary, { mode: 0o700 });
     const files: CrosswalkFile[] = [];

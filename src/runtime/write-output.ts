@@ -183,7 +183,8 @@ function withTemporary(file: string, work: (temporary: string) => void): void {
   }
 }
 
-function temporaryBeside(file: string): string {
+/** A random name for a temporary file beside `file`. */
+export function temporaryBeside(file: string): string {
   return `${file}.${randomBytes(6).toString('hex')}.tmp`;
 }
 

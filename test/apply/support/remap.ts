@@ -3,7 +3,6 @@ import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { type ApplyTarget, applyTargetSchema } from '../../../src/config/apply-targets.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
-
 import { seal } from '../../support/seal.js';
 
 export const INVOICES = 'accounting/invoices';
