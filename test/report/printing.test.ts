@@ -3,6 +3,7 @@ import { judgeRemap } from '../../src/commands/check.js';
 import { runExplain } from '../../src/commands/explain.js';
 import { runFindings } from '../../src/commands/findings.js';
 import { runReport } from '../../src/commands/report.js';
+import { runStatus } from '../../src/commands/status.js';
 import type { Config } from '../../src/config/config.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { INVOICES } from '../support/exported.js';
@@ -14,6 +15,8 @@ const COMMANDS: Readonly<Record<string, (config: Config, io: TestIo) => Promise<
   check: (config, io) => judgeRemap({ config, outputs: {} }, io),
   findings: (config, io) => runFindings(givenOf(config, { limit: '0' }), io),
   explain: (config, io) => runExplain(givenOf(config, {}, [INVOICES, '1']), io),
+  status: (config, io) => runStatus(givenOf(config), io),
+  'status --json -': (config, io) => runStatus(givenOf(config, { json: '-' }), io),
   'explain --json -': (config, io) => runExplain(givenOf(config, { json: '-' }, [INVOICES, '1']), io),
 };
 

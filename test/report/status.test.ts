@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runStatus } from '../../src/commands/status.js';
-import { Sqlite } from '../../src/store/sqlite.js';
 import { givenOf } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
 
@@ -50,25 +49,6 @@ describe('status', () => {
       'Next: svc-migrate run',
     ]);
   });
-
-  it.each([{}, { json: '-' }])('has closed the database before it prints %o', (options) =>
-    withDatabase(MIXED, {}, async ({ config }) => {
-      const io = newIo({});
-      let writes = 0;
-      const write = io.stdout.write.bind(io.stdout);
-      io.stdout.write = ((...args: Parameters<typeof write>) => {
-        writes += 1;
-        const other = new Sqlite(config.database, { timeout: 0 });
-        // both fail while another connection reads: the first in WAL mode, the second otherwise
-        other.pragma('journal_mode = DELETE');
-        other.exec('BEGIN EXCLUSIVE; ROLLBACK');
-        other.close();
-        return write(...args);
-      }) as typeof write;
-      expect(await runStatus(givenOf(config, options), io)).toBe(0);
-      expect(writes).toBeGreaterThan(0);
-    }),
-  );
 
   it('has every unfinished list in JSON, in order', () =>
     withDatabase(MIXED, {}, async ({ config, write }) => {

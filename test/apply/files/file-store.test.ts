@@ -264,10 +264,12 @@ describe('file plans', () => {
 });
 
 describe('another process that rewrites the same file', () => {
-  it.each([
+  const MODES = [
     { mode: 'beside', policy: NEW },
     { mode: 'in its place', policy: IN_PLACE },
-  ])('and finishes after the plan keeps its run: $mode', async ({ policy }) => {
+  ];
+
+  it.each(MODES)('and finishes after the plan keeps its run: $mode', async ({ policy }) => {
     const { folder, file, open } = setUp();
     const plans = await open(policy).survey();
     await apply(open(policy), 'other');
@@ -278,10 +280,7 @@ describe('another process that rewrites the same file', () => {
     expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
   });
 
-  it.each([
-    { mode: 'beside', policy: NEW },
-    { mode: 'in its place', policy: IN_PLACE },
-  ])('and finishes while the new file is written keeps its run: $mode', async ({ policy }) => {
+  it.each(MODES)('and finishes while the new file is written keeps its run: $mode', async ({ policy }) => {
     const { folder, file, open, openWith } = setUp();
     const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
     await apply(open(policy), 'other');
@@ -301,10 +300,7 @@ describe('another process that rewrites the same file', () => {
     expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
   });
 
-  it.each([
-    { mode: 'beside', policy: NEW },
-    { mode: 'in its place', policy: IN_PLACE },
-  ])('and finishes a run while it is undone keeps its run: $mode', async ({ policy }) => {
+  it.each(MODES)('and finishes a run while it is undone keeps its run: $mode', async ({ policy }) => {
     const { folder, file, open } = setUp();
     const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
     await apply(open(policy), 'other');
