@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
@@ -80,7 +81,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     ledgerObstacles: async () => [],
     ensureLedger: (ledger) => session.retry(() => ensureMysqlLedger(engine, session, ledger)),
     lockLedger: async ({ entry }) => {
-      await session.lockName(`svc_migrate ${(await session.one('SELECT MD5(DATABASE())')) ?? ''}`);
+      await session.lockName(lockName(await session.one('SELECT DATABASE()')));
       // A plain read would take the transaction's snapshot, which must come after the lock.
       await session.exec(`SET @svc_migrate_entry = (SELECT coalesce(max(id), 0) FROM ${entry} FOR UPDATE)`);
     },
@@ -114,6 +115,13 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
   };
   const engine = { context, session, dialect };
   return engine;
+}
+
+/** The name of the lock that one process holds in a database. It is hashed because a name may have at most 64 characters. */
+function lockName(database: string | null): string {
+  return `svc_migrate ${createHash('md5')
+    .update(database ?? '')
+    .digest('hex')}`;
 }
 
 /** Creates the parts that are missing: each statement commits, so a killed process may have left only some of them. */

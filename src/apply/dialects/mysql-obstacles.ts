@@ -1,6 +1,7 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { errorCodeOf } from '../../errors.js';
 import { addedColumns } from '../engine/platform-ids.js';
+import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
 import { OWN_LEDGER } from '../sql-names.js';
@@ -126,14 +127,20 @@ function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {
 /** Warns if the binary log is filtered, so that replicas may not get the changes. No warning if the user may not read its settings. */
 async function replicationNotes(session: MysqlSession): Promise<Note[]> {
   if ((await session.one('SELECT @@log_bin')) !== '1') return [];
-  try {
-    const { rows } = await session.query('SHOW MASTER STATUS');
-    const [, , only, ignored] = rows[0] ?? [];
-    if ((only ?? '') === '' && (ignored ?? '') === '') return [];
-    const text = `The binary log is filtered (${[only, ignored].filter((one) => one !== '').join('; ')}): replicas may keep the V3 ids.`;
-    return [{ level: 'warning', code: 'replication_filter', text }];
-  } catch (error) {
-    if (/^ER_(?:SPECIFIC_ACCESS_DENIED_ERROR|PARSE_ERROR)$/.test(errorCodeOf(error))) return [];
-    throw error;
+  const [, , only, ignored] = await readLogStatus(session);
+  if ((only ?? '') === '' && (ignored ?? '') === '') return [];
+  const text = `The binary log is filtered (${[only, ignored].filter((one) => one !== '').join('; ')}): replicas may keep the V3 ids.`;
+  return [{ level: 'warning', code: 'replication_filter', text }];
+}
+
+/** The state of the binary log; empty if the user may not read it. MySQL 8.2 renamed the statement, 8.4 removed the old name. */
+async function readLogStatus(session: MysqlSession): Promise<Cells> {
+  for (const sql of ['SHOW BINARY LOG STATUS', 'SHOW MASTER STATUS']) {
+    try {
+      return (await session.query(sql)).rows[0] ?? [];
+    } catch (error) {
+      if (!/^ER_(?:SPECIFIC_ACCESS_DENIED_ERROR|PARSE_ERROR)$/.test(errorCodeOf(error))) throw error;
+    }
   }
+  return [];
 }

@@ -3,7 +3,6 @@ import { type EmitText, literalFormatter } from '../emit/emit-texts.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, blocksOf, type Note } from '../plan.js';
-import { quoteLiteral } from '../sql-names.js';
 import { SYNC_MARK } from '../sync/sync-table.js';
 import {
   type CreateStatement,
@@ -51,9 +50,9 @@ export const MYSQL_EMIT: EmitText = {
   lock: (tables) => tables.map((table) => `SELECT count(*) FROM ${quoteMysqlIdentifier(table)} FOR UPDATE`),
   countColumns: ({ table, name, type }) => {
     const isType =
-      type === null ? '' : ` AND COLUMN_TYPE = ${quoteLiteral(type.split(' CHARACTER SET ')[0] ?? '')}`;
+      type === null ? '' : ` AND COLUMN_TYPE = ${MYSQL_EMIT.literal(type.split(' CHARACTER SET ')[0] ?? '')}`;
     return `(SELECT count(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()
-  AND TABLE_NAME = ${quoteLiteral(table)} AND COLUMN_NAME = ${quoteLiteral(name)}${isType})`;
+  AND TABLE_NAME = ${MYSQL_EMIT.literal(table)} AND COLUMN_NAME = ${MYSQL_EMIT.literal(name)}${isType})`;
   },
   addColumn: (table, column, type) =>
     runIf(

@@ -48,7 +48,7 @@ export const POSTGRES_EMIT: EmitText = {
   analyze: (table) => [`ANALYZE ${table}`],
   // The cast fails on purpose: PostgreSQL's error message quotes the text.
   raise: (checks) =>
-    `SELECT CAST('${FAILURE_PREFIX}' || string_agg(problem || ' (' || failed || ')', '; ') AS integer)
+    `SELECT CAST('${FAILURE_PREFIX}' || string_agg(problem || ' (' || failed || ')', ', ') AS integer)
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
   rollBackIf: () => [],
   newCell: (_, id) => id,
