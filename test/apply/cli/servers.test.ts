@@ -1,6 +1,6 @@
 import { mkdtempSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { connectMysql, type MysqlServer, readMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, type MysqlServer, readMysql, startMysql } from '../support/mysql.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { IDS, MAPPED, makeScene, runOf, type Scene, upTo } from './scene.js';
 
@@ -54,7 +54,7 @@ const POSTGRES: TestServer = {
 };
 
 const MYSQL: TestServer = {
-  product: 'MariaDB',
+  product: MYSQL_PRODUCT,
   kind: 'mysql',
   createOrders: 'CREATE TABLE orders(id int AUTO_INCREMENT PRIMARY KEY, invoice_id bigint)',
   table: 'table orders',
@@ -63,7 +63,8 @@ const MYSQL: TestServer = {
   hasNewColumn:
     "SELECT count(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND COLUMN_NAME = 'invoice_id_v4'",
   createReader: (database) => [
-    `GRANT SELECT ON ${database}.* TO 'reader'@'127.0.0.1' IDENTIFIED BY '${PASSWORD}'`,
+    `CREATE USER 'reader'@'127.0.0.1' IDENTIFIED BY '${PASSWORD}'`,
+    `GRANT SELECT ON ${database}.* TO 'reader'@'127.0.0.1'`,
   ],
   owner: 'admin',
   broken: (url, folder) => [

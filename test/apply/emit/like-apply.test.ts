@@ -8,7 +8,7 @@ import type { Policy } from '../../../src/apply/plan.js';
 import type { ApplyTarget } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
-import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, target } from '../support/remap.js';
 
@@ -105,7 +105,7 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
             close: () => client.end(),
           };
         },
-  MariaDB:
+  [MYSQL_PRODUCT]:
     server === null
       ? null
       : async (name) => {

@@ -9,7 +9,7 @@ import { Sqlite } from '../../../src/store/sqlite.js';
 import { campaign } from '../../support/campaign.js';
 import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf, SHAPES } from '../support/cases.js';
 import { makeFolder } from '../support/folder.js';
-import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
 import {
   createMysqlTables,
   dumpMysqlRows,
@@ -102,7 +102,7 @@ const PLACES: Readonly<Record<string, ((name: string) => Promise<Place>) | null>
             close: () => client.end(),
           };
         },
-  MariaDB:
+  [MYSQL_PRODUCT]:
     server === null
       ? null
       : async (name) => {

@@ -11,7 +11,7 @@ import { type CutProxy, type Message, mysqlSize, startCutProxy } from '../suppor
 import { through } from '../support/cut-scene.js';
 import { foreignTable } from '../support/foreign-app.js';
 import { FOREIGN_REMAP } from '../support/foreign-scene.js';
-import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../support/remap.js';
 
 /** One in so many messages is cut; and one in so many of the client's, with the answer lost. */
@@ -20,7 +20,7 @@ const CLIENT_STRIDE = campaign({ small: 40, full: 10, soak: 2 });
 
 const server = await startMysql();
 
-describe.skipIf(server === null)('a connection to MariaDB that is cut', () => {
+describe.skipIf(server === null)(`a connection to ${MYSQL_PRODUCT} that is cut`, () => {
   if (server === null) return;
   const folder = makeFastFolder();
   const remap = join(folder, 'remap.db');
@@ -97,7 +97,7 @@ describe.skipIf(server === null)('a connection to MariaDB that is cut', () => {
         return cut.verdict;
       });
     }
-    process.stderr.write(`MariaDB: ${made} cuts in jobs of ${messages.length} messages\n`);
+    process.stderr.write(`${MYSQL_PRODUCT}: ${made} cuts in jobs of ${messages.length} messages\n`);
     expect(made).toBe(cuts.length);
     await client.end();
   });

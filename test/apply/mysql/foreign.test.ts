@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import type { MysqlTarget } from '../../../src/config/apply-targets.js';
 import { campaign } from '../../support/campaign.js';
-import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
 import { INVOICES, target } from '../support/remap.js';
 import { itSparesForeignWrites } from '../support/server-foreign.js';
 
@@ -12,8 +12,8 @@ const targets = [target({ kind: 'mysql', urlEnv: 'TEST_MYSQL', table: 't', ids }
   (each): each is MysqlTarget => each.kind === 'mysql',
 );
 
-describe.skipIf(server === null)('MariaDB', () => {
-  itSparesForeignWrites('MariaDB', campaign({ small: 2, full: 4, soak: 40 }), async () => {
+describe.skipIf(server === null)(MYSQL_PRODUCT, () => {
+  itSparesForeignWrites(MYSQL_PRODUCT, campaign({ small: 2, full: 4, soak: 40 }), async () => {
     const url = (await server?.createDatabase('others')) ?? '';
     return {
       connect: async () => {

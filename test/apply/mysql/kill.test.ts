@@ -6,7 +6,7 @@ import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
 import { makeCase, remapRowsOf, type Shape, storePlatformIds } from '../support/cases.js';
 import { describeKills, KillLives, killMany, spread } from '../support/kill-lives.js';
-import { connectMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, startMysql } from '../support/mysql.js';
 import { createMysqlPlace } from '../support/mysql-kill-place.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
@@ -15,7 +15,7 @@ const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
 
 const server = await startMysql();
 
-describe.skipIf(server === null)('MariaDB', () => {
+describe.skipIf(server === null)(MYSQL_PRODUCT, () => {
   const folder = makeFastFolder();
   const children = startApplyChildren('mysql');
   afterAll(async () => {
@@ -36,7 +36,7 @@ describe.skipIf(server === null)('MariaDB', () => {
     const lives = new KillLives(await createMysqlPlace(url, client, context, cases), children);
     await lives.measure();
     await killMany(lives, KILLS, { seed: 1, first: spread, chain: campaign({ small: 2, full: 8 }) });
-    process.stderr.write(`MariaDB: ${describeKills(lives)}\n`);
+    process.stderr.write(`${MYSQL_PRODUCT}: ${describeKills(lives)}\n`);
     expect(lives.tally.halfway).toBeGreaterThan(KILLS / 4);
     await client.end();
     context.remap.close();

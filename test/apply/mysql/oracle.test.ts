@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import { campaign } from '../../support/campaign.js';
-import { connectMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, startMysql } from '../support/mysql.js';
 import {
   createMysqlTables,
   dumpMysqlRows,
@@ -16,8 +16,8 @@ const SIZE = {
   mappings: campaign({ small: 8, full: 170 }),
 };
 
-describe.skipIf(server === null)('MariaDB', () => {
-  itAgreesWithTheOracle('MariaDB', SIZE, async (name, cases) => {
+describe.skipIf(server === null)(MYSQL_PRODUCT, () => {
+  itAgreesWithTheOracle(MYSQL_PRODUCT, SIZE, async (name, cases) => {
     const url = (await server?.createDatabase(name)) ?? '';
     const client = await connectMysql(url);
     await createMysqlTables(client, cases);

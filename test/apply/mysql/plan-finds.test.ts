@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
 import { campaignCases } from '../../support/campaign.js';
-import { startMysql } from '../support/mysql.js';
+import { MYSQL_PRODUCT, startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
 import { rewritesTexts } from '../support/text-cells.js';
@@ -263,7 +263,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.skipIf(server === null)('the plan for MariaDB', () => {
+describe.skipIf(server === null)(`the plan for ${MYSQL_PRODUCT}`, () => {
   if (server === null) return;
   const scene = openMysqlScene(server, [
     ...pairs([
@@ -379,9 +379,9 @@ describe.skipIf(server === null)('the plan for MariaDB', () => {
   async function userWith(grants: readonly string[]): Promise<string> {
     users += 1;
     const [[database] = []] = await sql('SELECT DATABASE()');
-    await sql(
-      `GRANT ${grants.join(', ')} ON ${database}.* TO 'user_${users}'@'127.0.0.1' IDENTIFIED BY 'canary-password'`,
-    );
+    const user = `'user_${users}'@'127.0.0.1'`;
+    await sql(`CREATE USER ${user} IDENTIFIED BY 'canary-password'`);
+    await sql(`GRANT ${grants.join(', ')} ON ${database}.* TO ${user}`);
     return `user_${users}`;
   }
 });

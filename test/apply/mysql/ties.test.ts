@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { connectMysql, readMysql, startMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
 import { IN_PLACE, INVOICES, pairs } from '../support/remap.js';
 
 const server = await startMysql();
 
-describe.skipIf(server === null)('tables tied by foreign keys in MariaDB', () => {
+describe.skipIf(server === null)(`tables tied by foreign keys in ${MYSQL_PRODUCT}`, () => {
   if (server === null) return;
   // A swap, a chain and a cycle; 9 has no twin.
   const ids = pairs([

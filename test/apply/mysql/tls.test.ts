@@ -4,7 +4,7 @@ import { rootCertificates } from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { MysqlSession, mysqlError } from '../../../src/apply/dialects/mysql-session.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
-import { connectMysql, startOwnMysql } from '../support/mysql.js';
+import { connectMysql, MYSQL_PRODUCT, startOwnMysql } from '../support/mysql.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
 const fixture = (name: string) => new URL(`../../../fixtures/api/${name}`, import.meta.url);
@@ -15,7 +15,9 @@ const server = await startOwnMysql(['--ssl-cert=../cert.pem', '--ssl-key=../key.
   'key.pem': readFileSync(fixture('self-signed.key.pem'), 'utf8'),
 });
 
-describe.skipIf(server === null)('a TLS handshake with MariaDB', () => {
+const STATUS_SCHEMA = MYSQL_PRODUCT === 'MariaDB' ? 'information_schema' : 'performance_schema';
+
+describe.skipIf(server === null)(`a TLS handshake with ${MYSQL_PRODUCT}`, () => {
   if (server === null) return;
   const folder = makeFastFolder();
   const other = join(folder, 'other-ca.pem');
@@ -40,7 +42,7 @@ describe.skipIf(server === null)('a TLS handshake with MariaDB', () => {
     const session = new MysqlSession(context, { urlEnv: 'TEST_MYSQL', tls });
     try {
       return await session.one(
-        "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'Ssl_cipher'",
+        `SELECT VARIABLE_VALUE FROM ${STATUS_SCHEMA}.session_status WHERE VARIABLE_NAME = 'Ssl_cipher'`,
       );
     } catch (error) {
       return mysqlError(error);

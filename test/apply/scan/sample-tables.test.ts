@@ -4,7 +4,7 @@ import type { DataStore } from '../../../src/apply/context.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
-import { startMysql } from '../support/mysql.js';
+import { MYSQL_PRODUCT, startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
 import { startPostgres } from '../support/postgres.js';
 import { openPostgresScene } from '../support/postgres-scene.js';
@@ -47,7 +47,7 @@ describe.skipIf(cluster === null)('a scan of PostgreSQL', () => {
   });
 });
 
-describe.skipIf(server === null)('a scan of MariaDB', () => {
+describe.skipIf(server === null)(`a scan of ${MYSQL_PRODUCT}`, () => {
   if (server === null) return;
   const scene = openMysqlScene(server, []);
 
