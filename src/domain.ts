@@ -216,8 +216,16 @@ export interface ParsedPage extends Omit<ListPage, 'columns' | 'servedMs'> {
 }
 
 /** An event of a running stage; `progress.ts` displays it. */
-export type ProgressEvent =
+export type ProgressEvent = StageEvent & {
+  /** Both generations can be read at the same time, each in a stage of its own. */
+  readonly generation?: Generation;
+};
+
+type StageEvent =
+  /** Begins a stage: that of the event's generation, or the only one. */
   | { readonly kind: 'stage'; readonly name: string }
+  /** Ends the stage of the event's generation. */
+  | { readonly kind: 'end'; readonly how: 'done' | 'failed' }
   | {
       readonly kind: 'page';
       readonly stream: StreamKey;
@@ -256,6 +264,11 @@ export type ProgressEvent =
   | { readonly kind: 'note'; readonly level: 'info' | 'warning'; readonly text: string };
 
 export type OnProgress = (event: ProgressEvent) => void;
+
+/** Passes events on as those of a generation. */
+export function progressOf(generation: Generation, onProgress: OnProgress): OnProgress {
+  return (event) => onProgress({ ...event, generation });
+}
 
 /**
  * Runs work that cannot check the signal, such as a long SQL statement. A signal then ends the process at once, so the

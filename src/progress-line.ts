@@ -99,6 +99,7 @@ export function countEvent(tally: StageTally, event: ProgressEvent, nowMs: numbe
       };
       return;
     case 'stage':
+    case 'end':
     case 'note':
       return;
   }

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import type { Ora } from 'ora';
-import type { Clock, OnProgress, ProgressEvent } from './domain.js';
+import type { Clock, Generation, OnProgress, ProgressEvent } from './domain.js';
 import {
   beginTally,
   countEvent,
@@ -19,6 +19,8 @@ const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
 /** Columns for the spinner, a space, and the last column, which stays empty. */
 const SPINNER_COLUMNS = 3;
+/** Indents the lines below that of the spinner. */
+const UNDER_SPINNER = '  ';
 
 export interface ProgressOptions {
   readonly stream: NodeJS.WritableStream;
@@ -42,44 +44,57 @@ export interface Progress {
   stop(end: 'done' | 'failed'): void;
 }
 
-/** A display of permanent lines and one line that is redrawn. */
+/** A display of permanent lines, and of one line for each stage that is redrawn. */
 interface Display {
   write(line: string): void;
-  draw(tally: StageTally): void;
+  draw(tallies: readonly StageTally[]): void;
   close(): void;
 }
 
-/** Shows the progress of stages: on a terminal, one line that is redrawn; otherwise a line every ten seconds. */
+/** Shows the progress of stages: on a terminal, a line each that is redrawn; otherwise a line each every ten seconds. */
 export async function createProgress(options: ProgressOptions): Promise<Progress> {
   const { clock, quiet, verbose, every = repeatEvery } = options;
   const display = options.isTty ? await createLineDisplay(options) : createPlainDisplay(options);
-  let tally: StageTally | null = null;
-  const endStage = (end: 'done' | 'failed') => {
-    const line = tally === null || quiet ? null : renderEnd(tally, clock.now(), end);
+  const tallies = new Map<StageKey, StageTally>();
+  const endStage = (key: StageKey, end: 'done' | 'failed') => {
+    const tally = tallies.get(key);
+    const line = tally === undefined || quiet ? null : renderEnd(tally, clock.now(), end);
     if (line !== null) display.write(line);
-    tally = null;
+    tallies.delete(key);
+  };
+  const endStages = (end: 'done' | 'failed') => {
+    for (const key of [...tallies.keys()]) endStage(key, end);
+  };
+  const begin = (key: StageKey, name: string) => {
+    // A stage may be announced by the command and again by the work itself.
+    if (tallies.get(key)?.stage === name) return;
+    if (key === ALONE) endStages('done');
+    else for (const ended of [ALONE, key] as const) endStage(ended, 'done');
+    tallies.set(key, beginTally(escapeUnseen(name), clock.now()));
+  };
+  const tallyOf = ({ generation }: ProgressEvent): StageTally | undefined => {
+    const own = tallies.get(generation ?? ALONE) ?? tallies.get(ALONE);
+    if (own === undefined && tallies.size === 0) begin(ALONE, UNNAMED_STAGE);
+    return own ?? tallies.get(ALONE);
   };
   const endAndClear = () => {
-    endStage('done');
+    endStages('done');
     display.close();
   };
   const draw = () => {
-    if (tally === null || quiet) return;
-    updateEstimate(tally, clock.now());
-    display.draw(tally);
+    if (tallies.size === 0 || quiet) return;
+    for (const tally of tallies.values()) updateEstimate(tally, clock.now());
+    display.draw([...tallies.values()]);
   };
   const stopTimer = quiet ? () => {} : every(DRAW_EVERY_MS, draw);
   return {
     onProgress: (event) => {
       const line = permanentLineOf(event, options);
       if (line !== null) display.write(escapeUnseen(line));
-      // A stage may be announced by the command and again by the work itself.
-      if (event.kind === 'stage' && event.name !== tally?.stage) {
-        endStage('done');
-        tally = beginTally(escapeUnseen(event.name), clock.now());
-      }
-      tally ??= beginTally(UNNAMED_STAGE, clock.now());
-      countEvent(tally, event, clock.now());
+      if (event.kind === 'stage') begin(event.generation ?? ALONE, event.name);
+      if (event.kind === 'end') endStage(event.generation ?? ALONE, event.how);
+      const tally = event.kind === 'end' ? undefined : tallyOf(event);
+      if (tally !== undefined) countEvent(tally, event, clock.now());
       if (verbose && event.kind === 'wait') display.write(escapeUnseen(`waiting: ${event.reason}`));
       // Drawn here too, because long statements keep the timer from firing.
       if (event.kind === 'stage' || event.kind === 'step' || event.kind === 'wait') draw();
@@ -87,11 +102,15 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
     clearBefore: (target, edit) => clearLineBefore(target, endAndClear, edit),
     stop: (end) => {
       stopTimer();
-      endStage(end);
+      endStages(end);
       display.close();
     },
   };
 }
+
+/** The generation that a stage belongs to, or a stage that runs alone. */
+type StageKey = Generation | typeof ALONE;
+const ALONE = 'alone';
 
 /** The permanent line for an event; null if there is none. */
 function permanentLineOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): string | null {
@@ -129,8 +148,9 @@ function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display 
   };
   return {
     write,
-    draw: (tally) => {
-      if (clock.now() - lastMs >= PLAIN_EVERY_MS) write(renderLine(tally, clock.now(), width()));
+    draw: (tallies) => {
+      if (clock.now() - lastMs < PLAIN_EVERY_MS) return;
+      for (const tally of tallies) write(renderLine(tally, clock.now(), width()));
     },
     close: () => {},
   };
@@ -149,8 +169,10 @@ async function createLineDisplay({ stream, clock, width, color }: ProgressOption
       clear();
       stream.write(`${wrapMessage(line, width())}\n`);
     },
-    draw: (tally) => {
-      const text = renderBarLine(tally, clock.now(), Math.max(1, width() - SPINNER_COLUMNS));
+    draw: (tallies) => {
+      const columns = Math.max(1, width() - SPINNER_COLUMNS);
+      const lines = tallies.map((tally) => renderBarLine(tally, clock.now(), columns));
+      const text = lines.join(`\n${UNDER_SPINNER}`);
       if (spinner === null) {
         spinner = ora({
           stream,

@@ -118,7 +118,7 @@ export function createApi(options: ApiOptions): Api {
     },
     fetchV4Companies: () => fetchV4Companies(config, hosts.v4, settings),
     fetchRecord: (request) => fetchRecord(request, config, hosts.v4, settings),
-    endpoints: () => [...[...hosts.v3.values()].map((host) => stateOf('v3', host)), stateOf('v4', hosts.v4)],
+    endpoints: () => [...hosts.v3.values(), hosts.v4].map(stateOf),
     close: () => (options.dispatcher === undefined ? dispatcher.destroy() : Promise.resolve()),
   };
 }
@@ -137,9 +137,15 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
   };
 }
 
-function stateOf(generation: Generation, host: Host): EndpointState {
+function stateOf(host: Host): EndpointState {
   const { region } = host.endpoint;
-  return { generation, region, host: hostOf(host.endpoint), proxy: host.proxy, ...host.tally };
+  return {
+    generation: host.generation,
+    region,
+    host: hostOf(host.endpoint),
+    proxy: host.proxy,
+    ...host.tally,
+  };
 }
 
 type FetchList = (

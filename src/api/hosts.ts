@@ -2,13 +2,14 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config, Endpoint } from '../config/config.js';
 import { isLoopback } from '../config/values.js';
-import type { Env } from '../domain.js';
+import type { Env, Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { HostLimiter, HostLimits } from './limiter.js';
 import type { RequestOptions } from './request.js';
 
 /** A configured endpoint with its key, limiter and statistics. */
 export interface Host {
+  readonly generation: Generation;
   /** `V3`, `V3 eu` or `V4`, for people. */
   readonly label: string;
   readonly endpoint: Endpoint;
@@ -40,7 +41,7 @@ export function buildHosts(
 ): Hosts {
   const { attempts, maxWaitMs, clock, sleep } = settings;
   const endpoints = [...config.v3.regions, config.v4];
-  const build = (label: string, endpoint: Endpoint, key: string): Host => {
+  const build = (generation: Generation, label: string, endpoint: Endpoint, key: string): Host => {
     const host = hostOf(endpoint);
     const here = endpoints.filter((one) => hostOf(one) === host);
     const concurrency = Math.min(...here.map((one) => one.concurrency));
@@ -48,13 +49,14 @@ export function buildHosts(
     const pace = { host, concurrency, requestsPerSecond };
     const limiter = limits.limiterOf({ ...pace, attempts, maxWaitMs, clock, sleep });
     const proxy = proxyFor(new URL(endpoint.baseUrl), env)?.host ?? null;
-    return { label, endpoint, key, limiter, proxy, tally: { requests: 0, retries: 0, clockOffsetMs: null } };
+    const tally = { requests: 0, retries: 0, clockOffsetMs: null };
+    return { generation, label, endpoint, key, limiter, proxy, tally };
   };
   const v3 = config.v3.regions.map((endpoint): [string, Host] => {
     const { region } = endpoint;
-    return [region, build(v3Label(config, endpoint), endpoint, keys.v3.get(region) ?? '')];
+    return [region, build('v3', v3Label(config, endpoint), endpoint, keys.v3.get(region) ?? '')];
   });
-  return { v3: new Map(v3), v4: build('V4', config.v4, keys.v4) };
+  return { v3: new Map(v3), v4: build('v4', 'V4', config.v4, keys.v4) };
 }
 
 /** The host and port of an endpoint. */

@@ -117,7 +117,8 @@ function holdBack(target: RequestTarget, outcome: AttemptOutcome, options: Reque
   }
   if (isExtended) {
     const reason = `${host.label} answered ${outcome.status} and asked for it`;
-    options.onProgress({ kind: 'wait', host: target.url.host, waitMs: askedMs, reason });
+    const { generation } = host;
+    options.onProgress({ kind: 'wait', host: target.url.host, waitMs: askedMs, reason, generation });
   }
   return askedMs;
 }
@@ -130,7 +131,8 @@ async function backOff(
 ): Promise<void> {
   const waitMs = backoffMs(attempt, options.random);
   const reason = `${describe(target.host.label, judged)}; attempt ${attempt + 1} of ${options.attempts} follows`;
-  options.onProgress({ kind: 'wait', host: target.url.host, waitMs, reason });
+  const { generation } = target.host;
+  options.onProgress({ kind: 'wait', host: target.url.host, waitMs, reason, generation });
   await options.sleep(waitMs, options.transport.signal);
 }
 

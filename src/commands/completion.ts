@@ -157,6 +157,7 @@ function afterCommand(
     return args.startsWith('[targets') ? 'targets' : 'files';
   if (given.length > 0) return NOTHING;
   if (args.startsWith('<model>')) return 'models';
+  if (args === '[generation]') return [['v3'], ['v4']];
   if (args === '[topic...]') return TOPICS.map(({ name, summary }) => [name, summary]);
   return args.startsWith('<shell>') ? Object.keys(SCRIPTS).map((name): Word => [name]) : NOTHING;
 }

@@ -21,7 +21,7 @@ import { judgeRemap } from './check.js';
 import type { CommandLine, Io } from './command.js';
 import type { CutoverOptions } from './cutover-options.js';
 import { readDatabase } from './database.js';
-import { assertComplete, exportInThread, exportOptions } from './export.js';
+import { exportInThread, exportOptions, throwWorst } from './export.js';
 import { withValues } from './option-values.js';
 import { DEFAULT_PAUSE_MS, recheckOpen } from './recheck.js';
 import { rebuildRemap } from './remap.js';
@@ -99,9 +99,9 @@ export const STEP_WORK: Readonly<Record<CutoverStep, (task: StepTask) => Promise
 async function exportOne(generation: Generation, { given, io }: StepTask): Promise<StepOutcome> {
   // `--restart` restarts the cutover, not the export.
   const options = await exportOptions(withValues(given, { restart: false }));
-  const summary = await exportInThread(generation, options, io);
-  assertComplete(generation, summary);
-  const { streams } = summary;
+  const ended = await exportInThread([generation], `export ${generation}`, options, io);
+  await throwWorst(ended, io);
+  const streams = ended.flatMap(({ summary }) => summary?.streams ?? []);
   const records = streams.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0);
   return { exitCode: 0, note: `${countOf(records, 'record')} in ${countOf(streams.length, 'list')}` };
 }

@@ -1,7 +1,7 @@
 import type { CompanyListing } from '../api/company-list.js';
 import type { ListRequest } from '../api/queries.js';
 import { buildFingerprint, type Config } from '../config/config.js';
-import type { Generation, ListPage } from '../domain.js';
+import { type Generation, type ListPage, progressOf } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportOptions } from '../export/begin-export.js';
 import { exportV3, exportV4 } from '../export/export-lists.js';
@@ -26,24 +26,34 @@ export type Exporter = (
   supply: PageSupply,
 ) => Promise<ExportSummary>;
 
-/** Creates an exporter that writes into this database in the current thread. */
+/** Creates an exporter that writes into this database in the current thread, also both generations at the same time. */
 export function exporterOn(
   db: Db,
   file: string,
   context: Pick<ExportOptions, 'signal' | 'clock' | 'onProgress'>,
 ): Exporter {
-  return (generation, { config, restart, models, companies }, supply) =>
-    (generation === 'v3' ? exportV3 : exportV4)({
-      ...context,
-      db,
-      file,
-      config,
-      fingerprint: buildFingerprint(config),
-      supply,
-      restart,
-      onlyModels: models,
-      onlyCompanies: companies,
-    });
+  return async (generation, { config, restart, models, companies }, supply) => {
+    const onProgress = progressOf(generation, context.onProgress);
+    let how: 'done' | 'failed' = 'failed';
+    try {
+      const summary = await (generation === 'v3' ? exportV3 : exportV4)({
+        ...context,
+        onProgress,
+        db,
+        file,
+        config,
+        fingerprint: buildFingerprint(config),
+        supply,
+        restart,
+        onlyModels: models,
+        onlyCompanies: companies,
+      });
+      how = 'done';
+      return summary;
+    } finally {
+      onProgress({ kind: 'end', how });
+    }
+  };
 }
 
 /** What the export thread calls in the main thread, which sends all requests. `list`: a number that the thread assigns. */
@@ -73,7 +83,7 @@ export async function holdInThread<T>(
     return await withThread<ExportThread, T>(options, io, async (thread, died) => {
       await thread.call('open', hold);
       const exporter: Exporter = async (generation, request, supply) => {
-        server.supply = supply;
+        server.supplies.set(generation, supply);
         const { firstError, ...summary } = await thread.call('export', generation, request);
         const restored = firstError === null ? null : restoreError(firstError);
         return { ...summary, firstError: restored instanceof SvcError ? restored : null };
@@ -99,22 +109,24 @@ export async function holdInThread<T>(
   }
 }
 
-/** Requests pages for the thread from the supply of the current export. */
+/** Requests pages for the thread. */
 class PageServer {
-  supply: PageSupply | null = null;
+  readonly supplies = new Map<Generation, PageSupply>();
   readonly #subscriptions = new Map<number, PageSubscription>();
 
   functions(thread: Channel<ExportThread>): ExportMain {
     return {
       subscribe: (list, request) => {
-        const subscription = this.supply?.subscribe(request, ({ answer, ...rest }) => {
-          if (answer instanceof Error) {
-            thread.send('arrive', [list, { ...rest, answer: flattenError(answer) }]);
-            return;
-          }
-          const page = withOwnBody(answer);
-          thread.send('arrive', [list, { ...rest, answer: page }], buffersOf(page));
-        });
+        const subscription = this.supplies
+          .get(request.stream.generation)
+          ?.subscribe(request, ({ answer, ...rest }) => {
+            if (answer instanceof Error) {
+              thread.send('arrive', [list, { ...rest, answer: flattenError(answer) }]);
+              return;
+            }
+            const page = withOwnBody(answer);
+            thread.send('arrive', [list, { ...rest, answer: page }], buffersOf(page));
+          });
         if (subscription !== undefined) this.#subscriptions.set(list, subscription);
       },
       ack: (list) => this.#subscriptions.get(list)?.ack(),
@@ -123,8 +135,9 @@ class PageServer {
         this.#subscriptions.delete(list);
       },
       fetchV4Companies: () => {
-        if (this.supply === null) throw new Error('No export runs.');
-        return this.supply.fetchV4Companies();
+        const supply = this.supplies.get('v4');
+        if (supply === undefined) throw new Error('No export of V4 runs.');
+        return supply.fetchV4Companies();
       },
     };
   }

@@ -19,13 +19,27 @@ const COLUMNS: readonly Column[] = [
   { title: 'state', align: 'left', keep: true },
 ];
 
-/** Summary of one generation in the database after an export, with warnings and the next command. */
+/** Summaries of the exported generations in the database, with warnings and the next command. */
 export function renderExportSummary(
+  ended: readonly { readonly generation: Generation; readonly summary: ExportSummary | null }[],
+  config: Config,
+  width: number,
+): string {
+  const lines = ended.flatMap(({ generation, summary }) =>
+    summary === null ? [] : describeGeneration(generation, summary, config, width),
+  );
+  const isKnown = ended.every(({ summary }) => summary !== null);
+  // Otherwise the error that follows says what to do.
+  const next = isKnown ? [`Next: ${nextCommand(ended)}`] : [];
+  return `${[...lines, ...next].join('\n')}\n`;
+}
+
+function describeGeneration(
   generation: Generation,
   summary: ExportSummary,
   config: Config,
   width: number,
-): string {
+): string[] {
   const name = generation.toUpperCase();
   const rows = config.models.flatMap(({ v3 }) => {
     const own = summary.streams.filter(({ model }) => model === v3);
@@ -36,15 +50,13 @@ export function renderExportSummary(
   const missing = summary.complete
     ? ''
     : ' (not everything yet; the next export continues where this one stopped)';
-  const lines = [
+  return [
     ...wrapText(escapeUnseen(`${name}: ${total} in ${config.database}${missing}`), width),
     '',
     ...layOutTable(COLUMNS, rows, width),
     '',
     ...listWarnings(generation, summary).flatMap((text) => wrapText(`Warning: ${text}`, width)),
-    `Next: ${nextCommand(generation, summary.complete)}`,
   ];
-  return `${lines.join('\n')}\n`;
 }
 
 function rowOf(name: string, streams: readonly StreamRow[]): string[] {
@@ -94,9 +106,10 @@ function listWarnings(generation: Generation, { streams }: ExportSummary): strin
   return warnings;
 }
 
-function nextCommand(generation: Generation, complete: boolean): string {
-  if (!complete) return `svc-migrate export ${generation}`;
-  return generation === 'v3' ? 'svc-migrate export v4' : 'svc-migrate remap';
+function nextCommand(ended: Parameters<typeof renderExportSummary>[0]): string {
+  const [open, ...more] = ended.filter(({ summary }) => summary?.complete !== true);
+  if (open !== undefined) return `svc-migrate export${more.length > 0 ? '' : ` ${open.generation}`}`;
+  return ended.some(({ generation }) => generation === 'v4') ? 'svc-migrate remap' : 'svc-migrate export v4';
 }
 
 /**

@@ -1,18 +1,20 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Api } from '../api/client.js';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import { type Generation, isUnfinished } from '../domain.js';
-import { isNotFound, SvcError } from '../errors.js';
+import { type Generation, isUnfinished, progressOf } from '../domain.js';
+import { EXIT_BY_CODE, isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
 import { listenForEvents, type WebhookListener } from '../inspect/settle/webhook-events.js';
+import { writeText } from '../runtime/write-output.js';
 import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-in-thread.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
 import { configWithMaxWait, durationOption, flagOf, narrowingOf, needsOption } from './option-values.js';
-import { withClient, withHostWaits } from './with-api.js';
+import { orInterrupted, withClient, withHostWaits } from './with-api.js';
 import { printText } from './with-outputs.js';
 
 export interface ExportCommandOptions extends ExportRequest {
@@ -23,42 +25,128 @@ export interface ExportCommandOptions extends ExportRequest {
 /** Defaults of `--settle` and `--wait-timeout`. */
 const SETTLE_MS = 300_000;
 const WAIT_TIMEOUT_MS = 7_200_000;
+const WAIT_OPTIONS = ['wait', 'settle', 'waitTimeout', 'listen'];
 
-/** `export v3`: reads every V3 list, continues an unfinished export, or reads only the changes since a complete one. */
-export async function runExportV3(given: CommandLine, io: Io): Promise<number> {
-  return runExport('v3', await exportOptions(given), io);
+/** What became of the export of one generation. */
+export interface Exported {
+  readonly generation: Generation;
+  /** Null if the export ended with an error before its end. */
+  readonly summary: ExportSummary | null;
+  /** Why it was not read in full: an error that does not keep the other generation from being read. */
+  readonly error: SvcError | null;
 }
 
-/** `export v4`: reads every V4 list again, or continues an unfinished export. */
-export async function runExportV4(given: CommandLine, io: Io): Promise<number> {
-  return runExport('v4', await exportOptions(given), io);
-}
+const BOTH: readonly Generation[] = ['v3', 'v4'];
 
-/** Reads one generation into the database and prints a summary. */
-async function runExport(generation: Generation, options: ExportCommandOptions, io: Io): Promise<number> {
-  const summary = await exportInThread(generation, options, io);
-  await printText(renderExportSummary(generation, summary, options.config, io.width), io);
-  assertComplete(generation, summary);
+/** `export`: reads V3, V4, or both at the same time into the database, and prints summaries. */
+export async function runExport(given: CommandLine, io: Io): Promise<number> {
+  const generations = generationsOf(given);
+  const options = await exportOptions(given);
+  const ended = await exportInThread(generations, ['export', ...given.args].join(' '), options, io);
+  if (ended.some(({ summary }) => summary !== null)) {
+    await printText(renderExportSummary(ended, options.config, io.width), io);
+  }
+  await throwWorst(ended, io);
   return 0;
 }
 
+function generationsOf(given: CommandLine): readonly Generation[] {
+  const [name] = given.args;
+  const generations = name === undefined ? BOTH : BOTH.filter((generation) => generation === name);
+  if (generations.length === 0) {
+    throw new SvcError('usage', `There is no generation "${name}".`, {
+      hint: 'Write v3 or v4; without either, both are read at the same time.',
+    });
+  }
+  const waiting = WAIT_OPTIONS.find((option) => given.isSet(option) || given.text(option) !== undefined);
+  if (waiting === undefined || generations.includes('v4')) return generations;
+  throw new SvcError('usage', `${flagOf(waiting)} is for V4, which \`export v3\` does not read.`);
+}
+
+/** Throws the error with the most weight, if any, and prints the others as warnings. */
+export async function throwWorst(ended: readonly Exported[], io: Io): Promise<void> {
+  const failed = ended.filter(({ error }) => error !== null);
+  const [worst, ...others] = failed.toSorted((a, b) => weightOf(a) - weightOf(b));
+  for (const other of others) await warn(other, io);
+  if (worst?.error) throw worst.error;
+}
+
+/** Prints that a generation was not read in full, and why. */
+export async function warn({ generation, error }: Exported, io: Io): Promise<void> {
+  const why = error === null ? '' : ` ${error.message}`;
+  await writeText(io.stderr, [`Warning: ${generation.toUpperCase()} was not read in full.${why}\n`]);
+}
+
+/** Errors of the configuration come before those that another run may mend. */
+function weightOf({ error }: Exported): number {
+  return error?.exitCode ?? 0;
+}
+
 /**
- * Reads one generation into the database.
+ * Reads the generations into the database at the same time.
  *
- * @throws SvcError `config` if the generation, or a V3 region, has none of the configured lists; and as `runExport` does
+ * @throws SvcError, see `exportGenerations`
  */
 export function exportInThread(
-  generation: Generation,
+  generations: readonly Generation[],
+  command: string,
   options: ExportCommandOptions,
   io: Io,
-): Promise<ExportSummary> {
+): Promise<readonly Exported[]> {
   const { config } = options;
   // Before the database is created: without keys nothing is written.
-  loadKeys(config, io.env, [generation]);
-  const command = `export ${generation}`;
+  loadKeys(config, io.env, generations);
   const hold = { file: config.database, mode: 'create', command, nowMs: io.clock.now() } as const;
   return withHostWaits(config.database, io, () =>
-    holdInThread(hold, io, (exporter, within) => exportGeneration(generation, exporter, options, within)),
+    holdInThread(hold, io, (exporter, within) => exportGenerations(generations, exporter, options, within)),
+  );
+}
+
+/**
+ * Reads the generations at the same time, through one client. If one fails, the others are read to their end, unless its
+ * error concerns all of them: a refused key, a signal, the database, or a bug.
+ *
+ * @throws that error
+ */
+async function exportGenerations(
+  generations: readonly Generation[],
+  exporter: Exporter,
+  options: ExportCommandOptions,
+  io: Io,
+): Promise<readonly Exported[]> {
+  const { config } = options;
+  const stop = new AbortController();
+  const within = { ...io, signal: AbortSignal.any([io.signal, stop.signal]) };
+  let fatal: { readonly error: unknown } | undefined;
+  const exportOne = async (generation: Generation, api: Api): Promise<Exported> => {
+    try {
+      const summary = await exportGeneration(generation, exporter, options, api, within);
+      return { generation, summary, error: incompleteError(generation, summary) };
+    } catch (error) {
+      if (!concernsOne(error)) {
+        fatal ??= { error };
+        stop.abort(new SvcError('interrupted', 'Stopped, because the other export failed.'));
+        throw error;
+      }
+      return { generation, summary: null, error };
+    }
+  };
+  const keys = loadKeys(config, io.env, generations);
+  const settled = await withClient(config, keys, within, (api) =>
+    Promise.allSettled(generations.map((generation) => exportOne(generation, api))),
+  );
+  if (fatal !== undefined) throw orInterrupted(fatal.error, io.signal);
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+}
+
+/** Whether the error of one generation leaves the other one to be read. */
+function concernsOne(error: unknown): error is SvcError {
+  if (!(error instanceof SvcError)) return false;
+  const { code, exitCode } = error;
+  return (
+    [EXIT_BY_CODE.incomplete, EXIT_BY_CODE.not_settled].some((own) => own === exitCode) ||
+    code === 'config' ||
+    code === 'redirect'
   );
 }
 
@@ -71,7 +159,7 @@ export async function exportOptions(given: CommandLine): Promise<ExportCommandOp
 
 function waitOptions(given: CommandLine): WaitSettings | undefined {
   if (!given.isSet('wait')) {
-    const alone = ['settle', 'waitTimeout', 'listen'].find((name) => given.text(name) !== undefined);
+    const alone = WAIT_OPTIONS.find((name) => given.text(name) !== undefined);
     if (alone === undefined) return undefined;
     throw needsOption(flagOf(alone), '--wait');
   }
@@ -94,15 +182,16 @@ export async function exportGeneration(
   generation: Generation,
   exporter: Exporter,
   options: ExportCommandOptions,
+  api: Api,
   io: Io,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;
-  if (generation === 'v4' && wait !== undefined) await waitForV4(config, wait, io);
+  if (generation === 'v4' && wait !== undefined) {
+    await waitForV4(config, wait, { ...io, onProgress: progressOf(generation, io.onProgress) });
+  }
   const request = { config, models, companies, restart };
   try {
-    const summary = await withClient(config, loadKeys(config, io.env, [generation]), io, (api) =>
-      exporter(generation, request, createPageSupply(api, io.clock)),
-    );
+    const summary = await exporter(generation, request, createPageSupply(api, io.clock));
     assertListsExist(generation, summary.streams, config);
     return summary;
   } catch (error) {
@@ -111,17 +200,17 @@ export async function exportGeneration(
   }
 }
 
-/** @throws SvcError `incomplete` if lists were not read to their end, with the first error */
-export function assertComplete(
+/** The error of an export that did not read all lists to their end, with the first reason; null if it did. */
+function incompleteError(
   generation: Generation,
   { complete, firstError, streams }: ExportSummary,
-): void {
-  if (complete) return;
+): SvcError | null {
+  if (complete) return null;
   const open = streams.filter(isUnfinished).length;
   const why = firstError === null ? '' : ` First: ${firstError.message}`;
-  throw new SvcError(
+  return new SvcError(
     'incomplete',
-    `${open} of ${countOf(streams.length, 'list')} could not be read to the end.${why}`,
+    `${open} of ${countOf(streams.length, `${generation.toUpperCase()} list`)} could not be read to the end.${why}`,
     {
       hint: `Run \`svc-migrate export ${generation}\` again: it continues where it stopped.`,
       facts: firstError?.facts,

@@ -123,7 +123,7 @@ function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
           api,
           saver,
           readAgain: (generation, models, companies) =>
-            exportGeneration(generation, exporter, { config, models, companies, restart: false }, io),
+            exportGeneration(generation, exporter, { config, models, companies, restart: false }, api, io),
           onProgress,
           runUninterruptible,
         }),

@@ -25,11 +25,16 @@ export async function withClient<T>(
   try {
     return await work(api);
   } catch (error) {
-    if (!signal.aborted || error instanceof SvcError) throw error;
-    throw new SvcError('interrupted', 'Interrupted.', { hint: 'Run the same command again.', cause: error });
+    throw orInterrupted(error, signal);
   } finally {
     await api.close();
   }
+}
+
+/** The error; `interrupted` for the reason of an aborted signal that a request threw. */
+export function orInterrupted(error: unknown, signal: AbortSignal): unknown {
+  if (!signal.aborted || error instanceof SvcError) return error;
+  return new SvcError('interrupted', 'Interrupted.', { hint: 'Run the same command again.', cause: error });
 }
 
 /**

@@ -132,12 +132,14 @@ describe('trying again', () => {
     expect(events).toEqual([
       {
         kind: 'wait',
+        generation: 'v3',
         host: 'v3.example.com',
         waitMs: 250,
         reason: `V3 answered ${status}; attempt 2 of 4 follows`,
       },
       {
         kind: 'wait',
+        generation: 'v3',
         host: 'v3.example.com',
         waitMs: 500,
         reason: `V3 answered ${status}; attempt 3 of 4 follows`,

@@ -49,7 +49,13 @@ describe('Retry-After', () => {
     expect(Math.min(...later.map(([, at]) => at))).toBeGreaterThanOrEqual(7000);
     expect(asked.filter(([host]) => host === 'V4')).toEqual([['V4', 0]]);
     expect(events).toEqual([
-      { kind: 'wait', host: 'v3.example.com', waitMs: 7000, reason: 'V3 answered 429 and asked for it' },
+      {
+        kind: 'wait',
+        generation: 'v3',
+        host: 'v3.example.com',
+        waitMs: 7000,
+        reason: 'V3 answered 429 and asked for it',
+      },
     ]);
   });
 

@@ -52,7 +52,7 @@ function expectPlainError({ stdout, stderr }: Ended): void {
 describe('bad input is a one-line error with the fix, and nothing is written', () => {
   const cases: readonly [string, readonly string[], object | undefined, number, RegExp][] = [
     ['an unknown command', ['exprt'], undefined, 2, /unknown command 'exprt'\.\n {2}→ Did you mean export\?/],
-    ['an unknown subcommand', ['export', 'v5'], undefined, 2, /unknown command 'v5'/],
+    ['an unknown generation', ['export', 'v5'], undefined, 2, /There is no generation "v5"\.\n.*v3 or v4/],
     ['an unknown option', ['status', '--verbos'], undefined, 2, /unknown option '--verbos'\.\n.*--verbose/],
     ['a key as an option', ['export', 'v3', '--api-key', 'x'], undefined, 2, /unknown option '--api-key'/],
     [
@@ -65,13 +65,7 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
     ['too many words', ['status', 'now'], undefined, 2, /too many arguments/],
     ['a missing word', ['lookup'], undefined, 2, /missing required argument 'model'/],
     ['no command', [], undefined, 2, /No command was given\.\n.*--help/],
-    [
-      'the first word of a command',
-      ['export'],
-      undefined,
-      2,
-      /"export" is not a complete command\.\n.*`export v3` or `export v4`\?/,
-    ],
+    ['waiting for V3', ['export', 'v3', '--settle', '5m'], {}, 2, /--settle is for V4/],
     ['help for nothing', ['help', 'chek'], undefined, 2, /There is no command or topic "chek"\.\n.*"check"/],
     ['an unknown choice', ['dump', '--format', 'xml'], undefined, 2, /Allowed choices are csv, ndjson, sql/],
     ['no configuration', ['status'], undefined, 2, /There is no configuration file .*\n.*svc-migrate init/],

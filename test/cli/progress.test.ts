@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ProgressEvent, StreamKey } from '../../src/domain.js';
+import { type ProgressEvent, progressOf, type StreamKey } from '../../src/domain.js';
 import { createProgress, type ProgressOptions } from '../../src/progress.js';
 import {
   beginTally,
@@ -79,6 +79,28 @@ describe('where there is no terminal', () => {
         '',
       ].join('\n'),
     );
+  });
+
+  it('two generations that are read at the same time have a line each', async () => {
+    const { onProgress, pass, stop, text } = await show();
+    for (const generation of ['v3', 'v4'] as const) {
+      onProgress({ kind: 'stage', name: `export ${generation}`, generation });
+    }
+    onProgress({ ...page(INVOICES, 500, null), generation: 'v3' });
+    pass(10_000);
+    onProgress({ kind: 'end', how: 'done', generation: 'v3' });
+    pass(10_000);
+    onProgress({ kind: 'stage', name: 'remap' });
+    stop('done');
+    expect(text().split('\n')).toEqual([
+      'export v3 · 500 records · 50/s · 1 page',
+      'export v4',
+      'export v3: 500 records in 1 page, 10 s',
+      'export v4',
+      'export v4: done in 20 s',
+      'remap: done in 0 s',
+      '',
+    ]);
   });
 
   it('leave no line behind where no stage was announced', async () => {
@@ -179,6 +201,28 @@ describe('on a terminal', () => {
       expect.stringMatching(/export v3: 500 records in 1 page, 1 s$/),
       '',
     ]);
+  });
+
+  it('two generations that are read at the same time have a line each', async () => {
+    const { onProgress, pass, stop, text } = await show({ isTty: true, width: () => 80 });
+    const v3 = progressOf('v3', onProgress);
+    const v4 = progressOf('v4', onProgress);
+    v3({ kind: 'stage', name: 'export v3' });
+    v4({ kind: 'stage', name: 'export v4' });
+    v3(page(INVOICES, 500, 2000));
+    v4(page(STAGES, 1, 4));
+    pass(200);
+    const drawn = stripVTControlCharacters(text());
+    v3({ kind: 'end', how: 'done' });
+    pass(200);
+    onProgress({ kind: 'wait', host: 'h', waitMs: 1000, reason: 'V4 answered 503', generation: 'v4' });
+    pass(200);
+    stop('failed');
+    const lines = stripVTControlCharacters(text().slice(text().indexOf('export v3:'))).split('\n');
+    expect(drawn).toMatch(/ █{5}░{15} export v3 · 500[^\n]*\n {2}█{5}░{15} export v4 · 1[^\n]*$/);
+    expect(lines[0]).toMatch(/^export v3: 500 records in 1 page, 0 s/);
+    expect(lines.join(' ')).toMatch(/export v4 · waiting 1 s: V4 answered 503/);
+    expect(lines.at(-2)).toMatch(/export v4: stopped after 1 record in 1 page, 0 s, 1 wait$/);
   });
 
   it('text of others makes room first and ends the stage', async () => {

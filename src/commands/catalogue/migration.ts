@@ -48,28 +48,19 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     load: async () => (await import('../doctor.js')).runDoctor,
   },
   {
-    name: 'export v3',
-    summary: 'read every V3 list into the database',
-    more: 'Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since.',
-    options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT },
-    examples: {
-      'svc-migrate export v3': 'read V3, continue where the last run stopped, or read what changed',
-      'svc-migrate export v3 --model accounting/invoices --restart': 'read one model again from the start',
-    },
-    load: async () => (await import('../export.js')).runExportV3,
-  },
-  {
-    name: 'export v4',
-    summary: 'read every V4 list into the database',
-    more: 'Reads V4 again in full, or continues an unfinished export. Records that V4 no longer returns are removed from the database.',
+    name: 'export',
+    args: '[generation]',
+    summary: 'read every list of V3, of V4, or of both at the same time into the database',
+    more: 'The generation is v3 or v4; without it, both are read at the same time. Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since. Reads V4 again in full: records that V4 no longer returns are removed from the database.',
     options: { ...MODEL, ...COMPANY, ...RESTART, ...MAX_WAIT, ...WAITING },
     examples: {
-      'svc-migrate export v4': 'read V4 again, or continue an unfinished export',
+      'svc-migrate export': 'read V3 and V4, or continue where the last run stopped',
+      'svc-migrate export v3 --model accounting/invoices --restart': 'read one model again from the start',
       'svc-migrate export v4 --company 4711': 'read one V4 company',
-      'svc-migrate export v4 --wait --settle 10m':
-        'read V4 once all counts have stayed the same for ten minutes',
+      'svc-migrate export --wait --settle 10m':
+        'read V4 once all its counts have stayed the same for ten minutes, and V3 meanwhile',
     },
-    load: async () => (await import('../export.js')).runExportV4,
+    load: async () => (await import('../export.js')).runExport,
   },
   {
     name: 'remap',
@@ -114,7 +105,7 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'run',
-    summary: 'run export v3, export v4, remap and check',
+    summary: 'export V3 and V4 at the same time, then remap and check',
     more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
     options: {
       ...MODEL,
