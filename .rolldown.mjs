@@ -10,13 +10,9 @@ export default {
     ...['crash', 'cli', 'program', 'index'].map((name) => `dist/${name}.js`),
     ...['apply', 'check-file', 'export', 'remap', 'scan'].map((name) => `dist/commands/${name}-thread.js`),
     // Apart from the threads: one that is used again, as tests do, runs only its first file anew.
-    ...[
-      'commands/apply-work',
-      'commands/undo-work',
-      'match/build-remap',
-      'scan/scan-files',
-      'scan/fix/fix-files',
-    ].map((name) => `dist/${name}.js`),
+    ...['commands/apply-work', 'commands/undo-work', 'match/build-remap', 'scan/scan-files'].map(
+      (name) => `dist/${name}.js`,
+    ),
   ],
   platform: 'node',
   // zod is a hundred modules of its own.

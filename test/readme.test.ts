@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -196,14 +195,6 @@ describe('what the documentation shows', () => {
     );
   }
 
-  /** `scan --fix` wants a clean git tree. */
-  function commitAll(cwd: string): void {
-    const git = (...args: readonly string[]) => execFileSync('git', ['-C', cwd, ...args]);
-    git('init', '-q');
-    git('add', '-A');
-    git('-c', 'user.name=test', '-c', 'user.email=test@localhost', 'commit', '-qm', 'all');
-  }
-
   it.each(campaignCases(commandLines(), 6))('%s works', async (line) => {
     const cwd = makeFolder();
     if (!line.startsWith('svc-migrate init')) cpSync(folder, cwd, { recursive: true });
@@ -211,7 +202,6 @@ describe('what the documentation shows', () => {
     if (line.includes('--yes --plan')) await runShell(line.replace('--yes', '--in-place'), { cwd, env });
     if (/--emit-sql \w+ --plan/.test(line))
       await runShell('svc-migrate apply --plan plan.json', { cwd, env });
-    if (line.includes('--fix')) commitAll(cwd);
     // What serves or waits is shown to begin, and ended.
     const begins = /^svc-migrate sandbox|--wait|--watch/.test(line);
     // It tells how far it is every ten seconds, and what each list holds at once.

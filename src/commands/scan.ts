@@ -4,9 +4,9 @@ import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { describeFileError, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
+import { type ThreadOptions, withThread } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import { describeFix, renderDiff } from '../scan/fix/fix-report.js';
 import { languageOf } from '../scan/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';
@@ -28,7 +28,7 @@ import { renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { CommandLine, Io } from './command.js';
 import { withDatabase } from './database.js';
-import { assertFixOptions, findUses, fixUses } from './scan-fix.js';
+import type { ScanThread } from './scan-thread.js';
 import { type NamedOutputs, ownFilesOf, printText, replaceOutputs, withOutputs } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
@@ -38,15 +38,21 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   markdown: renderUsesMarkdown,
 };
 
+/** The thread that parses files. It writes nothing, so it is terminated if it has not stopped soon after a signal. */
+const THREAD: ThreadOptions<ScanThread> = {
+  name: 'scan',
+  module: new URL('./scan-thread.js', import.meta.url),
+  end: { afterMs: 500, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
+};
+
 /**
- * `scan`: finds uses of V3 in source code, and with `--fix` rewrites them. Exits with 1 if uses remain that are at least as sure as
+ * `scan`: finds uses of V3 in source code. Exits with 1 if uses remain that are at least as sure as
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
  */
 export async function runScan(given: CommandLine, io: Io): Promise<number> {
   const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
-  assertFixOptions(given);
   assertNotSource(targets);
   if (targets.includes('-')) assertStdout();
   const scanAndWrite = async (config: Config | null, within: Io): Promise<number> => {
@@ -56,20 +62,14 @@ export async function runScan(given: CommandLine, io: Io): Promise<number> {
       });
     }
     const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...targets, ...inputs];
-    const { report, diff } = await scan(given, { config, ownFiles }, within);
+    const report = await scan(given, { config, ownFiles }, within);
     if (given.isSet('save')) await saveCounts(config, report, within);
-    await writeFindings({ report, diff }, outputs, given, within);
+    await writeFindings(report, outputs, given, within);
     return report.exitCode;
   };
   if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, scanAndWrite);
   assertTargets(targets, inputs);
   return replaceOutputs(outputs, io, (within) => scanAndWrite(null, within));
-}
-
-/** The findings; `diff` is what `--dry-run` prints. */
-interface Scanned {
-  readonly report: ScanReport;
-  readonly diff: string | null;
 }
 
 interface ScanScope {
@@ -78,21 +78,19 @@ interface ScanScope {
   readonly ownFiles: readonly string[];
 }
 
-async function scan(given: CommandLine, { config, ownFiles }: ScanScope, io: Io): Promise<Scanned> {
+async function scan(given: CommandLine, { config, ownFiles }: ScanScope, io: Io): Promise<ScanReport> {
   const parameters = parametersOf(given.text('facts'));
   const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf), parameters);
   const paths = given.args.length === 0 ? ['.'] : given.args;
   const hidden = ownFiles.map((file) => resolve(file));
   const request = { paths, folder: resolve('.'), ownFiles: hidden, settings };
   const failOn = failOnOf(given);
-  const isFixing = given.isSet('fix') || given.isSet('mark');
-  const fixed = isFixing ? await fixUses(request, { given, config, failOn }, io) : null;
-  const result = fixed?.result ?? (await findUses(request, io));
+  io.onProgress({ kind: 'stage', name: 'scan' });
+  const result = await withThread(THREAD, io, (thread) => thread.call('scan', request));
   const traffic = given.text('traffic');
   const seen = traffic === undefined ? null : await readTraffic(traffic, settings);
-  const scale = { seen, failOn, hosts: settings.v3Urls, toolVersion: readVersion(), fix: fixed?.fix ?? null };
-  const diff = fixed?.fix.dryRun === true ? renderDiff(fixed.plan.files) : null;
-  return { report: buildScanReport(result, scale), diff };
+  const scale = { seen, failOn, hosts: settings.v3Urls, toolVersion: readVersion() };
+  return buildScanReport(result, scale);
 }
 
 /** Refuses to write over source code: an output replaces the file of its name. */
@@ -129,7 +127,7 @@ async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io
 }
 
 async function writeFindings(
-  { report, diff }: Scanned,
+  report: ScanReport,
   outputs: NamedOutputs,
   given: CommandLine,
   io: Io,
@@ -141,11 +139,9 @@ async function writeFindings(
   const isInAnnotation = given.isSet('github');
   for (const file of files) await writeOutput(file, io);
   if (isInAnnotation) await writeText(io.stdout, [renderUseAnnotations(report)]);
-  else if (diff !== null && !files.some(({ target }) => target === '-')) await writeText(io.stdout, [diff]);
   else if (files.length === 0) await printText(renderUses(report, io.width, given.args), io);
-  if (files.length === 0 && !isInAnnotation && diff === null) return;
-  const notes = [...(report.fix === null ? [] : describeFix(report.fix)), describeUses(report)];
-  for (const text of notes) io.onProgress({ kind: 'note', level: 'info', text });
+  if (files.length === 0 && !isInAnnotation) return;
+  io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
 }
 
 /** Whether a configuration is named or exists; `scan` needs none. */

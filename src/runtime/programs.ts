@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants as files, statSync } from 'node:fs';
-import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import type { Env } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 
@@ -67,25 +67,6 @@ export function runHook(
       else done(killedBy ?? code ?? 1);
     });
   });
-}
-
-/** `clean`: every tracked file is as it was committed. */
-export type GitState = 'clean' | 'dirty' | 'none';
-
-/** The state of the repository that a file or folder is in. */
-export function gitStateOf(place: string): GitState {
-  const folder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true ? place : dirname(place);
-  const status = git(folder, ['status', '--porcelain', '--untracked-files=no', '--ignore-submodules=all']);
-  if (status === null) return 'none';
-  return status.trim() === '' ? 'clean' : 'dirty';
-}
-
-/** The files that git does not track, so that it could not bring them back. */
-export function listUntracked(files: readonly string[]): string[] {
-  return files.filter(
-    (file) =>
-      git(dirname(file), ['ls-files', '--error-unmatch', '--', `:(literal)${basename(file)}`]) === null,
-  );
 }
 
 /** Absolute paths of the files below a folder that git tracks although they are ignored; none outside of git. */

@@ -1,21 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import {
-  chmodSync,
   closeSync,
   fstatSync,
   fsyncSync,
   linkSync,
-  lstatSync,
   openSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { dirname, relative, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { realPath } from './output-targets.js';
@@ -266,32 +263,5 @@ function cannotWrite(target: string, cause: Error): SvcError {
     hint: code === 'EPIPE' ? undefined : 'Check that the folder exists, is writable and has free space.',
     facts: { error: code },
     cause,
-  });
-}
-
-/** `outside`: it is a link, or behind one, that leads out of the folder. */
-export type Replaced = 'written' | 'changed' | 'outside';
-
-/**
- * Replaces a file atomically and keeps its mode, if it still holds `before`.
- *
- * @throws SvcError `output`
- */
-export function replaceUnchanged(
-  target: string,
-  { before, after, folder }: { readonly before: string; readonly after: string; readonly folder: string },
-): Replaced {
-  return onFile(target, () => {
-    if (lstatSync(target, { throwIfNoEntry: false }) === undefined) return 'changed';
-    const file = realpathSync(target);
-    if (file !== target && relative(realpathSync(folder), file).startsWith('..')) return 'outside';
-    if (!readFileSync(file).equals(Buffer.from(before))) return 'changed';
-    const mode = statSync(file).mode & 0o7777;
-    withTemporary(file, (temporary) => {
-      writeFileSync(temporary, after, { flag: 'wx', mode });
-      chmodSync(temporary, mode);
-      moveInto(temporary, file, { replace: true });
-    });
-    return 'written';
   });
 }

@@ -115,13 +115,8 @@ export function argumentsOf(call: SyntaxNode): Argument[] {
   });
 }
 
-/** The argument list of a call, by its type. */
-export function argumentList(call: SyntaxNode): SyntaxNode | undefined {
-  return call.children.find(isArgumentList);
-}
-
-export function isArgumentList({ type }: SyntaxNode): boolean {
-  return type === 'arguments' || type === 'argument_list';
+function argumentList(call: SyntaxNode): SyntaxNode | undefined {
+  return call.children.find(({ type }) => type === 'arguments' || type === 'argument_list');
 }
 
 /** A member that is read: `name` of `object`. */

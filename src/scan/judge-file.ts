@@ -42,9 +42,9 @@ export function judgeFile(input: RuleInput, source: string, language: string): F
     path: input.path,
     language,
     why: null,
-    findings: all.filter(({ line, rule }) => rule === 'mark' || !reasons.has(line)),
+    findings: all.filter(({ line }) => !reasons.has(line)),
     ignored: all.flatMap(({ file, line, rule }) => {
-      const reason = rule === 'mark' ? undefined : reasons.get(line);
+      const reason = reasons.get(line);
       return reason === undefined ? [] : [{ file, line, rule, reason }];
     }),
   };

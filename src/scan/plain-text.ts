@@ -53,17 +53,13 @@ const COMMENTS: Readonly<Record<string, RegExp>> = {
   prisma: /\/\/.*$/gm,
   gradle: /(?<!:)\/\/.*$|\/\*[\s\S]*?(?:\*\/|$(?![\s\S]))/gm,
   graphql: /^\s*#.*$/gm,
-  text: /(?:^|(?<=\s))(?:#(?!\s*svc-migrate:)(?=[\s!#]|[A-Za-z]{2,}\s).*$)|<!--[\s\S]*?(?:-->|$(?![\s\S]))/gm,
+  text: /(?:^|(?<=\s))(?:#(?=[\s!#]|[A-Za-z]{2,}\s).*$)|<!--[\s\S]*?(?:-->|$(?![\s\S]))/gm,
 };
 
 /** The text with comments replaced by spaces, so that positions stay the same. */
 function blankComments(source: string, kind: string): string {
   const pattern = COMMENTS[kind];
-  return pattern === undefined
-    ? source
-    : source.replace(pattern, (found) =>
-        found.includes('svc-migrate:') ? found : found.replace(/[^\n]/g, ' '),
-      );
+  return pattern === undefined ? source : source.replace(pattern, (found) => found.replace(/[^\n]/g, ' '));
 }
 
 /** Addresses by the name of the variable that holds them. */

@@ -1,7 +1,6 @@
 import { escapeJson, escapeMarkdown, escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
-import { describeFix } from './fix/fix-report.js';
 import { type CodePlace, groupPlaces } from './judge-file.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
@@ -42,7 +41,6 @@ function closingLines(report: ScanReport): string[] {
     `Read: ${languages.length === 0 ? 'nothing' : languages.join(', ')}.`,
     ...(skipped.length === 0 ? [] : [`Not read: ${skipped.join(', ')}. --json names them.`]),
     ...(ignored.length === 0 ? [] : [`Ignored by comments: ${countOf(ignored.length, 'finding')}.`]),
-    ...(report.fix === null ? [] : describeFix(report.fix)),
     SCAN_LIMITS,
     describeUses(report),
   ];

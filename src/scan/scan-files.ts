@@ -1,4 +1,3 @@
-import { posix } from 'node:path';
 import { parseTree } from 'jsonc-parser';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -9,7 +8,7 @@ import { LANGUAGES, languageOf } from './languages.js';
 import { plainKindOf, readPlainText } from './plain-text.js';
 import { findRelevant } from './relevant-files.js';
 import { RequestFinder } from './request-finder.js';
-import { type RuleInput, readRuleInput, type SourceReaders } from './rule-input.js';
+import { readRuleInput, type SourceReaders } from './rule-input.js';
 import type { ScanReport } from './scan-report.js';
 import type { ScanSettings } from './scan-settings.js';
 import { Lines, Project, readSource, type SourceFile } from './source-file.js';
@@ -36,24 +35,6 @@ export interface ScanIo {
   readonly onProgress: OnProgress;
 }
 
-/** A file that was parsed, with all that is known of it. */
-export interface ParsedFile {
-  readonly file: SourceFile;
-  readonly absolute: string;
-  readonly input: RuleInput;
-  readonly readers: SourceReaders;
-  readonly result: FileResult;
-  /** Whether a name occurs in another file of the same kind. */
-  readonly isNamedElsewhere: (name: string) => boolean;
-}
-
-interface ScanHooks {
-  /** Contents to use instead of what is on disk, by absolute path. */
-  readonly texts?: ReadonlyMap<string, string>;
-  /** Called with each file that was parsed and read to its end. */
-  readonly onParsed?: (parsed: ParsedFile) => void;
-}
-
 /** Maximum number of syntax nodes kept in memory, for files that import them. */
 const MAX_KEPT_NODES = 300_000;
 
@@ -62,12 +43,9 @@ export async function scanFiles(
   { paths, folder, ownFiles, settings }: ScanRequest,
   { isStopped, onProgress }: ScanIo,
   parser: SyntaxParser,
-  hooks: ScanHooks = {},
 ): Promise<ScanResult> {
-  const walked = walkFiles(paths, folder, ownFiles);
-  const { skipped } = walked;
-  const files = walked.files.map((file) => ({ ...file, text: hooks.texts?.get(file.absolute) }));
-  const scanner = new Scanner(parser, files, settings, findRelevant(files, settings), hooks);
+  const { files, skipped } = walkFiles(paths, folder, ownFiles);
+  const scanner = new Scanner(parser, files, settings, findRelevant(files, settings));
   for (const language of LANGUAGES) {
     const isNeeded = files.some(
       ({ path }) => languageOf(path) === language || (language.name === 'python' && path.endsWith('.ipynb')),
@@ -97,17 +75,14 @@ class Scanner {
   readonly #kept = new Map<string, SourceFile | { readonly why: string }>();
   #keptNodes = 0;
   readonly #fuel = new Fuel();
-  readonly #hooks: ScanHooks;
 
   constructor(
     parser: SyntaxParser,
     files: readonly FoundFile[],
     settings: ScanSettings,
     relevant: ReadonlySet<string>,
-    hooks: ScanHooks,
   ) {
     this.parser = parser;
-    this.#hooks = hooks;
     this.#relevant = relevant;
     this.#files = new Map(files.map((file) => [file.path, file]));
     const project = new Project([...this.#files.keys()], (path) => {
@@ -128,7 +103,7 @@ class Scanner {
   }
 
   scan(found: FoundFile): FileResult {
-    const { path, absolute } = found;
+    const { path } = found;
     const language = languageOf(path);
     this.#fuel.startFile();
     if (language !== null) {
@@ -139,8 +114,6 @@ class Scanner {
       const input = readRuleInput(file, this.#readers);
       const result = judgeFile(input, file.source, language.name);
       if (this.#fuel.isFileExhausted) return { ...result, why: 'took too long: read in part' };
-      const isNamedElsewhere = (name: string) => this.#isNamedElsewhere(path, name);
-      this.#hooks.onParsed?.({ file, absolute, input, readers: this.#readers, result, isNamedElsewhere });
       return result;
     }
     const read = readText(found);
@@ -148,17 +121,6 @@ class Scanner {
     if (path.endsWith('.ipynb')) return this.#scanNotebook(path, read.text);
     const kind = plainKindOf(path) ?? 'text';
     return judgeFile(readPlainText(path, read.text, kind, this.#readers.settings), read.text, kind);
-  }
-
-  #isNamedElsewhere(path: string, name: string): boolean {
-    const kind = posix.extname(path);
-    return [...this.#files.values()].some((other) => {
-      if (other.path === path || posix.extname(other.path) !== kind) return false;
-      const read = readText(other);
-      return (
-        'why' in read || new RegExp(`(?<![\\w$])${name.replaceAll('$', '\\$')}(?![\\w$])`).test(read.text)
-      );
-    });
   }
 
   /** The code of a notebook is Python inside the strings of a JSON file. */

@@ -1,5 +1,4 @@
 import * as z from '../zod.js';
-import { type FixReport, fixSchema } from './fix/fix-report.js';
 import { groupPlaces } from './judge-file.js';
 import type { SeenTraffic } from './read-traffic.js';
 import { RULE_IDS } from './rules/rules.js';
@@ -65,7 +64,6 @@ export const scanSchema = z.strictObject({
     .array(z.strictObject({ file: z.string(), line: z.int().positive(), rule, reason: z.string() }))
     .describe('Findings that an svc-migrate-ignore comment calls intended.'),
   traffic: traffic.nullable().describe('What --traffic read; null without it.'),
-  fix: fixSchema.nullable().describe('What --fix and --mark did; null without them.'),
   summary: z.strictObject({
     places: counts.describe('Findings about the address on one line are one place.'),
     findings: counts,
@@ -89,14 +87,12 @@ export interface ScanReportOptions {
   readonly toolVersion: string;
   /** null: no traffic was read. */
   readonly seen: SeenTraffic | null;
-  /** null: nothing was to be fixed. */
-  readonly fix?: FixReport | null;
 }
 
 /** Counts and judges what a scan found. */
 export function buildScanReport(
   result: ScanResult,
-  { failOn, hosts, toolVersion, seen, fix = null }: ScanReportOptions,
+  { failOn, hosts, toolVersion, seen }: ScanReportOptions,
 ): ScanReport {
   const { findings, files, ignored } = result;
   const failing = atLeast(failOn);
@@ -114,7 +110,6 @@ export function buildScanReport(
     files,
     ignored,
     traffic: seen === null ? null : joinTraffic(seen, findings),
-    fix,
     summary: {
       places: countByCertainty(groupPlaces(findings)),
       findings: countByCertainty(findings),

@@ -42,25 +42,3 @@ export type Certainty = (typeof CERTAINTIES)[number];
 export function atLeast(certainty: Certainty): readonly Certainty[] {
   return CERTAINTIES.slice(0, CERTAINTIES.indexOf(certainty) + 1);
 }
-
-/** The options of a fix; plain data, because it crosses threads. */
-export interface FixSettings {
-  readonly companies: KnownCompanies;
-  /** Whether to rewrite requests. */
-  readonly isFixing: boolean;
-  /** Whether to put comments above uses that remain. */
-  readonly isMarking: boolean;
-}
-
-/** What is known of the V4 ids of companies. */
-export interface KnownCompanies {
-  /** Whether every company has the same id in V3 and V4. */
-  readonly areSame: boolean;
-  /** V4 ids by `region address`, a space and the V3 id: pairs that the remap is sure of. */
-  readonly v4Ids: Readonly<Record<string, string>>;
-}
-
-/** The V4 id of a company; null if it is not known. */
-export function v4CompanyOf({ areSame, v4Ids }: KnownCompanies, v3Url: string, v3Id: string): string | null {
-  return areSame ? v3Id : (v4Ids[`${v3Url} ${v3Id}`] ?? null);
-}

@@ -25,8 +25,6 @@ export interface FoundFile {
   /** Relative to the working folder, with slashes. */
   readonly path: string;
   readonly absolute: string;
-  /** Used instead of what is on disk. */
-  readonly text?: string | undefined;
 }
 
 export interface FoundFiles {
@@ -182,9 +180,7 @@ function ignoresAbove(absolute: string): IgnoreFile[] {
 /** The text of a file, or why it is not read. */
 export function readText({
   absolute,
-  text: given,
-}: Pick<FoundFile, 'absolute' | 'text'>): { readonly text: string } | { readonly why: string } {
-  if (given !== undefined) return { text: given };
+}: Pick<FoundFile, 'absolute'>): { readonly text: string } | { readonly why: string } {
   let bytes: Buffer;
   try {
     const fd = openSync(absolute, 'r');

@@ -58,7 +58,7 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     name: 'scan',
     args: '[paths...]',
     summary: 'find every place in source code that still uses the V3 API',
-    more: 'Reads TypeScript, JavaScript, Python, Ruby, PHP, Java, C# and Go, and shell, YAML, JSON, HTTP, HAR, SQL, Prisma, GraphQL and notebook files. Changes nothing without --fix or --mark. The configuration, if there is one, names the V3 hosts, the models and the field prefix.',
+    more: 'Reads TypeScript, JavaScript, Python, Ruby, PHP, Java, C# and Go, and shell, YAML, JSON, HTTP, HAR, SQL, Prisma, GraphQL and notebook files. Changes nothing. The configuration, if there is one, names the V3 hosts, the models and the field prefix.',
     options: {
       '--v3-host <host>': {
         summary:
@@ -73,15 +73,6 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       '--traffic <file>':
         'access log (combined, JSON lines) or HAR file: lists the V3 routes that were really requested',
       '--save': 'store the counts in the database, for the limit v3_uses of check',
-      '--fix':
-        'rewrite requests to V4, each with everything that depends on it or not at all; git must be able to undo it',
-      '--dry-run': 'with --fix or --mark: print a unified diff and write nothing',
-      '--force': 'with --fix or --mark: even if git could not undo it',
-      '--company-ids <how>': {
-        summary: 'with --fix: state that every company kept its id; without it, the remap decides',
-        choices: ['same'],
-      },
-      '--mark': 'put a comment above every use that remains and fails the scan',
       '--json <file>': 'findings and files as JSON (- is stdout)',
       '--sarif <file>': 'findings as SARIF 2.1.0, for code scanning',
       '--gitlab <file>': 'findings as a code quality report of GitLab',
@@ -92,8 +83,6 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
       'svc-migrate scan src': 'list the uses in a folder',
       'svc-migrate scan --v3-host eu.ledger.example --fail-on likely': 'judge without a configuration',
       'svc-migrate scan --sarif scan.sarif --markdown scan.md': 'write files for CI',
-      'svc-migrate scan src --fix --dry-run': 'show what would be rewritten',
-      'svc-migrate scan src --fix --mark': 'rewrite what is certain, and mark the rest',
     },
     load: async () => (await import('../scan.js')).runScan,
   },

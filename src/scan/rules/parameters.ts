@@ -1,7 +1,7 @@
 import { argumentsOf, calleeOf, plainText, textOf } from '../access.js';
 import { decodeBrackets } from '../parse-url.js';
 import { isNearV3, positionInFile, type RuleInput } from '../rule-input.js';
-import type { Certainty, ScanSettings } from '../scan-settings.js';
+import type { Certainty } from '../scan-settings.js';
 import type { SyntaxNode } from '../syntax.js';
 import type { Rule, RuleHit } from './rules.js';
 
@@ -40,13 +40,6 @@ function certaintyOf(name: string, { settings }: RuleInput): Certainty | null {
   const seen = settings.parameters[parameterKey(name)];
   if (seen === undefined) return 'likely';
   return seen === 'honoured' ? null : 'certain';
-}
-
-/** Whether V4 is known to take a parameter: it is described, or `doctor` saw it honoured. */
-export function isDescribedInV4(written: string, settings: ScanSettings): boolean {
-  const name = decodeBrackets(written);
-  if (/^(limit|next|expand)$|^\w+\[eq\]$/.test(name)) return true;
-  return settings.parameters[parameterKey(name)] === 'honoured';
 }
 
 function hit(start: number | null, name: string, input: RuleInput): RuleHit[] {
