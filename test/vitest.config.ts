@@ -113,6 +113,6 @@ export default defineConfig({
     reporters:
       process.env['CI'] === undefined
         ? ['default']
-        : ['default', ['json', { outputFile: `.vitest/${CAMPAIGN_SIZE}.json` }]],
+        : ['default', ['json', { outputFile: `.vitest/${process.env['SVC_REPORT'] ?? CAMPAIGN_SIZE}.json` }]],
   },
 });

@@ -210,12 +210,28 @@ export function serveThread<Own extends Functions, Main extends Functions = Func
 
 /** Converts an error to a message; `restoreError` converts it back. */
 export function flattenError(thrown: unknown): ThreadError {
-  const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   const error = expectedError(thrown);
-  if (error === null) return { kind: 'bug', stack };
+  if (error === null) return { kind: 'bug', stack: stackOf(thrown) };
   const { code, message, hint, facts } = error;
-  const cause = error.cause === undefined ? undefined : flattenError(error.cause);
-  return { kind: 'error', code, message, hint, facts, stack, cause };
+  return {
+    kind: 'error',
+    code,
+    message,
+    hint,
+    facts,
+    stack: stackOf(thrown),
+    cause: flattenCause(error.cause),
+  };
+}
+
+/** An error that is the cause of an expected error is not converted to one again: it would be its own cause. */
+function flattenCause(cause: unknown): ThreadError | undefined {
+  if (cause === undefined) return undefined;
+  return cause instanceof SvcError ? flattenError(cause) : { kind: 'bug', stack: stackOf(cause) };
+}
+
+function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }
 
 /** The error that `flattenError` flattened, with its original stack and causes. */

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { parse as parseWithoutShapes } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
 import { parseChildren } from '../../src/json/stored-lists.js';
 
@@ -37,6 +38,15 @@ function outcomeOf(parse: (text: string) => unknown, stored: string): unknown {
   }
 }
 
+/**
+ * The value of a text that `JSON.parse` accepts. Node.js 24 may give a key that starts with an escape the name of a key of
+ * an earlier object that ends with a backslash.
+ */
+function parseExactly(text: string): unknown {
+  JSON.parse(text);
+  return parseWithoutShapes(text);
+}
+
 describe('stored children', () => {
   it(`are read as JSON.parse reads them, and so are cut and changed ones (${RUNS} seeded cases)`, () => {
     let broken = 0;
@@ -51,7 +61,7 @@ describe('stored children', () => {
         const place = at % stored.length;
         const rest = change === 'cut' ? '' : `${change === 'drop' ? '' : change}${stored.slice(place + 1)}`;
         const changed = change === 'none' ? stored : stored.slice(0, place) + rest;
-        const expected = outcomeOf(JSON.parse, changed);
+        const expected = outcomeOf(parseExactly, changed);
         expect(outcomeOf(parseChildren, changed)).toEqual(expected);
         if (change !== 'none') broken += 1;
       }),
