@@ -38,6 +38,7 @@ export function isUnfinished({ state }: { readonly state: StreamState }): boolea
 
 /** Why the data do not support a decision. */
 export const STALE_REASONS = [
+  'expired',
   'company_not_paired',
   'v3_not_exported',
   'v4_not_exported',

@@ -129,7 +129,6 @@ describe('what the documentation shows', () => {
     ] as const)
       await runCli(['export', generation, '--db', part, '--quiet'], { cwd: folder, env });
     writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
-    writeFileSync(join(folder, 'baseline.json'), '{"schemaVersion": 1, "entries": []}');
     const db = new Sqlite(join(folder, 'svc-migrate.db'), { readonly: true });
     v4Company = String(db.prepare('SELECT max(v4_company_id) FROM company').pluck().get());
     const sql =

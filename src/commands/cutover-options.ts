@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
@@ -10,13 +10,13 @@ import { shellLine } from '../text/escape.js';
 import { filesOfTargets } from './apply.js';
 import { parseApplyRequest } from './apply-request.js';
 import { CUTOVER_OPTIONS } from './catalogue/apply-commands.js';
-import { assertCheckable } from './check.js';
 import type { CommandLine, Io } from './command.js';
 import { applyCommandLine } from './cutover-steps.js';
 import { exportOptions } from './export.js';
 import { nameOfOption, notTogether, wholeNumberOption, withValues } from './option-values.js';
 import { FLIP_ANSWERS, type FlipAnswer, type FlipKind } from './plan-cutover.js';
 import { loadRemapInputs } from './remap.js';
+import { assertOutputs } from './report.js';
 import { ownFilesOf } from './with-outputs.js';
 
 /** A parsed command line of `cutover`. */
@@ -30,7 +30,6 @@ export interface CutoverOptions {
   /** Absolute path. */
   readonly report: string;
   readonly sample: number | null;
-  readonly baselineFile: string | undefined;
   /** SHA-256 of what `check` judges by. */
   readonly settings: string;
 }
@@ -41,14 +40,13 @@ export async function parseCutoverOptions(
   config: Config,
   io: Io,
 ): Promise<CutoverOptions> {
-  const baselineFile = given.text('baseline');
   const report = resolve(given.text('report') ?? 'cutover-report.json');
   assertFiles(given, config, report);
   await exportOptions(withValues(given, { restart: false }));
   parseApplyRequest(applyCommandLine(given, { yes: true, again: true }), config);
   loadKeys(config, io.env);
   loadRemapInputs(config);
-  assertCheckable({ config, outputs: { json: report }, baselineFile });
+  assertOutputs({ config, outputs: { json: report } });
   return {
     yes: given.isSet('yes'),
     restart: given.isSet('restart'),
@@ -56,8 +54,7 @@ export async function parseCutoverOptions(
     ...parseFlip(given, io.env),
     report,
     sample: wholeNumberOption(given, 'sample', 1) ?? null,
-    baselineFile,
-    settings: digestSettings(config, baselineFile),
+    settings: digestSettings(config),
   };
 }
 
@@ -76,7 +73,7 @@ function parseFlip(given: CommandLine, env: Io['env']): Pick<CutoverOptions, 'fl
 function assertFiles(given: CommandLine, config: Config, report: string): void {
   const outputs = [given.text('flag'), report, given.text('json')].filter((file) => file !== undefined);
   const { targets } = config.apply;
-  const inputs = [given.text('baseline'), given.text('exec')].filter((file) => file !== undefined);
+  const inputs = [given.text('exec')].filter((file) => file !== undefined);
   const own = [...ownFilesOf(config), ...inputs, ...filesOfTargets(targets)];
   if (given.text('flag') === '-' || given.text('report') === '-')
     throw new SvcError('usage', '--flag and --report take a file, not -.');
@@ -100,10 +97,8 @@ function whyNotCreated(file: string): string | null {
   }
 }
 
-function digestSettings({ limits, drift, maxAgeMs }: Config, baselineFile: string | undefined): string {
-  const baseline =
-    baselineFile === undefined || !existsSync(baselineFile) ? '' : sha256Of(readFileSync(baselineFile));
-  return sha256Of(JSON.stringify({ limits, drift, maxAgeMs, baseline }));
+function digestSettings({ limits, drift, maxAgeMs }: Config): string {
+  return sha256Of(JSON.stringify({ limits, drift, maxAgeMs }));
 }
 
 /** The command that continues this cutover: `more`, then the options of this call. */

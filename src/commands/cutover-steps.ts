@@ -107,14 +107,14 @@ async function exportOne(generation: Generation, { given, io }: StepTask): Promi
 }
 
 async function check({ config, options, io }: StepTask): Promise<StepOutcome> {
-  const { report: json, baselineFile, settings } = options;
+  const { report: json, settings } = options;
   let report: Report | undefined;
   const onReport = async (written: Report) => {
     report = written;
   };
   // The verdict is printed once, at the end of the cutover.
   const stdout = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const code = await judgeRemap({ config, outputs: { json }, baselineFile, onReport }, { ...io, stdout });
+  const code = await judgeRemap({ config, outputs: { json }, onReport }, { ...io, stdout });
   if (report === undefined) throw new Error('check made no report');
   const { title, sentence, obstacles, next } = buildVerdict(report);
   const [first] = obstacles;

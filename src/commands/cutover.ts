@@ -118,7 +118,7 @@ function readOutdated(db: Db, config: Config, { settings, report, sample }: Cuto
     ['export_v4', isNew, 'apply found ids without a V4 id'],
     ['remap', sha256 === '' || isRemapStale(facts), 'the exported data or its input files changed'],
     ['check', cutover?.judged?.remap !== sha256, 'another remap was built'],
-    ['check', cutover?.judged?.settings !== settings, 'the limits or the baseline changed'],
+    ['check', cutover?.judged?.settings !== settings, 'the limits changed'],
     ['check', cutover?.report !== report || !existsSync(report), 'its report is missing'],
     ['apply', true, 'rows may have been added since'],
     ['verify_pairs', cutover?.verified !== `${sha256} ${sample}`, 'other pairs are to be read'],

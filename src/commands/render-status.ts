@@ -192,7 +192,7 @@ export function buildStatusJson(
     v4: describeLists(groups.filter(({ generation }) => generation === 'v4')),
     unfinished: rowsOf(unfinished, describeList),
     remap: last === undefined ? null : describeBuild(last, readiness),
-    trend: buildTrend(runs).map(({ builtAt, byStatus }) => ({ builtAt, byStatus })),
+    trend: buildTrend(runs),
     cutover: cutover === null ? null : describeProgress(cutover),
     next,
   };

@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.js';
-import type { Baseline } from '../report/baseline.js';
 import { buildReport } from '../report/build-report.js';
 import { buildVerdict } from '../report/build-verdict.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
@@ -13,7 +12,7 @@ import { assertStdout, type Output, writeOutput, writeText } from '../runtime/wr
 import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { isStale } from '../store/readiness.js';
-import { INDEX_PARTS, TABLE_PARTS } from '../store/remap-blocks.js';
+import { TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
@@ -32,23 +31,13 @@ export interface ReportOptions {
   readonly models?: readonly string[] | undefined;
   /** V3 company ids to narrow the report to. */
   readonly companies?: readonly bigint[] | undefined;
-  /** Findings that do not count towards limits. */
-  readonly baseline?: Baseline | undefined;
   /** An earlier build of the remap to compare with; not with `models` or `companies`. */
   readonly since?: Since | undefined;
-  /** Another file to write. */
-  readonly extra?: ExtraOutput | undefined;
   /**
    * Where the verdict goes if all formats go to files: `print`: to stdout, with what stands in the way; `omit`: nowhere.
    * Default: to stderr, as a note.
    */
   readonly verdict?: 'print' | 'omit';
-}
-
-/** A file made from the report; `render` returns null if it must not be written. */
-export interface ExtraOutput {
-  readonly target: string;
-  readonly render: (source: RenderSource) => Iterable<string> | null;
 }
 
 /** `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs. */
@@ -84,7 +73,7 @@ export async function writeReport<T>(
   io: Io,
   use: (report: Report) => Promise<T>,
 ): Promise<T> {
-  const { config, outputs, baseline, since, extra } = options;
+  const { config, outputs, since } = options;
   const targets = assertOutputs(options);
   const scope = scopeOf(options);
   if (since !== undefined && (scope.models ?? scope.companies) !== null) {
@@ -96,13 +85,9 @@ export async function writeReport<T>(
     await assertRemapIntact(db, io, partsReadBy(db, options));
     assertCompanies(db, options.companies);
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
-    const report = await buildReport(db, { ...inputs, baseline, since });
+    const report = await buildReport(db, { ...inputs, since });
     const source = { report, findings: () => readReportFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
-    const chunks = extra?.render(source) ?? null;
-    if (extra !== undefined && chunks !== null) {
-      await writeOutput({ target: extra.target, chunks: () => chunks }, io);
-    }
     const rendered = renderForStdout(report, targets, options, io);
     if (rendered === null && options.verdict !== 'omit') noteVerdict(report, targets, io);
     return { text: rendered, result: await use(report) };
@@ -122,24 +107,18 @@ function renderForStdout(
   return verdict === 'print' && !targets.includes('-') ? renderVerdict(report, targets, io) : null;
 }
 
-/** The parts of the remap that this report reads, and so must verify: counts use no index, findings one, a baseline all. */
-function partsReadBy(db: Db, { outputs, baseline, extra }: ReportOptions): readonly RemapPart[] {
-  const listsFindings = outputs.ndjson !== undefined || outputs.html !== undefined || extra !== undefined;
-  const indexes = baseline !== undefined ? INDEX_PARTS : listsFindings ? (['v3'] as const) : [];
+/** The parts of the remap that this report reads, and so must verify: counts use no index, findings one. */
+function partsReadBy(db: Db, { outputs }: ReportOptions): readonly RemapPart[] {
+  const indexes = outputs.ndjson !== undefined || outputs.html !== undefined ? (['v3'] as const) : [];
   const [run] = readRemapRuns(db, 1);
   const isCurrent = run !== undefined && !isStale(run, readExportSeq(db));
   return ['rows', ...indexes, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
 }
 
 /** The files that formats are written to. */
-export function assertOutputs(
-  { config, outputs, extra }: ReportOptions,
-  baselineFile: string | null = null,
-): readonly string[] {
+export function assertOutputs({ config, outputs }: ReportOptions): readonly string[] {
   const targets = Object.values(outputs).filter((target) => target !== undefined);
-  assertTargets(extra === undefined ? targets : [...targets, extra.target], ownFilesOf(config));
-  // A new baseline may replace the one that was read.
-  if (baselineFile !== null) assertTargets(targets, [baselineFile]);
+  assertTargets(targets, ownFilesOf(config));
   return targets;
 }
 

@@ -1,6 +1,6 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
-import { assertCheckable, type CheckOptions, judgeRemap } from './check.js';
+import { type CheckOptions, judgeRemap } from './check.js';
 import type { CommandLine, Io } from './command.js';
 import {
   type ExportCommandOptions,
@@ -13,6 +13,7 @@ import {
 import { withGitHubActions } from './github-actions.js';
 import { outputsOf } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './remap.js';
+import { assertOutputs } from './report.js';
 import { withOutputs } from './with-outputs.js';
 
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */
@@ -23,14 +24,12 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  * known.
  */
 export async function runRun(given: CommandLine, io: Io): Promise<number> {
-  const baselineFile = given.text('baseline');
   const outputs = outputsOf(given);
-  const inputs = baselineFile === undefined ? [] : [baselineFile];
   const work = (onReport: CheckOptions['onReport']) =>
-    withOutputs(given, io, { outputs, inputs }, async (_, within) => {
-      const options = { ...(await exportOptions(given)), outputs, baselineFile, onReport };
+    withOutputs(given, io, { outputs }, async (_, within) => {
+      const options = { ...(await exportOptions(given)), outputs, onReport };
       loadKeys(options.config, io.env);
-      assertCheckable(options);
+      assertOutputs(options);
       loadRemapInputs(options.config);
       await runExports(options, within);
       await rebuildRemap(options.config, within);

@@ -252,7 +252,7 @@ export const configSchema = strict({
   companies: companies.prefault({}).describe('Which companies, and how they are paired.'),
   decisions: setting(
     nonEmpty.nullable().default(null),
-    'CSV file of decisions where the data are not enough, with the columns model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note.',
+    'CSV file of decisions where the data are not enough, with the columns model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until.',
   ),
   backfill: backfill.prefault({}).describe('The history that V4 loaded.'),
   http: http.prefault({}).describe('Timeouts and retries.'),

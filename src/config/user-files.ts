@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type ModelPair, parseId, parseSvcId } from '../domain.js';
 import { describeFileError, SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
+import * as z from '../zod.js';
 import type { Config } from './config.js';
 
 interface CsvFormat<Row> {
@@ -10,6 +11,8 @@ interface CsvFormat<Row> {
   /** The setting that names the file. */
   readonly setting: string;
   readonly header: string;
+  /** The last column, if a file may leave it out. */
+  readonly optional?: string;
   /** Past participle for messages on repeated names: `named`, `decided`. */
   readonly verb: string;
   /** For the hint: the things that may each be named once. */
@@ -49,14 +52,15 @@ function readText(file: string, { what, setting }: Pick<CsvFormat<unknown>, 'wha
  * Parses the text of a file into rows and problems. Blank lines and lines that start with `#` are skipped, even if a
  * spreadsheet put quotes around them.
  */
-function parseCsv<Row>(text: string, { header, verb, parseRow, namesOf }: CsvFormat<Row>): ParsedCsv<Row> {
+function parseCsv<Row>(text: string, format: CsvFormat<Row>): ParsedCsv<Row> {
+  const { header, verb, parseRow, namesOf } = format;
   const rows: Row[] = [];
   const problems: string[] = [];
   const lineByKey = new Map<string, number>();
   const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/);
   const isSkipped = (line: string): boolean => /^\s*("?#|[,;]*\s*$)/.test(line);
   const first = lines.findIndex((line) => !isSkipped(line));
-  if (first < 0 || splitCells(lines[first] ?? '')?.join(',') !== header) {
+  if (first < 0 || !isHeader(splitCells(lines[first] ?? '')?.join(','), format)) {
     return { rows, problems: [`line ${Math.max(0, first) + 1}: the header must be ${header}`] };
   }
   for (const [at, text] of lines.entries()) {
@@ -78,6 +82,13 @@ function parseCsv<Row>(text: string, { header, verb, parseRow, namesOf }: CsvFor
     rows.push(row);
   }
   return { rows, problems };
+}
+
+function isHeader(
+  line: string | undefined,
+  { header, optional }: Pick<CsvFormat<unknown>, 'header' | 'optional'>,
+) {
+  return line === header || line === header.replace(`,${optional}`, '');
 }
 
 /** Splits a line into trimmed cells; null if its quotes are not valid. */
@@ -158,6 +169,8 @@ export interface Decision {
   /** Null: the V3 id has no V4 record. */
   readonly v4SvcId: bigint | null;
   readonly note: string;
+  /** The decision holds before this day, UTC, as YYYY-MM-DD; null: for good. */
+  readonly until: string | null;
 }
 
 /** The models and regions that lines may name. */
@@ -166,7 +179,7 @@ export interface DecisionPlaces {
   readonly regions: readonly string[];
 }
 
-export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note';
+export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
 
 /** Marks an id as undecided in a draft. */
 const UNDECIDED = '?';
@@ -195,6 +208,7 @@ function decisionsFormat(places: DecisionPlaces): CsvFormat<Decision> {
     what: 'decisions file',
     setting: 'decisions',
     header: DECISIONS_HEADER,
+    optional: 'until',
     verb: 'decided',
     unique: 'V3 id and each V4 id',
     parseRow: (cells, line) => parseDecision(line, cells, places),
@@ -210,14 +224,22 @@ function nameOf(name: string, ...scope: readonly string[]) {
   return { name, key: [name, ...scope].join('\0') };
 }
 
-/** Parses a line; returns a decision, or a problem as text. The note is optional. */
+const isoDate = z.iso.date();
+
+/** Whether a decision no longer holds at a time, ms since 1970. */
+export function isExpired({ until }: Pick<Decision, 'until'>, nowMs: number): boolean {
+  return until !== null && nowMs >= Date.parse(until);
+}
+
+/** Parses a line; returns a decision, or a problem as text. Note and date are optional. */
 function parseDecision(
   line: number,
   cells: readonly string[],
   { models, regions }: DecisionPlaces,
 ): Decision | string {
-  const [model = '', path = '', region = '', company = '', v3 = '', v4 = '', note = '', ...more] = cells;
-  if (cells.length < 6 || more.some((cell) => cell !== '')) return 'needs seven values';
+  const [model = '', path = '', region = '', company = '', v3 = '', v4 = '', note = '', until = '', ...more] =
+    cells;
+  if (cells.length < 6 || more.some((cell) => cell !== '')) return 'needs seven or eight values';
   const known = models.map((pair) => pair.v3);
   const children = models.find((pair) => pair.v3 === model)?.children;
   if (children === undefined) return `"${model}" is not a configured model${didYouMeanClause(model, known)}`;
@@ -236,5 +258,11 @@ function parseDecision(
   const v4SvcId = parseSvcId(v4);
   if (v3SvcId === null && v3 !== '') return `v3_svc_id "${v3}" is not an id`;
   if (v4SvcId === null && v4 !== '') return `v4_svc_id "${v4}" is not an id`;
-  return { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note };
+  if (until !== '' && !isoDate.safeParse(until).success) {
+    return `until "${until}" is not a date such as 2027-01-31`;
+  }
+  return {
+    ...{ line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note },
+    until: until === '' ? null : until,
+  };
 }

@@ -14,7 +14,6 @@ export const TOPICS: readonly Topic[] = [
   { name: 'exit-codes', summary: 'what each exit code means' },
   { name: 'reasons', summary: 'every status and reason, and what to do about it' },
   { name: 'decisions', summary: 'decisions.csv: settle by hand what the data cannot' },
-  { name: 'baseline', summary: 'accept single findings for a while' },
   { name: 'report', summary: 'the report in each format' },
   { name: 'doctor', summary: 'what doctor checks, and its JSON' },
   { name: 'database', summary: 'public tables, with queries' },

@@ -86,7 +86,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   step('pair companies', () => saveCompanyPairs(db, config, named));
   step('join records', () => matchRecords(db, config, throwIfStopped));
   step('explain records', () => explainRecords(db));
-  const decided = step('apply decisions', () => decideRecords(db, decisions));
+  const decided = step('apply decisions', () => decideRecords(db, decisions, clock.now()));
   const children = step('join children', () => matchChildren(db, decided, throwIfStopped));
   step('write the remap', () => writeRemap(db));
   saveVerdicts(db, decisions, decided.verdicts);

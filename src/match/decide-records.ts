@@ -1,4 +1,4 @@
-import type { Decision } from '../config/user-files.js';
+import { type Decision, isExpired } from '../config/user-files.js';
 import type { Db } from '../store/open.js';
 import { saveDecisionResults } from '../store/remap-tables.js';
 import { groupBy } from '../text/group-by.js';
@@ -16,10 +16,14 @@ export interface Decisions {
 /**
  * Judges the decisions about records and applies those that are taken: decided pairs are written to `pair`, all others
  * to `record_outcome`. Rows that no taken decision names are unchanged. Decisions about children are judged when
- * children are joined; until then they are stale.
+ * children are joined; until then they are stale. A decision that has expired at `nowMs`, ms since 1970, is stale.
  */
-export function decideRecords(db: Db, decisions: readonly Decision[]): Decisions {
+export function decideRecords(db: Db, all: readonly Decision[], nowMs: number): Decisions {
   const verdicts = new Map<number, DecisionVerdict>();
+  const decisions = all.filter((one) => !isExpired(one, nowMs));
+  for (const one of all) {
+    if (isExpired(one, nowMs)) verdicts.set(one.line, { kind: 'stale', why: 'expired' });
+  }
   if (decisions.length === 0) return { ofChildren: new Map(), verdicts };
   saveLines(db, decisions);
   const byLine = new Map(decisions.map((one) => [one.line, one]));

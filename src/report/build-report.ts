@@ -9,11 +9,10 @@ import { readScanCounts, type ScanCounts } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
 import { hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
-import { readAmbiguousCompanies, readRemapRuns } from '../store/remap-tables.js';
+import { readAmbiguousCompanies } from '../store/remap-tables.js';
 import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { rowsOf } from '../text/rows.js';
-import { applyBaseline, type Baseline, withoutAccepted } from './baseline.js';
 import { listCannotSee, MAX_NAMED } from './cannot-see.js';
 import type { CodeUses } from './code-uses-schema.js';
 import { type CountedRows, countRows } from './count-rows.js';
@@ -21,7 +20,6 @@ import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
 import {
-  buildTrend,
   countStaleDecisions,
   prepareFullSync,
   readDecisions,
@@ -38,13 +36,10 @@ export interface ReportInputs {
   readonly nowMs: number;
   readonly toolVersion: string;
   readonly pause: Pause;
-  /** Findings that do not count towards limits. */
-  readonly baseline?: Baseline | undefined;
   /** An earlier build to compare with. */
   readonly since?: Since | undefined;
 }
 
-const MAX_TREND_RUNS = 50;
 const HOUR_MS = 3_600_000;
 
 /**
@@ -80,14 +75,13 @@ interface Parts {
 
 function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const { facts, counts, dates, age, drift } = parts;
-  const { config, scope, baseline, nowMs } = inputs;
+  const { config, scope, nowMs } = inputs;
   const { groups } = facts;
   const { totals } = counts;
   const scan = readScanCounts(db);
-  const accepted = baseline === undefined ? null : applyBaseline(db, baseline, scope, nowMs);
   const gateCounts = {
-    rows: withoutAccepted(counts.rows, accepted?.rows ?? []),
-    staleDecisions: countStaleDecisions(db, scope),
+    rows: counts.rows,
+    staleDecisions: countStaleDecisions(db, scope, nowMs),
     v3Uses: recentUses(scan, nowMs, config.maxAgeMs),
     ...countForGate(parts),
   };
@@ -132,16 +126,14 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
       fullList: '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database',
     },
     drift,
-    decisions: readDecisions(db, config, scope),
+    decisions: readDecisions(db, config, scope, nowMs),
     codeUses: scan === null ? null : describeScan(scan, nowMs),
-    baseline: accepted?.section ?? null,
     cannotSee: listCannotSee({
       ...{ config, scope, groups, drift, totals, deleted: counts.deleted },
       short: firstLists(db, inputs, { states: ['short'] }),
       absentInV3: firstLists(db, inputs, { generation: 'v3', states: ['absent'] }),
     }),
     timeline: buildTimeline(config, dates, age.newest),
-    trend: buildTrend(readRemapRuns(db, MAX_TREND_RUNS)),
     since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, parts),
   };

@@ -76,11 +76,10 @@ function sentenceOf(report: Report): string {
   const { matched } = report.totals.byStatus;
   const found = `${groupDigits(matched)} of ${countOf(ids, 'V3 id')} ${matched === 1 ? 'has its V4 id' : 'have their V4 id'}`;
   switch (report.outcome) {
-    case 'pass': {
-      if (matched === ids) return `${found}.`;
-      const accepting = report.baseline?.accepted ? 'limits and the baseline accept' : 'limits accept';
-      return `${found}; the ${accepting} the other ${groupDigits(ids - matched)}.`;
-    }
+    case 'pass':
+      return matched === ids
+        ? `${found}.`
+        : `${found}; the limits accept the other ${groupDigits(ids - matched)}.`;
     case 'fail': {
       const failed = report.gate.limits.filter((limit) => !limit.pass).map(nameOfLimit);
       const more = failed.length - MAX_NAMED_LIMITS;

@@ -3,7 +3,6 @@ import { describeOutcome } from '../reasons.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import type { CodeUses } from './code-uses-schema.js';
 import type {
-  BaselineSection,
   Counts,
   DecisionsSection,
   DriftSection,
@@ -120,26 +119,8 @@ export function describeScope({ models, companies }: Report['scope']): string | 
   return parts.length === 0 ? null : `Only ${parts.join(' and ')}.`;
 }
 
-/** `Baseline b.json accepts 3 findings (…); 1 entry is expired.` */
-function describeBaseline(baseline: BaselineSection): string {
-  const { file, accepted, byReason, expired, ambiguous, unused } = baseline;
-  const reasons = Object.entries(byReason).map(([key, count]) => `${key} ${groupDigits(count)}`);
-  const problems = [
-    { entries: expired, one: 'is expired', more: 'are expired' },
-    { entries: ambiguous, one: 'fits several findings', more: 'fit several findings' },
-    { entries: unused, one: 'names no finding', more: 'name no finding' },
-  ];
-  const parts = problems
-    .filter(({ entries }) => entries.length > 0)
-    .map(
-      ({ entries: { length }, one, more }) =>
-        `${countOf(length, 'entry', 'entries')} ${length === 1 ? one : more}`,
-    );
-  const list = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
-  return `${[`Baseline ${file} accepts ${countOf(accepted, 'finding')}${list}`, ...parts].join('; ')}.`;
-}
-
 const WHY_IDLE: Readonly<Record<StaleReason, string>> = {
+  expired: 'its date in the column until has come',
   company_not_paired: 'its V3 company has no V4 company',
   v3_not_exported: 'V3 shows no such id in this model, path, region and company',
   v4_not_exported: 'V4 shows no such id in this model, path and company (for a child: in the same record)',
@@ -227,11 +208,10 @@ export function describeCode({ places, rules, scannedAt, ...files }: CodeUses): 
 export function describeNotes(
   report: Report,
   decisionsShown: number,
-): Readonly<Record<'baseline' | 'code' | 'decisions' | 'drift' | 'since', readonly string[]>> {
-  const { baseline, codeUses, decisions, since } = report;
+): Readonly<Record<'code' | 'decisions' | 'drift' | 'since', readonly string[]>> {
+  const { codeUses, decisions, since } = report;
   const drift = describeDrift(report.drift);
   return {
-    baseline: baseline === null ? [] : [describeBaseline(baseline)],
     code: codeUses === null ? [] : describeCode(codeUses),
     decisions: decisions === null ? [] : describeDecisions(decisions, decisionsShown),
     drift: drift === null ? [] : [drift],

@@ -1,5 +1,5 @@
 import { escapeMarkup } from '../text/escape.js';
-import { formatTime, groupDigits } from '../text/numbers.js';
+import { groupDigits } from '../text/numbers.js';
 import type { Counts, Report } from './report-schema.js';
 import { listStatuses, type ReportColumn, STATUS_NAMES } from './tables.js';
 
@@ -166,38 +166,6 @@ function renderWindow({ window }: Report['timeline'], months: readonly Month[], 
   const anchor = x > CHART.width / 2 ? 'end' : 'start';
   return html`<line class="window" x1="${x}" x2="${x}" y1="${CHART.top - 8}" y2="${BASE_Y}"/><text class="window-label" x="${anchor === 'end' ? x - 6 : x + 6}" y="${CHART.top - 12}" text-anchor="${anchor}">backfill window from ${window.since.slice(0, 10)}</text>
 `;
-}
-
-/** The statuses in the trend. They keep their own names: `v4_only` does not include deleted V4 records. */
-export const TREND = ['unmatched', 'ambiguous', 'v4_only'] as const;
-
-/** A chart of findings over at least two builds of the remap. */
-export function renderTrend(trend: Report['trend']): Html {
-  const top = niceTop(Math.max(...trend.flatMap((run) => TREND.map((status) => run.byStatus[status]))));
-  const step = PLOT_WIDTH / (trend.length - 1);
-  const lines = TREND.map((status) => {
-    const points = trend.map((run, at) => ({
-      x: round(CHART.left + at * step),
-      y: round(BASE_Y - (run.byStatus[status] / top) * PLOT_HEIGHT),
-      title: `${formatTime(run.builtAt)}: ${groupDigits(run.byStatus[status])} ${status}`,
-    }));
-    const dots = points.map(
-      ({ x, y, title }) =>
-        html`<circle cx="${x}" cy="${y}" r="4" class="s-${status}"><title>${title}</title></circle>`,
-    );
-    return html`<polyline class="l-${status}" points="${points.map(({ x, y }) => `${x},${y}`).join(' ')}"/>${dots}
-`;
-  });
-  const ends = [
-    { run: trend[0], x: CHART.left, anchor: 'start' },
-    { run: trend.at(-1), x: CHART.width - CHART.right, anchor: 'end' },
-  ];
-  const labels = ends.map(
-    ({ run, x, anchor }) =>
-      html`<text x="${x}" y="${BASE_Y + 20}" text-anchor="${anchor}">${formatTime(run?.builtAt ?? '')}</text>`,
-  );
-  const label = 'Findings over the builds of the remap; the table below has the numbers.';
-  return renderChart('Chart of the trend', label, top, html`${lines}${labels}`);
 }
 
 /** The next round number, where the axis ends. */

@@ -10,8 +10,6 @@ import {
   renderKey,
   renderStatusBar,
   renderTimeline,
-  renderTrend,
-  TREND,
   withCode,
   withWordBreaks,
 } from './html-parts.js';
@@ -52,7 +50,6 @@ export function listSections(report: Report, verdict: CutoverVerdict): readonly 
     { id: 'obstacles', title: 'What stands in the way', body: renderObstacles(verdict, report) },
     { id: 'models', title: 'Models', body: renderModels(report) },
     { id: 'timeline', title: 'Age of the records', body: renderAges(report) },
-    { id: 'trend', title: 'Trend', body: renderBuilds(report) },
     { id: 'limits', title: 'Limits', body: renderLimits(report) },
     { id: 'reasons', title: 'Reasons', body: renderReasons(report) },
     { id: 'companies', title: 'Companies', body: renderCompanies(report) },
@@ -116,19 +113,6 @@ function renderAges({ timeline }: Report): Html | null {
   return html`<p>V3 records by the month of their latest date. ${window}${undated}</p>
 ${renderKey(key)}${renderTimeline(timeline)}<details><summary>The numbers in this chart</summary>
 ${htmlTable('V3 records by month.', columns, rows)}</details>
-`;
-}
-
-function renderBuilds({ trend }: Report): Html | null {
-  if (trend.length < 2) return null;
-  const rows = trend.map(({ builtAt, byStatus }) => [
-    formatTime(builtAt),
-    ...STATUSES.map((status) => groupDigits(byStatus[status])),
-  ]);
-  const columns = [{ title: 'Built' }, ...STATUSES.map(numeric)];
-  const key = TREND.map((status) => [status, status] as const);
-  return html`${renderKey(key)}${renderTrend(trend)}<details><summary>The numbers in this chart</summary>
-${htmlTable('Rows by status at each build of the remap.', columns, rows)}</details>
 `;
 }
 

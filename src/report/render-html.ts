@@ -182,10 +182,8 @@ td { overflow-wrap: anywhere; min-width: 4.5rem; } td:not(.n):last-child { min-w
 .chart .axis { stroke: var(--line); stroke-width: 1; }
 .chart .window { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 6 4; }
 .chart .window-label { fill: var(--ink); font-weight: 600; }
-.chart polyline { fill: none; stroke-width: 2.5; }
 .s-matched { fill: var(--matched); } .s-unmatched { fill: var(--unmatched); } .s-ambiguous { fill: var(--ambiguous); }
 .s-deleted, .s-other { fill: var(--deleted); } .s-v4_only { fill: var(--v4_only); }
-.l-unmatched { stroke: var(--unmatched); } .l-ambiguous { stroke: var(--ambiguous); } .l-v4_only { stroke: var(--v4_only); }
 .key { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; padding: 0; margin: .4rem 0; font-size: .9rem; }
 .key svg { width: .9rem; height: .9rem; margin-right: .4rem; vertical-align: -.1rem; }
 nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; font-size: .92rem; }

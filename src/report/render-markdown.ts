@@ -45,7 +45,7 @@ export function renderMarkdown(report: Report): Iterable<string> {
     ...foldedTable('Models', modelTable(report), MAX_ROWS.models, report.models.length),
     ...companyBlocks(report),
     ...fullSyncBlocks(report),
-    ...[notes.drift, notes.baseline, notes.decisions, notes.code, notes.since].flatMap(noteBlocks),
+    ...[notes.drift, notes.decisions, notes.code, notes.since].flatMap(noteBlocks),
     blindBlock(report),
     footer(report),
   ];

@@ -45,7 +45,6 @@ export function renderText(report: Report, options: TextOptions): string {
     // Where limits fail, the obstacles say by how much.
     options.verbose === true || report.gate.pass ? limitBlock(report, options) : [],
     ambiguousBlock(report, options),
-    noteBlock(notes.baseline, width),
     noteBlock(notes.decisions, width),
     fullSyncBlock(report, width),
     noteBlock(notes.drift, width),

@@ -164,35 +164,13 @@ const decisionsSchema = z.strictObject({
         v3_svc_id: id.nullable(),
         v4_svc_id: id.nullable(),
         note: z.string(),
+        until: z.string().nullable().describe('The day, UTC, from which it no longer holds.'),
         outcome: z.enum(['not_needed', 'stale']),
         why: z.enum(STALE_REASONS).nullable(),
         text: z.string(),
       }),
     )
     .describe('Those that changed nothing, stale ones first; at most 1,000.'),
-});
-
-const baselineEntry = z.strictObject({
-  entry: z.int().positive().describe('Its place in the file, from 1.'),
-  model: z.string(),
-  path: z.string(),
-  platform_id: z.string().nullable(),
-  v3_svc_id: id.nullable(),
-  v4_svc_id: id.nullable(),
-  reason: z.string(),
-  note: z.string(),
-  expires: z.string().describe('The last day it holds, UTC.'),
-  problem: z.string(),
-});
-
-const baselineSchema = z.strictObject({
-  file: z.string(),
-  entries: count,
-  accepted: count.describe('Findings that no limit judges, because an entry names them.'),
-  byReason: z.record(z.string(), count).describe('The accepted findings by `status/reason`.'),
-  expired: z.array(baselineEntry).describe('Entries that no longer accept what they name.'),
-  unused: z.array(baselineEntry).describe('Entries that name no finding.'),
-  ambiguous: z.array(baselineEntry).describe('Entries that name several findings and so accept none.'),
 });
 
 const sinceSchema = z.strictObject({
@@ -257,12 +235,10 @@ export const reportSchema = z
     drift: driftSchema,
     decisions: decisionsSchema.nullable().describe('null: there are none.'),
     codeUses: codeUsesSchema.nullable().describe('What `scan --save` found last; null: no scan is stored.'),
-    baseline: baselineSchema.nullable().describe('null: none was given.'),
     cannotSee: z.array(
       z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),
     ),
     timeline,
-    trend: z.array(run.extend({ byStatus })).describe('The latest builds of the remap, oldest first.'),
     since: sinceSchema.nullable().describe('null: not asked for, or no earlier build.'),
     evidence: z.strictObject({
       database: z.string(),
@@ -292,6 +268,5 @@ export type FullSync = WrittenReport['fullSync'][number];
 export type ReportStream = z.infer<typeof stream>;
 export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;
-export type BaselineSection = z.infer<typeof baselineSchema>;
 export type SinceSection = z.infer<typeof sinceSchema>;
 export type Counts = Report['totals'];

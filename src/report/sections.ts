@@ -20,7 +20,7 @@ import { cutText } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import type { OutsideCount } from './count-rows.js';
 import { whyIdle } from './describe.js';
-import type { DecisionsSection, DriftSection, FullSync, Report, SinceSection } from './report-schema.js';
+import type { DecisionsSection, DriftSection, FullSync, SinceSection } from './report-schema.js';
 import { type Dates, rangeKey } from './timeline.js';
 
 const MAX_SAMPLES_PER_MODEL = 3;
@@ -73,9 +73,9 @@ function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
 const MAX_DECISIONS = 1000;
 
 /** The outcome of the decisions in the last remap; null if there were none and none are configured. */
-export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSection | null {
+export function readDecisions(db: Db, config: Config, scope: Scope, nowMs: number): DecisionsSection | null {
   const sha256 = readRemapInputs(db)['decisions'] ?? null;
-  const counts = readDecisionCounts(db, scope);
+  const counts = readDecisionCounts(db, scope, nowMs);
   if (config.decisions === null && sha256 === null && counts.length === 0) return null;
   const total = (wanted: string) =>
     counts.reduce((sum, { outcome, n }) => sum + (outcome === wanted ? Number(n) : 0), 0);
@@ -85,7 +85,7 @@ export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSe
     taken: total('taken'),
     notNeeded: total('not_needed'),
     stale: total('stale'),
-    idle: readIdleDecisions(db, scope, MAX_DECISIONS).map((row) => ({
+    idle: readIdleDecisions(db, scope, nowMs, MAX_DECISIONS).map((row) => ({
       line: row.line,
       model: row.model,
       path: row.path,
@@ -94,6 +94,7 @@ export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSe
       v3_svc_id: row.v3SvcId?.toString() ?? null,
       v4_svc_id: row.v4SvcId?.toString() ?? null,
       note: row.note,
+      until: row.until,
       outcome: row.outcome === 'not_needed' ? 'not_needed' : 'stale',
       why: row.why,
       text: whyIdle(row),
@@ -102,8 +103,8 @@ export function readDecisions(db: Db, config: Config, scope: Scope): DecisionsSe
 }
 
 /** Decisions that the data do not support, by model. */
-export function countStaleDecisions(db: Db, scope: Scope): ReadonlyMap<string, number> {
-  const stale = readDecisionCounts(db, scope).filter(({ outcome }) => outcome === 'stale');
+export function countStaleDecisions(db: Db, scope: Scope, nowMs: number): ReadonlyMap<string, number> {
+  const stale = readDecisionCounts(db, scope, nowMs).filter(({ outcome }) => outcome === 'stale');
   return new Map(stale.map(({ model, n }) => [model, Number(n)]));
 }
 
@@ -134,14 +135,14 @@ export function prepareFullSync(db: Db, ranges: Dates['ranges']): (row: OutsideC
 }
 
 /** Builds of the remap with their counts, oldest first. */
-export function buildTrend(runs: readonly RemapRun[]): Report['trend'] {
+export function buildTrend(runs: readonly RemapRun[]) {
   return runs.map((run) => {
     const byStatus = { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 };
     for (const [key, count] of Object.entries(parseCounts(run))) {
       const status = STATUSES.find((name) => name === key.split('/')[0]);
       if (status !== undefined) byStatus[status] += count;
     }
-    return { ...headOf(run), byStatus };
+    return { builtAt: run.built_at, byStatus };
   });
 }
 
@@ -171,7 +172,7 @@ export function readSince(db: Db, since: Since): SinceSection | null {
   if (from === undefined) {
     if (since === 'previous') return null;
     throw new SvcError('usage', `There is no build ${since} of the remap.`, {
-      hint: `The last one is ${to.id}; svc-migrate report --json lists them in trend.`,
+      hint: `The last one is ${to.id}.`,
     });
   }
   const [earlier, later] = [parseCounts(from), parseCounts(to)];

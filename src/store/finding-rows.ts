@@ -93,50 +93,6 @@ export function prepareFindV4(db: Db): (row: RemapRow, v4SvcId: bigint) => Store
   return ({ model, v4_company_id }, v4SvcId) => find.get(model, v4_company_id, v4SvcId);
 }
 
-const NAMING_COLUMNS = [
-  ...(['model', 'path', 'reason', 'status', 'region', 'platform_id', 'parent_platform_id'] as const),
-  ...(['v3_company_id', 'v4_company_id', 'v3_svc_id', 'v4_svc_id'] as const),
-];
-type NamingColumn = (typeof NAMING_COLUMNS)[number];
-
-/** The values that identify a row of the remap; at least an id or a platform_id. */
-export type RowName = { readonly [K in 'model' | 'path' | 'reason']: string } & {
-  readonly [K in NamingColumn]?: NonNullable<RemapRow[K]> | undefined;
-};
-
-export interface NamedRow {
-  /** Its rowid in the remap. */
-  readonly at: bigint;
-  readonly status: Status;
-  readonly inScope: boolean;
-}
-
-/** Only our own indexes are verified. */
-function indexOf(given: readonly string[]): string {
-  if (given.includes('v3_svc_id')) return 'INDEXED BY remap_v3';
-  if (given.includes('v4_svc_id')) return 'INDEXED BY remap_v4';
-  return given.includes('platform_id') ? 'INDEXED BY remap_key' : 'NOT INDEXED';
-}
-
-/** Makes the function that looks up findings by their values. It returns at most two, enough to show that they are not unique. */
-export function prepareNamedRows(db: Db, scope: Scope): (name: RowName) => NamedRow[] {
-  const inScope = remapScope(db, scope);
-  const prepare = (given: readonly string[]) =>
-    db.prepare<[object], { at: bigint; status: Status; inScope: bigint }>(
-      `SELECT rowid AS at, status, iif(${inScope.sql}, 1, 0) AS inScope FROM remap AS r ${indexOf(given)}
-       WHERE status <> 'matched' AND ${given.map((column) => `${column} = @${column}`).join(' AND ')} LIMIT 2`,
-    );
-  const prepared = new Map<string, ReturnType<typeof prepare>>();
-  return (name) => {
-    const given = NAMING_COLUMNS.filter((column) => name[column] !== undefined);
-    const select = prepared.get(given.join()) ?? prepare(given);
-    prepared.set(given.join(), select);
-    const values = Object.fromEntries(given.map((column) => [column, name[column]]));
-    const rows = select.all({ ...inScope.params, ...values });
-    return rows.map((row) => ({ ...row, inScope: row.inScope === 1n }));
-  };
-}
-
 type Json<T> = T extends bigint ? string : T;
 
 /** A remap row in JSON. */

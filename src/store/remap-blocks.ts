@@ -186,7 +186,7 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
 
 const TABLE_ROW = {
   company: `json_array(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)`,
-  decision: `json_array(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, outcome, why)`,
+  decision: `json_array(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, until, outcome, why)`,
   drift: 'json_array(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)',
   drift_scope: 'json_array(model, region, v3_company_id, pairs, compared)',
 } as const;

@@ -111,10 +111,11 @@ export type DecisionOutcome = 'taken' | 'not_needed' | 'stale';
 export function saveDecisionResults(db: Db, results: readonly DecisionResult[]): void {
   db.exec('DELETE FROM decision');
   const insert = db.prepare(`
-    INSERT INTO decision(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, outcome, why)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-  for (const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why } of results) {
-    insert.run(BigInt(line), model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, outcome, why);
+    INSERT INTO decision(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, until, outcome, why)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  for (const { line, model, path, region, v3CompanyId, v3SvcId, v4SvcId, ...rest } of results) {
+    const { note, until, outcome, why } = rest;
+    insert.run(BigInt(line), model, path, region, v3CompanyId, v3SvcId, v4SvcId, note, until, outcome, why);
   }
 }
 
@@ -125,21 +126,31 @@ export interface DecisionCount {
   readonly n: bigint;
 }
 
-export function readDecisionCounts(db: Db, scope: Scope): DecisionCount[] {
-  const sql = `SELECT model, outcome, count(*) AS n FROM decision AS r WHERE ${v3Scope(scope)}
+/** The results as they stand on the day `@today`: a decision that has expired since the remap is stale. */
+const DECISION = `(
+  SELECT line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, until,
+    iif(until <= @today, 'stale', outcome) AS outcome, iif(until <= @today, 'expired', why) AS why FROM decision)`;
+
+function dayOf(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 10);
+}
+
+/** @param nowMs ms since 1970 */
+export function readDecisionCounts(db: Db, scope: Scope, nowMs: number): DecisionCount[] {
+  const sql = `SELECT model, outcome, count(*) AS n FROM ${DECISION} AS r WHERE ${v3Scope(scope)}
     GROUP BY model, outcome ORDER BY model, outcome`;
-  return db.prepare<[object], DecisionCount>(sql).all(scopeParams(db, scope));
+  return db.prepare<[object], DecisionCount>(sql).all({ ...scopeParams(db, scope), today: dayOf(nowMs) });
 }
 
 /** Decisions that changed nothing, in the order of the file, stale ones first. */
-export function readIdleDecisions(db: Db, scope: Scope, limit: number): DecisionResult[] {
+export function readIdleDecisions(db: Db, scope: Scope, nowMs: number, limit: number): DecisionResult[] {
   return db
     .prepare<[object], Omit<DecisionResult, 'line'> & { readonly line: bigint }>(
       `SELECT line, model, path, region, v3_company_id AS v3CompanyId, v3_svc_id AS v3SvcId, v4_svc_id AS v4SvcId,
-         note, outcome, why
-       FROM decision AS r WHERE outcome <> 'taken' AND ${v3Scope(scope)} ORDER BY outcome = 'not_needed', line LIMIT @limit`,
+         note, until, outcome, why
+       FROM ${DECISION} AS r WHERE outcome <> 'taken' AND ${v3Scope(scope)} ORDER BY outcome = 'not_needed', line LIMIT @limit`,
     )
-    .all({ ...scopeParams(db, scope), limit: BigInt(limit) })
+    .all({ ...scopeParams(db, scope), today: dayOf(nowMs), limit: BigInt(limit) })
     .map((row) => ({ ...row, line: Number(row.line) }));
 }
 

@@ -4,7 +4,7 @@
 export const APPLICATION_ID = 0x5356434d;
 
 /** Layout version, stored in `user_version`; databases with another version are refused. */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 const META = `
 -- for the columns named checksum see checksum.ts
@@ -147,6 +147,7 @@ const DECISION = `
 CREATE TABLE decision(
   line INTEGER PRIMARY KEY, model TEXT NOT NULL, path TEXT NOT NULL, region TEXT NOT NULL,
   v3_company_id INTEGER NOT NULL, v3_svc_id INTEGER, v4_svc_id INTEGER, note TEXT NOT NULL,
+  until TEXT, -- the day, UTC, from which it no longer holds
   outcome TEXT NOT NULL CHECK (outcome IN ('taken', 'not_needed', 'stale')), why TEXT
 ) STRICT;`;
 

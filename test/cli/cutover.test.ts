@@ -399,7 +399,6 @@ describe('what is refused before anything is done', () => {
     [['--flip', 'maybe'], 2, 'again, done, undone'],
     [['--sample', '0'], 2, 'at least 1'],
     [['--settle', '5m'], 2, '--settle needs --wait'],
-    [['--baseline', 'none.json'], 6, 'none.json'],
     [['orders'], 2, 'too many arguments'],
   ];
   it.each(WRONG)('%j', async (args, code, says) => {

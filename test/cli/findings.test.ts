@@ -198,7 +198,7 @@ describe('a draft of decisions', () => {
       ]);
       write((db) => {
         buildRemap({ db, config, named: [], decisions, clock: { now: () => 0 }, onProgress: () => {} });
-        expect(readDecisionCounts(db, EVERYTHING)).toEqual([{ model: INVOICES, outcome: 'taken', n: 3n }]);
+        expect(readDecisionCounts(db, EVERYTHING, 0)).toEqual([{ model: INVOICES, outcome: 'taken', n: 3n }]);
       });
       expect((await draftOf(config, join(folder, 'again.csv'))).match(/^#accounting.*$/gm)).toBeNull();
     }));

@@ -59,10 +59,10 @@ describe('in a job of GitHub Actions', () => {
   });
 
   it('says that there is no result', async () => {
-    const { code, annotations, outputs } = await step('check', '--baseline', 'none.json');
-    expect(code).toBe(6);
-    expect(annotations).toEqual([expect.stringMatching(/^::error title=No result::.*none\.json/)]);
-    expect(outputs).toBe('of-another-step=1\noutcome=error\nexit-code=6\n');
+    const { code, annotations, outputs } = await step('check', '--model', 'no/such');
+    expect(code).toBe(2);
+    expect(annotations).toEqual([expect.stringMatching(/^::error title=No result::.*no\/such/)]);
+    expect(outputs).toBe('of-another-step=1\noutcome=error\nexit-code=2\n');
   });
 
   it('keeps JSON on stdout whole', async () => {

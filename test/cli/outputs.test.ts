@@ -43,12 +43,6 @@ describe('files of an earlier run do not survive one that fails', () => {
     { what: 'no database yet', args: ['check'], code: 4, error: 'incomplete' },
     { what: 'no database yet', args: ['report'], code: 4, error: 'incomplete' },
     { what: 'an unknown model', args: ['check', '--model', 'no/such'], code: 2, error: 'usage' },
-    {
-      what: 'a baseline that is not there',
-      args: ['run', '--baseline', 'no.json'],
-      code: 6,
-      error: 'bad_input',
-    },
     { what: 'a folder that exists', args: ['demo', '--output', '.'], code: 6, error: 'bad_input' },
     { what: 'no configuration', args: ['check', '--config', 'no.json'], code: 2, error: 'config' },
   ])('$args.0 with $what', async ({ args, key, code, error }) => {

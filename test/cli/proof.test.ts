@@ -85,7 +85,6 @@ const CASES: readonly Case[] = [
   ['report: since the build before', () => done, ['report', '--since', 'previous', '--json', '-'], 0],
   ['report: since a build that is not there', () => done, ['report', '--since', '99'], 2],
   ['report: since, of a part', () => done, ['report', '--since', '1', '--model', INVOICES], 2],
-  ['check: a baseline that is none', () => done, ['check', '--baseline', 'svc-migrate.config.json'], 6],
   ['export v4 --wait: settled', () => copyDone(), ['export', 'v4', '--wait', '--settle', '200ms'], 0],
   [
     'export v4 --wait: no time to settle',

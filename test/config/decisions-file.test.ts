@@ -28,6 +28,7 @@ const DECIDED = {
   v3SvcId: 10n,
   v4SvcId: 20n,
   note: 'by hand',
+  until: null,
 };
 
 /** What a line says. */
@@ -46,6 +47,7 @@ const TAKEN: readonly (readonly [name: string, line: string, expected: object])[
   ['a note with a quote in it', 'accounting/invoices,,eu,1,10,20,27" screen', { note: '27" screen' }],
   ['a note that begins like a formula', 'accounting/invoices,,eu,1,10,20,=1+1', { note: '=1+1' }],
   ['cells in quotes and space', ' "accounting/invoices" , , "eu" ,1, "10" ,20,by hand', {}],
+  ['the day from which it no longer holds', `${GOOD},2027-01-31`, { until: '2027-01-31' }],
   ['empty cells that a spreadsheet added', `${GOOD},,,`, {}],
   [
     'the largest ids',
@@ -76,8 +78,18 @@ const REFUSED: readonly (readonly [name: string, lines: readonly string[], probl
     ['line 2: "en" is not a configured region; did you mean "eu"?'],
   ],
   ['no company', ['accounting/invoices,,eu,,10,20,'], ['line 2: v3_company_id "" is not an id']],
-  ['too few values', ['accounting/invoices,,eu,1,10'], ['line 2: needs seven values']],
-  ['too many values', [`${GOOD},and more`], ['line 2: needs seven values']],
+  ['too few values', ['accounting/invoices,,eu,1,10'], ['line 2: needs seven or eight values']],
+  ['too many values', [`${GOOD},,and more`], ['line 2: needs seven or eight values']],
+  [
+    'a day that is none',
+    [`${GOOD},2027-02-30`],
+    ['line 2: until "2027-02-30" is not a date such as 2027-01-31'],
+  ],
+  [
+    'a time',
+    [`${GOOD},2027-01-31T00:00Z`],
+    ['line 2: until "2027-01-31T00:00Z" is not a date such as 2027-01-31'],
+  ],
   [
     'an open quote',
     ['accounting/invoices,,eu,1,10,20,"by hand'],
@@ -159,6 +171,11 @@ describe('parseDecisions', () => {
       'accounting/invoices,,eu,2,11,20,',
     );
     expect([found.rows.length, found.problems]).toEqual([5, []]);
+  });
+
+  it('takes a file without the column until', () => {
+    const header = DECISIONS_HEADER.replace(',until', '');
+    expect(parseDecisions(`${header}\n${GOOD}`, PLACES)).toEqual({ rows: [DECIDED], problems: [] });
   });
 
   it('skips comments, blank lines and what a spreadsheet makes of them', () => {

@@ -19,7 +19,7 @@ function remapWith({ db, config }: Job, decisions: readonly Decision[]): string 
 
 function countsOf({ db }: Job): Record<string, number> {
   const counts: Record<string, number> = { taken: 0, not_needed: 0, stale: 0 };
-  for (const { outcome, n } of readDecisionCounts(db, EVERYTHING))
+  for (const { outcome, n } of readDecisionCounts(db, EVERYTHING, 0))
     counts[outcome] = (counts[outcome] ?? 0) + Number(n);
   return counts;
 }
@@ -44,7 +44,7 @@ describe('the whole job with decisions against the ground truth', () => {
         const contradictions = contradictTruth(truth);
         expect(remapWith(job, contradictions)).toBe(undecided);
         expect(countsOf(job)).toEqual({ taken: 0, not_needed: 0, stale: contradictions.length });
-        const reasons = new Set(readIdleDecisions(job.db, EVERYTHING, 100_000).map(({ why }) => why));
+        const reasons = new Set(readIdleDecisions(job.db, EVERYTHING, 0, 100_000).map(({ why }) => why));
         expect(reasons).toContain('v3_paired');
         settled += decisions.length;
         wrong += contradictions.length;

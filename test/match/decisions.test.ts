@@ -19,6 +19,8 @@ import { brief, type Row, remapOf } from '../support/remap-rows.js';
 
 const RUNS = campaign({ small: 10, full: 100 });
 const NOTES = 'accounting/notes';
+/** When remaps are built. */
+const NOW_MS = Date.parse('2026-11-20T00:00:00Z');
 const config = configOf({
   models: [modelOf(INVOICES), modelOf(NOTES)],
   regions: ['default', 'eu'],
@@ -40,6 +42,7 @@ function decisionsOf(named: readonly Named[]): Decision[] {
     v3SvcId: v3 === 0 ? null : BigInt(v3),
     v4SvcId: v4 === 0 ? null : BigInt(v4),
     note: 'by hand',
+    until: null,
     ...more,
   }));
 }
@@ -50,10 +53,10 @@ function remapBoth(exported: Exported, named: readonly Named[]) {
   try {
     const without = remapOf(db, config);
     const rows = remapOf(db, config, [], decisionsOf(named));
-    const idle = readIdleDecisions(db, EVERYTHING, 100).map(({ outcome, why }) => why ?? outcome);
+    const idle = readIdleDecisions(db, EVERYTHING, NOW_MS, 100).map(({ outcome, why }) => why ?? outcome);
     const models = config.models.map(({ v3 }) => v3);
     const contradictions = findContradictions(db, models, 3).map(({ code }) => code);
-    const taken = readDecisionCounts(db, EVERYTHING)
+    const taken = readDecisionCounts(db, EVERYTHING, NOW_MS)
       .filter(({ outcome }) => outcome === 'taken')
       .reduce((sum, { n }) => sum + Number(n), 0);
     return { without, rows, idle, taken, contradictions };
@@ -195,6 +198,42 @@ describe('decisions about records', () => {
     expect([rows, idle]).toEqual([without, [why]]);
   });
 
+  /** Of a decision that would be taken and of one that repeats a proven pair: until when, what becomes of both. */
+  const UNTIL: readonly (readonly [until: string | null, taken: string, proven: string])[] = [
+    [null, 'taken', 'not_needed'],
+    ['2026-11-21', 'taken', 'not_needed'],
+    ['2026-11-20', 'expired', 'expired'],
+    ['2026-11-19', 'expired', 'expired'],
+  ];
+  it.each(UNTIL)('that hold until %s on 2026-11-20 are %s', (until, ofOpen, ofProven) => {
+    for (const [named, expected] of [
+      [[4, 0, { until }], ofOpen],
+      [[4, 40, { until }], ofOpen],
+      [[0, 40, { until }], ofOpen],
+      [[2, 20, { until }], ofProven],
+    ] as const) {
+      const { without, rows, idle, contradictions } = remapBoth(SCENE, [named]);
+      expect([idle, contradictions]).toEqual([expected === 'taken' ? [] : [expected], []]);
+      expect(
+        rows.length === without.length && rows.every((row, at) => brief(row) === brief(without[at] as Row)),
+      ).toBe(expected !== 'taken');
+    }
+  });
+
+  it('that expire after the remap are stale from then on', () => {
+    const { db, close } = openExported(config, SCENE);
+    try {
+      remapOf(db, config, [], decisionsOf([[4, 0, { until: '2026-11-21' }]]));
+      const idleAt = (time: string) =>
+        readIdleDecisions(db, EVERYTHING, Date.parse(time), 9).map(({ why }) => why);
+      expect([idleAt('2026-11-20T23:59:59Z'), idleAt('2026-11-21T00:00:00Z')]).toEqual([[], ['expired']]);
+      const [count] = readDecisionCounts(db, EVERYTHING, Date.parse('2026-11-21T00:00:00Z'));
+      expect(count).toMatchObject({ outcome: 'stale', n: 1n });
+    } finally {
+      close();
+    }
+  });
+
   it('record in the evidence what was decided, what it replaced and how the keys differ', () => {
     const { rows } = remapBoth(SCENE, [
       [1, 11],
@@ -264,7 +303,7 @@ describe('decisions about records', () => {
           [99, 20],
         ]),
       );
-      expect([remapOf(db, config), readIdleDecisions(db, EVERYTHING, 9)]).toEqual([without, []]);
+      expect([remapOf(db, config), readIdleDecisions(db, EVERYTHING, NOW_MS, 9)]).toEqual([without, []]);
     } finally {
       close();
     }

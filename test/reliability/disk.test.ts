@@ -122,11 +122,11 @@ describe.runIf(CAN_MOUNT)('a disk of its own', () => {
       `cp "${folder}/svc-migrate.db" . && echo earlier > a.csv`,
       'cat /dev/zero > filler 2> /dev/null',
       ...OUTPUTS.map((flag) => `told report --quiet --${flag} a.${flag}`),
-      'told check --write-baseline a.baseline; told dump --output a.csv',
+      'told dump --output a.csv',
       '! ls a.csv 2> /dev/null',
     ]);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout.match(/^code 6$/gm)).toHaveLength(OUTPUTS.length + 2);
+    expect(stdout.match(/^code 6$/gm)).toHaveLength(OUTPUTS.length + 1);
     expect(stdout).not.toMatch(/\.tmp\b|this is a bug|\n\s+at /);
   });
 });

@@ -24,8 +24,6 @@ const COMMANDS = [
   'report --verbose',
   `report ${OUTPUTS.map((flag) => `--${flag} report.${flag}`).join(' ')}`,
   'check --verbose',
-  'check --write-baseline baseline.json',
-  'check --baseline baseline.json',
   'status --verbose',
   'verify --verbose',
   'verify --json -',

@@ -86,7 +86,6 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
       places: { certain: 7, likely: 2, look: 1 },
       rules: [{ rule: 'base-url', title: `Address ${text}`, certain: 7, likely: 1, look: 0 }],
     },
-    baseline: makeBaseline(text),
     cannotSee: [
       {
         code: 'ghosts',
@@ -95,12 +94,6 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
       },
     ],
     timeline: makeTimeline(),
-    trend: [1204, 310, 12].map((unmatched, at) => ({
-      run: String(at + 1),
-      builtAt: `2026-10-${30 - at}T08:00:00.000Z`,
-      sha256: 'a'.repeat(64),
-      byStatus: { matched: 9000, unmatched, deleted: 400, ambiguous: 40 - at * 10, v4_only: 100 - at * 20 },
-    })),
     since: makeSince(),
     evidence: {
       database: 'svc-migrate.db',
@@ -239,25 +232,12 @@ function makeDecisions(text: string): WrittenReport['decisions'] {
         v3_svc_id: '5',
         v4_svc_id: null,
         note: text,
+        until: null,
         outcome: 'stale',
         why: 'v3_deleted',
         text: 'not taken: the V3 record is deleted',
       },
     ],
-  };
-}
-
-function makeBaseline(text: string): WrittenReport['baseline'] {
-  const entry = { model: text, path: '', platform_id: text, v3_svc_id: null, v4_svc_id: null };
-  const more = { reason: 'unexplained', note: text, expires: '2026-10-01', problem: 'expired on 2026-10-01' };
-  return {
-    file: text,
-    entries: 4,
-    accepted: 3,
-    byReason: { 'unmatched/unexplained': 3 },
-    expired: [{ entry: 2, ...entry, ...more }],
-    unused: [],
-    ambiguous: [],
   };
 }
 

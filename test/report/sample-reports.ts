@@ -39,7 +39,6 @@ function emptyReport(): Report {
     fullSync: [],
     findings: { ...report.findings, total: 0, samples: [] },
     timeline: { ...report.timeline, months: [], earlier: null, undated: 0 },
-    trend: [],
     evidence: { ...report.evidence, oldestReadAt: null, newestReadAt: null, ageHours: null, remap: null },
   };
 }

@@ -101,6 +101,7 @@ function decisionOf({ model, path, region, v3_company_id }: TruthRow, ids: Ids, 
     v3CompanyId: BigInt(v3_company_id ?? 0),
     ...ids,
     note: 'as it truly is',
+    until: null,
   };
 }
 

@@ -1,7 +1,7 @@
 import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/emit-request.js';
 import { SERVERS, type Server } from '../../domain.js';
 import { type CommandSpec, groupOptions, type OptionSpecs } from '../command.js';
-import { ACCEPTED, ALLOW_INCOMPLETE, MAX_WAIT, WAITING } from './options.js';
+import { ALLOW_INCOMPLETE, MAX_WAIT, WAITING } from './options.js';
 
 function serverOptions({ kind, product }: Server): [flag: string, summary: string][] {
   return [
@@ -105,7 +105,6 @@ export const CUTOVER_OPTIONS: OptionSpecs = {
   }),
   ...groupOptions('Steps', {
     '--sample <n>': 'also read this many mapped pairs from both APIs before the flip, as verify does',
-    ...ACCEPTED,
     ...MAX_WAIT,
     ...WAITING,
   }),

@@ -1,9 +1,7 @@
 import { DUMP_FORMATS } from '../../domain.js';
 import type { CommandSpec } from '../command.js';
 import {
-  ACCEPTED,
   ALLOW_INCOMPLETE,
-  BASELINE,
   COMPANY,
   DEFAULT_SAMPLE,
   IN_ACTIONS,
@@ -92,14 +90,10 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
     name: 'check',
     summary: 'judge the remap by the configured limits; the gate for CI',
     more: 'Prints the report. Exits with 0 if the cutover is safe, 1 if there are more findings than the limits allow, 4 if data are incomplete, 5 if V4 is not ready.',
-    options: { ...MODEL, ...COMPANY, ...BASELINE, ...OUTPUTS, ...IN_ACTIONS },
+    options: { ...MODEL, ...COMPANY, ...OUTPUTS, ...IN_ACTIONS },
     examples: {
       'svc-migrate check': 'judge the remap in the database',
       'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
-      'svc-migrate check --write-baseline baseline.json --expires 14d --force':
-        'accept the present findings for two weeks',
-      'svc-migrate check --baseline baseline.json':
-        'judge the findings that are not accepted in baseline.json',
     },
     load: async () => (await import('../check.js')).runCheck,
   },
@@ -113,7 +107,6 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
       ...RESTART,
       ...MAX_WAIT,
       ...WAITING,
-      ...ACCEPTED,
       ...OUTPUTS,
       ...IN_ACTIONS,
     },
@@ -121,7 +114,6 @@ export const MIGRATION_COMMANDS: readonly CommandSpec[] = [
       'svc-migrate run': 'the whole migration up to the report, with a readable summary',
       'svc-migrate run --quiet --json report.json --ndjson findings.ndjson':
         'the same in CI, with files for scripts',
-      'svc-migrate run --baseline baseline.json': 'the same, with the findings in baseline.json accepted',
     },
     load: async () => (await import('../run.js')).runRun,
   },

@@ -42,15 +42,6 @@ export const SINCE: OptionSpecs = {
   '--since <build>': 'show what changed since an earlier build of the remap: its number, or previous',
 };
 
-export const ACCEPTED: OptionSpecs = { '--baseline <file>': 'accept the findings that this file names' };
-
-export const BASELINE: OptionSpecs = {
-  ...ACCEPTED,
-  '--write-baseline <file>': 'write a baseline of the findings over the limits',
-  '--expires <duration>': 'how long the written baseline is valid (default: 30d)',
-  '--force': 'replace an existing baseline',
-};
-
 /** Files to write reports to; the options have the names of the renderers. */
 export const OUTPUTS: OptionSpecs = {
   '--json <file>': 'report as JSON (- is stdout)',
