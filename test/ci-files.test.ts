@@ -97,10 +97,9 @@ describe.each([...WORKFLOWS, [ACTION, { gate: gate.runs }] as const])('%s', (_, 
 
 it('the composite action passes on outputs that the program sets, and uses each of its inputs', () => {
   const set = renderJobOutputs(SMALL).match(/^[\w-]+(?==)/gm);
-  for (const [name, { value }] of Object.entries(gate.outputs)) {
+  expect(Object.keys(gate.outputs).sort()).toEqual(set?.sort());
+  for (const [name, { value }] of Object.entries(gate.outputs))
     expect(value).toBe(`\${{ steps.run.outputs.${name} }}`);
-    expect(set).toContain(name);
-  }
   const used = new Set(refersTo(gate.runs).filter((name) => name.startsWith('inputs.')));
   expect([...used].sort()).toEqual(
     Object.keys(gate.inputs)
@@ -123,6 +122,21 @@ it('the action keeps the exit code of the program and quotes what it is given', 
     5,
     expect.stringMatching(/^<run><--json><\/tmp\/report\.json>.*<--wait><--settle><5m>$/),
   ]);
+});
+
+it.each([
+  ['the recipe of the gate', recipe('jobs')],
+  ['the composite action', { jobs: { gate: gate.runs } }],
+])('%s keeps the database also while the gate is red', (_, found) => {
+  const { jobs } = z
+    .looseObject({ jobs: z.record(z.string(), z.looseObject({ steps: z.array(step) })) })
+    .parse(found);
+  const steps = Object.values(jobs).flatMap((one) => one.steps);
+  expect(steps.filter(({ uses }) => uses?.startsWith('actions/cache@'))).toEqual([]);
+  const saving = steps.findIndex(({ uses }) => uses?.startsWith('actions/cache/save@'));
+  const running = steps.findIndex(({ run, id }) => id === 'run' || run?.includes('svc-migrate run'));
+  expect(saving).toBeGreaterThan(running);
+  expect(steps[saving]?.if).toBe('always()');
 });
 
 it('the recipe for GitLab is a job with artifacts', () => {
