@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import type { ApplyResult } from '../apply/actions.js';
 import { assertTargetKinds } from '../apply/emit/emit-request.js';
 import { outputOf, sideCarFile } from '../apply/files/side-car.js';
@@ -9,7 +8,6 @@ import { SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
-import { flippedState, readCutover } from '../store/cutover-state.js';
 import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
 import {
   type ApplyRequest,
@@ -19,7 +17,6 @@ import {
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { CommandLine, Io } from './command.js';
-import { readDatabase } from './database.js';
 import { LOCATION_HINT } from './target-options.js';
 import { type NamedOutputs, ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
 
@@ -37,7 +34,6 @@ export async function runApply(given: CommandLine, io: Io): Promise<number> {
   if (agreed !== null) assertSameRequest(agreed, request, config);
   const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
   assertSomeTargets(targets);
-  await assertNotFlipped(config, request.action, agreed?.policy ?? request.policy);
   if (request.emit !== null) assertTargetKinds(targets, request.emit);
   assertOutputs(config, request, targets);
   io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
@@ -54,24 +50,6 @@ function assertSomeTargets(targets: readonly ApplyTarget[]): void {
   throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
     hint: 'Name some under apply.targets in the configuration, or one by options, such as --csv FILE or --sqlite FILE. With --scan, these options find the columns that hold ids.',
   });
-}
-
-/**
- * @throws SvcError `usage` if a cutover has flipped the application: `--again` would take V4 ids that it wrote for V3 ids
- */
-async function assertNotFlipped(
-  config: Config,
-  action: ApplyRequest['action'],
-  { again, mode }: ApplyRequest['policy'],
-): Promise<void> {
-  if (!again || mode !== 'in_place' || (action !== 'plan' && action !== 'write')) return;
-  if (!existsSync(config.database)) return;
-  if ((await readDatabase(config, async (db) => flippedState(readCutover(db)))) === 'no') return;
-  throw new SvcError(
-    'usage',
-    'The flip of the cutover was started: --again would take V4 ids of the application for V3 ids.',
-    { hint: 'If the application is back on V3 ids, say so: svc-migrate cutover --flip undone.' },
-  );
 }
 
 /** `--plan` names an output only if a plan is made. */

@@ -67,34 +67,11 @@ export function needsOption(one: string, other: string): SvcError {
 }
 
 /** The name of an option, such as `fullSync`, by its flags in the catalogue, such as `--full-sync <file>`. */
-export function nameOfOption(flags: string): string {
+function nameOfOption(flags: string): string {
   return flags
     .slice(2)
     .replace(/ .*/, '')
     .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** A command line for another command: it has the given arguments, and `values` replace some of the options. */
-export function withValues(
-  given: CommandLine,
-  values: Readonly<Record<string, string | boolean | undefined>>,
-  args: readonly string[] = [],
-): CommandLine {
-  const { texts, config } = given;
-  return {
-    args,
-    texts,
-    config,
-    get input() {
-      return given.input;
-    },
-    text: (name) => {
-      if (!Object.hasOwn(values, name)) return given.text(name);
-      const value = values[name];
-      return typeof value === 'string' ? value : undefined;
-    },
-    isSet: (name) => (Object.hasOwn(values, name) ? values[name] === true : given.isSet(name)),
-  };
 }
 
 /** Values of the output options that were given, by the names of the renderers. */

@@ -4,7 +4,6 @@ import { STATUSES } from '../reasons.js';
 import { findingSchema, reportSchema } from '../report/report-schema.js';
 import { count, id, nullableId } from '../report/schema-values.js';
 import { scanSchema } from '../scan/scan-report.js';
-import { CUTOVER_STEPS } from '../store/cutover-state.js';
 import * as z from '../zod.js';
 import { applySchema } from './apply-schema.js';
 
@@ -198,49 +197,7 @@ const status = z.strictObject({
   trend: z
     .array(z.strictObject({ builtAt: z.string(), byStatus: z.record(z.enum(STATUSES), count) }))
     .describe('Rows of the latest builds of the remap, oldest first.'),
-  cutover: z
-    .strictObject({
-      id: z.string(),
-      startedAt: z.string(),
-      flipped: z.enum(['no', 'unknown', 'yes']),
-      isFinished: z.boolean(),
-      step: z.enum(CUTOVER_STEPS).nullable().describe('The last step that was started.'),
-      state: z.enum(['running', 'done', 'failed']).nullable(),
-    })
-    .nullable()
-    .describe('The last cutover that was started.'),
   next: z.string().describe('The command to run next.'),
-});
-
-const cutover = z.strictObject({
-  schemaVersion,
-  exitCode: exit,
-  outcome: z.enum(['planned', 'done', 'stopped']),
-  isDryRun: z.boolean(),
-  flipped: z.enum(['no', 'unknown', 'yes']).describe('Whether the application reads V4 ids.'),
-  id: text,
-  startedAt: text,
-  stoppedAt: z.enum(CUTOVER_STEPS).nullable().describe('The step that failed or was interrupted.'),
-  steps: z.array(
-    z.strictObject({
-      number: count,
-      name: z.enum(CUTOVER_STEPS),
-      what: z.string(),
-      action: z
-        .enum(['run', 'resume', 'again', 'keep', 'skip', 'settle', 'ask'])
-        .describe('What this call does with the step. Without --yes: what a call with --yes would do.'),
-      because: text,
-      state: z.enum(['none', 'running', 'done', 'failed']),
-      startedAt: text,
-      endedAt: text,
-      exitCode: z.int().nullable(),
-      note: text,
-    }),
-  ),
-  applyPlan: z.looseObject({}).nullable().describe('In the format of `apply --json`. Only without --yes.'),
-  report: text.describe('Path of the report that check wrote.'),
-  undo: z.array(z.string()).describe('Commands that take back what was applied.'),
-  next: z.string(),
 });
 
 const error = z.strictObject({
@@ -268,7 +225,6 @@ export const OUTPUT_SCHEMAS = {
   verify: { schema: verify, of: '`verify --json`' },
   recheck: { schema: recheck, of: '`recheck --json`' },
   apply: { schema: applySchema, of: '`apply --json` and `undo --json`' },
-  cutover: { schema: cutover, of: '`cutover --json`' },
   error: { schema: error, of: '`--json` of a command that ended without a result' },
 } as const satisfies Record<string, { readonly schema: z.ZodType; readonly of: string }>;
 

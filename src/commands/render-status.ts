@@ -2,7 +2,6 @@ import { statSync } from 'node:fs';
 import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
-import { type Cutover, flippedState, progressOf, STEP_TITLES } from '../store/cutover-state.js';
 import { nameOfList } from '../store/planned-lists.js';
 import { hasNoList, isStale, OPEN_LISTS, type Readiness } from '../store/readiness.js';
 import type { RemapRun } from '../store/remap-tables.js';
@@ -22,16 +21,11 @@ export interface StatusFacts {
   readonly readiness: Readiness;
   /** The latest builds of the remap, oldest first. */
   readonly runs: readonly RemapRun[];
-  /** The last cutover that was started; null if none was. */
-  readonly cutover: Cutover | null;
   readonly next: string;
 }
 
 /** The state of the database for people. */
-export function renderStatus(
-  { database, owner, readiness, runs, cutover, next }: StatusFacts,
-  io: Io,
-): string {
+export function renderStatus({ database, owner, readiness, runs, next }: StatusFacts, io: Io): string {
   const now = io.clock.now();
   const lines = [
     `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
@@ -41,31 +35,11 @@ export function renderStatus(
     ...describeOpen(readiness),
     ...describeRemap(readiness, runs),
     describeExports(readiness),
-    ...(isUnderWay(cutover) ? [describeCutover(cutover)] : []),
   ];
   const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
   // Not wrapped, so that it can be copied.
   return `${[...text, escapeUnseen(`Next: ${next}`)].join('\n')}\n`;
 }
-
-/** Whether a cutover was started and is not finished. */
-export function isUnderWay(cutover: Cutover | null): cutover is Cutover {
-  return cutover !== null && !progressOf(cutover).isFinished;
-}
-
-/** An unfinished cutover: `Cutover: 20261123-031500-ab12, started …; check failed; the application was not flipped`. */
-function describeCutover(cutover: Cutover): string {
-  const { step, state } = progressOf(cutover);
-  const last = step === null ? 'no step is done' : `${STEP_TITLES[step]} ${STEP_STATES[state ?? 'running']}`;
-  return `Cutover: ${cutover.id}, started ${formatTime(cutover.startedAt)}; ${last}; ${FLIPPED[flippedState(cutover)]}`;
-}
-
-const STEP_STATES = { running: 'is not finished', done: 'is done', failed: 'failed' } as const;
-const FLIPPED = {
-  no: 'the application was not flipped',
-  unknown: 'the flip was started and may be done',
-  yes: 'the application is flipped',
-} as const;
 
 function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
   const groups = facts.groups.filter((group) => group.generation === generation);
@@ -179,7 +153,7 @@ export function absentOf(groups: readonly StreamGroup[]) {
 
 /** The state of the database for programs. `unfinished`: all lists that were not read to their end. */
 export function buildStatusJson(
-  { database, owner, readiness, runs, cutover, next }: StatusFacts,
+  { database, owner, readiness, runs, next }: StatusFacts,
   unfinished: () => Iterable<ListRow>,
 ): object {
   const { groups } = readiness;
@@ -193,14 +167,8 @@ export function buildStatusJson(
     unfinished: rowsOf(unfinished, describeList),
     remap: last === undefined ? null : describeBuild(last, readiness),
     trend: buildTrend(runs),
-    cutover: cutover === null ? null : describeProgress(cutover),
     next,
   };
-}
-
-function describeProgress(cutover: Cutover) {
-  const { id, startedAt } = cutover;
-  return { id, startedAt, flipped: flippedState(cutover), ...progressOf(cutover) };
 }
 
 function describeBuild(run: RemapRun, { exportSeq, changedInputs }: Readiness) {

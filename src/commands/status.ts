@@ -4,7 +4,6 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
 import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import { readCutover } from '../store/cutover-state.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, type Readiness, readReadiness, UNFINISHED } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
@@ -15,7 +14,7 @@ import { inBatches, rowsOf, streamJson } from '../text/rows.js';
 import type { CommandLine, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import { durationOption, needsOption, notTogether } from './option-values.js';
-import { absentOf, buildStatusJson, isUnderWay, renderStatus, type StatusFacts } from './render-status.js';
+import { absentOf, buildStatusJson, renderStatus, type StatusFacts } from './render-status.js';
 import { withOutputs } from './with-outputs.js';
 
 /** The escape sequence that moves the cursor to the top and clears the terminal. */
@@ -92,14 +91,12 @@ async function watch(config: Config, everyMs: number | undefined, io: Io): Promi
 
 function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {
   const readiness = readReadiness(db, config, EVERYTHING);
-  const cutover = readCutover(db);
   return {
     database: config.database,
     owner: describeOwner(config.database),
     readiness,
     runs: readRemapRuns(db, MAX_RUNS),
-    cutover,
-    next: addFlags(isUnderWay(cutover) ? 'svc-migrate cutover' : findNext(readiness), flags),
+    next: addFlags(findNext(readiness), flags),
   };
 }
 

@@ -119,7 +119,7 @@ async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Prom
 }
 
 /** The exit code of a command that failed or was stopped by a signal. */
-export function exitCodeAfter(thrown: unknown, signal: AbortSignal): number {
+function exitCodeAfter(thrown: unknown, signal: AbortSignal): number {
   return signal.aborted && isSigterm(signal) ? SIGTERM_EXIT_CODE : exitCodeOf(thrown);
 }
 

@@ -19,7 +19,7 @@ export const TOPICS: readonly Topic[] = [
   { name: 'database', summary: 'public tables, with queries' },
   { name: 'library', summary: 'look ids up from your own program' },
   { name: 'apply', summary: 'rewrite the ids in your own tables and files, and undo it' },
-  { name: 'cutover', summary: 'the day of the cutover, step by step, and the way back' },
+  { name: 'cutover', summary: 'the commands of the day of the cutover, and the way back' },
   { name: 'warehouses', summary: 'the crosswalk as Parquet files, and how a warehouse uses it' },
   { name: 'scan', summary: 'find what still uses V3 in your code' },
   { name: 'ci', summary: 'workflows for GitHub Actions and GitLab CI' },

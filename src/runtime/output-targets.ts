@@ -6,7 +6,7 @@ import { SvcError } from '../errors.js';
  * Suffixes of the files that SQLite and this program keep beside a database. Output must not replace them: SQLite
  * replays any `-journal` or `-wal` it finds.
  */
-const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer', '.lock', '-cutover', '-cutover.lock'];
+const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer', '.lock'];
 
 /**
  * Checks that no two outputs share a target, and that none would overwrite one of `ownFiles` or its companions.

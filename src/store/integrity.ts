@@ -1,5 +1,4 @@
 import { SvcError } from '../errors.js';
-import { countOf, groupDigits } from '../text/numbers.js';
 import { checksumOf, damaged, ID_SUM } from './checksum.js';
 import type { Db } from './open.js';
 import { EVERYTHING, readSlices } from './remap-rows.js';
@@ -28,38 +27,6 @@ export function verifyExport(db: Db, throwIfStopped: () => void): void {
   }
   verifyCounts(db);
   verifyExcluded(db);
-}
-
-/**
- * Compares every payload with its checksum. With `payload` `full`, also refuses a database in which only some records have
- * one; if none has, they were purged.
- *
- * @throws SvcError `corrupt_database`
- */
-export function verifyPayloads(db: Db, payload: 'full' | 'ids', throwIfStopped: () => void): void {
-  const sql = `
-    SELECT count(*) AS records, count(p.record_id) AS payloads, sum(p.checksum IS NOT checksum(p.body)) AS altered
-    FROM record AS r LEFT JOIN payload AS p ON p.record_id = r.id WHERE r.id BETWEEN @from AND @to`;
-  let [records, payloads] = [0n, 0n];
-  for (const { rows } of readSlices<Record<'records' | 'payloads' | 'altered', bigint>>(
-    db,
-    'record',
-    sql,
-    {},
-  )) {
-    throwIfStopped();
-    for (const slice of rows) {
-      if (slice.altered > 0n) throw damaged('A stored payload');
-      records += slice.records;
-      payloads += slice.payloads;
-    }
-  }
-  if (payload === 'ids' || payloads === 0n || payloads === records) return;
-  const lost = records - payloads;
-  const text = `${groupDigits(lost)} of ${countOf(Number(records), 'record')} ${lost === 1n ? 'has' : 'have'} no payload, though the others have one.`;
-  throw new SvcError('corrupt_database', text, {
-    hint: 'Restore a backup, or read these lists again with --restart.',
-  });
 }
 
 function nameOfStream(db: Db, id: bigint): string {

@@ -119,24 +119,6 @@ function attachLock(db: Db, lock: string): void {
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
 }
 
-/**
- * Locks a file that holds no data, until the connection is closed or the process dies.
- *
- * @throws SvcError `locked`, `disk`
- */
-export function takeLock(lock: string): Db {
-  return guardDatabase(lock, () => {
-    const db = new Sqlite(':memory:');
-    try {
-      attachLock(db, lock);
-      return db;
-    } catch (error) {
-      db.close();
-      throw error;
-    }
-  });
-}
-
 /** Sets WAL mode. Without shared memory, as on some network drives, it has no effect: a writer then blocks readers. */
 function allowReaders(db: Db): void {
   db.pragma('main.journal_mode = WAL');

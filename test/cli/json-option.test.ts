@@ -43,8 +43,6 @@ describe('--json', () => {
     ['recheck', 'recheck'],
     ['status', 'status'],
     ['status', 'status --db unfinished.db'],
-    ['cutover', 'cutover'],
-    ['cutover', 'cutover --db unfinished.db'],
     ['scan', 'scan'],
     ['error', 'report --since 99'],
     ['error', 'explain crm/stages'],

@@ -23,9 +23,7 @@ import { exitCodeOf } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { Draw } from '../../src/sandbox/seeded-random.js';
-import type { Cutover } from '../../src/store/cutover-state.js';
 import { saveFingerprint } from '../../src/store/fingerprint.js';
-import { writeMeta } from '../../src/store/meta.js';
 import { guardDatabase, openDatabase } from '../../src/store/open.js';
 import { digestIndex } from '../../src/store/remap-blocks.js';
 import { verifyDigests } from '../../src/store/remap-digest.js';
@@ -37,7 +35,6 @@ import { listRegions } from '../support/file-regions.js';
 import { givenOf } from '../support/given.js';
 import { alterDatabase, seal } from '../support/seal.js';
 
-const AT = '2026-11-01T00:00:00.000Z';
 /** Enough rows for several blocks and pages of each table and index. */
 const RECORDS = 400;
 const FLIPS = campaign({ small: 6, full: 300, soak: 10_000 });
@@ -46,16 +43,6 @@ const CORRUPT = 6;
 
 /** The last of the ids of excluded companies. */
 const EXCLUDED = 800_000;
-const STEP = { state: 'done', startedAt: AT, endedAt: AT, exitCode: 0, note: 'done' } as const;
-const CUTOVER: Cutover = {
-  ...{
-    version: 1,
-    id: 'c1',
-    startedAt: AT,
-    steps: { export_v3: STEP, export_v4: { ...STEP, state: 'failed' } },
-  },
-  ...{ judged: null, verified: null, report: null, flag: null, runs: [] },
-};
 
 let folder: string;
 let config: Config;
@@ -85,7 +72,6 @@ beforeAll(async () => {
     UPDATE stream SET rejected = 1 WHERE generation = 'v3'`);
   const excluded = db.prepare("INSERT INTO excluded SELECT id, ?, 1 FROM stream WHERE generation = 'v3'");
   for (const id of ids) excluded.run(BigInt(EXCLUDED - id + 1));
-  writeMeta(db, 'cutover', JSON.stringify(CUTOVER));
   seal(db);
   for (const generation of ['v3', 'v4'] as const) saveFingerprint(db, generation, buildFingerprint(config));
   rebuild(db);

@@ -151,11 +151,11 @@ describe('exported data', () => {
 
   it('settings of an earlier version, which did not list their names, are accepted', () => {
     const db = newDatabase();
-    writeMeta(db, 'cutover', '{}');
+    writeMeta(db, 'other', '{}');
     db.exec("DELETE FROM meta WHERE key IN ('names', 'fingerprint_v3')");
     expect(readMeta(db, 'fingerprint_v3')).toBeNull();
-    writeMeta(db, 'cutover', '{"version":1}');
-    db.exec("DELETE FROM meta WHERE key = 'cutover'");
+    writeMeta(db, 'other', '{"version":1}');
+    db.exec("DELETE FROM meta WHERE key = 'other'");
     expect(codeOf(() => readMeta(db, 'fingerprint_v3'))).toBe('corrupt_database');
   });
 

@@ -1,7 +1,7 @@
 import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/emit-request.js';
 import { SERVERS, type Server } from '../../domain.js';
 import { type CommandSpec, groupOptions, type OptionSpecs } from '../command.js';
-import { ALLOW_INCOMPLETE, MAX_WAIT, WAITING } from './options.js';
+import { ALLOW_INCOMPLETE } from './options.js';
 
 function serverOptions({ kind, product }: Server): [flag: string, summary: string][] {
   return [
@@ -88,34 +88,6 @@ const TUNING: OptionSpecs = {
 
 const JSON_OUT: OptionSpecs = { '--json <file>': 'the result as JSON (- is stdout)' };
 
-/** Options of `cutover`, which it also repeats in the commands that it prints. */
-export const CUTOVER_OPTIONS: OptionSpecs = {
-  ...groupOptions('What to do (default: show the steps and change nothing)', {
-    '--yes': 'carry the steps out, or continue where they stopped',
-    '--restart': 'start a new cutover instead of continuing',
-    '--flip <what>': {
-      summary:
-        'what you know of a flip that was started: again (run it again), done (continue with recheck), undone (the application is back on V3 ids)',
-      choices: ['again', 'done', 'undone'],
-    },
-  }),
-  ...groupOptions('How the application is flipped (default: by hand; the cutover stops there)', {
-    '--exec <program>': 'run this program, without a shell; its only argument is the path of the report',
-    '--flag <file>': 'create this file, which the application looks for',
-  }),
-  ...groupOptions('Steps', {
-    '--sample <n>': 'also read this many mapped pairs from both APIs before the flip, as verify does',
-    ...MAX_WAIT,
-    ...WAITING,
-  }),
-  ...groupOptions('What apply may do', ANSWERS),
-  ...groupOptions('Files to write', {
-    '--report <file>': 'the report of check as JSON (default: cutover-report.json)',
-    '--json <file>': 'the steps and their results as JSON (- is stdout)',
-  }),
-  ...groupOptions('Tuning', TUNING),
-};
-
 /** Your own tables and files. */
 export const APPLY_COMMANDS: readonly CommandSpec[] = [
   {
@@ -174,19 +146,5 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
       'svc-migrate undo --sqlite shop.db': 'list the runs in one database',
     },
     load: async () => (await import('../apply.js')).runUndo,
-  },
-  {
-    name: 'cutover',
-    summary: 'guide through the day of the cutover, step by step',
-    more: 'Reads what is new in V3 and V4, remaps, checks, rewrites ids added since to the configured targets (apply --again), verifies them, flips the application, and rechecks. Without --yes it shows the steps, their state and the plan of apply, and changes nothing. It stops at the first step that fails, with the exit code of that step; run again, it continues there. Steps that are done are repeated only if something that they depend on changed, and never once the flip has begun. The program of --exec gets the path of the report as its argument and as SVC_MIGRATE_REPORT; if it fails, the exit code is 7.',
-    options: CUTOVER_OPTIONS,
-    examplesFirst: true,
-    examples: {
-      'svc-migrate cutover': 'show the steps and what each would do',
-      'svc-migrate cutover --yes --exec ./flip.sh': 'carry them out; ./flip.sh flips the application',
-      'svc-migrate cutover --yes --flag v4.enabled --sample 500':
-        'create a file instead, after reading 500 pairs again',
-    },
-    load: async () => (await import('../cutover.js')).runCutover,
   },
 ];

@@ -43,18 +43,6 @@ export const TOOL_COMMANDS: readonly CommandSpec[] = [
     load: async () => (await import('../backup.js')).runBackup,
   },
   {
-    name: 'merge',
-    args: '<parts...>',
-    summary: 'join exports that were split over several jobs into one database',
-    more: 'Each part is the database of an export that was narrowed by --model or --company, or whose configuration names only some of the regions or models; all other settings are those of the whole. Every list must be in exactly one part, read to the end. Otherwise nothing is written, and the lists and parts at fault are named: exit code 4 if lists are missing, 6 if settings differ, a list is in two parts, or a part is damaged. The remap of the merged database is that of one undivided export.',
-    options: { '--output <file>': 'the new database (required)' },
-    examples: {
-      'svc-migrate merge a.db b.db --output whole.db': 'join what two jobs read',
-      'svc-migrate merge a.db b.db --output whole.db --quiet': 'the same in a script',
-    },
-    load: async () => (await import('../merge.js')).runMerge,
-  },
-  {
     name: 'scan',
     args: '[paths...]',
     summary: 'find every place in source code that still uses the V3 API',
