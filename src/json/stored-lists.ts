@@ -1,10 +1,10 @@
 import type { ParsedChild } from '../domain.js';
 
 /** Pattern of a JSON string without escapes. */
-export const PLAIN = String.raw`"([^"\\\0-\x1f]*)"`;
+const PLAIN = String.raw`"([^"\\\0-\x1f]*)"`;
 
 /** Pattern of an item for `parseItems`: an array whose content matches `inside`. */
-export function itemPattern(inside: string): RegExp {
+function itemPattern(inside: string): RegExp {
   return new RegExp(String.raw`\[${inside}\](?:,(?=\[)|\]$)`, 'y');
 }
 
@@ -12,7 +12,7 @@ export function itemPattern(inside: string): RegExp {
  * Parses a JSON array of arrays with a pattern for the inner ones. If one of them does not match, `JSON.parse` parses
  * everything: it takes five times as long for short strings, and adds every new string to V8's string table.
  */
-export function parseItems<T extends readonly unknown[]>(
+function parseItems<T extends readonly unknown[]>(
   text: string,
   pattern: RegExp,
   itemOf: (found: RegExpExecArray) => T,

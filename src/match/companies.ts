@@ -4,6 +4,7 @@ import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { COMPANY_LIST } from '../store/streams.js';
 import { type EvidenceRows, readCompanyEvidence } from './company-evidence.js';
+import type { ExportedParts } from './exported-parts.js';
 import {
   type CompanyEvidence,
   type CompanySide,
@@ -11,6 +12,7 @@ import {
   type PairingInput,
   pairCompanies,
 } from './pair-companies.js';
+import { readCompanyIds } from './scope.js';
 
 /**
  * Pairs the companies of both sides and writes the public `company` table.
@@ -18,9 +20,14 @@ import {
  * @throws SvcError `bad_input` if the companies file names a V4 company that V4 does not list, `incomplete` if that list
  *   was not read to its end
  */
-export function saveCompanyPairs(db: Db, config: Config, named: readonly NamedCompanyPair[]): void {
+export function saveCompanyPairs(
+  db: Db,
+  config: Config,
+  named: readonly NamedCompanyPair[],
+  parts: ExportedParts,
+): void {
   assertNamedExist(db, named);
-  const { rows: evidence, uncounted } = readCompanyEvidence(db);
+  const { rows: evidence, uncounted } = readCompanyEvidence(db, parts.keyed, readCompanyIds(db, parts));
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
   const sides = { v3: companiesOf(db, 3), v4: companiesOf(db, 4) };
   const pairing = pairCompanies({ ...sides, evidence, uncounted, mode, named });

@@ -1,9 +1,10 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 import type { Db } from '../store/open.js';
-import { groupBy } from '../text/group-by.js';
+import { append } from '../text/group-by.js';
 import { rowsOf } from '../text/rows.js';
 import { type Bucket, DigestIndex } from './digest-index.js';
-import { type KeyedRecord, walkKeyed } from './keyed.js';
+import type { ExportedPart } from './exported-parts.js';
+import type { KeyedRecords } from './keyed-records.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 
 /**
@@ -24,16 +25,24 @@ export interface FoundEvidence {
   readonly uncounted: Uncounted;
 }
 
-/** Reads the evidence for company pairs, and saves the number of keys of each company. Ignores streams not read in full. */
-export function readCompanyEvidence(db: Db): FoundEvidence {
+/**
+ * Reads the evidence for company pairs, and saves the number of keys of each company. Ignores streams not read in full.
+ *
+ * @param companyIds the ids in the scope tables of the companies of all parts
+ */
+export function readCompanyEvidence(
+  db: Db,
+  keyed: KeyedRecords,
+  companyIds: ReadonlyMap<ExportedPart, number>,
+): FoundEvidence {
+  const source = { keyed, companyIds };
   const counts = new SharedKeyCounts();
   const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
   let comparisons = 0;
   const isAffordable = () => comparisons <= MAX_COMPARISONS && counts.size <= MAX_COUNTED_PAIRS;
-  walkKeyed(db, { fieldDigests: true }, (group) => {
-    const [v3, v4] = sidesOf(group);
-    for (const [company] of v3) keys.v3.set(company, (keys.v3.get(company) ?? 0) + 1);
-    for (const [company] of v4) keys.v4.set(company, (keys.v4.get(company) ?? 0) + 1);
+  walkKeys(source, (v3, v4) => {
+    for (const company of v3.keys()) keys.v3.set(company, (keys.v3.get(company) ?? 0) + 1);
+    for (const company of v4.keys()) keys.v4.set(company, (keys.v4.get(company) ?? 0) + 1);
     // a single key can exceed the limit, because each of its company pairs counts
     if (v3.size * v4.size > MAX_COUNTED_PAIRS) comparisons = Number.POSITIVE_INFINITY;
     comparisons += sizeOf(v3) * sizeOf(v4);
@@ -42,17 +51,64 @@ export function readCompanyEvidence(db: Db): FoundEvidence {
   saveKeyCounts(db, 3, keys.v3);
   saveKeyCounts(db, 4, keys.v4);
   if (isAffordable()) return { rows: counts.list(keys), uncounted: counts.uncounted };
-  const agreeing = findAgreeingPairs(db);
+  const agreeing = findAgreeingPairs(db, source);
   const exact = new SharedKeyCounts(agreeing);
-  walkKeyed(db, { fieldDigests: true }, (group) => exact.add(...sidesOf(group)));
+  walkKeys(source, (v3, v4) => exact.add(v3, v4));
   return { rows: exact.list(keys), uncounted: exact.uncounted };
 }
 
+/** The records with keys, and the ids of their companies. */
+interface KeySource {
+  readonly keyed: KeyedRecords;
+  readonly companyIds: ReadonlyMap<ExportedPart, number>;
+}
+
+/** A record of a key. */
+interface RecordOfKey {
+  readonly company: number;
+  /** Read when they are needed: most records have the same digests as their counterpart. */
+  readonly fieldDigests: string;
+  readonly hasDigestsOf: (other: RecordOfKey) => boolean;
+}
+
+/** Calls `onKey` with the records of each key, by the companies of either generation. */
+function walkKeys(
+  { keyed, companyIds }: KeySource,
+  onKey: (v3: RecordsByCompany, v4: RecordsByCompany) => void,
+): void {
+  const read = keyed.prepareFieldDigests();
+  class Keyed implements RecordOfKey {
+    readonly company: number;
+    readonly #record: number;
+    #fieldDigests: string | undefined;
+    constructor(record: number, company: number) {
+      this.#record = record;
+      this.company = company;
+    }
+    get fieldDigests(): string {
+      this.#fieldDigests ??= read(this.#record);
+      return this.#fieldDigests;
+    }
+    hasDigestsOf(other: RecordOfKey): boolean {
+      return other instanceof Keyed && keyed.haveEqualDigests(this.#record, other.#record);
+    }
+  }
+  keyed.forEachKey((records) => {
+    const sides = { 3: new Map<number, RecordOfKey[]>(), 4: new Map<number, RecordOfKey[]>() };
+    for (const record of records) {
+      const part = keyed.partOf(record);
+      const company = part === undefined ? undefined : companyIds.get(part);
+      if (part === undefined || company === undefined) continue;
+      append(sides[part.generation], company, new Keyed(record, company));
+    }
+    onKey(sides[3], sides[4]);
+  });
+}
+
 /** Finds the company pairs that agree on a key. Pairs that are too many to find are counted by company. */
-function findAgreeingPairs(db: Db): FoundPairs {
+function findAgreeingPairs(db: Db, source: KeySource): FoundPairs {
   const found = new FoundPairs(readEqualIds(db));
-  walkKeyed(db, { fieldDigests: true }, (group) => {
-    const [v3, v4] = sidesOf(group);
+  walkKeys(source, (v3, v4) => {
     if (v3.size === 0 || v4.size === 0) return;
     const index = new DigestIndex([...v4.values()].flat());
     const hidden = { v3: new Set<number>(), v4: new Set<number>() };
@@ -120,16 +176,7 @@ function readEqualIds(db: Db): [v3: number, v4: number][] {
 }
 
 /** The records of one key, by company. */
-type RecordsByCompany = ReadonlyMap<number, readonly KeyedRecord[]>;
-
-function sidesOf(group: readonly KeyedRecord[]): [v3: RecordsByCompany, v4: RecordsByCompany] {
-  const ofGeneration = (wanted: 3 | 4): RecordsByCompany =>
-    groupBy(
-      group.filter(({ gen, inFull }) => gen === wanted && inFull),
-      ({ company }) => company,
-    );
-  return [ofGeneration(3), ofGeneration(4)];
-}
+type RecordsByCompany = ReadonlyMap<number, readonly RecordOfKey[]>;
 
 function sizeOf(side: RecordsByCompany): number {
   return [...side.values()].reduce((size, { length }) => size + length, 0);
@@ -234,16 +281,17 @@ type KeyVerdict = ReturnType<typeof compareFieldDigests> | 'unknown';
 const MAX_DIRECT_COMPARISONS = 4096;
 
 /** A key agrees if any of its records do. */
-function compareRecords(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
+function compareRecords(a: readonly RecordOfKey[], b: readonly RecordOfKey[]): KeyVerdict {
   return a.length * b.length <= MAX_DIRECT_COMPARISONS ? compareDirectly(a, b) : compareByIndex(a, b);
 }
 
-function compareDirectly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
+function compareDirectly(a: readonly RecordOfKey[], b: readonly RecordOfKey[]): KeyVerdict {
   let best: KeyVerdict = 'incomparable';
   for (const one of a) {
     for (const other of b) {
-      const isSame = one.fieldDigests === other.fieldDigests && one.fieldDigests !== '';
-      const verdict = isSame ? 'agrees' : compareFieldDigests(one.fieldDigests, other.fieldDigests);
+      const verdict = one.hasDigestsOf(other)
+        ? 'agrees'
+        : compareFieldDigests(one.fieldDigests, other.fieldDigests);
       if (verdict === 'agrees') return verdict;
       if (verdict === 'differs') best = verdict;
     }
@@ -251,7 +299,7 @@ function compareDirectly(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): 
   return best;
 }
 
-function compareByIndex(a: readonly KeyedRecord[], b: readonly KeyedRecord[]): KeyVerdict {
+function compareByIndex(a: readonly RecordOfKey[], b: readonly RecordOfKey[]): KeyVerdict {
   const index = new DigestIndex(b);
   let hasUncompared = false;
   for (const fieldDigests of new Set(a.map((one) => one.fieldDigests))) {

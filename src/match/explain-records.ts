@@ -1,104 +1,189 @@
-import type { Db } from '../store/open.js';
-import { MAX_NAMED_IDS } from './judge-group.js';
+import type { Status } from '../reasons.js';
+import { append } from '../text/group-by.js';
+import type { JoinedRecords, OpenVerdict } from './join-records.js';
+import { lowestIds, nameIds } from './judge-group.js';
+import type { PartRecords } from './part-records.js';
+import type { PairedModel, ScopeCompany } from './scope.js';
 
-/** Replaces the reason `absent`, set by the join, with the first reason in the contract's order that applies. */
-export function explainRecords(db: Db): void {
-  explainInert(db);
-  explainNearKeys(db);
-  explainWindow(db);
-  explainCreatedLater(db);
-  db.exec("UPDATE record_outcome SET reason = 'unexplained' WHERE reason = 'absent'");
+/** The outcome of a record that is in no pair. */
+export interface RecordOutcome {
+  status: Status;
+  reason: string;
+  /** JSON. */
+  evidence: string | null;
 }
 
-function explainInert(db: Db): void {
-  db.exec(`
-    UPDATE record_outcome SET reason = 'connection_inert'
-      WHERE status = 'unmatched' AND reason = 'absent'
-        AND paired_model_id IN (SELECT id FROM paired_model JOIN inert_company USING (v4_company));
-  `);
+/** The records of one model of a company pair, or of a company without a pair. */
+export interface RecordsOfPair {
+  readonly v3Company: ScopeCompany | null;
+  readonly v4Company: ScopeCompany | null;
+  /** null: the company has no pair. */
+  readonly model: PairedModel | null;
+  readonly v3: PartRecords;
+  readonly v4: PartRecords;
 }
 
-function explainWindow(db: Db): void {
-  db.exec(`
-    UPDATE record_outcome SET reason = 'outside_backfill_window', evidence = older.evidence FROM (
-      SELECT record_id, json_object(
-          'latest_date', ${isoOf('record.latest_ms')}, 'latest_from', record.latest_from,
-          'window_start', ${isoOf('start_ms')}, 'window', iif(inferred, 'inferred', 'configured')) AS evidence
-        FROM record_outcome AS outcome JOIN record ON record.id = outcome.record_id
-        JOIN paired_model ON paired_model.id = outcome.paired_model_id JOIN backfill_window USING (v4_company)
-        WHERE outcome.status = 'unmatched' AND outcome.reason = 'absent' AND record.latest_ms < start_ms
-    ) AS older WHERE record_outcome.record_id = older.record_id;
-  `);
+/** The outcomes of all records that are in no pair, by position. */
+export interface Outcomes {
+  readonly v3: Map<number, RecordOutcome>;
+  readonly v4: Map<number, RecordOutcome>;
 }
 
-/** Only the platform's own creation date counts: V4's service dates are all recent. */
-function explainCreatedLater(db: Db): void {
-  db.exec(`
-    UPDATE record_outcome SET reason = 'created_after_export', evidence = newer.evidence FROM (
-      SELECT record_id, json_object(
-          'created', ${isoOf('record.created_ms')}, 'v3_read_until', ${isoOf('v3_read_until_ms')}) AS evidence
-        FROM record_outcome AS outcome JOIN record ON record.id = outcome.record_id
-        JOIN paired_model ON paired_model.id = outcome.paired_model_id
-        WHERE outcome.status = 'v4_only' AND outcome.reason = 'absent' AND record.created_ms > v3_read_until_ms
-    ) AS newer WHERE record_outcome.record_id = newer.record_id;
-  `);
+/** Gives every record without a pair the first reason in the contract's order that applies. Pure. */
+export function explainRecords(pair: RecordsOfPair, joined: JoinedRecords): Outcomes {
+  const outcomes: Outcomes = { v3: new Map(), v4: new Map() };
+  for (let at = 0; at < pair.v3.length; at++) {
+    if ((joined.twins[at] ?? -1) < 0) outcomes.v3.set(at, v3Outcome(pair, at, joined.v3.get(at)));
+  }
+  for (let at = 0; at < pair.v4.length; at++) {
+    if (joined.claims[at] === 0) outcomes.v4.set(at, v4Outcome(pair, at, joined.v4.get(at)));
+  }
+  if (pair.model !== null) explainAbsent(pair, pair.model, outcomes);
+  for (const side of [outcomes.v3, outcomes.v4]) {
+    for (const outcome of side.values()) if (outcome.reason === 'absent') outcome.reason = 'unexplained';
+  }
+  return outcomes;
 }
 
-function isoOf(ms: string): string {
-  return `strftime('%Y-%m-%dT%H:%M:%fZ', ${ms} / 1000.0, 'unixepoch')`;
+function v3Outcome(pair: RecordsOfPair, at: number, open: OpenVerdict | undefined): RecordOutcome {
+  const isDeleted = pair.v3.deleted[at] === 1;
+  const reason = v3Reason(pair, at, open?.kind);
+  const isDuplicate = reason === 'duplicate_platform_id_v3' || reason === 'duplicate_platform_id_v4';
+  const ofAbsent = isDeleted && reason !== 'scope_incomplete' ? 'deleted' : 'unmatched';
+  return { status: isDuplicate ? 'ambiguous' : ofAbsent, reason, evidence: open?.evidence ?? null };
 }
 
-/**
- * Finds changed keys: an unmatched V3 record and a V4-only record of the same paired model with the same unique id or
- * folded key. The row of each names the other; nothing is mapped.
- */
-function explainNearKeys(db: Db): void {
-  db.function('fold_key', { deterministic: true }, (key: unknown) =>
-    key === null ? null : foldKey(String(key)),
-  );
-  db.exec(`
-    CREATE TEMP TABLE open_record(
-      generation INTEGER NOT NULL, paired_model_id INTEGER NOT NULL, record_id INTEGER NOT NULL, svc_id INTEGER NOT NULL,
-      unique_id TEXT, folded_key TEXT,
-      PRIMARY KEY (generation, record_id)
-    ) STRICT, WITHOUT ROWID;
-    INSERT INTO open_record ${OPEN} AND outcome.status = 'v4_only' AND outcome.paired_model_id IS NOT NULL;
-    INSERT INTO open_record ${OPEN} AND outcome.status = 'unmatched'
-      AND outcome.paired_model_id IN (SELECT paired_model_id FROM open_record WHERE generation = 4);
-    CREATE INDEX temp.open_record_unique_id ON open_record(paired_model_id, generation, unique_id, svc_id)
-      WHERE unique_id IS NOT NULL;
-    CREATE INDEX temp.open_record_folded_key ON open_record(paired_model_id, generation, folded_key, svc_id)
-      WHERE folded_key IS NOT NULL;
-  `);
-  nameNearKeys(db, 3);
-  nameNearKeys(db, 4);
+/** `absent` stands for a key that V4 lacks; `explainAbsent` replaces it. */
+function v3Reason(
+  { v3, v3Company, model }: RecordsOfPair,
+  at: number,
+  kind: OpenVerdict['kind'] | undefined,
+): string {
+  const isDeleted = v3.deleted[at] === 1;
+  const hasKey = v3.keys[at] !== null;
+  if (isDeleted && !hasKey) return 'no_platform_id';
+  if (model === null && v3Company?.scopeComplete !== true) return 'scope_incomplete';
+  if (model !== null && !hasKey && !model.v4ReadInFull) return 'scope_incomplete';
+  if (!hasKey) return 'no_platform_id';
+  if (model === null) return v3Company?.matchedBy === 'ambiguous' ? 'company_ambiguous' : 'company_not_in_v4';
+  if (model.v4Absent) return 'model_not_in_v4';
+  if (kind === 'superseded') return 'superseded_in_v3';
+  if (kind === 'dup_v3') return 'duplicate_platform_id_v3';
+  if (kind === 'dup_v4') return 'duplicate_platform_id_v4';
+  if (!model.v4ReadInFull) return 'scope_incomplete';
+  return isDeleted ? 'deleted_not_in_v4' : 'absent';
 }
 
-/** Records without a counterpart. */
-const OPEN = `
-  SELECT outcome.generation, outcome.paired_model_id, record.id, record.svc_id, record.unique_id,
-      fold_key(record.platform_id)
-    FROM record_outcome AS outcome JOIN record ON record.id = outcome.record_id
-    WHERE outcome.reason IN ('absent', 'no_platform_id')`;
+function v4Outcome(pair: RecordsOfPair, at: number, open: OpenVerdict | undefined): RecordOutcome {
+  const reason = v4Reason(pair, at, open?.kind);
+  const isDuplicate = reason === 'duplicate_platform_id_v3' || reason === 'duplicate_platform_id_v4';
+  const isDeleted = reason === 'superseded_in_v4' || reason === 'deleted_v4_only';
+  const status = isDuplicate ? 'ambiguous' : isDeleted ? 'deleted' : 'v4_only';
+  return { status, reason, evidence: open?.evidence ?? null };
+}
 
-function nameNearKeys(db: Db, generation: 3 | 4): void {
-  const other = generation === 3 ? 4 : 3;
-  const likeBy = (column: string): string => `
-    SELECT svc_id FROM open_record AS candidate
-      WHERE candidate.paired_model_id = own.paired_model_id AND candidate.generation = ${other}
-        AND candidate.${column} = own.${column}`;
-  const lowestBy = (column: string): string =>
-    `SELECT svc_id FROM (${likeBy(column)} ORDER BY svc_id LIMIT ${MAX_NAMED_IDS})`;
-  const candidates = `
-    ${lowestBy('unique_id')} UNION ${lowestBy('folded_key')} ORDER BY svc_id LIMIT ${MAX_NAMED_IDS}`;
-  db.exec(`
-    UPDATE record_outcome SET reason = 'key_changed', evidence = near.evidence FROM (
-      SELECT own.record_id, json_object('v${other}_svc_ids', json((
-          SELECT json_group_array(CAST(svc_id AS TEXT)) FROM (${candidates})))) AS evidence
-        FROM open_record AS own
-        WHERE own.generation = ${generation} AND (EXISTS (${likeBy('unique_id')}) OR EXISTS (${likeBy('folded_key')}))
-    ) AS near WHERE record_outcome.record_id = near.record_id AND record_outcome.reason = 'absent';
-  `);
+function v4Reason(
+  { v4, v4Company, model }: RecordsOfPair,
+  at: number,
+  kind: OpenVerdict['kind'] | undefined,
+): string {
+  const isDeleted = v4.deleted[at] === 1;
+  if (kind === 'superseded') return 'superseded_in_v4';
+  if (model === null && v4Company?.scopeComplete !== true) return 'scope_incomplete';
+  if (model === null && isDeleted) return 'deleted_v4_only';
+  if (kind === 'dup_v4') return 'duplicate_platform_id_v4';
+  if (kind === 'dup_v3') return 'duplicate_platform_id_v3';
+  if (model !== null && !model.v3ReadInFull) return 'scope_incomplete';
+  if (isDeleted) return 'deleted_v4_only';
+  if (v4.keys[at] === null) return 'no_platform_id';
+  if (model === null) return v4Company?.matchedBy === 'ambiguous' ? 'company_ambiguous' : 'company_not_in_v3';
+  return 'absent';
+}
+
+type OpenRecords = readonly (readonly [at: number, outcome: RecordOutcome])[];
+
+/** Says why the other generation lacks the key of live records. */
+function explainAbsent({ v3, v4 }: RecordsOfPair, model: PairedModel, outcomes: Outcomes): void {
+  if (model.isInert) {
+    for (const one of outcomes.v3.values()) {
+      if (one.status === 'unmatched' && one.reason === 'absent') one.reason = 'connection_inert';
+    }
+  }
+  const isOpen = ([, { status, reason }]: OpenRecords[number]) =>
+    (status === 'unmatched' || status === 'v4_only') && (reason === 'absent' || reason === 'no_platform_id');
+  const open = { v3: [...outcomes.v3].filter(isOpen), v4: [...outcomes.v4].filter(isOpen) };
+  const near = { v3: new NearKeys(v3), v4: new NearKeys(v4) };
+  if (open.v3.length > 0 && open.v4.length > 0) {
+    near.v3.addAll(open.v3);
+    near.v4.addAll(open.v4);
+  }
+  for (const [at, outcome] of open.v3) {
+    if (outcome.reason !== 'absent') continue;
+    const ids = near.v4.find(near.v3, at);
+    const latestMs = v3.latestMs[at] ?? Number.NaN;
+    if (ids.length > 0) explainAs(outcome, 'key_changed', { v4_svc_ids: nameIds(ids) });
+    else if (model.windowStartMs !== null && latestMs < model.windowStartMs) {
+      explainAs(outcome, 'outside_backfill_window', {
+        latest_date: isoOf(latestMs),
+        latest_from: v3.fromPlatform[at] === 1 ? 'platform' : 'service',
+        window_start: isoOf(model.windowStartMs),
+        window: model.isWindowInferred ? 'inferred' : 'configured',
+      });
+    }
+  }
+  for (const [at, outcome] of open.v4) {
+    if (outcome.reason !== 'absent') continue;
+    const ids = near.v3.find(near.v4, at);
+    // only the platform's own creation date counts: V4's service dates are all recent
+    const createdMs = v4.createdMs[at] ?? Number.NaN;
+    if (ids.length > 0) explainAs(outcome, 'key_changed', { v3_svc_ids: nameIds(ids) });
+    else if (model.v3ReadUntilMs !== null && createdMs > model.v3ReadUntilMs) {
+      const evidence = { created: isoOf(createdMs), v3_read_until: isoOf(model.v3ReadUntilMs) };
+      explainAs(outcome, 'created_after_export', evidence);
+    }
+  }
+}
+
+function explainAs(outcome: RecordOutcome, reason: string, evidence: object): void {
+  outcome.reason = reason;
+  outcome.evidence = JSON.stringify(evidence);
+}
+
+/** null if the year does not have four digits. */
+function isoOf(ms: number): string | null {
+  const year = new Date(ms).getUTCFullYear();
+  return year >= 0 && year <= 9999 ? new Date(ms).toISOString() : null;
+}
+
+/** Ids of records by unique id and by folded key. Two records with one of them in common may be one whose key changed. */
+class NearKeys {
+  readonly #records: PartRecords;
+  readonly #ids = new Map<string, bigint[]>();
+
+  constructor(records: PartRecords) {
+    this.#records = records;
+  }
+
+  addAll(open: OpenRecords): void {
+    for (const [at] of open) {
+      for (const name of this.namesOf(at)) append(this.#ids, name, this.#records.svcIds[at] ?? 0n);
+    }
+    // evidence names few ids, and any number of records may share a name
+    for (const [name, ids] of this.#ids) this.#ids.set(name, lowestIds(ids));
+  }
+
+  /** The ids of records that may be the record at `at` of `others`. */
+  find(others: NearKeys, at: number): readonly bigint[] {
+    if (this.#ids.size === 0) return [];
+    return [...new Set(others.namesOf(at).flatMap((name) => this.#ids.get(name) ?? []))];
+  }
+
+  namesOf(at: number): string[] {
+    const uniqueId = this.#records.uniqueIds[at] ?? null;
+    const key = this.#records.keys[at] ?? null;
+    const ofUniqueId = uniqueId === null ? [] : [`unique_id ${uniqueId}`];
+    return key === null ? ofUniqueId : [...ofUniqueId, `key ${foldKey(key)}`];
+  }
 }
 
 /**

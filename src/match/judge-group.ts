@@ -106,12 +106,16 @@ export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason |
 type PairReason = 'deleted_in_v3' | 'deleted_in_v4' | 'deleted_in_both';
 
 /** Evidence names at most this many ids. */
-export const MAX_NAMED_IDS = 5;
+const MAX_NAMED_IDS = 5;
+
+/** The lowest ids, as many as evidence names. */
+export function lowestIds(ids: readonly bigint[]): bigint[] {
+  return [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).slice(0, MAX_NAMED_IDS);
+}
 
 /** The lowest ids as text, for evidence. */
 export function nameIds(ids: readonly bigint[]): readonly string[] {
-  const sorted = [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-  return sorted.slice(0, MAX_NAMED_IDS).map(String);
+  return lowestIds(ids).map(String);
 }
 
 /** Ids of the objects of a group, for evidence. */

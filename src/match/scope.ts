@@ -1,8 +1,10 @@
 import type { Config } from '../config/config.js';
+import type { CompanyMatch } from '../domain.js';
 import type { Db } from '../store/open.js';
+import type { ExportedPart, ExportedParts } from './exported-parts.js';
 
 /**
- * Builds temporary tables that describe the export:
+ * Builds temporary tables that describe the export; `saveScopeCompanies` fills the last two:
  *
  * - `scope_model`: the configured models, numbered by name
  * - `scope_stream`: the lists of both generations, and whether each was read in full
@@ -36,7 +38,6 @@ export function buildScope(db: Db, config: Config): void {
     CREATE INDEX temp.scope_stream_company ON scope_stream(generation, company_id, model_id);
     CREATE INDEX temp.scope_stream_model ON scope_stream(generation, model_id, region, company_id);
   `);
-  saveCompanies(db, config);
 }
 
 function saveModels(db: Db, config: Config): void {
@@ -49,18 +50,24 @@ function saveModels(db: Db, config: Config): void {
  * It is certain that a V3 company has no pair once its region and all of V4 were read in full; for a V4 company, once
  * everything was.
  */
-function saveCompanies(db: Db, config: Config): void {
+export function saveScopeCompanies(db: Db, config: Config, parts: ExportedParts): void {
   const v4Full = isV4Full(db);
   const regions = config.v3.regions.map(({ region }) => ({ region, full: isRegionFull(db, config, region) }));
-  db.exec('CREATE TEMP TABLE scope_region(region TEXT PRIMARY KEY, scope_complete INTEGER NOT NULL) STRICT');
+  db.exec(`
+    CREATE TEMP TABLE scope_region(region TEXT PRIMARY KEY, scope_complete INTEGER NOT NULL) STRICT;
+    CREATE TEMP TABLE exported_company(region TEXT, company_id INTEGER, PRIMARY KEY (region, company_id)) STRICT;
+  `);
   const insert = db.prepare('INSERT INTO scope_region VALUES (?, ?)');
   for (const { region, full } of regions) insert.run(region, full && v4Full ? 1n : 0n);
+  const insertCompany = db.prepare('INSERT OR IGNORE INTO exported_company VALUES (?, ?)');
+  for (const { generation, region, companyId } of parts.all()) {
+    if (generation === 3) insertCompany.run(region, BigInt(companyId));
+  }
   const allFull = v4Full && regions.every(({ full }) => full);
   db.exec(`
     INSERT INTO scope_v3_company(region, company_id, scope_complete)
       SELECT region, company_id, ifnull(scope_complete, 0) FROM (
-        SELECT DISTINCT scope_stream.region, record.company_id
-          FROM scope_stream JOIN record ON record.stream_id = scope_stream.stream_id WHERE generation = 3
+        SELECT region, company_id FROM exported_company
         UNION SELECT region, company_id FROM scope_stream WHERE generation = 3 AND company_id IS NOT NULL)
       LEFT JOIN scope_region USING (region)
       ORDER BY region, company_id;
@@ -69,6 +76,53 @@ function saveCompanies(db: Db, config: Config): void {
         SELECT company_id FROM v4_company UNION SELECT company_id FROM scope_stream WHERE generation = 4)
       ORDER BY company_id;
   `);
+}
+
+/** A company of the scope tables. */
+export interface ScopeCompany {
+  readonly id: number;
+  /** '' for V4. */
+  readonly region: string;
+  readonly companyId: bigint;
+  /** The id of the other generation's company. */
+  readonly pairedId: number | null;
+  readonly matchedBy: CompanyMatch | null;
+  readonly scopeComplete: boolean;
+}
+
+/** The companies of a generation, by id: V3 companies are in the order of region and company id. */
+export function readScopeCompanies(db: Db, generation: 3 | 4): ScopeCompany[] {
+  const region = generation === 3 ? 'region' : "''";
+  return db
+    .prepare<[], readonly [bigint, string, bigint, bigint | null, CompanyMatch | null, bigint]>(`
+      SELECT id, ${region}, company_id, paired_id, matched_by, scope_complete FROM scope_v${generation}_company ORDER BY id`)
+    .raw()
+    .all()
+    .map(([id, ofRegion, companyId, pairedId, matchedBy, scopeComplete]) => ({
+      id: Number(id),
+      region: ofRegion,
+      companyId,
+      pairedId: pairedId === null ? null : Number(pairedId),
+      matchedBy,
+      scopeComplete: scopeComplete === 1n,
+    }));
+}
+
+/** The ids in the scope tables of the companies of all parts. */
+export function readCompanyIds(db: Db, parts: ExportedParts): ReadonlyMap<ExportedPart, number> {
+  const nameOf = (region: string, companyId: string) => `${companyId} ${region}`;
+  const ids = ([3, 4] as const).map(
+    (generation) =>
+      new Map(
+        readScopeCompanies(db, generation).map((one) => [nameOf(one.region, String(one.companyId)), one.id]),
+      ),
+  );
+  const found = new Map<ExportedPart, number>();
+  for (const part of parts.all()) {
+    const id = ids[part.generation - 3]?.get(nameOf(part.region, part.companyId));
+    if (id !== undefined) found.set(part, id);
+  }
+  return found;
 }
 
 /** Whether every model of the region has a stream, and all were read in full. */
@@ -99,34 +153,19 @@ function isV4Full(db: Db): boolean {
 }
 
 /**
- * A row of `paired_model` is one model of one company pair: keys are compared within it. Its id is computed as model id
- * × 10,000,000 + V4 company id (ids of the scope tables). It is unique, because there are fewer companies than that and
- * a V4 company is in at most one pair.
- */
-const MODEL_STRIDE = 10_000_000;
-
-export function pairedModelId(modelId: number, v4CompanyId: number): number {
-  return modelId * MODEL_STRIDE + v4CompanyId;
-}
-
-/** `pairedModelId` in SQL, of two expressions. */
-export function pairedModelSql(modelId: string, v4CompanyId: string): string {
-  return `${modelId} * ${MODEL_STRIDE} + ${v4CompanyId}`;
-}
-
-/**
  * Creates `paired_model`, which says how far the streams of both sides were read, `backfill_window` (where the history
  * of V4 companies starts) and `inert_company` (V4 companies without any record).
  */
-export function createPairedModels(db: Db, config: Config): void {
+export function createPairedModels(db: Db, config: Config, parts: ExportedParts): void {
   db.exec(`
     CREATE TEMP TABLE paired_model(
-      id INTEGER PRIMARY KEY, model_id INTEGER NOT NULL, v3_company INTEGER NOT NULL, v4_company INTEGER NOT NULL,
+      model_id INTEGER NOT NULL, v4_company INTEGER NOT NULL,
       v3_read_in_full INTEGER NOT NULL, v4_read_in_full INTEGER NOT NULL, v4_absent INTEGER NOT NULL,
-      pair_is_final INTEGER NOT NULL, v3_read_until_ms INTEGER
-    ) STRICT;
+      pair_is_final INTEGER NOT NULL, v3_read_until_ms INTEGER,
+      PRIMARY KEY (model_id, v4_company)
+    ) STRICT, WITHOUT ROWID;
     INSERT INTO paired_model
-      SELECT ${pairedModelSql('model.id', 'v4_company.id')}, model.id, v3_company.id, v4_company.id,
+      SELECT model.id, v4_company.id,
         ifnull((SELECT min(read_in_full) ${V3_STREAMS}), 0),
         NOT model.in_v4 OR ifnull((SELECT read_in_full ${V4_STREAM}), 0),
         NOT model.in_v4 OR ifnull((SELECT absent ${V4_STREAM}), 0),
@@ -135,8 +174,48 @@ export function createPairedModels(db: Db, config: Config): void {
       FROM scope_v3_company AS v3_company JOIN scope_v4_company AS v4_company ON v4_company.id = v3_company.paired_id
         JOIN scope_model AS model;
   `);
-  saveWindows(db, config.backfill);
+  saveWindows(db, config.backfill, parts);
   saveInertCompanies(db);
+}
+
+/** One model of a company pair: how far its lists were read, and what explains missing records. */
+export interface PairedModel {
+  readonly v3ReadInFull: boolean;
+  readonly v4ReadInFull: boolean;
+  /** V4 has no such model. */
+  readonly v4Absent: boolean;
+  /** Whether further reading cannot change the pair of companies. */
+  readonly pairIsFinal: boolean;
+  readonly v3ReadUntilMs: number | null;
+  readonly windowStartMs: number | null;
+  readonly isWindowInferred: boolean;
+  /** Whether the V4 company holds no record in any model, although all its lists were read. */
+  readonly isInert: boolean;
+}
+
+/** Makes the function that reads a model of the company pair with this V4 company. */
+export function preparePairedModel(db: Db): (modelId: number, v4Company: number) => PairedModel {
+  const read = db
+    .prepare<[number, number], readonly (number | null)[]>(`
+      SELECT v3_read_in_full, v4_read_in_full, v4_absent, pair_is_final, v3_read_until_ms, start_ms, inferred,
+          EXISTS (SELECT 1 FROM inert_company AS inert WHERE inert.v4_company = paired_model.v4_company)
+        FROM paired_model LEFT JOIN backfill_window USING (v4_company) WHERE model_id = ? AND v4_company = ?`)
+    .raw()
+    .safeIntegers(false);
+  return (modelId, v4Company) => {
+    const [v3Full, v4Full, absent, final, readUntilMs = null, startMs = null, inferred, inert] =
+      read.get(modelId, v4Company) ?? [];
+    return {
+      v3ReadInFull: v3Full === 1,
+      v4ReadInFull: v4Full === 1,
+      v4Absent: absent === 1,
+      pairIsFinal: final === 1,
+      v3ReadUntilMs: readUntilMs,
+      windowStartMs: startMs,
+      isWindowInferred: inferred === 1,
+      isInert: inert === 1,
+    };
+  };
 }
 
 /** The streams of a model that hold a V3 company's records, and the stream of its V4 company. */
@@ -153,7 +232,11 @@ const DATES_TO_INFER = 20;
  * Saves the start of each window: the configured one, otherwise the earliest `latest_ms` of the V4 company's records. A
  * configured start relative to now moves on although V4's data do not, so an earlier date in V4 overrides it.
  */
-function saveWindows(db: Db, { sinceMs, isRelative = false }: Config['backfill']): void {
+function saveWindows(
+  db: Db,
+  { sinceMs, isRelative = false }: Config['backfill'],
+  parts: ExportedParts,
+): void {
   db.exec(`
     CREATE TEMP TABLE backfill_window(
       v4_company INTEGER PRIMARY KEY, start_ms INTEGER NOT NULL, inferred INTEGER NOT NULL
@@ -162,16 +245,21 @@ function saveWindows(db: Db, { sinceMs, isRelative = false }: Config['backfill']
     db.prepare('INSERT INTO backfill_window SELECT id, ?, 0 FROM scope_v4_company').run(BigInt(sinceMs));
   }
   if (sinceMs !== null && !isRelative) return;
-  db.exec(`
-    INSERT INTO backfill_window
-      SELECT v4_company.id, min(record.latest_ms), 1
-        FROM scope_stream JOIN record USING (stream_id)
-        JOIN scope_v4_company AS v4_company ON v4_company.company_id = scope_stream.company_id
-        WHERE generation = 4 AND record.latest_from = 'platform'
-        GROUP BY v4_company.id HAVING count(*) >= ${DATES_TO_INFER}
-      ON CONFLICT (v4_company) DO UPDATE SET start_ms = excluded.start_ms, inferred = 1
-        WHERE excluded.start_ms < start_ms;
-  `);
+  const found = new Map<string, { dated: number; earliestMs: number }>();
+  for (const { generation, companyId, dated, earliestMs } of parts.all()) {
+    if (generation === 3 || dated === 0) continue;
+    const before = found.get(companyId) ?? { dated: 0, earliestMs };
+    found.set(companyId, {
+      dated: before.dated + dated,
+      earliestMs: Math.min(before.earliestMs, earliestMs),
+    });
+  }
+  const infer = db.prepare(`
+    INSERT INTO backfill_window SELECT id, ?, 1 FROM scope_v4_company WHERE company_id = ?
+    ON CONFLICT (v4_company) DO UPDATE SET start_ms = excluded.start_ms, inferred = 1 WHERE excluded.start_ms < start_ms`);
+  for (const [companyId, { dated, earliestMs }] of found) {
+    if (dated >= DATES_TO_INFER) infer.run(BigInt(earliestMs), BigInt(companyId));
+  }
 }
 
 /** Listed V4 companies whose streams were all read in full and contain no record. */

@@ -42,10 +42,15 @@ export function registerChecksum(db: Db): void {
   );
 }
 
-/** SQL for the checksum of the current row of a table: of its values as text, with separators. */
+/** SQL for the checksum of the current row of a table. */
 export function checksumOf(table: CheckedTable): string {
+  return `checksum(${checkedText(table)})`;
+}
+
+/** SQL for the text that a checksum is of: the values of the current row of a table, with separators. */
+export function checkedText(table: CheckedTable): string {
   const values = CHECKED_COLUMNS[table].map((column) => `ifnull(${column}, char(0))`);
-  return `checksum(concat_ws(char(31), ${values.join(', ')}))`;
+  return `concat_ws(char(31), ${values.join(', ')})`;
 }
 
 /** The same for values in the order of the table's columns, which is faster than reading the row again. */

@@ -1,0 +1,321 @@
+import { parseChildren, type StoredChild } from '../json/stored-lists.js';
+import type { CountedGroup, NewRow, RemapGroup, RemapWriter, RowSpool } from '../store/remap-writer.js';
+import { compareIds, WaitingRows } from '../store/remap-writer.js';
+import { append } from '../text/group-by.js';
+import { decideChildren } from './decide-children.js';
+import type { Decided, Decisions } from './decide-records.js';
+import type { Outcomes, RecordOutcome, RecordsOfPair } from './explain-records.js';
+import type { JoinedRecords } from './join-records.js';
+import { type ChildRow, conflictOf, judgeChildren, membersOf } from './judge-children.js';
+import { pairReason } from './judge-group.js';
+import { SharedTwin } from './shared-children.js';
+
+/** Records and children that were found in the export, or in rows of the remap. */
+export interface Found {
+  v3Records: number;
+  v3Children: number;
+  v4Records: number;
+  v4Children: number;
+}
+
+/** The rows of one model that come after those of its V3 records. */
+export class RowsOfModel {
+  readonly #spool: RowSpool;
+  /** By path; of V3 in the order of companies, of V4 with their company. */
+  readonly #v3 = new Map<string, WaitingRows[]>();
+  readonly #v4 = new Map<string, { readonly companyId: bigint; readonly rows: WaitingRows }[]>();
+
+  constructor(spool: RowSpool) {
+    this.#spool = spool;
+  }
+
+  newRows(): WaitingRows {
+    return new WaitingRows(this.#spool);
+  }
+
+  addV3(path: string, rows: WaitingRows): void {
+    rows.seal();
+    append(this.#v3, path, rows);
+  }
+
+  addV4(path: string, companyId: bigint, rows: WaitingRows): void {
+    rows.seal();
+    append(this.#v4, path, { companyId, rows });
+  }
+
+  /** Writes the rows in the order of the remap. */
+  write(writer: RemapWriter, throwIfStopped: () => void): void {
+    const paths = [...new Set([...this.#v3.keys(), ...this.#v4.keys()])];
+    const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+    for (const path of paths.sort(byBytes)) {
+      const v4 = [...(this.#v4.get(path) ?? [])].sort((a, b) => (a.companyId < b.companyId ? -1 : 1));
+      for (const rows of [...(this.#v3.get(path) ?? []), ...v4.map((one) => one.rows)]) {
+        throwIfStopped();
+        for (const row of rows.read()) writer.add(row);
+      }
+    }
+  }
+}
+
+/** A model of a company pair with the outcome of each record. */
+export interface JudgedPair {
+  readonly model: string;
+  readonly pair: RecordsOfPair;
+  readonly joined: JoinedRecords;
+  readonly outcomes: Outcomes;
+  readonly decided: Decided;
+}
+
+/**
+ * Writes the rows of the V3 records of a company pair, in the order of their ids, and adds all others to `later`: V4 records
+ * without a V3 record, and children.
+ *
+ * @returns the records and children of either generation that the rows account for
+ */
+export function writePair(
+  judged: JudgedPair,
+  writer: RemapWriter,
+  later: RowsOfModel,
+  verdicts: Decisions['verdicts'],
+  throwIfStopped: () => void,
+): Found {
+  return new PairRows(judged, writer, later, verdicts).write(throwIfStopped);
+}
+
+type Outcome = Pick<RemapGroup, 'status' | 'reason' | 'matchedBy' | 'provisional' | 'conflict'>;
+
+class PairRows {
+  readonly #judged: JudgedPair;
+  readonly #writer: RemapWriter;
+  readonly #later: RowsOfModel;
+  readonly #verdicts: Decisions['verdicts'];
+  readonly #v3Children = new Map<string, WaitingRows>();
+  readonly #v4Children = new Map<string, WaitingRows>();
+  readonly #seen: Found = { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
+
+  constructor(judged: JudgedPair, writer: RemapWriter, later: RowsOfModel, verdicts: Decisions['verdicts']) {
+    this.#judged = judged;
+    this.#writer = writer;
+    this.#later = later;
+    this.#verdicts = verdicts;
+  }
+
+  write(throwIfStopped: () => void): Found {
+    const { pair, joined } = this.#judged;
+    const shared = new Map<number, number[]>();
+    for (const [done, at] of orderById(pair.v3.svcIds).entries()) {
+      if (done % 1000 === 0) throwIfStopped();
+      const twin = joined.twins[at] ?? -1;
+      if (twin < 0) this.#writeOpenV3(at);
+      else {
+        const reason = this.#writePair(at, twin);
+        if ((joined.claims[twin] ?? 0) > 1) append(shared, twin, at);
+        else this.#addChildrenOfPair(at, twin, reason);
+      }
+      this.#seen.v3Records += 1;
+    }
+    for (const [twin, v3] of shared) this.#addSharedChildren(twin, v3, throwIfStopped);
+    this.#addOpenV4(throwIfStopped);
+    for (const claims of joined.claims) if (claims > 0) this.#seen.v4Records += 1;
+    for (const [path, rows] of this.#v3Children) this.#later.addV3(path, rows);
+    for (const [path, rows] of this.#v4Children) this.#later.addV4(path, this.#v4CompanyId ?? 0n, rows);
+    return this.#seen;
+  }
+
+  get #v4CompanyId(): bigint | null {
+    return this.#judged.pair.v4Company?.companyId ?? null;
+  }
+
+  #groupOf(path: string, generation: 3 | 4, outcome: Outcome): CountedGroup {
+    const { v3Company } = this.#judged.pair;
+    const isV3 = generation === 3;
+    return this.#writer.groupOf({
+      model: this.#judged.model,
+      path,
+      region: isV3 ? (v3Company?.region ?? null) : null,
+      v3CompanyId: isV3 ? (v3Company?.companyId ?? null) : null,
+      v4CompanyId: this.#v4CompanyId,
+      ...outcome,
+    });
+  }
+
+  #isProvisional(at: number): boolean {
+    const { model, v3 } = this.#judged.pair;
+    return !(v3.readInFull[at] === 1 && model?.v4ReadInFull === true && model.pairIsFinal);
+  }
+
+  #writeOpenV3(at: number): void {
+    const { pair, outcomes } = this.#judged;
+    const outcome = outcomes.v3.get(at);
+    if (outcome === undefined) return;
+    this.#writer.add({
+      group: this.#groupOf('', 3, openOutcome(outcome.status, outcome.reason)),
+      key: pair.v3.keys[at] ?? null,
+      v3: pair.v3.svcIds[at] ?? null,
+      v4: null,
+      evidence: outcome.evidence,
+      parentKey: null,
+    });
+    this.#inheritChildren(3, at, outcome);
+  }
+
+  /** Returns the reason of the pair; null if it is matched. */
+  #writePair(at: number, twin: number): ReturnType<typeof pairReason> {
+    const { pair, joined, decided } = this.#judged;
+    const { v3, v4 } = pair;
+    const reason = pairReason(v3.deleted[at] === 1, v4.deleted[twin] === 1);
+    const evidence = decided.pairs.get(at) ?? null;
+    const byKey = joined.byUniqueId.has(at) ? 'platform_unique_id' : 'platform_id';
+    const outcome: Outcome = {
+      status: reason === null ? 'matched' : 'deleted',
+      reason,
+      matchedBy: evidence === null ? byKey : 'decision',
+      provisional: this.#isProvisional(at),
+      conflict: conflictOf(v3.uniqueIds[at] ?? null, v4.uniqueIds[twin] ?? null) === 1,
+    };
+    this.#writer.add({
+      group: this.#groupOf('', 3, outcome),
+      key: v3.keys[at] ?? null,
+      v3: v3.svcIds[at] ?? null,
+      v4: v4.svcIds[twin] ?? null,
+      evidence,
+      parentKey: null,
+    });
+    return reason;
+  }
+
+  #addChildrenOfPair(at: number, twin: number, reason: string | null): void {
+    const { v3, v4 } = this.#judged.pair;
+    const [text3 = null, text4 = null] = [v3.children[at], v4.children[twin]];
+    if (text3 === null && text4 === null) return;
+    const children = { v3: childrenOf(text3), v4: childrenOf(text4) };
+    let rows = judgeChildren(children.v3, children.v4, reason);
+    const { ofV3Children, ofV4Children } = this.#judged.decided;
+    const named = [...(ofV3Children.get(at) ?? []), ...(ofV4Children.get(twin) ?? [])];
+    if (named.length > 0) {
+      const decided = decideChildren(rows, { ...children, parentsMatched: reason === null }, named);
+      for (const [line, verdict] of decided.verdicts) this.#verdicts.set(line, verdict);
+      rows = decided.rows;
+    }
+    for (const row of rows.v3) this.#addChild(row, at, twin);
+    for (const row of rows.v4) this.#addChild(row, at, twin);
+    this.#seen.v4Children += children.v4.length - rows.v4.length;
+  }
+
+  /**
+   * The V4 record is the twin of several V3 records. Only deleted records share a twin, so all of these children inherit the
+   * reason of their pair, and decisions about them are judged but never taken.
+   */
+  #addSharedChildren(twin: number, v3Records: readonly number[], throwIfStopped: () => void): void {
+    const { pair, decided } = this.#judged;
+    const stored = childrenOf(pair.v4.children[twin] ?? null);
+    const reason = pair.v4.deleted[twin] === 1 ? 'deleted_in_both' : 'deleted_in_v3';
+    const shared = new SharedTwin(membersOf(4, stored), reason);
+    for (const at of v3Records) {
+      throwIfStopped();
+      const v3 = childrenOf(pair.v3.children[at] ?? null);
+      const rows = shared.judge(pair.v3.svcIds[at] ?? 0n, membersOf(3, v3));
+      for (const row of rows) this.#addChild(row, at, twin);
+      const named = decided.ofV3Children.get(at) ?? [];
+      if (named.length === 0) continue;
+      const { verdicts } = decideChildren(
+        { v3: rows, v4: [] },
+        { v3, v4: stored, parentsMatched: false },
+        named,
+      );
+      for (const [line, verdict] of verdicts) this.#verdicts.set(line, verdict);
+    }
+    for (const row of shared.listUnclaimed()) this.#addChild(row, v3Records[0] ?? 0, twin);
+    this.#seen.v4Children += shared.claimed.size;
+  }
+
+  #addChild(row: ChildRow, at: number, twin: number): void {
+    const [generation, path, v3SvcId, v4SvcId, key, status, reason, matchedBy, evidence, conflict] = row;
+    const { v3, v4 } = this.#judged.pair;
+    const [parentKey = null, twinKey = null] = [v3.keys[at], v4.keys[twin]];
+    const outcome: Outcome = {
+      ...{ status, reason, matchedBy, conflict: conflict === 1 },
+      provisional: matchedBy !== null && this.#isProvisional(at),
+    };
+    this.#addRow(generation, path, {
+      group: this.#groupOf(path, generation, outcome),
+      key,
+      v3: v3SvcId === null ? null : BigInt(v3SvcId),
+      v4: v4SvcId === null ? null : BigInt(v4SvcId),
+      // the parents' keys differ only if a decision paired them
+      evidence: v4SvcId === null || parentKey === twinKey ? evidence : withParentKey(evidence, twinKey),
+      parentKey,
+      parentSvcId: (generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n,
+    });
+  }
+
+  /** Children of a record that is in no pair inherit its outcome. */
+  #inheritChildren(generation: 3 | 4, at: number, { status, reason }: RecordOutcome): void {
+    const records = generation === 3 ? this.#judged.pair.v3 : this.#judged.pair.v4;
+    const outcome = openOutcome(status, `parent_${reason}`);
+    for (const [path, svcId, key] of childrenOf(records.children[at] ?? null)) {
+      const id = BigInt(svcId);
+      this.#addRow(generation, path, {
+        group: this.#groupOf(path, generation, outcome),
+        key,
+        v3: generation === 3 ? id : null,
+        v4: generation === 3 ? null : id,
+        evidence: null,
+        parentKey: records.keys[at] ?? null,
+        parentSvcId: records.svcIds[at] ?? 0n,
+      });
+    }
+  }
+
+  #addRow(generation: 3 | 4, path: string, row: NewRow & { readonly parentSvcId: bigint }): void {
+    const lists = generation === 3 ? this.#v3Children : this.#v4Children;
+    const rows = lists.get(path) ?? this.#later.newRows();
+    lists.set(path, rows);
+    rows.add(row);
+    this.#seen[generation === 3 ? 'v3Children' : 'v4Children'] += 1;
+  }
+
+  #addOpenV4(throwIfStopped: () => void): void {
+    const { pair, outcomes } = this.#judged;
+    if (outcomes.v4.size === 0) return;
+    const rows = this.#later.newRows();
+    for (const [at, outcome] of outcomes.v4) {
+      if (this.#seen.v4Records % 1000 === 0) throwIfStopped();
+      rows.add({
+        group: this.#groupOf('', 4, openOutcome(outcome.status, outcome.reason)),
+        key: pair.v4.keys[at] ?? null,
+        v3: null,
+        v4: pair.v4.svcIds[at] ?? null,
+        evidence: outcome.evidence,
+        parentKey: null,
+        parentSvcId: 0n,
+      });
+      this.#inheritChildren(4, at, outcome);
+      this.#seen.v4Records += 1;
+    }
+    this.#later.addV4('', this.#v4CompanyId ?? 0n, rows);
+  }
+}
+
+function openOutcome(status: Outcome['status'], reason: string): Outcome {
+  return { status, reason, matchedBy: null, provisional: false, conflict: false };
+}
+
+function childrenOf(text: string | null): readonly StoredChild[] {
+  return text === null ? [] : parseChildren(text);
+}
+
+function withParentKey(evidence: string | null, twinKey: string | null): string {
+  const before: object = evidence === null ? {} : JSON.parse(evidence);
+  return JSON.stringify({ ...before, v4_parent_platform_id: twinKey });
+}
+
+/** Positions in the order of the ids. */
+function orderById(svcIds: BigInt64Array): Uint32Array {
+  const order = Uint32Array.from(svcIds.keys());
+  for (let at = 1; at < svcIds.length; at++) {
+    if ((svcIds[at - 1] ?? 0n) <= (svcIds[at] ?? 0n)) continue;
+    return order.sort((a, b) => compareIds(svcIds[a] ?? null, svcIds[b] ?? null));
+  }
+  return order;
+}
