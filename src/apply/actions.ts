@@ -36,8 +36,6 @@ export interface ApplyResult {
   readonly changedBy?: readonly string[];
   /** The runs in the ledgers, oldest first, one entry for each target; only for `undo` without a run. */
   readonly runs?: readonly ListedRun[];
-  /** Targets whose new columns are filled by the triggers of `--sync`. */
-  readonly synced?: readonly string[];
 }
 
 /** The input of every action. */
@@ -72,7 +70,7 @@ export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
   };
 }
 
-export function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
+function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
   const { context, stores, targets, onUnmapped } = task;
   return survey(context, stores, targets, {
     isAfterRun,
@@ -191,7 +189,7 @@ function isUnchanged({ target, run, changed }: WriteResult, { policy, targets }:
   return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
 }
 
-export function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
+function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {
   return left.some(({ isAccepted }) => !isAccepted);
 }
 

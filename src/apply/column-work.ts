@@ -86,12 +86,6 @@ function modelsOf(remap: RemapIds, column: IdColumn): Map<string, ModelRef | nul
   );
 }
 
-/** The models whose ids a column holds, each with the value of `modelColumn` that stands for it; '' if there is no such column. */
-export function modelsByWord(remap: RemapIds, column: IdColumn): (readonly [word: string, ModelRef])[] {
-  if (column.model !== undefined) return [['', parseModelRef(column.model)]];
-  return [...modelsOf(remap, column)].flatMap(([word, ref]) => (ref === null ? [] : [[word, ref] as const]));
-}
-
 /** Notes on models and regions that a column names but the remap does not hold. */
 export function checkColumn({ ids }: Pick<ApplyContext, 'ids'>, column: IdColumn): Note[] {
   const own = column.model === undefined ? Object.values(column.models ?? {}) : [column.model];

@@ -3,12 +3,9 @@ import type { Env, OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import * as z from '../zod.js';
 import type { SqlScript } from './emit/build-script.js';
-import type { WarehouseRequest } from './emit/emit-request.js';
 import type { RemapIds } from './ids/remap-ids.js';
 import { type Policy, policySchema, type TargetPlan } from './plan.js';
 import type { PlaceSample } from './scan/column-sample.js';
-import type { SyncedTable } from './sync/sync-table.js';
-import type { SyncRequest } from './sync/sync-tables.js';
 import type { OnUnmapped } from './unmapped.js';
 
 /** The remap that ids are looked up in. */
@@ -144,18 +141,12 @@ export interface DataStore {
   runs(): Promise<readonly LedgerRun[]>;
   /** Plans the targets without changing anything. */
   survey(options?: SurveyOptions): Promise<readonly TargetPlan[]>;
-  /** Samples the columns of the place, or of one of its tables; absent for warehouses. */
-  readonly sample?: (table: string | null) => Promise<PlaceSample>;
+  /** Samples the columns of the place, or of one of its tables. */
+  readonly sample: (table: string | null) => Promise<PlaceSample>;
   /** Carries out the agreed plans. */
   write(agreed: readonly TargetPlan[], run: RunFacts): Promise<readonly WriteResult[]>;
-  /** Renders the agreed plans as SQL, where the place is a database or a warehouse. */
-  readonly emit?: (
-    agreed: readonly TargetPlan[],
-    run: RunFacts,
-    warehouse: WarehouseRequest | null,
-  ) => Promise<SqlScript>;
-  /** Plans or carries out `--sync`, where the place is a database. */
-  readonly sync?: (request: SyncRequest) => Promise<readonly SyncedTable[]>;
+  /** Renders the agreed plans as SQL, where the place is a database. */
+  readonly emit?: (agreed: readonly TargetPlan[], run: RunFacts) => Promise<SqlScript>;
   /** Undoes a run. Returns an empty list if the run changed nothing here. */
   undo(run: string): Promise<readonly UndoResult[]>;
   /** Verifies a run; null: every finished run. */

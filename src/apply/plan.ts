@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { applyTargetSchema } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import * as z from '../zod.js';
-import { estimateSchema } from './estimate.js';
 
 /** Version of the plan's JSON. */
-export const PLAN_VERSION = 3;
+export const PLAN_VERSION = 4;
 
 const count = z.int().min(0);
 const texts = z.array(z.string()).readonly();
@@ -156,6 +155,29 @@ export function isFinished(earlier: Earlier, again: boolean): boolean {
   return earlier.state === 'finished' && !(again && earlier.since > 0);
 }
 
+/** What other programs wait for while a run writes. */
+const lockSchema = z.strictObject({
+  /** `rows`: of one batch. `database`: the whole file. */
+  what: z.enum(['rows', 'table', 'database']),
+  /** Who waits: only programs that write, or also those that read. */
+  blocks: z.enum(['writers', 'everyone']),
+  /** `batch`: for each batch again. `step`: once, for a part of the run. `run`: for the whole run. */
+  during: z.enum(['batch', 'step', 'run']),
+  /** Rows locked at a time; null: all. */
+  rows: count.nullable(),
+});
+export type Lock = Readonly<z.output<typeof lockSchema>>;
+
+/** What carrying out the plan of a target takes. */
+const workSchema = z.strictObject({
+  /** Cells to change. */
+  cells: count,
+  locks: z.array(lockSchema).readonly(),
+});
+export type Work = Readonly<z.output<typeof workSchema>>;
+
+export const NO_WORK: Work = { cells: 0, locks: [] };
+
 /** What is planned for one target. */
 export const targetPlanSchema = z.strictObject({
   name: z.string(),
@@ -172,8 +194,7 @@ export const targetPlanSchema = z.strictObject({
   notes: z.array(noteSchema).readonly(),
   /** The SHA-256 of a file; empty for tables. */
   fingerprint: z.string(),
-  /** What carrying it out takes. */
-  estimate: estimateSchema,
+  work: workSchema,
 });
 export type TargetPlan = Readonly<z.output<typeof targetPlanSchema>>;
 

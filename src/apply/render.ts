@@ -1,7 +1,6 @@
-import { countOf, formatBytes, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { LedgerRun, RunVerification, UndoResult, WriteResult } from './context.js';
-import type { Estimate, Lock } from './estimate.js';
 import {
   type BlockingNote,
   describeChanged,
@@ -11,7 +10,7 @@ import {
   judgeColumns,
   sum,
 } from './judge-plan.js';
-import type { ColumnPlan, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
+import type { ColumnPlan, Lock, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
 import { describeCategory, listEarlierUnmapped, renderUnmapped } from './unmapped.js';
 
 /** A plan for people. */
@@ -222,31 +221,18 @@ function named(rows: readonly string[], count: number): string[] {
   return [...rows.map((row) => `  ${row}`), ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
 }
 
-/** What a target takes: rows and time, sizes, and what other programs wait for. */
-function describeWork({ rows, estimate, notes }: Pick<TargetPlan, 'rows' | 'estimate' | 'notes'>) {
+/** What a target takes: rows, cells, and what other programs wait for. */
+function describeWork({ rows, work, notes }: Pick<TargetPlan, 'rows' | 'work' | 'notes'>): string[] {
   // A target that cannot be read has no rows to speak of.
   if (rows === 0 && notes.some(({ level }) => level === 'blocks')) return ['not read'];
-  const { cellsToChange, seconds, locks } = estimate;
-  if (cellsToChange === 0) return [`${countOf(rows, 'row')}, no cell to change`];
+  const { cells, locks } = work;
+  if (cells === 0) return [`${countOf(rows, 'row')}, no cell to change`];
   return [
-    `${countOf(rows, 'row')} to read, ${countOf(cellsToChange, 'cell')} to change, ${describeTime(seconds)}`,
-    describeSizes(estimate),
+    `${countOf(rows, 'row')} to read, ${countOf(cells, 'cell')} to change`,
     ...(locks.length === 0
       ? ['Locked: nothing; a file that changes meanwhile is refused']
       : locks.map(describeLock)),
   ];
-}
-
-const LOGS: Readonly<Record<NonNullable<Estimate['log']>, string>> = {
-  wal: 'WAL',
-  redo: 'redo log',
-  journal: 'journal while it runs',
-};
-
-/** `Disk: about 3.2 MiB more, 1.1 MiB of it the ledger; WAL: about 9 MiB`. */
-function describeSizes({ diskBytes, ledgerBytes, logBytes, log }: Estimate): string {
-  const more = log === null || logBytes === null ? '' : `; ${LOGS[log]}: about ${formatBytes(logBytes)}`;
-  return `Disk: about ${formatBytes(diskBytes)} more, ${formatBytes(ledgerBytes)} of it the ledger${more}`;
 }
 
 const WAITING: Readonly<Record<Lock['blocks'], string>> = {
@@ -254,21 +240,17 @@ const WAITING: Readonly<Record<Lock['blocks'], string>> = {
   everyone: 'for readers and writers',
 };
 
-/** `Locked: the 20,000 rows of a batch for other writers, about 1 s for each batch`. */
-function describeLock({ what, blocks, during, rows, seconds }: Lock): string {
+/** `Locked: the 20,000 rows of a batch for other writers, for each batch` */
+function describeLock({ what, blocks, during, rows }: Lock): string {
   const place = {
     rows: `the ${countOf(rows ?? 0, 'row')} of a batch`,
     table: 'the table',
     database: 'the database file',
   };
   const when = {
-    batch: `${describeTime(seconds)} for each batch`,
-    step: seconds === 0 ? 'a moment, to add the column' : `${describeTime(seconds)} at the start`,
-    run: `${describeTime(seconds)}, from start to end`,
+    batch: 'for each batch',
+    step: what === 'table' ? 'while the column is added' : 'at the start',
+    run: 'from start to end',
   };
   return `Locked: ${place[what]} ${WAITING[blocks]}, ${when[during]}`;
-}
-
-function describeTime(seconds: number): string {
-  return seconds < 1 ? 'less than 1 s' : `about ${formatDuration(seconds * 1000)}`;
 }

@@ -4,7 +4,6 @@ import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import { groupBy } from '../text/group-by.js';
 import type { ApplyContext, DataStore, LedgerRun, SurveyOptions } from './context.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
-import { openWarehouseStore } from './emit/warehouse-store.js';
 import { openFileStore } from './files/file-store.js';
 import { blocks, type Note, PLAN_VERSION, type Plan, type TargetPlan } from './plan.js';
 
@@ -143,7 +142,6 @@ const OPENERS: Readonly<Record<Kind, Open<ApplyTarget>>> = {
   mysql: forKind('mysql', async (...given) =>
     (await import('./dialects/mysql-dialect.js')).openMysqlStore(...given),
   ),
-  warehouse: forKind('warehouse', async (...given) => openWarehouseStore(...given)),
 };
 
 /** Whether the targets of one place are opened together, because tables of one database may depend on each other. */
@@ -153,7 +151,6 @@ function isSharedPlace({ kind }: ApplyTarget): boolean {
 
 /** Identifies the place of a target: the same text for the same database or file. */
 export function placeKey(target: ApplyTarget): string {
-  if (target.kind === 'warehouse') return target.kind;
   return isServer(target)
     ? [target.kind, target.urlEnv, target.urlFile, target.tls].join('\0')
     : fileIdentity(target.file);

@@ -1,16 +1,15 @@
 import { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
 import type { RunFacts, WriteResult } from './context.js';
-import { NO_WORK } from './estimate.js';
 import { comparePlans } from './judge-plan.js';
-import { type Plan, renderPlan, type TargetPlan } from './plan.js';
+import { NO_WORK, type Plan, renderPlan, type TargetPlan } from './plan.js';
 import { listRuns, type OpenStore } from './stores.js';
 
 const NAMED_CHANGES = 10;
 
-/** The SHA-256 by which the ledger identifies a plan. Estimates are no part of it: they follow the database's statistics. */
+/** The SHA-256 by which the ledger identifies a plan. What it locks is no part of it: that depends on options that a later command may change. */
 export function planSha256(plan: Plan): string {
-  const targets = plan.targets.map((target) => ({ ...target, estimate: NO_WORK }));
+  const targets = plan.targets.map((target) => ({ ...target, work: NO_WORK }));
   return sha256Of(renderPlan({ ...plan, targets }));
 }
 

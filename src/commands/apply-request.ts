@@ -10,17 +10,9 @@ import type { CommandLine } from './command.js';
 import { durationOption, flagOf, needsOption, notTogether, wholeNumberOption } from './option-values.js';
 import { parseLocation, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
 
-/** `--sync on|off`, with `--yes` or without. */
-export interface SyncAction {
-  readonly turn: 'on' | 'off';
-  readonly isWrite: boolean;
-}
-
 /** A parsed command line of `apply`. */
 export interface ApplyRequest {
-  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan' | 'emit' | 'sync';
-  /** Triggers that keep new columns filled; null: not asked for. */
-  readonly sync: SyncAction | null;
+  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan' | 'emit';
   /** The SQL to write; null: none. */
   readonly emit: EmitRequest | null;
   /** The file to write the plan to; for `write`, to read it from. */
@@ -49,14 +41,11 @@ export function parseApplyRequest(given: CommandLine, config: Config): ApplyRequ
   );
   assertModeOptions(given, modes);
   const [mode] = modes;
-  const sync = parseSync(given, modes);
   const emit = parseEmit(given);
   const asked = askedPolicy(given);
   const targets = chooseTargets(emit === null ? given : withoutOutput(given), config, mode === 'scan');
   return {
-    action:
-      sync !== null ? 'sync' : mode === 'yes' ? 'write' : mode === 'emitSql' ? 'emit' : (mode ?? 'plan'),
-    sync,
+    action: mode === 'yes' ? 'write' : mode === 'emitSql' ? 'emit' : (mode ?? 'plan'),
     emit,
     planFile: given.text('plan'),
     json: given.text('json'),
@@ -87,26 +76,11 @@ function assertModeOptions(given: CommandLine, modes: readonly (typeof MODES)[nu
     throw notTogether('--check', '--allow-incomplete', '--check judges complete data only.');
 }
 
-function parseSync(given: CommandLine, modes: readonly (typeof MODES)[number][]): SyncAction | null {
-  const turn = given.text('sync');
-  if (turn !== 'on' && turn !== 'off') return null;
-  const other =
-    modes.find((mode) => mode !== 'yes') ??
-    (['plan', 'again', 'inPlace'] as const).find(
-      (name) => given.isSet(name) || given.text(name) !== undefined,
-    ) ??
-    (turn === 'on' && given.text('unmapped') !== undefined ? 'unmapped' : undefined);
-  if (other === 'inPlace')
-    throw notTogether('--sync', '--in-place', '--sync fills new columns beside the old ones.');
-  if (other !== undefined) throw notTogether(`--sync ${turn}`, flagOf(other));
-  return { turn, isWrite: modes.includes('yes') };
-}
-
 function parseEmit(given: CommandLine): EmitRequest | null {
   const dialect = EMIT_DIALECTS.find((name) => name === given.text('emitSql'));
   const at = given.text('at');
   if (dialect === undefined) {
-    const alone = ['layout', 'at', 'crosswalk'].find((name) => given.text(name) !== undefined);
+    const alone = ['layout', 'at'].find((name) => given.text(name) !== undefined);
     if (alone === undefined) return null;
     throw needsOption(flagOf(alone), '--emit-sql');
   }
@@ -121,7 +95,6 @@ function parseEmit(given: CommandLine): EmitRequest | null {
     layout: LAYOUTS.find((name) => name === given.text('layout')) ?? 'plain',
     folder,
     atMs,
-    parquet: given.text('crosswalk') ?? null,
   };
 }
 

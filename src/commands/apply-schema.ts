@@ -7,7 +7,6 @@ import {
 import { blockingNoteSchema, idCountsSchema } from '../apply/judge-plan.js';
 import { policySchema, remapSchema, targetPlanSchema } from '../apply/plan.js';
 import { overlapSchema, standingSchema } from '../apply/scan/propose.js';
-import { syncedTableSchema } from '../apply/sync/sync-table.js';
 import { columnUnmappedSchema } from '../apply/unmapped.js';
 import { applyTargetSchema } from '../config/apply-targets.js';
 import { count } from '../report/schema-values.js';
@@ -91,15 +90,6 @@ export const applySchema = z.union([
     ...result,
   }),
   z.strictObject({ ...action('emit'), ...judged, written, ...result }).describe('SQL that was refused.'),
-  z.strictObject({
-    ...action('sync'),
-    sync: z.enum(['on', 'off']),
-    isWritten: z.boolean().describe('Whether it was carried out; false for a plan.'),
-    tables: z.array(syncedTableSchema),
-    blocks: judged.blocks,
-    left: judged.left,
-    ...result,
-  }),
   z.strictObject({ ...action('undo'), run: z.string(), undone: z.array(undoResultSchema), ...result }),
   z.strictObject({ ...action('undo'), runs: z.array(ledgerRunSchema), ...result }),
 ]);

@@ -11,7 +11,6 @@ import type { Proposal } from '../apply/scan/propose.js';
 import { buildTargets, renderScan } from '../apply/scan/render-scan.js';
 import { type Scanned, type ScanPlace, scan } from '../apply/scan/sample-places.js';
 import { closeStores, openStores, placeKey } from '../apply/stores.js';
-import { switchSync } from '../apply/sync/sync-action.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import { runName } from '../apply/write-plan.js';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
@@ -27,7 +26,7 @@ import { assertDigests } from '../store/remap-digest.js';
 import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
-import { type ApplyRequest, type SyncAction, sourceOfPlan } from './apply-request.js';
+import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './command.js';
 import { readDatabase } from './database.js';
 import { relativeIfInside, type TargetSource, targetArguments } from './target-options.js';
@@ -41,14 +40,13 @@ export interface ApplyJob {
 }
 
 /** Actions that may read any part of the remap, so all of it is verified first. The others verify what they read: see `RemapIds`. */
-const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['scan', 'emit', 'sync']);
+const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['scan', 'emit']);
 
 /** Carries out the command `apply`, in a worker thread. */
 export function runApplyJob({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
   const { action, targets, tuning } = request;
   return readDatabase(config, async (db) => {
-    // Removing triggers needs no current remap.
-    if (!request.allowIncomplete && request.sync?.turn !== 'off') assertUsableRemap(db, config);
+    if (!request.allowIncomplete) assertUsableRemap(db, config);
     const policy = agreed?.policy ?? request.policy;
     const context = buildContext({ db, policy, tuning }, io);
     if (READS_EVERYTHING.has(action)) {
@@ -79,7 +77,6 @@ interface RunOptions {
   readonly startMs: number;
   readonly age: ReportLimit;
   readonly emit: EmitRequest | null;
-  readonly sync: SyncAction | null;
 }
 
 function runAction(
@@ -99,9 +96,6 @@ function runAction(
     case 'emit':
       if (options.emit === null) throw new Error('no SQL was requested');
       return emitSql(work, options.agreed, options.emit);
-    case 'sync':
-      if (options.sync === null) throw new Error('no triggers were requested');
-      return switchSync(work, options.sync.turn, options.sync.isWrite ? newRunName(options.startMs) : null);
   }
 }
 
@@ -214,7 +208,6 @@ async function proposeTargets(
 function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
   const places = new Map<string, ScanPlace>();
   for (const target of targets) {
-    if (target.kind === 'warehouse') continue;
     const key = placeKey(target);
     if (!places.has(key)) places.set(key, { target, table });
   }

@@ -86,7 +86,6 @@ export function filesOfTargets(targets: readonly ApplyTarget[]): string[] {
 
 function filesOf(target: ApplyTarget): string[] {
   if (isServer(target)) return target.urlFile === undefined ? [] : [target.urlFile];
-  if (target.kind === 'warehouse') return [];
   if (target.kind === 'sqlite') return [target.file];
   const files = [target.file, outputOf(target, { mode: 'new' })];
   return files.flatMap((file) => [file, sideCarFile(file)]);

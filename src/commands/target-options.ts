@@ -177,7 +177,6 @@ export function argumentsOfRun(source: TargetSource, definition: ApplyTarget): s
 }
 
 function locationArguments(target: ApplyTarget): string[] {
-  if (target.kind === 'warehouse') return [];
   if (isServer(target)) {
     const schema = 'ledgerSchema' in target ? target.ledgerSchema : DEFAULT_LEDGER_SCHEMA;
     return [
@@ -193,9 +192,7 @@ function locationArguments(target: ApplyTarget): string[] {
 function detailArguments(target: ApplyTarget): string[] {
   const [first] = target.ids;
   return [
-    ...('table' in target && target.kind !== 'warehouse'
-      ? ['--table', target.table, ...option('--key', target.key?.join(','))]
-      : []),
+    ...('table' in target ? ['--table', target.table, ...option('--key', target.key?.join(','))] : []),
     ...target.ids.flatMap(({ column, model }) => [
       '--ids',
       model === undefined ? column : `${column}=${model}`,

@@ -89,7 +89,7 @@ const idColumn = strict({
   if (one.company !== undefined && one.companyColumn !== undefined) both('company', 'companyColumn');
 });
 
-const KINDS = ['csv', 'ndjson', 'sqlite', ...SERVERS.map(({ kind }) => kind), 'warehouse']
+const KINDS = ['csv', 'ndjson', 'sqlite', ...SERVERS.map(({ kind }) => kind)]
   .map((kind) => `"${kind}"`)
   .join(', ')
   .replace(/, ([^,]*)$/, ' or $1');
@@ -166,28 +166,9 @@ const postgres = strict({
 
 const mysql = strict({ ...targetOf('mysql'), ...server, ids }).superRefine(needsOneUrl);
 
-const warehouse = strict({
-  ...targetOf('warehouse'),
-  table: name.describe('Table as it is spelled in the catalog, with schema or dataset: "sales.orders".'),
-  idType: z
-    .enum(['integer', 'text'])
-    .default('integer')
-    .describe('Whether its id columns hold integers or texts.'),
-  columns: z
-    .array(name)
-    .min(1)
-    .optional()
-    .describe('All columns of the table in their order. Only Spark with --in-place needs them.'),
-  ids,
+export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqlite, postgres, mysql], {
+  error: `must be ${KINDS}`,
 });
-
-export const applyTargetSchema = z.discriminatedUnion(
-  'kind',
-  [csv, ndjson, sqlite, postgres, mysql, warehouse],
-  {
-    error: `must be ${KINDS}`,
-  },
-);
 
 /** The `apply` section of the configuration. */
 export const applySettings = strict({
@@ -208,7 +189,6 @@ export type NdjsonTarget = Extract<ApplyTarget, { kind: 'ndjson' }>;
 export type SqliteTarget = Extract<ApplyTarget, { kind: 'sqlite' }>;
 export type PostgresTarget = Extract<ApplyTarget, { kind: 'postgres' }>;
 export type MysqlTarget = Extract<ApplyTarget, { kind: 'mysql' }>;
-export type WarehouseTarget = Extract<ApplyTarget, { kind: 'warehouse' }>;
 export type FileTarget = CsvTarget | NdjsonTarget;
 /** Tables behind a connection string. */
 export type ServerTarget = Extract<ApplyTarget, { kind: Server['kind'] }>;
@@ -226,7 +206,6 @@ export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget 
   if (isServer(target)) {
     return target.urlFile === undefined ? target : { ...target, urlFile: resolve(folder, target.urlFile) };
   }
-  if (target.kind === 'warehouse') return target;
   const file = resolve(folder, target.file);
   if (target.kind === 'sqlite' || target.output === undefined) return { ...target, file };
   return { ...target, file, output: resolve(folder, target.output) };

@@ -130,7 +130,7 @@ function* findColumnProblems(
     const advice = kind === 'ndjson' && name === 'path' ? 'name the path in "column"' : 'leave it out';
     yield { path: [name], message: `has no meaning in a ${kind} file: ${advice}` };
   }
-  if (id.platformIdColumn !== undefined && (kind === 'csv' || kind === 'ndjson' || kind === 'warehouse')) {
+  if (id.platformIdColumn !== undefined && (kind === 'csv' || kind === 'ndjson')) {
     const message = 'is supported for tables of databases that apply connects to only: leave it out';
     yield { path: ['platformIdColumn'], message };
   }

@@ -33,7 +33,7 @@ describe('targets of apply', () => {
     [
       'an unknown kind',
       { ...csv, kind: 'xlsx' },
-      'apply.targets[0].kind must be "csv", "ndjson", "sqlite", "postgres", "mysql" or "warehouse"',
+      'apply.targets[0].kind must be "csv", "ndjson", "sqlite", "postgres" or "mysql"',
     ],
     [
       'a mistyped setting',

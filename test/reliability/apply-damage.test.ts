@@ -68,7 +68,6 @@ const MODES: Readonly<Record<string, [from: () => string, options: OptionValues]
   verify: [() => applied, { verify: true }],
   again: [() => applied, { yes: true, again: true }],
   'emit-sql': [() => before, { emitSql: 'sqlite', output: 'sql' }],
-  sync: [() => applied, { sync: 'on', yes: true }],
 };
 
 /** What `apply` answers and leaves behind, without times and names of runs. */

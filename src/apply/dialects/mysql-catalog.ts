@@ -9,12 +9,11 @@ import {
   type TableFacts,
   type UniqueColumns,
 } from '../engine/table-facts.js';
-import type { TableBytes } from '../estimate.js';
 import { blocksOf, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
-import { MAX_KEY_BYTES, quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';
+import { MAX_KEY_BYTES, quoteMysqlIdentifier } from './mysql-text.js';
 
-/** Every table and view of the connection's database, except the ledger and the tables of `--sync`. */
+/** Every table and view of the connection's database, except the ledger. */
 export async function listMysqlTables(session: MysqlSession): Promise<ListedTable[]> {
   const sql = `SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME NOT LIKE 'svc\\_migrate\\_%' ORDER BY 1`;
@@ -240,21 +239,4 @@ function isOld(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);
   const number = major * 1_000_000 + minor * 1000 + patch;
   return number < (version.includes('MariaDB') ? 10_005_000 : 8_000_021);
-}
-
-/** The size of a table and of its secondary indexes on these columns, in bytes, from statistics that may be outdated. */
-export async function readMysqlBytes(
-  session: MysqlSession,
-  table: string,
-  columns: readonly string[],
-): Promise<TableBytes> {
-  const names = columns.map(quoteMysqlLiteral).join(', ');
-  const sql = `SELECT coalesce(t.DATA_LENGTH, 0), coalesce(t.INDEX_LENGTH, 0), i.total, i.own
-    FROM information_schema.TABLES t CROSS JOIN (
-      SELECT count(DISTINCT INDEX_NAME) AS total, count(DISTINCT CASE WHEN COLUMN_NAME IN (${names}) THEN INDEX_NAME END) AS own
-      FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND INDEX_NAME <> 'PRIMARY') i
-    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1`;
-  const { rows } = await session.query(sql, [table]);
-  const [bytes = 0, indexes = 0, total = 0, own = 0] = (rows[0] ?? []).map(Number);
-  return { table: bytes, indexes: total === 0 ? 0 : (indexes * own) / total, indexCount: own, hasWal: false };
 }

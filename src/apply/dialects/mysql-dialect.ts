@@ -4,20 +4,18 @@ import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { createLedgerSql, hasLedger, type Ledger } from '../engine/ledger-tables.js';
-import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../estimate.js';
 import { OWN_LEDGER } from '../sql-names.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
   readAutoUpdatedColumns,
   readForeignKeys,
-  readMysqlBytes,
   readMysqlFacts,
   readMysqlLedger,
 } from './mysql-catalog.js';
 import { lookUpInMysql, lookUpMysqlFill, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
-import { MYSQL_EMIT, MYSQL_SYNC } from './mysql-scripts.js';
+import { MYSQL_EMIT } from './mysql-scripts.js';
 import { MysqlSession } from './mysql-session.js';
 import { MYSQL_TEXT, quoteMysqlIdentifier, updateMysql } from './mysql-text.js';
 import { openServerStore } from './server-session.js';
@@ -33,48 +31,12 @@ function asMysql(target: TableTarget): MysqlTarget {
   throw new Error(`${target.name} is not a MySQL table`);
 }
 
-const COSTS: DatabaseCosts = {
-  ledger: 212_992,
-  entry: 82,
-  readRows: 150_000,
-  writeCells: 40_000,
-  log: 'redo',
-  locksDatabase: false,
-  sizesOf: sizesInMysql,
-};
-
-/** Bytes of an InnoDB page, of the space it reserves in a page for rows to grow, and of a new integer cell with overhead. */
-const INNODB = { page: 16_384, free: 1024, newCell: 9 } as const;
-
-/** Bytes that InnoDB reserves for the indexes of the ledger: per entry, and at most in total. */
-const RESERVED = { entry: 400, most: 8_600_000 } as const;
-
-function sizesInMysql(work: TableWork): Sizes {
-  const { mode, rows, cells, keyBytes, cellBytes, isOrdered, bytes } = work;
-  const reserved = mode === 'new' ? 0 : Math.min(RESERVED.most, cells * RESERVED.entry);
-  const ledger = ledgerBytes(work, 2) + reserved;
-  if (mode === 'in_place') {
-    const log = cells * (175 + 91 * bytes.indexCount + 8 * keyBytes + 4 * cellBytes);
-    return { ledger, data: (bytes.indexes * cells) / rows, log };
-  }
-  if (!isOrdered) {
-    // Rows inserted in random order leave pages half empty.
-    return { ledger, data: 0.5 * bytes.table, log: ledger + cells * 355 };
-  }
-  const added = (INNODB.newCell * cells * INNODB.page) / Math.max(INNODB.page, bytes.table);
-  // In a full page, each row that grows makes InnoDB move other rows, and log that.
-  const log = ledger + cells * 640 + (6.5 * bytes.table * cells) / rows;
-  return { ledger, data: added > INNODB.free ? 1.25 * bytes.table : 0, log };
-}
-
 export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
   /** The result of `readAutoUpdatedColumns` by table, filled by `readFacts`. */
   const autoUpdated = new Map<string, readonly string[]>();
   const dialect: Dialect = {
     ...MYSQL_TEXT,
-    costs: COSTS,
     emit: MYSQL_EMIT,
-    sync: MYSQL_SYNC,
     ...tableLocks(session),
     ledgerOf: () => OWN_LEDGER,
     readLedgerShape: () => readMysqlLedger(session),
@@ -93,7 +55,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
       autoUpdated.set(facts.table, await readAutoUpdatedColumns(session, facts.table));
       return facts;
     },
-    readBytes: ({ table }, columns) => readMysqlBytes(session, table, columns),
+    locksDatabase: () => null,
     updateFrom: (update) => updateMysql(update, autoUpdated.get(update.table) ?? []),
     rowIdNames: () => [],
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),

@@ -101,7 +101,7 @@ async function privilegeNotes(
 /** `'user'@'host'` as the catalog has it. */
 const ME = `CONCAT('\\'', REPLACE(CURRENT_USER(), '@', '\\'@\\''), '\\'')`;
 /** Privileges with the table and column they are limited to. */
-export const PRIVILEGES = `
+const PRIVILEGES = `
   SELECT PRIVILEGE_TYPE, NULL, NULL FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = ${ME}
   UNION ALL SELECT PRIVILEGE_TYPE, NULL, NULL FROM information_schema.SCHEMA_PRIVILEGES
     WHERE GRANTEE = ${ME} AND DATABASE() LIKE TABLE_SCHEMA

@@ -8,7 +8,6 @@ import {
   type TableFacts,
   type UniqueColumns,
 } from '../engine/table-facts.js';
-import type { TableBytes } from '../estimate.js';
 import { blocksOf, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
@@ -244,14 +243,4 @@ async function readNotes(
         ]
       : []),
   ];
-}
-
-/** The size of a table or its partitions, and of all indexes, in bytes: every index gets an entry for a new row version. `table`: quoted. */
-export async function readPgBytes(session: PgSession, table: string): Promise<TableBytes> {
-  const sql = `SELECT sum(pg_relation_size(relid)), sum(pg_indexes_size(relid)),
-      (SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass)
-    FROM (SELECT $1::regclass AS relid UNION SELECT relid FROM pg_partition_tree($1::regclass)) AS part`;
-  const { rows } = await session.query(sql, [table]);
-  const [bytes, indexes, indexCount] = (rows[0] ?? []).map(Number);
-  return { table: bytes ?? 0, indexes: indexes ?? 0, indexCount: indexCount ?? 0, hasWal: false };
 }

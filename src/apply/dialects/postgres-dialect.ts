@@ -4,13 +4,12 @@ import type { Dialect, Engine } from '../engine/dialect.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { createLedgerSql, hasLedger, ledgerNotes } from '../engine/ledger-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../estimate.js';
 import { blocks, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
-import { listPgTables, readPgBytes, readPgFacts } from './postgres-catalog.js';
+import { listPgTables, readPgFacts } from './postgres-catalog.js';
 import { lookUpInPostgres, lookUpPostgresFill, openPostgresFill, openTrial } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
-import { POSTGRES_EMIT, POSTGRES_SYNC } from './postgres-scripts.js';
+import { POSTGRES_EMIT } from './postgres-scripts.js';
 import { PgSession } from './postgres-session.js';
 import { ledgerIn, OTHER_SCHEMA, POSTGRES_TEXT } from './postgres-text.js';
 import { openServerStore } from './server-session.js';
@@ -30,33 +29,10 @@ function asPostgres(target: TableTarget): PostgresTarget {
 const PLAN_BY_ROW =
   'SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off';
 
-const COSTS: DatabaseCosts = {
-  ledger: 57_344,
-  entry: 110,
-  readRows: 300_000,
-  writeCells: 60_000,
-  log: 'wal',
-  locksDatabase: false,
-  sizesOf: sizesInPostgres,
-};
-
-/** Every change writes a new version of its row and, because pages are full, new entries in all indexes. */
-function sizesInPostgres(work: TableWork): Sizes {
-  const { rows, cells, bytes } = work;
-  const ledger = ledgerBytes(work);
-  // PostgreSQL logs whole pages when they first change after a checkpoint.
-  const pages = bytes.table + bytes.indexes;
-  const data = (pages * cells) / rows;
-  const log = ledger * 1.5 + data + cells * (50 + 40 * bytes.indexCount) + pages;
-  return { ledger, data, log };
-}
-
 export function postgresEngine(context: ApplyContext, session: PgSession): Engine {
   const dialect: Dialect = {
     ...POSTGRES_TEXT,
-    costs: COSTS,
     emit: POSTGRES_EMIT,
-    sync: POSTGRES_SYNC,
     ledgerOf: (target) => ledgerIn(asPostgres(target).ledgerSchema),
     readLedgerShape: ({ name }) => readPostgresLedger(session, name),
     ledgerObstacles: ({ name }, table) => ledgerOwnerNotes(session, name, table),
@@ -67,7 +43,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
     placeOfRun: (table) => `table ${table}`,
     listTables: (target) => listPgTables(session, asPostgres(target).ledgerSchema),
     readFacts: (target) => readPgFacts(session, asPostgres(target)),
-    readBytes: ({ table }) => readPgBytes(session, table),
+    locksDatabase: () => null,
     rowIdNames: () => ['ctid'],
     obstacleNotes: async (target, facts, handling) => [
       ...(await obstacleNotes(session, facts, asPostgres(target), context.policy.mode, handling)),

@@ -7,11 +7,10 @@ import {
   type TableFacts,
   type UniqueColumns,
 } from '../engine/table-facts.js';
-import type { TableBytes } from '../estimate.js';
 import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
 import type { UserDb } from './sqlite-session.js';
 
-/** Every table and view, except the ledger, the tables of `--sync` and those of SQLite itself. */
+/** Every table and view, except the ledger's and those of SQLite itself. */
 export function listSqliteTables(db: UserDb): ListedTable[] {
   const sql = `SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'
       AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'svc\\_migrate\\_%' ESCAPE '\\' ORDER BY name`;
@@ -188,24 +187,4 @@ export function readSqliteLedger(db: UserDb): ReadonlyMap<string, string> {
     WHERE object.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`;
   const rows = db.prepare<[], { name: string; shape: string | null }>(sql).all();
   return new Map(rows.map(({ name, shape }) => [name, shape ?? '']));
-}
-
-/** Bytes of a table, and of its indexes that contain one of these columns. */
-export function readSqliteBytes(db: UserDb, table: string, columns: readonly string[]): TableBytes {
-  const read = db.prepare<[string, string], [type: string, bytes: number, count: number]>(
-    `SELECT object.type, sum(stat.pgsize), count(*)
-     FROM sqlite_schema AS object JOIN dbstat AS stat ON stat.name = object.name AND stat.aggregate = TRUE
-     WHERE object.tbl_name = ? COLLATE NOCASE AND object.rootpage > 0 AND (object.type = 'table' OR EXISTS (
-       SELECT 1 FROM pragma_index_info(object.name) AS indexed
-       JOIN json_each(?) AS wanted ON wanted.value = indexed.name COLLATE NOCASE))
-     GROUP BY object.type`,
-  );
-  const rows = read.raw().all(table, JSON.stringify(columns));
-  const found = new Map(rows.map(([type, bytes, count]) => [type, { bytes, count }]));
-  return {
-    table: found.get('table')?.bytes ?? 0,
-    indexes: found.get('index')?.bytes ?? 0,
-    indexCount: found.get('index')?.count ?? 0,
-    hasWal: db.pragma('journal_mode', { simple: true }) === 'wal',
-  };
 }

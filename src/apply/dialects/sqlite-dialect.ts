@@ -4,17 +4,10 @@ import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { countCells } from '../engine/judge-cells.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
-import { type DatabaseCosts, ledgerBytes, type Sizes, type TableWork } from '../estimate.js';
 import { OWN_LEDGER } from '../sql-names.js';
-import {
-  listSqliteTables,
-  readSqliteBytes,
-  readSqliteFacts,
-  readSqliteLedger,
-  rowidName,
-} from './sqlite-catalog.js';
+import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
 import { keyNotes, lookUpInSqlite, openSqliteFill, readOnlyNotes, trialNotes } from './sqlite-lookups.js';
-import { SQLITE_EMIT, SQLITE_SYNC } from './sqlite-scripts.js';
+import { SQLITE_EMIT } from './sqlite-scripts.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
 import { SQLITE_TEXT } from './sqlite-text.js';
 
@@ -42,39 +35,11 @@ export function openSqliteStore(
   );
 }
 
-/** A SQLite WAL file is reused from this size on (`wal_autocheckpoint`: 1,000 pages of 4 KiB). */
-const WAL_REUSED_AT = 4_096_000;
-
-const COSTS: DatabaseCosts = {
-  ledger: 12_288,
-  entry: 14,
-  readRows: 250_000,
-  writeCells: 250_000,
-  log: 'journal',
-  locksDatabase: true,
-  sizesOf: sizesInSqlite,
-};
-
-function sizesInSqlite(work: TableWork): Sizes {
-  const { mode, isAtomic, rows, cells, cellBytes, batchRows, bytes } = work;
-  const ledger = ledgerBytes(work);
-  // Growing rows split pages that are full. The growth measured was 4 to 15 % of the table.
-  const data = mode === 'new' ? cells * (cellBytes + 1) + (0.064 * bytes.table * cells) / rows : 0;
-  const share = isAtomic ? 1 : Math.min(1, batchRows / rows);
-  const touched = (bytes.table + (mode === 'new' ? 0 : bytes.indexes)) * share;
-  const log = bytes.hasWal
-    ? Math.max(ledger, touched, Math.min(WAL_REUSED_AT, ledger + bytes.table))
-    : touched;
-  return { ledger, data, log };
-}
-
 export function sqliteEngine(context: ApplyContext, session: SqliteSession, file: string): Engine {
   const { db } = session;
   const dialect: Dialect = {
     ...SQLITE_TEXT,
-    costs: COSTS,
     emit: SQLITE_EMIT,
-    sync: SQLITE_SYNC,
     ledgerOf: () => OWN_LEDGER,
     readLedgerShape: async () => readSqliteLedger(db),
     ledgerObstacles: async () => [],
@@ -85,7 +50,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     placeOfRun: (table) => `${file}, table ${table}`,
     listTables: async () => listSqliteTables(db),
     readFacts: async (target) => readSqliteFacts(db, target.table),
-    readBytes: async ({ table }, columns) => readSqliteBytes(db, table, columns),
+    locksDatabase: () => (db.pragma('journal_mode', { simple: true }) === 'wal' ? 'writers' : 'everyone'),
     rowIdNames: ({ table }) => {
       const rowid = rowidName(db, table);
       return rowid === null ? [] : [rowid];

@@ -132,7 +132,7 @@ function insertRows({ literal }: EmitText, map: string, rows: readonly Crosswalk
 }
 
 /** INSERTs of rows, each given as its values separated by commas. */
-export function insertValues(table: string, rows: readonly string[], rowsPerInsert: number): string[] {
+function insertValues(table: string, rows: readonly string[], rowsPerInsert: number): string[] {
   return Array.from({ length: Math.ceil(rows.length / rowsPerInsert) }, (_, at) => {
     const batch = rows.slice(at * rowsPerInsert, (at + 1) * rowsPerInsert);
     return `INSERT INTO ${table} VALUES\n  (${batch.join('),\n  (')})`;

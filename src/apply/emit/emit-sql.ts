@@ -9,12 +9,11 @@ import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
 import { confirmPlan, planSha256, runName } from '../write-plan.js';
 import type { SqlScript } from './build-script.js';
-import { type EmitRequest, warehouseOf } from './emit-request.js';
+import type { EmitRequest } from './emit-request.js';
 import { type EmittedFiles, layOut } from './layouts.js';
 
-const ABOUT_DATABASES =
+const ABOUT =
   'Nothing was changed. The SQL checks that the data are as planned, and records the run in the ledger.';
-const ABOUT_WAREHOUSES = 'The tables were not read. The SQL checks them before it changes anything.';
 
 /**
  * Plans the targets and writes the plan as SQL into a folder. The database is only read.
@@ -39,14 +38,13 @@ export async function emitSql(
   const builtMs = Date.parse(context.remapVersion.builtAt);
   const atMs = request.atMs ?? builtMs + shiftMs(suffix);
   const run = runName(request.atMs ?? builtMs, suffix);
-  const warehouse = warehouseOf(request);
-  const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true }, warehouse);
+  const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true });
   const files = layOut(layout, script, { atMs, suffix, lines: headOf(script, run, plan) });
   writeFolder(folder, files, sha256);
   const names = [...files.keys()];
   return {
     exitCode: 0,
-    text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${warehouse === null ? ABOUT_DATABASES : ABOUT_WAREHOUSES}\n`,
+    text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${ABOUT}\n`,
     json: {
       action: 'emit',
       dialect,
@@ -58,7 +56,7 @@ export async function emitSql(
       policy: plan.policy,
       values: script.values,
     },
-    next: `run the SQL through your pipeline, then ${warehouse === null ? formatCommand('apply', '--verify') : 'verify.sql, which must return 0'}`,
+    next: `run the SQL through your pipeline, then ${formatCommand('apply', '--verify')}`,
     plan,
   };
 }

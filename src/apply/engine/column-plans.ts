@@ -127,7 +127,7 @@ export function assertAgreed(
   }
 }
 
-type TableSurvey = Pick<TargetPlan, 'place' | 'rows' | 'columns' | 'earlier' | 'notes' | 'estimate'> & {
+type TableSurvey = Pick<TargetPlan, 'place' | 'rows' | 'columns' | 'earlier' | 'notes' | 'work'> & {
   readonly target: TableTarget;
 };
 

@@ -73,11 +73,6 @@ export function openDatabaseStore(
           buildScript(engine, await findTables(engine, targets), agreed, run),
         ),
       ),
-    sync: (request) =>
-      use(request.run === null ? 'read' : 'write', async (engine) => {
-        const { syncTables } = await import('../sync/sync-tables.js');
-        return syncTables(engine, targets, request);
-      }),
     undo: (name) => use('write', (engine) => undoAll(engine, targets, name)),
     verify: (name) => use('read', (engine) => verifyAll(engine, targets, name)),
     close,

@@ -2,10 +2,8 @@ import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { EmitText } from '../emit/emit-texts.js';
-import type { DatabaseCosts, TableBytes } from '../estimate.js';
-import type { Note } from '../plan.js';
+import type { Lock, Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
-import type { SyncText } from '../sync/sync-texts.js';
 import type { JudgedCells } from './judge-cells.js';
 import type { Ledger, LedgerColumnType, TableRun } from './ledger-tables.js';
 import type { FreeValues } from './parking.js';
@@ -170,8 +168,8 @@ export interface TableCatalog {
   /** The tables of the database of a target, to scan. */
   listTables(target: TableTarget): Promise<readonly ListedTable[]>;
   readFacts(target: TableTarget): Promise<TableFacts>;
-  /** Sizes by the catalog. `columns`: those that change. */
-  readBytes(facts: TableFacts, columns: readonly string[]): Promise<TableBytes>;
+  /** Who waits while a writer locks the whole database; null: writers lock rows and tables. */
+  locksDatabase(): Lock['blocks'] | null;
   /** Names of the row id (`ctid`, `rowid`) by which a row of a table without a key is found; empty if it has none. */
   rowIdNames(facts: TableFacts): readonly string[];
   /** Notes on privileges, files and catalog entries that prevent the plan or affect it. */
@@ -254,10 +252,7 @@ export interface TableStatements {
 
 /** Everything that differs between databases. */
 export interface Dialect extends SqlText, LedgerText, LedgerCatalog, TableCatalog, TableStatements {
-  /** What the estimates of a plan are computed from. */
-  readonly costs: DatabaseCosts;
   readonly emit: EmitText;
-  readonly sync: SyncText;
 }
 
 /** Finds a column by name, compared as the database compares names. */

@@ -1,7 +1,6 @@
 import { columnLabel, type IdColumn, type TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
-import { syncedNotes } from '../sync/sync-table.js';
 import { type Agreed, isUnreadable } from './column-plans.js';
 import { type Engine, findColumn } from './dialect.js';
 import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
@@ -98,7 +97,6 @@ function targetNotes(
     ...sameColumnNotes(ids),
     ...otherTargetNotes(mode, { name, table: facts.table, ids }, isAtomic, all),
     ...rewrittenNotes(mode, ids, runs),
-    ...syncedNotes(mode, ids, facts, runs),
     ...sources.flatMap(mergedNotes),
     ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context, id), ...pathNotes(id)]),
     ...earlierRunNotes(context, target, key, runs),

@@ -1,8 +1,15 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
-import { NO_WORK } from '../estimate.js';
-import type { ColumnPlan, Earlier, Note, Policy, TargetPlan, UnmappedCount } from '../plan.js';
+import {
+  type ColumnPlan,
+  type Earlier,
+  NO_WORK,
+  type Note,
+  type Policy,
+  type TargetPlan,
+  type UnmappedCount,
+} from '../plan.js';
 import type { OnUnmapped } from '../unmapped.js';
 import {
   addUnmapped,
@@ -23,7 +30,7 @@ import { writesPlatformId } from './platform-ids.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
 import { columnOf } from './table-facts.js';
-import { estimateWork } from './table-work.js';
+import { workOn } from './table-work.js';
 import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
 import { compareFilled, type FilledColumns } from './verify-run.js';
 
@@ -37,7 +44,7 @@ export async function surveyTable(
   const { target, facts, notes, earlier } = found;
   const place = `${await dialect.place()}, table ${facts.table}`;
   if (isUnreadable(notes)) {
-    return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes, estimate: NO_WORK });
+    return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes, work: NO_WORK });
   }
   const rows = Number(await session.one(`SELECT count(*) FROM ${dialect.tableSql(facts.table)}`));
   const columns: (readonly ColumnPlan[])[] = [];
@@ -57,7 +64,7 @@ export async function surveyTable(
     columns: columns.flat(),
     earlier: compared,
     notes: [...notes, ...counted],
-    estimate: isAfterRun ? NO_WORK : await estimateWork(engine, found, { rows, columns, earlier: compared }),
+    work: isAfterRun ? NO_WORK : workOn(engine, found, { rows, columns, earlier: compared }),
   });
 }
 

@@ -1,9 +1,16 @@
-import { type Estimate, estimateTable } from '../estimate.js';
 import { isMissing } from '../judge-plan.js';
-import { type ColumnPlan, type Earlier, isFinished, type PlanCount, type Policy } from '../plan.js';
+import {
+  type ColumnPlan,
+  type Earlier,
+  isFinished,
+  type Lock,
+  NO_WORK,
+  type PlanCount,
+  type Policy,
+  type Work,
+} from '../plan.js';
 import type { Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
-import { columnOf } from './table-facts.js';
 
 /** What a plan found in a table. */
 export interface SurveyedTable {
@@ -13,33 +20,34 @@ export interface SurveyedTable {
   readonly earlier: Earlier;
 }
 
-/** Estimates what carrying out the plan of a table takes, by its counts and the sizes of its cells. */
-export async function estimateWork(
+/** What carrying out the plan of a table takes. */
+export function workOn(
   engine: Engine,
-  { target, facts, handling }: FoundTable,
+  { handling }: Pick<FoundTable, 'handling'>,
   { rows, columns, earlier }: SurveyedTable,
-): Promise<Estimate> {
-  const { context, dialect } = engine;
-  const { policy, tuning } = context;
-  const names = [...new Set(target.ids.map(({ column }) => column))];
-  const { key, isAtomic } = handling;
+): Work {
+  const { policy } = engine.context;
   const found = columns.reduce((sum, plans) => sum + Math.min(rows, countChanges(plans, policy)), 0);
-  const averages = await averageBytes(engine, facts.table, [key, ...names.map((name) => [name])]);
-  const [keyBytes = 0, ...each] = averages;
-  const [first = ''] = facts.keys[0] ?? [];
-  return estimateTable({
-    costs: dialect.costs,
-    mode: policy.mode,
-    isAtomic,
-    rows,
-    columns: names.length,
-    cells: cellsLeft(found, policy, earlier),
-    batchRows: tuning.batchRows,
-    bytes: await dialect.readBytes(facts, names),
-    keyBytes,
-    isOrdered: columnOf(facts, first)?.holds !== 'text',
-    cellBytes: each.reduce((sum, bytes) => sum + bytes, 0) / names.length,
-  });
+  const cells = cellsLeft(found, policy, earlier);
+  return cells === 0 ? NO_WORK : { cells, locks: locksOf(engine, cells, handling.isAtomic) };
+}
+
+function locksOf({ context, dialect }: Engine, cells: number, isAtomic: boolean): Lock[] {
+  const waiting = dialect.locksDatabase();
+  if (waiting !== null) {
+    const file = { what: 'database', blocks: waiting, rows: null } as const;
+    if (isAtomic) return [{ ...file, during: 'run' }];
+    return [
+      { ...file, during: 'step' },
+      { ...file, during: 'batch' },
+    ];
+  }
+  if (isAtomic) return [{ what: 'table', blocks: 'writers', during: 'run', rows: null }];
+  const inBatch = Math.min(cells, context.tuning.batchRows);
+  const rows: Lock = { what: 'rows', blocks: 'writers', during: 'batch', rows: inBatch };
+  if (context.policy.mode === 'in_place') return [rows];
+  // ALTER TABLE … ADD COLUMN.
+  return [{ what: 'table', blocks: 'everyone', during: 'step', rows: null }, rows];
 }
 
 /** Ids of a column that change; several of them may be in one JSON cell. */
@@ -55,18 +63,4 @@ function cellsLeft(cells: number, { mode, again }: Policy, earlier: Earlier): nu
   if (isFinished(earlier, again)) return 0;
   if (earlier.state === 'none' || (mode === 'in_place' && earlier.state === 'finished')) return cells;
   return mode === 'in_place' ? earlier.left : Math.min(cells, earlier.left);
-}
-
-/** Average bytes of each group of columns, as text. */
-async function averageBytes(
-  { session, dialect }: Engine,
-  table: string,
-  groups: readonly (readonly string[])[],
-): Promise<number[]> {
-  const bytesOf = (name: string) =>
-    `coalesce(octet_length(${dialect.asText(`t.${dialect.quote(name)}`)}), 0)`;
-  const terms = groups.map((names) => `avg(${names.length === 0 ? '0' : names.map(bytesOf).join(' + ')})`);
-  // Over all rows: the first ones may be untypical, such as the NULLs that an index begins with.
-  const { rows } = await session.query(`SELECT ${terms.join(', ')} FROM ${dialect.tableSql(table)} AS t`);
-  return (rows[0] ?? []).map(Number);
 }

@@ -1,7 +1,6 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { MAX_NAMED_ROWS, type UndoResult } from '../context.js';
-import { removeSync } from '../sync/installed.js';
 import { undoBatches, undoColumn } from './batches.js';
 import {
   applyChangeList,
@@ -181,7 +180,6 @@ async function undoNewColumns(engine: Engine, run: TableRun): Promise<UndoResult
     const { foreign, gone } = await compareAllFilled(engine, run);
     const found = { target: run.target.name, changedSince: foreign.names, changedSinceCount: foreign.count };
     if (foreign.count > 0) return { ...found, restored: 0 };
-    await removeSync(engine, run);
     for (const name of names) {
       if (gone.includes(name)) continue;
       await session.exec(dropColumnSql(engine, run.table, name));
@@ -196,7 +194,7 @@ function otherRemap({ run, table }: TableRun, names: readonly string[]): SvcErro
     'bad_input',
     `Run ${run} used another remap, so changes to its new columns cannot be detected.`,
     {
-      hint: `Drop ${names.join(', ')} of ${table} by hand; if triggers fill them (apply --sync), after apply --sync off.`,
+      hint: `Drop ${names.join(', ')} of ${table} by hand.`,
     },
   );
 }

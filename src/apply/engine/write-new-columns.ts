@@ -1,6 +1,5 @@
 import { newColumnOf } from '../../config/apply-targets.js';
-import type { RunFacts, WriteResult } from '../context.js';
-import type { TargetPlan } from '../plan.js';
+import type { WriteResult } from '../context.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { ColumnFill, Engine } from './dialect.js';
 import type { FoundTable, TableWrite } from './found-table.js';
@@ -34,14 +33,6 @@ export async function writeNewColumns(engine: Engine, write: TableWrite): Promis
   return session.retry(() => describeWritten(engine, ledger, unit));
 }
 
-/** Records a run with empty new columns; `writeNewColumns` fills them. */
-export async function addEmptyColumns(engine: Engine, found: FoundTable, run: RunFacts): Promise<void> {
-  const { session, dialect } = engine;
-  const { unit } = await recordRun(engine, { found, plan: null, run });
-  if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
-  await session.transaction('latest', () => setState(engine, { ledger: found.ledger, unit }, 'done'));
-}
-
 interface RecordedRun {
   readonly unit: string;
   /** Whether `lookUpFill` was called for all columns in this session. */
@@ -49,26 +40,22 @@ interface RecordedRun {
 }
 
 /**
- * Records the run in the ledger. With a plan, first checks that the data are as agreed. Adds the columns too, if DDL is
- * transactional.
+ * Checks that the data are as agreed, and records the run in the ledger. Adds the columns too, if DDL is transactional.
  */
-function recordRun(
-  engine: Engine,
-  { found, plan, run }: Omit<TableWrite, 'plan'> & { readonly plan: TargetPlan | null },
-): Promise<RecordedRun> {
+function recordRun(engine: Engine, { found, plan, run }: TableWrite): Promise<RecordedRun> {
   const { context, session, dialect } = engine;
   const { target, facts, ledger, runs } = found;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
     const before = await findRecordedRun(engine, found, run);
     if (before !== null) return { unit: before, isLookedUp: false };
-    const open = runs.find((one) => one.mode === 'new' && one.run === (plan ?? found).earlier.run);
-    for (const [at, id] of plan === null ? [] : target.ids.entries()) {
+    const open = runs.find((one) => one.mode === 'new' && one.run === plan.earlier.run);
+    for (const [at, id] of target.ids.entries()) {
       const work = openTableColumn(engine, id, facts);
       // The rows still to fill, usually few, are looked up again later.
       if (open === undefined) await dialect.lookUpFill(facts, work, at);
       else await countCells(engine, facts.table, { work, mode: 'new' });
-      if (plan !== null) assertAgreed(context, { plan, run }, work, null);
+      assertAgreed(context, { plan, run }, work, null);
     }
     if (open !== undefined) {
       await setState(engine, open, 'working');
@@ -76,7 +63,7 @@ function recordRun(
     }
     if (!dialect.ddlCommits) await addColumns(engine, found, false);
     const unit = await insertRun(engine, run, found);
-    return { unit, isLookedUp: plan !== null };
+    return { unit, isLookedUp: true };
   });
 }
 

@@ -6,7 +6,6 @@ import { type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
 import { buildColumnPlans } from '../engine/column-plans.js';
 import { watchUnmapped } from '../engine/unmapped-cells.js';
-import { type Estimate, estimateFile, NO_WORK } from '../estimate.js';
 import { isMissing } from '../judge-plan.js';
 import {
   blocks,
@@ -77,18 +76,17 @@ function buildFilePlan(context: ApplyContext, seen: ReadFile): TargetPlan {
     earlier: earlier.earlier,
     notes,
     fingerprint: pass.sha256,
-    estimate: estimatePass(context, seen),
+    work: { cells: countCells(context, seen), locks: [] },
   };
 }
 
-function estimatePass({ policy }: ApplyContext, { works, pass, earlier }: ReadFile): Estimate {
-  const { rows } = pass.scanner.found();
-  if (earlier.earlier.state === 'finished') return { ...NO_WORK, rowsRead: rows };
+/** The cells that a run will change. */
+function countCells({ policy }: ApplyContext, { works, earlier }: ReadFile): number {
+  if (earlier.earlier.state === 'finished') return 0;
   const isChanged = (one: PlanCount) =>
     one.name === 'mapped' || (policy.missing === 'null' && isMissing(one));
   const counts = works.flatMap(({ tally }) => tally.result().counts.filter(isChanged));
-  const cells = counts.reduce((sum, one) => sum + one.rows, 0);
-  return estimateFile(rows, cells, pass.bytes);
+  return counts.reduce((sum, one) => sum + one.rows, 0);
 }
 
 interface FoundEarlier {

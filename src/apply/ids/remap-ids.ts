@@ -171,7 +171,7 @@ function prepareRow(db: Db) {
 }
 
 /** The category of a remap row's V3 id in any SQL: `mapped`, or its status and reason. */
-export function categorySql(mapDeleted: boolean): string {
+function categorySql(mapDeleted: boolean): string {
   const statuses = mapDeleted ? "'matched', 'deleted'" : "'matched'";
   return `CASE WHEN v4_svc_id IS NOT NULL AND status IN (${statuses}) THEN 'mapped' ELSE status || '/' || coalesce(reason, '') END`;
 }

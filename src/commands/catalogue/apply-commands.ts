@@ -33,8 +33,6 @@ const EMIT: OptionSpecs = {
     summary: 'files and folders as a migration tool expects them (default: plain)',
     choices: LAYOUTS,
   },
-  '--crosswalk <folder>':
-    'the folder that dump --format parquet wrote, as the warehouse reaches it (default: the crosswalk is part of the SQL)',
   '--at <time>': 'the time in the names of the files and of the run (default: when the remap was built)',
 };
 
@@ -104,11 +102,6 @@ export const APPLY_COMMANDS: readonly CommandSpec[] = [
         '--emit-sql <database>': {
           summary: 'write the plan as SQL that your own pipeline runs; --output names the folder',
           choices: EMIT_DIALECTS,
-        },
-        '--sync <switch>': {
-          summary:
-            'on: triggers keep the new columns filled for rows that your application adds or changes; off: remove them and list what they could not map; without --yes only a plan',
-          choices: ['on', 'off'],
         },
         '--scan': 'find columns and paths that contain V3 ids, and propose targets',
       }),

@@ -261,7 +261,6 @@ export function readTargets({ apply }: Config, env: Env): LocalFacts['targets'] 
 }
 
 function findMissing(target: ApplyTarget, env: Env): string | null {
-  if (target.kind === 'warehouse') return null;
   if (isServer(target) && target.urlEnv !== undefined)
     return (env[target.urlEnv] ?? '') === '' ? `environment variable ${target.urlEnv} is not set` : null;
   const file = isServer(target) ? (target.urlFile ?? '') : target.file;

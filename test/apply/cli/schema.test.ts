@@ -43,7 +43,7 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
     expect(planned).toMatchObject({
       action: 'plan',
       exitCode: 0,
-      targets: [{ estimate: { cellsToChange: 3 } }],
+      targets: [{ work: { cells: 3 } }],
     });
     expect(await resultOf(scene, ['apply', ...target, '--check'])).toMatchObject({ action: 'check' });
     const first = await resultOf(scene, ['apply', ...target, '--yes']);

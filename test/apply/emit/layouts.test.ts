@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, type Scene, upTo } from '../cli/scene.js';
-import { openDuckDb } from '../support/engines.js';
 
 const TARGET = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
 const EMIT = [
@@ -393,31 +392,6 @@ describe('apply --emit-sql', () => {
     expect(readdirSync(scene.folder)).not.toContain('sql');
   });
 
-  it('writes SQL for a warehouse that nobody connects to, and refuses to rewrite it', async () => {
-    const facts = { name: 'facts', kind: 'warehouse', table: 'sales.facts', ids: IDS };
-    const inText = { ...facts, name: 'text', ids: [{ ...IDS[0], pattern: 'invoice:{id}' }] };
-    const scene = makeScene([facts, inText]);
-    const emit = ['apply', 'facts', '--in-place', '--output', 'sql', '--emit-sql'];
-    const done = await scene.run([...emit, 'duckdb']);
-    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('DuckDB')]);
-    expect(scene.read('sql/up.sql')).toContain('"sales"."facts"');
-    for (const [args, code, text] of [
-      [['apply', '--yes'], 6, '--emit-sql duckdb'],
-      [['apply', '--check'], 6, '--emit-sql duckdb'],
-      [[...emit, 'spark'], 6, '"columns"'],
-      [[...emit.with(1, 'text'), 'duckdb'], 6, 'inside text'],
-      [[...emit, 'sqlite'], 2, 'kind warehouse'],
-      [[...emit, 'duckdbb'], 2, 'duckdb'],
-    ] as const) {
-      const ended = await scene.run(args);
-      expect([args, ended.code, ended.stdout + ended.stderr]).toEqual([
-        args,
-        code,
-        expect.stringContaining(text),
-      ]);
-    }
-  });
-
   it('gives a large crosswalk a step of its own', async () => {
     const scene = makeScene([TARGET]);
     createOrders(scene.path('shop.db'), upTo(MAPPED), 'invoice_id');
@@ -432,46 +406,5 @@ describe('apply --emit-sql', () => {
     runSql(file, inTransaction(files.get(`V${STAMP}__svc_migrate_crosswalk_PLAN.sql`) ?? ''));
     runSql(file, inTransaction(files.get(`V20261120000001__svc_migrate_ids_PLAN.sql`) ?? ''));
     expect(ordersIn(file).slice(0, MAPPED)).toEqual(upTo(MAPPED).map((id) => String(scene.v4Of(id))));
-  });
-
-  it('takes the crosswalk from the Parquet files of dump', async () => {
-    const facts = { name: 'facts', kind: 'warehouse', table: 'facts', ids: IDS };
-    const scene = makeScene([facts]);
-    const emit = [
-      'apply',
-      '--missing',
-      'keep',
-      '--emit-sql',
-      'duckdb',
-      '--crosswalk',
-      'lake',
-      '--output',
-      'sql',
-    ];
-    expect(await scene.run(['dump', '--format', 'parquet', '--output', 'lake'])).toMatchObject({ code: 0 });
-    expect(await scene.run(emit)).toMatchObject({ code: 0 });
-    const up = scene.read('sql/up.sql').replaceAll("'lake/", `'${scene.path('lake')}/`);
-    expect(up).not.toContain('VALUES\n');
-    const duckdb = await openDuckDb?.();
-    if (duckdb !== undefined) {
-      await duckdb.query('CREATE TABLE facts AS SELECT invoice_id FROM range(1, 191) AS r(invoice_id)');
-      await duckdb.query(up);
-      const rows = await duckdb.query('SELECT * FROM facts ORDER BY invoice_id');
-      const expected = rows.map((_, at) => (at < MAPPED ? String(scene.v4Of(at + 1)) : null));
-      expect(rows.map(([, id]) => id)).toEqual(expected);
-      expect(await duckdb.query(scene.read('sql/verify.sql'))).toEqual([['0']]);
-      duckdb.close();
-    }
-    const manifest = scene.read('lake/manifest.json');
-    writeFileSync(
-      scene.path('lake/manifest.json'),
-      manifest.replace(/"remapSha256": "./, '"remapSha256": "x'),
-    );
-    const refused = await scene.run(emit);
-    expect(refused).toMatchObject({ code: 6 });
-    expect(refused.stderr).toContain('is not of this remap');
-    expect(await scene.run([...emit.slice(0, -4), '--crosswalk', 'lake'])).toMatchObject({ code: 2 });
-    expect(await scene.run(['apply', '--crosswalk', 'lake'])).toMatchObject({ code: 2 });
-    expect(await scene.run([...emit, '--emit-sql', 'sqlite'])).toMatchObject({ code: 2 });
   });
 });

@@ -174,7 +174,7 @@ it.each(CASES.filter(({ open }) => open !== null))(
     const run = { run: 'run-1', planSha256: 'p', isExact: true };
     const plans = await stores[0].survey();
     await stores[0].write(plans, run);
-    const script = await stores[1].emit?.(await stores[1].survey(), run, null);
+    const script = await stores[1].emit?.(await stores[1].survey(), run);
     if (script === undefined) throw new Error('no SQL');
     const sql = [...script.load, ...script.up];
     await other.run((script.begin === null ? sql : [script.begin, ...sql, 'COMMIT']).join(';\n'));

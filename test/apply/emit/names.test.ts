@@ -101,7 +101,7 @@ it.each(CASES.filter(({ open }) => open !== null))(
     const context = openContext(remap, policy);
     const store = place.open(context);
     const run = { run: 'run-1', planSha256: 'p', isExact: true };
-    const script = await store.emit?.(await store.survey(), run, null);
+    const script = await store.emit?.(await store.survey(), run);
     if (script === undefined) throw new Error('no SQL');
     const file = (statements: readonly string[]) =>
       (script.begin === null ? statements : [script.begin, ...statements, 'COMMIT']).join(';\n');

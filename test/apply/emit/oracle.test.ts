@@ -147,15 +147,11 @@ describe.each(Object.entries(PLACES))('emitted SQL in %s', (product, open) => {
       const store = place.openStore(context);
       const before = await place.dump();
       const emit = async (): Promise<SqlScript> => {
-        const script = await store.emit?.(
-          await store.survey(),
-          {
-            run: 'sql-1',
-            planSha256: 'p',
-            isExact: true,
-          },
-          null,
-        );
+        const script = await store.emit?.(await store.survey(), {
+          run: 'sql-1',
+          planSha256: 'p',
+          isExact: true,
+        });
         if (script === undefined) throw new Error('no SQL');
         return script;
       };

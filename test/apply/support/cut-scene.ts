@@ -128,7 +128,7 @@ export class CutScene {
     this.#proxy.judge = judge;
     try {
       if (work === 'survey')
-        expect((await store.survey()).map(withoutEstimate)).toEqual(this.#plans.map(withoutEstimate));
+        expect((await store.survey()).map(withoutWork)).toEqual(this.#plans.map(withoutWork));
       else if (work === 'undo') await store.undo(run);
       else await store.write(this.#plans, { run, planSha256: 'p', isExact: true });
     } finally {
@@ -175,8 +175,8 @@ export class CutScene {
 }
 
 /** Estimates follow the server's statistics, which change meanwhile. */
-function withoutEstimate(plan: TargetPlan): Omit<TargetPlan, 'estimate'> {
-  const { estimate: _, ...rest } = plan;
+function withoutWork(plan: TargetPlan): Omit<TargetPlan, 'work'> {
+  const { work: _, ...rest } = plan;
   return rest;
 }
 
