@@ -13,7 +13,7 @@ import {
   readMysqlFacts,
   readMysqlLedger,
 } from './mysql-catalog.js';
-import { lookUpInMysql, lookUpMysqlFill, openMysqlFill, openMysqlTrial } from './mysql-lookups.js';
+import { loadMysqlMap, mysqlFillRanges, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
 import { MYSQL_EMIT } from './mysql-scripts.js';
 import { MysqlSession } from './mysql-session.js';
@@ -61,19 +61,14 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
     openTrial: (facts, id) => openMysqlTrial(session, facts, id),
     beforeUpdate: async () => {},
-    lookUp: (source) => lookUpInMysql(engine, session, source),
+    loadMap: (map, source) => loadMysqlMap(engine, session, map, source),
     createList: (name, _, query) =>
       session.exec(
         `DROP TEMPORARY TABLE IF EXISTS ${name}; SET @svc_migrate_row = 0;
          CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
            SELECT q.*, @svc_migrate_row := @svc_migrate_row + 1 AS row_no, FALSE AS parked FROM (${query}) AS q`,
       ),
-    lookUpFill: (facts, work, at) => lookUpMysqlFill(engine, session, facts, work, at),
-    openFill: async (facts, id, at, isLookedUp) =>
-      openMysqlFill(engine, session, facts, {
-        ...{ id, at, isLookedUp },
-        autoUpdated: autoUpdated.get(facts.table) ?? [],
-      }),
+    fillRanges: (facts) => mysqlFillRanges(context, session, facts),
   };
   const engine = { context, session, dialect };
   return engine;

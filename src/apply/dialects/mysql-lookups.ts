@@ -1,20 +1,11 @@
-import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { type ColumnWork, openColumn } from '../column-work.js';
+import type { IdColumn } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import {
-  type ColumnFill,
-  type ColumnTrial,
-  type Engine,
-  type FillRange,
-  joinMap,
-  type LookUpSource,
-  type LookUpSql,
-} from '../engine/dialect.js';
-import { buildCellJudge, cellText, judgeCell, scopeTerms } from '../engine/judge-cells.js';
-import { valueType } from '../engine/platform-columns.js';
+import type { ColumnTrial, Engine, FillRange } from '../engine/dialect.js';
+import { type IdMap, type MapSource, mapKey, mapTerms } from '../engine/id-maps.js';
+import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import { blocksRefused, type Mode, type Note } from '../plan.js';
+import { blocksRefused, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
 import {
   asMysqlType,
@@ -25,47 +16,29 @@ import {
 } from './mysql-text.js';
 
 const PAGE_ROWS = 10_000;
-/** The value of the row that marks a map as complete. It is not UTF-8, so no stored value equals it. */
-const COMPLETE_MARK = "x'FF'";
-
-/** Columns of a map that identify a row of it: the old value, and the model, region and company that columns name. */
-function groupNames(id: IdColumn): string[] {
-  return ['old', ...scopeTerms(MYSQL_TEXT, id).map((_, at) => `s${at}`)];
-}
-
-function mapMatch(id: IdColumn, map: string): string {
-  const scopes = scopeTerms(MYSQL_TEXT, id).map((term, at) => `${term} <=> ${map}.s${at}`);
-  return [`${exactBytes(`t.${quoteMysqlIdentifier(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
-}
 
 /**
- * Looks up every distinct value of a column and puts those that change, with their new values, into a temporary table,
- * the map; returns its name. The distinct values are read page by page from another temporary table, because a
- * connection cannot write while it is reading a result. Call inside a transaction.
+ * Looks up every distinct value. The values are read page by page from a temporary table, because a connection cannot
+ * write while it is reading a result.
  */
-async function createMap(
+export async function loadMysqlMap(
   engine: Engine,
   session: MysqlSession,
-  { work, table, from, where, at }: LookUpSource,
-  mode: Mode,
-): Promise<string> {
-  const [map, values] = [`svc_migrate_map_${at}`, `svc_migrate_values_${at}`];
-  const id = work.column;
-  const names = groupNames(id);
-  const terms = [exactBytes(`t.${quoteMysqlIdentifier(id.column)}`), ...scopeTerms(MYSQL_TEXT, id)];
-  const isLong = id.path !== undefined || id.pattern !== undefined;
-  const type = isLong ? 'LONGBLOB' : 'VARBINARY(255)';
+  map: IdMap,
+  { work, mode, from, where, fill }: MapSource,
+): Promise<void> {
+  const values = 'svc_migrate_values';
+  const names = mapKey(map, MYSQL_TEXT);
+  const terms = [
+    exactBytes(`t.${quoteMysqlIdentifier(map.id.column)}`),
+    ...mapTerms(MYSQL_TEXT, map).slice(1),
+  ];
   // SQL_BIG_RESULT groups by sorting: in a temporary table on disk, 1,000,000 groups take ten times as long.
   await session.exec(
-    `DROP TEMPORARY TABLE IF EXISTS ${map}, ${values};
+    `DROP TEMPORARY TABLE IF EXISTS ${values};
      CREATE TEMPORARY TABLE ${values}(no BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB AS
-       SELECT SQL_BIG_RESULT ${terms.map((term, n) => `${term} AS ${names[n]}`).join(', ')}, count(*) AS row_count
-       FROM ${from} WHERE ${where} GROUP BY ${names.map((_, n) => n + 1).join(', ')};
-     CREATE TEMPORARY TABLE ${map}(old ${type}, ${names
-       .slice(1)
-       .map((name) => `${name} VARBINARY(255), `)
-       .join('')}new LONGTEXT,
-       KEY (old${isLong ? '(255)' : ''})) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
+       SELECT SQL_BIG_RESULT ${terms.map((term, at) => `${term} AS ${names[at]}`).join(', ')}, count(*) AS row_count
+       FROM ${from} WHERE ${where} GROUP BY ${names.map((_, at) => at + 1).join(', ')}`,
   );
   const judge = buildCellJudge(work, mode);
   for (let after = '0', done = 0; ; ) {
@@ -74,99 +47,21 @@ async function createMap(
     );
     const changed = rows.flatMap(([, count, cell = null, ...scope]): Cells[] => {
       const result = judgeCell(judge, cell, scope, Number(count));
-      return result === undefined ? [] : [[cell, ...scope, cellText(result)]];
+      if (result === undefined || (mode === 'new' && result === null)) return [];
+      return [[cell, ...scope, cellText(result), '0', String(fill)]];
     });
-    await session.insert(map, [...names, 'new'], changed);
+    await session.insert(map.table, [...names, 'new', 'keep', 'fill'], changed);
     done += rows.length;
-    engine.context.onProgress({ kind: 'step', name: `looking up ${table}`, done, total: null });
+    engine.context.onProgress({ kind: 'step', name: `looking up ${map.id.column}`, done, total: null });
     const last = rows.at(-1)?.[0];
     if (typeof last !== 'string') break;
     after = last;
   }
-  await session.exec(`INSERT INTO ${map}(old) VALUES (${COMPLETE_MARK}); DROP TEMPORARY TABLE ${values}`);
-  return map;
-}
-
-/** Looks up the values now; the query joins the map. */
-export async function lookUpInMysql(
-  engine: Engine,
-  session: MysqlSession,
-  source: LookUpSource,
-): Promise<LookUpSql> {
-  const map = await createMap(engine, session, source, 'in_place');
-  return joinMap(map, mapMatch(source.work.column, `m${source.at}`), source);
-}
-
-/** Makes the map that filling a new column joins. */
-export async function lookUpMysqlFill(
-  engine: Engine,
-  session: MysqlSession,
-  { table }: TableFacts,
-  work: ColumnWork,
-  at: number,
-): Promise<void> {
-  const from = `${quoteMysqlIdentifier(table)} AS t`;
-  await createMap(engine, session, { work, table, from, where: 'TRUE', at }, 'new');
-}
-
-interface FilledColumn {
-  readonly id: IdColumn;
-  /** Its position in the target, from 0. */
-  readonly at: number;
-  /** As in `updateMysql`. */
-  readonly autoUpdated: readonly string[];
-  readonly isLookedUp: boolean;
-}
-
-/** Fills a new column, one range of keys at a time. */
-export function openMysqlFill(
-  engine: Engine,
-  session: MysqlSession,
-  facts: TableFacts,
-  { id, at, autoUpdated, isLookedUp }: FilledColumn,
-): ColumnFill {
-  const { context, dialect } = engine;
-  const table = quoteMysqlIdentifier(facts.table);
-  const [old, fresh] = [`t.${quoteMysqlIdentifier(id.column)}`, `t.${quoteMysqlIdentifier(newColumnOf(id))}`];
-  const type = valueType(dialect, facts, id);
-  const map = `svc_migrate_map_${at}`;
-  const unchanged = autoUpdated.map(
-    (name) => `t.${quoteMysqlIdentifier(name)} = t.${quoteMysqlIdentifier(name)}`,
-  );
-  let isCreated = isLookedUp;
-  return {
-    ranges: () => keyRanges(context, session, facts),
-    fill: async ({ where }) => {
-      if (!isCreated || !(await isComplete(session, map))) {
-        const work = openColumn(context, id, context.policy);
-        const where = `${old} IS NOT NULL AND ${fresh} IS NULL`;
-        await createMap(
-          engine,
-          session,
-          { work, table: facts.table, from: `${table} AS t`, where, at },
-          'new',
-        );
-        isCreated = true;
-      }
-      const sql = `UPDATE ${table} AS t STRAIGHT_JOIN ${map} AS m SET ${[`${fresh} = ${asMysqlType('m.new', type)}`, ...unchanged].join(', ')}
-        WHERE ${where} AND ${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`;
-      const filled = await session.query(sql);
-      return filled.count;
-    },
-  };
-}
-
-/** Whether a map is still complete: it is dropped with the connection, and its rows are lost if their transaction rolls back. */
-async function isComplete(session: MysqlSession, map: string): Promise<boolean> {
-  const isThere = await session.query(`SHOW CREATE TABLE ${map}`).then(
-    () => true,
-    () => false,
-  );
-  return isThere && (await session.one(`SELECT 1 FROM ${map} WHERE old = ${COMPLETE_MARK}`)) !== null;
+  await session.exec(`DROP TEMPORARY TABLE ${values}`);
 }
 
 /** Ranges of keys, one batch each; a table without a key is a single range. */
-async function* keyRanges(
+export async function* mysqlFillRanges(
   { tuning }: ApplyContext,
   session: MysqlSession,
   { table, keys, columns }: TableFacts,
@@ -185,10 +80,10 @@ async function* keyRanges(
     if (next === undefined) break;
     const values = next.map((value, at) => asMysqlType(quoteMysqlLiteral(value ?? ''), types[at] ?? ''));
     done += tuning.batchRows;
-    yield { table, where: `${after} AND ${isBefore(parts, values)}`, done, total: null };
+    yield { part: null, where: `${after} AND ${isBefore(parts, values)}`, done, total: null };
     after = `NOT (${isBefore(parts, values)})`;
   }
-  yield { table, where: after, done: 0, total: null };
+  yield { part: null, where: after, done: 0, total: null };
 }
 
 /** Whether a key is before another: by its first part, or by the next ones where that is equal. */

@@ -93,6 +93,10 @@ async function privilegeNotes(
       !isThere && !['CREATE', 'CREATE VIEW'].every((privilege) => may(privilege, null)),
       'cannot create the ledger: GRANT CREATE and CREATE VIEW on the database.',
     ],
+    [
+      mode === 'new' && isThere && !['CREATE', 'SELECT', 'INSERT'].every((privilege) => may(privilege, null)),
+      'cannot keep the crosswalk of a new column: GRANT CREATE, SELECT and INSERT on the database.',
+    ],
   ];
   const user = (await session.one('SELECT CURRENT_USER()')) ?? '';
   return lacks.flatMap(([applies, text]) => (applies ? [blocks('privilege', `User ${user} ${text}`)] : []));

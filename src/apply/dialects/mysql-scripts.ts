@@ -23,14 +23,12 @@ export const MYSQL_EMIT: EmitText = {
   literal: literalFormatter((bytes) => `CONVERT(x'${bytes}' USING utf8mb4)`),
   now: "DATE_FORMAT(UTC_TIMESTAMP(3), '%Y-%m-%dT%H:%i:%s.%fZ')",
   types: {
-    old: 'varbinary(255)',
     text: 'varchar(700)',
     value: 'longtext',
     row: 'bigint NOT NULL AUTO_INCREMENT PRIMARY KEY',
   },
   longestOld: 255,
   keyType: (type) => type,
-  staging: (name) => `svc_migrate_${name}`,
   // The script may run twice.
   createLedger: (dialect, ledger) =>
     createLedgerSql({ ...dialect, createLedgerView: 'CREATE OR REPLACE VIEW' }, ledger),
@@ -52,5 +50,6 @@ export const MYSQL_EMIT: EmitText = {
   raise: (checks) =>
     `INSERT INTO ${checks}(problem, failed) SELECT problem, failed FROM (SELECT problem, failed FROM ${checks} WHERE failed > 0) AS c`,
   rollBackIf: () => [],
-  newCell: (_, id) => id,
+  oldLiteral: (old) => MYSQL_EMIT.literal(old),
+  newLiteral: (_, result) => MYSQL_EMIT.literal(result),
 };

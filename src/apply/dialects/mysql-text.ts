@@ -1,4 +1,5 @@
 import type { LedgerText, SqlText, UpdateFrom } from '../engine/dialect.js';
+import { isLongMap, mapKey } from '../engine/id-maps.js';
 import { quoteLiteral } from '../sql-names.js';
 
 /** Bytes of a row's key in the ledger; InnoDB indexes at most 3072. */
@@ -37,7 +38,7 @@ export function asMysqlType(term: string, type: string): string {
 
 /** `autoUpdated`: columns to keep, which the server would set to the time of the UPDATE. */
 export function updateMysql(
-  { table, set, from, where, isTableFirst = false }: UpdateFrom,
+  { table, set, from, where, isTableFirst = false }: Omit<UpdateFrom, 'part'>,
   autoUpdated: readonly string[],
 ): string {
   const cell = (name: string) => `t.${quoteMysqlIdentifier(name)}`;
@@ -48,6 +49,11 @@ export function updateMysql(
   const tables = [from, `${quoteMysqlIdentifier(table)} AS t`];
   const join = (isTableFirst ? tables.reverse() : tables).join(' STRAIGHT_JOIN ');
   return `UPDATE ${join} SET ${changes.join(', ')} WHERE ${where}`;
+}
+
+/** Whether values of a type are compared as they are: equal integers are the same to the byte. */
+function isNative(type: string): boolean {
+  return /^(?:tiny|small|medium|big)?int\b/.test(type) && !type.includes('zerofill');
 }
 
 const ledgerText = (term: string) => `CONVERT(${term} USING utf8mb4)`;
@@ -75,6 +81,24 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
     `UPDATE ${list} AS w JOIN ${values} AS v ON v.value = w.o${at} SET w.parked = TRUE`,
   deleteEntries: (entry, where) => `DELETE e FROM ${entry} AS e WHERE ${where}`,
   asText: exactBytes,
+  exact: (term, { type }) => (isNative(type) ? term : exactBytes(term)),
+  fromMap: (term, { newType }) => (isNative(newType) ? term : asMysqlType(term, newType)),
+  ledgerTable: (name, { prefix }) => `${prefix}${name}`,
+  createMap: (map) => {
+    const [old = '', ...scopes] = mapKey(map, MYSQL_TEXT);
+    const isLong = isLongMap(map);
+    const type = isNative(map.column.type) ? map.column.type : isLong ? 'LONGBLOB' : 'VARBINARY(255)';
+    const columns = [
+      `${old} ${type}`,
+      ...scopes.map((name) => `${name} VARBINARY(255)`),
+      `new ${isNative(map.newType) ? map.newType : 'LONGTEXT'}, keep TINYINT, fill INT`,
+      `KEY (${old}${isLong ? '(255)' : ''})`,
+    ];
+    const end = `(${columns.join(', ')}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
+    if (map.isKept) return [`CREATE TABLE IF NOT EXISTS ${map.table}${end}`];
+    return [`DROP TEMPORARY TABLE IF EXISTS ${map.table}`, `CREATE TEMPORARY TABLE ${map.table}${end}`];
+  },
+  indexMap: () => [],
   asCell: (_, term) => exactBytes(term),
   // Grouping in a temporary table on disk costs more than looking every row up.
   groupsCells: false,
@@ -98,7 +122,6 @@ export const MYSQL_TEXT: SqlText & LedgerText = {
   inPairs: (pairs) => `(${pairs.join(', ')})`,
   updateFrom: (update) => updateMysql(update, []),
   lockRows: 'FOR UPDATE',
-  evaluateOnce: '',
   ddlCommits: true,
   integersOf: (term) => ({
     lowest: `coalesce(min(CAST(${ledgerText(term)} AS DECIMAL(65))), 0)`,

@@ -7,7 +7,7 @@ import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
 import { listPgTables, readPgFacts } from './postgres-catalog.js';
-import { lookUpInPostgres, lookUpPostgresFill, openPostgresFill, openTrial } from './postgres-lookups.js';
+import { loadPostgresMap, openTrial, postgresFillRanges } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
 import { POSTGRES_EMIT } from './postgres-scripts.js';
 import { PgSession } from './postgres-session.js';
@@ -61,7 +61,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
       if (triggers.length > 0 || keyTypes.some((type) => type.includes('.'))) await session.useUserPath();
       if (isBatch) await session.exec(PLAN_BY_ROW);
     },
-    lookUp: (source) => lookUpInPostgres(engine, session, source),
+    loadMap: (map, source) => loadPostgresMap(engine, session, map, source),
     createList: (name, columns, query) =>
       session.exec(
         `DROP TABLE IF EXISTS pg_temp.${name};
@@ -69,8 +69,7 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
            SELECT q.*, row_number() OVER () AS row_no, false AS parked FROM (${query}) AS q(${columns.join(', ')});
          ANALYZE pg_temp.${name}`,
       ),
-    lookUpFill: (facts, work, at) => lookUpPostgresFill(engine, session, facts, work, at),
-    openFill: async (...column) => openPostgresFill(engine, session, ...column),
+    fillRanges: ({ table }) => postgresFillRanges(context, session, table),
   };
   const engine = { context, session, dialect };
   return engine;

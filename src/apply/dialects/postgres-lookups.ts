@@ -1,142 +1,37 @@
 import pg from 'pg';
-import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { type ColumnWork, openColumn } from '../column-work.js';
+import type { IdColumn } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import {
-  type ColumnFill,
-  type ColumnTrial,
-  type Engine,
-  type FillRange,
-  joinMap,
-  type LookUpSource,
-  type LookUpSql,
-} from '../engine/dialect.js';
-import { cellText, judgeCells, scopeTerms } from '../engine/judge-cells.js';
-import { valueType } from '../engine/platform-columns.js';
+import type { ColumnTrial, Engine, FillRange } from '../engine/dialect.js';
+import { type IdMap, type MapSource, mapKey, mapMatch } from '../engine/id-maps.js';
+import { cellText, judgeCells } from '../engine/judge-cells.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import { blocksRefused, type Mode } from '../plan.js';
+import { blocksRefused } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
 import { POSTGRES_TEXT } from './postgres-text.js';
 
-/** Columns of a map: the old value, the model, region and company that columns name, and the new value. */
-function mapColumns(id: IdColumn): string[] {
-  return ['old', ...scopeTerms(POSTGRES_TEXT, id).map((_, at) => `s${at}`), 'new'];
-}
-
-/** A condition that joins a row of the table with the row of the map for its value, model, region and company. */
-function mapMatch(id: IdColumn, map: string): string {
-  const scopes = scopeTerms(POSTGRES_TEXT, id).map(
-    (term, at) => `${term} IS NOT DISTINCT FROM ${map}.s${at}`,
-  );
-  return [`t.${quoteIdentifier(id.column)}::text = ${map}.old`, ...scopes].join(' AND ');
-}
-
-function mapName(at: number): string {
-  return `pg_temp.svc_migrate_map_${at}`;
-}
-
-/**
- * Looks up every distinct value of a column and copies those that change, with their new values, into a temporary
- * table of texts, the map; returns its name. In place it lasts until COMMIT, for a new column until the session ends.
- * Call inside a transaction.
- */
-async function copyMap(
+/** Looks up every distinct value. */
+export async function loadPostgresMap(
   engine: Engine,
   session: PgSession,
-  { work, table, from, where, at }: LookUpSource,
-  mode: Mode,
-): Promise<string> {
-  const names = mapColumns(work.column);
-  const map = mapName(at);
-  const columns = names.map((name) => `${name} text`).join(', ');
-  const onCommit = mode === 'in_place' ? 'ON COMMIT DROP' : '';
-  await session.exec(
-    `DROP TABLE IF EXISTS ${map}; CREATE TEMP TABLE svc_migrate_map_${at}(${columns}) ${onCommit}`,
-  );
+  map: IdMap,
+  { work, mode, from, where, fill }: MapSource,
+): Promise<void> {
+  const names = [...mapKey(map, POSTGRES_TEXT), 'new', 'keep', 'fill'];
   let done = 0;
   const query = { work, mode, from: `${from} WHERE ${where}`, isGrouped: true };
   for await (const judged of judgeCells(engine, query)) {
     const rows = judged.flatMap(({ group, result }): Cells[] =>
-      result === undefined ? [] : [[...group.map(cellText), result]],
+      result === undefined || (mode === 'new' && result === null)
+        ? []
+        : [[...group.map(cellText), result, '0', String(fill)]],
     );
-    if (rows.length > 0) await session.copyIn(map, names, rows);
+    if (rows.length > 0) await session.copyIn(map.table, names, rows);
     done += judged.length;
-    engine.context.onProgress({ kind: 'step', name: `looking up ${table}`, done, total: null });
+    engine.context.onProgress({ kind: 'step', name: `looking up ${map.id.column}`, done, total: null });
   }
-  await session.exec(`ANALYZE ${map}`);
-  return map;
-}
-
-/** Looks up the values now; the query joins the map. */
-export async function lookUpInPostgres(
-  engine: Engine,
-  session: PgSession,
-  source: LookUpSource,
-): Promise<LookUpSql> {
-  const map = await copyMap(engine, session, source, 'in_place');
-  return joinMap(map, mapMatch(source.work.column, `m${source.at}`), source);
-}
-
-/** Makes the map that filling a new column joins, with an index. */
-async function copyFillMap(
-  engine: Engine,
-  session: PgSession,
-  { table }: TableFacts,
-  { work, at, where }: Pick<LookUpSource, 'work' | 'at' | 'where'>,
-): Promise<void> {
-  const { path, pattern } = work.column;
-  const map = await copyMap(engine, session, { work, table, from: `${table} AS t`, where, at }, 'new');
-  // Only a hash index takes texts of any length.
-  const isLong = path !== undefined || pattern !== undefined;
-  await session.exec(`CREATE INDEX ON ${map} USING ${isLong ? 'hash' : 'btree'} (old)`);
-}
-
-export function lookUpPostgresFill(
-  engine: Engine,
-  session: PgSession,
-  facts: TableFacts,
-  work: ColumnWork,
-  at: number,
-): Promise<void> {
-  return copyFillMap(engine, session, facts, { work, at, where: 'TRUE' });
-}
-
-/** Fills a new column, one range of pages at a time, then the rows that moved to other pages meanwhile. */
-export function openPostgresFill(
-  engine: Engine,
-  session: PgSession,
-  facts: TableFacts,
-  id: IdColumn,
-  at: number,
-  isLookedUp: boolean,
-): ColumnFill {
-  const { context, dialect } = engine;
-  const { table } = facts;
-  const [old, fresh] = [`t.${quoteIdentifier(id.column)}`, quoteIdentifier(newColumnOf(id))];
-  const type = valueType(dialect, facts, id) || 'text';
-  const map = mapName(at);
-  let isCreated = isLookedUp;
-  return {
-    ranges: () => listRanges(context, session, table),
-    fill: async (range) => {
-      // Temporary tables are lost with the connection.
-      if (!isCreated || (await session.one('SELECT to_regclass($1)', [map])) === null) {
-        const work = openColumn(context, id, context.policy);
-        const where = `${old} IS NOT NULL AND t.${fresh} IS NULL`;
-        await copyFillMap(engine, session, facts, { work, at, where });
-        isCreated = true;
-      }
-      // The cost of a range must depend on its own size, so its rows are looked up by the map's index.
-      if (range.where !== 'true')
-        await session.exec('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
-      const sql = `UPDATE ${range.table} AS t SET ${fresh} = m.new::${type} FROM ${map} AS m
-        WHERE ${range.where} AND t.${fresh} IS NULL AND m.new IS NOT NULL AND ${mapMatch(id, 'm')}`;
-      const filled = await session.query(sql);
-      return filled.count;
-    },
-  };
+  await session.exec(POSTGRES_TEXT.indexMap(map).join(';'));
 }
 
 /** The first version of PostgreSQL with TID range scans, which read only the pages of a range. */
@@ -146,7 +41,7 @@ const TID_RANGE_VERSION = 140_000;
 const ROWS_PER_PAGE_UNKNOWN = 100;
 
 /** Page ranges of about one batch for the table or each of its partitions; the last range of each covers all its pages. */
-async function* listRanges(
+export async function* postgresFillRanges(
   { tuning }: ApplyContext,
   session: PgSession,
   name: string,
@@ -169,8 +64,8 @@ async function* listRanges(
     for (let page = 0; page < count; page += step) {
       ranges.push(`t.ctid >= '(${page},0)'::tid AND t.ctid < '(${page + step},0)'::tid`);
     }
-    for (const [at, where] of [...ranges, 'true'].entries()) {
-      yield { table: `ONLY ${part ?? ''}`, where, done: at + 1, total: ranges.length + 1 };
+    for (const [at, where] of [...ranges, 'TRUE'].entries()) {
+      yield { part: `ONLY ${part ?? ''}`, where, done: at + 1, total: ranges.length + 1 };
     }
   }
 }
@@ -209,10 +104,11 @@ export async function openTrial(
         changed.map(({ group, result = null }) => [JSON.stringify(group), [...group.map(cellText), result]]),
       );
       if (rows.size === 0) return;
-      const names = mapColumns(id);
+      const names = [...mapKey({ id }, POSTGRES_TEXT), 'new'];
       const lists = names.map((_, at) => [...rows.values()].map((row) => row[at] ?? null));
       const arrays = names.map((_, at) => `ARRAY(SELECT json_array_elements_text($${at + 1}::json))`);
-      const source = `JOIN unnest(${arrays.join(', ')}) AS m(${names.join(', ')}) ON ${mapMatch(id, 'm')}`;
+      const match = mapMatch(POSTGRES_TEXT, { id, column: { type: 'text' } }, 'm');
+      const source = `JOIN unnest(${arrays.join(', ')}) AS m(${names.join(', ')}) ON ${match}`;
       await tryTerm(
         'm.new',
         source,

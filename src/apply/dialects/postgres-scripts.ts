@@ -10,10 +10,9 @@ export const POSTGRES_EMIT: EmitText = {
   begin: 'BEGIN',
   literal: literalFormatter((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`),
   now: `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-  types: { old: 'text', text: 'text', value: 'text', row: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY' },
+  types: { text: 'text', value: 'text', row: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY' },
   longestOld: 2000,
   keyType: (type) => type,
-  staging: (name, ledger) => `${quoteIdentifier(ledger.name)}.${name}`,
   createLedger: (dialect, ledger) => [
     `CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(ledger.name)}`,
     ...createLedgerSql(dialect, ledger),
@@ -41,5 +40,6 @@ export const POSTGRES_EMIT: EmitText = {
     `SELECT CAST('${FAILURE_PREFIX}' || string_agg(problem || ' (' || failed || ')', ', ') AS integer)
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
   rollBackIf: () => [],
-  newCell: (_, id) => id,
+  oldLiteral: (old) => POSTGRES_EMIT.literal(old),
+  newLiteral: (_, result) => POSTGRES_EMIT.literal(result),
 };

@@ -1,4 +1,5 @@
 import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
+import { type IdMap, isLongMap, mapKey } from '../engine/id-maps.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { quoteIdentifier } from '../sql-names.js';
 
@@ -8,6 +9,20 @@ const TYPE_NAME =
   /^(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_ ]*)(?:\.(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*))?(?:\(\d+(?:,-?\d+)?\))?(?:\[\])*$/;
 
 export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema" (--ledger-schema).';
+
+/** Whether values of a type are compared as they are: equal integers are the same to the byte. */
+function isNative(type: string): boolean {
+  return /^(?:smallint|integer|bigint)$/.test(type);
+}
+
+function mapType(type: string): string {
+  return isNative(type) ? type : 'text COLLATE "C"';
+}
+
+/** `"svc_migrate".map_1_0` → `map_1_0_old` */
+function indexName({ table }: IdMap): string {
+  return `${table.split('.').at(-1)}_old`;
+}
 
 /** PostgreSQL's SQL for the shared operations. The ledger stores values as texts and keys as arrays of texts. */
 export const POSTGRES_TEXT: SqlText & LedgerText = {
@@ -21,6 +36,33 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
   platformIdType: { type: 'text', maxChars: null, allowsNulCharacter: false },
   temporary: (name) => `pg_temp.${name}`,
   asText: (term) => `${term}::text`,
+  exact: (term, { type }) => (isNative(type) ? term : `${term}::text COLLATE "C"`),
+  fromMap: (term, { newType }) => (isNative(newType) ? term : `(${term})::${newType}`),
+  ledgerTable: (name, { name: schema }) => `${quoteIdentifier(schema)}.${name}`,
+  createMap: (map) => {
+    const columns = [
+      `old ${mapType(map.column.type)}`,
+      ...mapKey(map, POSTGRES_TEXT)
+        .slice(1)
+        .map((name) => `${name} text COLLATE "C"`),
+      `new ${mapType(map.newType)}, keep smallint, fill integer`,
+    ];
+    const create = (how: string, end: string) =>
+      `CREATE ${how}TABLE ${map.table}(${columns.join(', ')})${end}`;
+    if (map.isKept) return [create('', '')];
+    return [`DROP TABLE IF EXISTS ${map.table}`, create('TEMP ', ' ON COMMIT DROP')];
+  },
+  // Only a hash index takes texts of any length. It lies in the schema of its table.
+  indexMap: (map) => [
+    ...(map.isKept
+      ? [
+          isLongMap(map)
+            ? `CREATE INDEX IF NOT EXISTS ${indexName(map)} ON ${map.table} USING hash (old)`
+            : `CREATE INDEX IF NOT EXISTS ${indexName(map)} ON ${map.table} (${mapKey(map, POSTGRES_TEXT).join(', ')})`,
+        ]
+      : []),
+    `ANALYZE ${map.table}`,
+  ],
   asCell: (_, term) => `${term}::text`,
   groupsCells: true,
   asEntry: (term) => `${term}::text`,
@@ -35,7 +77,6 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
   inPairs: (pairs) => `(${pairs.join(', ')})`,
   updateFrom: (update) => updateFromSql(update.table, update),
   lockRows: 'FOR UPDATE OF t',
-  evaluateOnce: '',
   ddlCommits: false,
   // NaN sorts above infinity.
   integersOf: (term) => ({

@@ -2,11 +2,10 @@ import type { SqliteTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
-import { countCells } from '../engine/judge-cells.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { OWN_LEDGER } from '../sql-names.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
-import { keyNotes, lookUpInSqlite, openSqliteFill, readOnlyNotes, trialNotes } from './sqlite-lookups.js';
+import { keyNotes, loadSqliteMap, readOnlyNotes, sqliteFillRanges, trialNotes } from './sqlite-lookups.js';
 import { SQLITE_EMIT } from './sqlite-scripts.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
 import { SQLITE_TEXT } from './sqlite-text.js';
@@ -63,14 +62,12 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     lockTables: () => session.exec('PRAGMA defer_foreign_keys = ON'),
     checkForeignKeys: async () => {},
     beforeUpdate: async () => {},
-    lookUp: async (source) => lookUpInSqlite(db, source),
+    loadMap: async (map, source) => loadSqliteMap(db, map, source),
     createList: (name, columns, query) =>
       session.exec(`DROP TABLE IF EXISTS temp.${name};
         CREATE TEMP TABLE ${name}(row_no INTEGER PRIMARY KEY, ${columns.join(', ')}, parked);
         INSERT INTO temp.${name}(${columns.join(', ')}) ${query}`),
-    lookUpFill: ({ table }, work) => countCells(engine, table, { work, mode: 'new' }),
-    openFill: async (facts, id) => openSqliteFill(context, db, facts, id),
+    fillRanges: ({ table }) => sqliteFillRanges(db, table, context),
   };
-  const engine = { context, session, dialect };
-  return engine;
+  return { context, session, dialect };
 }

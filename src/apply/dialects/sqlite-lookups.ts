@@ -1,10 +1,11 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
-import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import type { IdColumn } from '../../config/apply-targets.js';
 import { Sqlite } from '../../store/sqlite.js';
-import { openColumn } from '../column-work.js';
+import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import type { ColumnFill, FillRange, LookUpSource, LookUpSql } from '../engine/dialect.js';
+import type { FillRange } from '../engine/dialect.js';
+import { type IdMap, type MapSource, mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import type { Cell } from '../engine/session.js';
@@ -26,7 +27,7 @@ const KEEP = "x''";
 function registerLookUp(
   db: UserDb,
   name: string,
-  work: LookUpSource['work'],
+  work: ColumnWork,
   mode: Mode,
 ): { readonly call: string; readonly isChanged: string; readonly value: string } {
   const id = work.column;
@@ -51,55 +52,38 @@ function registerLookUp(
   };
 }
 
-export function lookUpInSqlite(db: UserDb, { work, where, at }: LookUpSource): LookUpSql {
-  const name = `svc_migrate_n${at}`;
-  const { call, isChanged, value } = registerLookUp(db, name, work, 'in_place');
-  return { join: '', terms: [`iif(${where}, ${call}, ${KEEP}) AS ${name}`], isChanged, value };
-}
-
-export function openSqliteFill(
-  context: ApplyContext,
-  db: UserDb,
-  facts: TableFacts,
-  id: IdColumn,
-): ColumnFill {
-  const rowid = rowidName(db, facts.table);
-  const work = openColumn(context, id, context.policy);
-  const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'new');
-  const handle = rowid === null ? (facts.keys[0] ?? []).map(quoteIdentifier) : [rowid];
-  const fresh = quoteIdentifier(newColumnOf(id));
-  return {
-    ranges: () => fillRanges(db, facts.table, rowid, context.tuning.batchRows),
-    fill: async ({ table, where }) => {
-      const parts = handle.map((part, at) => `t.${part} AS h${at}`).join(', ');
-      const sql = `UPDATE ${table} AS filled SET ${fresh} = ${value} FROM (
-          SELECT ${parts}, ${call} AS svc_migrate_new
-          FROM ${table} AS t WHERE ${where} AND t.${quoteIdentifier(id.column)} IS NOT NULL AND t.${fresh} IS NULL LIMIT -1
-        ) AS looked_up WHERE ${handle.map((part, at) => `filled.${part} = looked_up.h${at}`).join(' AND ')} AND ${isChanged} AND svc_migrate_new IS NOT NULL`;
-      return db.prepare(sql).run().changes;
-    },
-  };
+/** Looks cells up in the order in which they are read: a value that is in the map already is not added again. */
+export function loadSqliteMap(db: UserDb, map: IdMap, { work, mode, from, where, fill }: MapSource): void {
+  const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, mode);
+  const names = mapKey(map, SQLITE_TEXT);
+  const terms = mapTerms(SQLITE_TEXT, map).map((term, at) => `${term} AS ${names[at]}`);
+  // LIMIT -1 keeps SQLite from calling the function more than once for a row.
+  const isFilled = mode === 'new' ? 'AND svc_migrate_new IS NOT NULL' : '';
+  db.prepare(
+    `INSERT OR IGNORE INTO ${map.table}(${names.join(', ')}, new, keep, fill) SELECT ${names.join(', ')}, ${value}, 0, ${fill}
+     FROM (SELECT ${terms.join(', ')}, ${call} AS svc_migrate_new FROM ${from} WHERE ${where} LIMIT -1)
+     WHERE ${isChanged} ${isFilled}`,
+  ).run();
 }
 
 /** Ranges of rowids, one batch each; a table without rowids is a single range. */
-async function* fillRanges(
+export async function* sqliteFillRanges(
   db: UserDb,
   name: string,
-  rowid: string | null,
-  batchRows: number,
+  { tuning }: ApplyContext,
 ): AsyncGenerator<FillRange> {
-  const table = quoteIdentifier(name);
+  const rowid = rowidName(db, name);
   let after = 'TRUE';
   for (let done = 0; rowid !== null; ) {
     // The first rowid after the batch; none after the last batch.
-    const next = `SELECT ${rowid} FROM ${table} AS t WHERE ${after} ORDER BY ${rowid} LIMIT 1 OFFSET ${batchRows}`;
+    const next = `SELECT ${rowid} FROM ${quoteIdentifier(name)} AS t WHERE ${after} ORDER BY ${rowid} LIMIT 1 OFFSET ${tuning.batchRows}`;
     const until = db.prepare<[], bigint>(next).safeIntegers().pluck().get();
     if (until === undefined) break;
-    done += batchRows;
-    yield { table, where: `${after} AND t.${rowid} < ${integerSql(until)}`, done, total: null };
+    done += tuning.batchRows;
+    yield { part: null, where: `${after} AND t.${rowid} < ${integerSql(until)}`, done, total: null };
     after = `t.${rowid} >= ${integerSql(until)}`;
   }
-  yield { table, where: after, done: 0, total: null };
+  yield { part: null, where: after, done: 0, total: null };
 }
 
 /** Blocks a key that the ledger cannot store: JSON, which holds a key of several columns, keeps only integers and text exactly. */

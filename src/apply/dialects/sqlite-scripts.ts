@@ -1,7 +1,16 @@
 import type { EmitText } from '../emit/emit-texts.js';
 import { FAILURE_PREFIX, literalFormatter } from '../emit/emit-texts.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
+import { writesPlatformId } from '../engine/platform-ids.js';
 import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
+import { integerSql } from './sqlite-text.js';
+
+/** A literal for a value as `exactText` has it. */
+function markedLiteral(marked: string): string {
+  const value = marked.slice(1);
+  if (marked.startsWith('i')) return integerSql(BigInt(value));
+  return marked.startsWith('b') ? `x'${value}'` : SQLITE_EMIT.literal(value);
+}
 
 /** SQL text for scripts of `--emit-sql`. */
 export const SQLITE_EMIT: EmitText = {
@@ -11,10 +20,9 @@ export const SQLITE_EMIT: EmitText = {
   begin: 'BEGIN IMMEDIATE',
   literal: literalFormatter((bytes) => `CAST(x'${bytes}' AS TEXT)`),
   now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
-  types: { old: 'TEXT', text: 'TEXT', value: '', row: 'INTEGER PRIMARY KEY' },
+  types: { text: 'TEXT', value: '', row: 'INTEGER PRIMARY KEY' },
   longestOld: Number.POSITIVE_INFINITY,
   keyType: () => '',
-  staging: (name) => `svc_migrate_${name}`,
   createLedger: createLedgerSql,
   lock: () => ['PRAGMA defer_foreign_keys = ON'],
   countColumns: ({ table, name, type }) => {
@@ -30,5 +38,7 @@ export const SQLITE_EMIT: EmitText = {
     `SELECT json_extract('{}', '${FAILURE_PREFIX}' || problem || ' (' || failed || ')') FROM ${checks} WHERE failed > 0`,
   // `run` is NOT NULL, so the INSERT fails.
   rollBackIf: (condition, { run }) => [`INSERT OR ROLLBACK INTO ${run}(run) SELECT NULL WHERE ${condition}`],
-  newCell: (cell, id) => `CASE typeof(${cell}) WHEN 'text' THEN ${id} ELSE CAST(${id} AS INTEGER) END`,
+  oldLiteral: markedLiteral,
+  newLiteral: (old, result, id) =>
+    old.startsWith('i') && !writesPlatformId(id) ? markedLiteral(`i${result}`) : SQLITE_EMIT.literal(result),
 };

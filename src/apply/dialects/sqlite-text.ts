@@ -1,4 +1,5 @@
 import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
+import { mapKey } from '../engine/id-maps.js';
 import { INT64 } from '../engine/parking.js';
 import { quoteIdentifier } from '../sql-names.js';
 
@@ -20,6 +21,22 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   platformIdType: { type: 'TEXT', maxChars: null, allowsNulCharacter: true },
   temporary: (name) => `temp.${name}`,
   asText: (term) => `CAST(${term} AS TEXT)`,
+  // A real is equal to an integer, and is no id: as the bytes of its text it differs from both. An expression has neither
+  // affinity nor collation, with which SQLite would not use the index of a map.
+  exact: (term) => `iif(typeof(${term}) = 'real', CAST(CAST(${term} AS TEXT) AS BLOB), ${term})`,
+  fromMap: (term) => term,
+  ledgerTable: (name, { prefix }) => `${prefix}${name}`,
+  // Without types: values keep their own.
+  createMap: (map) => {
+    const key = mapKey(map, SQLITE_TEXT);
+    const drop = map.isKept ? [] : [`DROP TABLE IF EXISTS ${map.table}`];
+    const columns = [...key, 'new', 'keep', 'fill'];
+    return [
+      ...drop,
+      `CREATE TABLE ${map.table}(${columns.join(', ')}, PRIMARY KEY (${key.join(', ')}, fill)) WITHOUT ROWID`,
+    ];
+  },
+  indexMap: () => [],
   // Reals become text, so that `42.0` is not taken for 42; JSON, and text that ids stand in, becomes a blob of the
   // same bytes.
   asCell: ({ path, pattern }, term) =>
@@ -33,8 +50,8 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   asEntry: (term) => term,
   fromEntry: (term) => term,
   typeMark,
-  // The prefix tells a blob from a text of the same bytes.
-  exactText: (term) => `iif(typeof(${term}) = 'blob', 'b', ${typeMark(term)}) || CAST(${term} AS TEXT)`,
+  exactText: (term) =>
+    `iif(typeof(${term}) = 'blob', 'b' || hex(${term}), ${typeMark(term)} || CAST(${term} AS TEXT))`,
   isSame: (one, other) => `(${one} IS ${other} COLLATE BINARY)`,
   // The first comparison uses the index of the column, the second is exact: keys that are equal in the collation of
   // the column may differ in that of an index.
@@ -50,8 +67,6 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   updateFrom: (update) => updateFromSql(quoteIdentifier(update.table), update),
   // BEGIN IMMEDIATE has locked the whole database.
   lockRows: null,
-  // Prevents SQLite from flattening the subquery.
-  evaluateOnce: 'LIMIT -1',
   ddlCommits: false,
   integersOf: (term) => ({
     lowest: `min(${term})`,

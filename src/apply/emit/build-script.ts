@@ -5,6 +5,7 @@ import type { RunFacts } from '../context.js';
 import { changedRows } from '../engine/column-plans.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
+import { type IdMap, isLongMap, keptMaps } from '../engine/id-maps.js';
 import { parkingTerm } from '../engine/parking.js';
 import { dropColumnSql } from '../engine/platform-columns.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
@@ -52,22 +53,21 @@ export async function buildScript(
   if (first === undefined) throw new Error('a script without tables');
   for (const found of all) assertEmittable(engine, found);
   // The crosswalk may be loaded long before it is used, so its name must differ from those of other scripts.
-  const staging = (name: string) => text.staging(`sql_${sqlRunName(run)}_${name}`, first.ledger);
+  const own = `sql_${sqlRunName(run)}`;
+  const staging = (name: string) => engine.dialect.ledgerTable(`${own}_${name}`, first.ledger);
   const script: EmitScript = { engine, text, ...run, checks: staging('checks') };
   const tables: EmitTable[] = [];
-  let count = 0;
   for (const found of all) {
     const plan = plans.find(({ name }) => name === found.target.name);
     if (plan === undefined) continue;
     const crosswalks = [];
     for (const id of found.target.ids) crosswalks.push(await readCrosswalk(engine, found, id, { plan, run }));
-    assertIndexable(found, crosswalks, text);
-    const maps = found.target.ids.map(() => {
-      count += 1;
-      return staging(`map_${count}`);
-    });
+    const number = tables.length + 1;
+    const name = `${own}_${number}`;
+    const maps = keptMaps(engine, found.facts, { ...found, maps: name });
+    assertIndexable(found, maps, crosswalks, text);
     const parking = await readParking(engine, found, plan, crosswalks);
-    tables.push({ found, crosswalks, maps, parking, list: staging(`list_${tables.length + 1}`) });
+    tables.push({ found, crosswalks, name, maps, parking, list: staging(`list_${number}`) });
   }
   return {
     title: text.title,
@@ -89,8 +89,6 @@ function assertEmittable({ dialect, context }: Engine, { target, facts, runs, ha
   const [run] = runs;
   if (run !== undefined)
     refuse(`run ${run.run} is in the ledger for this table`, `Undo it first: svc-migrate undo ${run.run}`);
-  if (target.ids.some(({ path }) => path !== undefined))
-    refuse('ids inside JSON cannot be rewritten by SQL', 'Use apply --yes for this target.');
   if (context.policy.mode === 'in_place' && target.ids.some(writesPlatformId))
     refuse('platform_ids cannot be stored by SQL in place', 'Use apply --yes, or leave out --in-place.');
   const ids = target.ids.map(({ column }) => column);
@@ -102,10 +100,12 @@ function assertEmittable({ dialect, context }: Engine, { target, facts, runs, ha
 /** @throws SvcError `bad_input` */
 function assertIndexable(
   { target }: FoundTable,
+  maps: readonly IdMap[],
   crosswalks: readonly (readonly CrosswalkRow[])[],
   { longestOld }: EmitText,
 ): void {
-  if (!crosswalks.flat().some(({ old }) => Buffer.byteLength(old) > longestOld)) return;
+  const indexed = crosswalks.filter((_, at) => !maps.some((map, of) => of === at && isLongMap(map)));
+  if (!indexed.flat().some(({ old }) => Buffer.byteLength(old) > longestOld)) return;
   const text = `Target ${target.name}: a value is longer than ${longestOld} bytes; no SQL was written.`;
   throw new SvcError('bad_input', text, { hint: 'Use apply --yes for this target.' });
 }
@@ -143,6 +143,8 @@ function loadSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
     ...text.restore,
   ];
 }
+
+const mapTables = ({ maps }: EmitTable) => maps.map(({ table }) => table);
 
 interface Statements {
   /** Statements to run before the transaction if DDL commits. */
@@ -197,7 +199,7 @@ function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
     ddl: isNew ? tables.flatMap(addColumns) : [],
     changes: [...tables.flatMap(change), raise, ...tables.map((table) => finishSql(script, table))],
     // The query that verifies new columns reads their crosswalks.
-    drop: tables.flatMap(({ maps, list }) => (isNew ? [list] : [...maps, list])),
+    drop: tables.flatMap((table) => (isNew ? [table.list] : [...mapTables(table), table.list])),
   });
 }
 
@@ -223,7 +225,7 @@ function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
       ...(isNew ? [] : [...back.flatMap(restore), raise]),
       ...back.flatMap((table) => undoneSql(script, table)),
     ],
-    drop: back.flatMap(({ maps, list }) => (isNew ? [...maps, list] : [list])),
+    drop: back.flatMap((table) => (isNew ? [...mapTables(table), table.list] : [table.list])),
   });
 }
 

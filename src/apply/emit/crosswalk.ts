@@ -2,14 +2,16 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import { type Agreed, assertAgreed, openTableColumn } from '../engine/column-plans.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
+import type { IdMap } from '../engine/id-maps.js';
 import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
 import type { Cell, Cells } from '../engine/session.js';
+import { columnOf } from '../engine/table-facts.js';
 import type { EmitScript, EmitTable } from './emit-script.js';
-import { cellLiteral, type EmitText } from './emit-texts.js';
+import type { EmitText } from './emit-texts.js';
 
 /** One stored value, and its V4 id: null if the cell is emptied, undefined if it keeps its value. */
 export interface CrosswalkRow {
-  /** The value as `exactText`. */
+  /** The value as `exactText` of its `exact` form. */
   readonly old: string;
   /** Model, region and company of the row, where other columns name them. */
   readonly scope: Cells;
@@ -60,14 +62,14 @@ export async function readCrosswalk(
     work,
     mode: context.policy.mode,
     from: `${dialect.tableSql(facts.table)} AS t`,
-    extra: [dialect.exactText(cell)],
+    extra: [dialect.exactText(dialect.exact(cell, columnOf(facts, id.column) ?? { type: '' }))],
     isGrouped: true,
   });
   for await (const cells of judged) {
     for (const { group, result, extra } of cells) {
       const isForeign = id.modelColumn !== undefined && foreign.has(group[1]);
       if (group[0] === null || group[0] === '' || isForeign) continue;
-      const scope = group.slice(1, 1 + scopes).map((one) => (one === null ? null : String(one)));
+      const scope = group.slice(1, 1 + scopes).map(String);
       const old = extra[0] ?? '';
       rows.set(JSON.stringify([old, ...scope]), { old, scope, result });
     }
@@ -86,20 +88,13 @@ const ROWS_PER_INSERT = 500;
 
 /** Statements that create the staging tables and fill the crosswalks. */
 export function stagingSql({ engine, text }: EmitScript, table: EmitTable): string[] {
-  const { maps, crosswalks, found } = table;
-  const { types } = text;
-  const filled = found.target.ids.flatMap((id, at) => {
-    const map = maps[at] ?? '';
-    const scopes = scopeTerms(engine.dialect, id).map((_, n) => `s${n} ${types.old}`);
-    const columns = [`old ${types.old}`, ...scopes, `new ${types.text}`, 'keep integer'];
-    return [
-      `DROP TABLE IF EXISTS ${map}`,
-      `CREATE TABLE ${map}(${columns.join(', ')})`,
-      ...insertRows(text, map, crosswalks[at] ?? []),
-      `CREATE INDEX ${map.split('.').at(-1)}_old ON ${map}(old)`,
-      ...text.analyze(map),
-    ];
-  });
+  const { dialect } = engine;
+  const filled = table.maps.flatMap((map, at) => [
+    `DROP TABLE IF EXISTS ${map.table}`,
+    ...dialect.createMap(map),
+    ...insertRows(text, map, table.crosswalks[at] ?? []),
+    ...dialect.indexMap(map),
+  ]);
   return [...filled, ...createList({ text }, table)];
 }
 
@@ -121,14 +116,15 @@ export function createList(
 }
 
 /** Fills a crosswalk. */
-function insertRows({ literal }: EmitText, map: string, rows: readonly CrosswalkRow[]): string[] {
-  const values = rows.map(({ old, scope, result }) =>
-    [
-      ...[old, ...scope, result].map((cell) => cellLiteral(literal, cell)),
-      result === undefined ? '1' : '0',
-    ].join(', '),
-  );
-  return insertValues(map, values, ROWS_PER_INSERT);
+function insertRows(text: EmitText, map: IdMap, rows: readonly CrosswalkRow[]): string[] {
+  const values = rows.map(({ old, scope, result }) => {
+    const fresh = result === undefined || result === null ? 'NULL' : text.newLiteral(old, result, map.id);
+    const keep = result === undefined ? 1 : 0;
+    return [text.oldLiteral(old), ...scope.map((word) => text.literal(String(word))), fresh, keep, 1].join(
+      ', ',
+    );
+  });
+  return insertValues(map.table, values, ROWS_PER_INSERT);
 }
 
 /** INSERTs of rows, each given as its values separated by commas. */

@@ -1,8 +1,7 @@
-import type { IdColumn } from '../../config/apply-targets.js';
 import type { ChangeList } from '../engine/change-list.js';
 import type { Engine } from '../engine/dialect.js';
 import type { FoundTable } from '../engine/found-table.js';
-import { scopeTerms } from '../engine/judge-cells.js';
+import type { IdMap } from '../engine/id-maps.js';
 import type { CrosswalkRow } from './crosswalk.js';
 import type { EmitText } from './emit-texts.js';
 
@@ -13,8 +12,11 @@ export interface EmitTable {
   readonly crosswalks: readonly (readonly CrosswalkRow[])[];
   /** By column, SQL for the temporary value of row `w` while ids swap; columns without a unique key have none. */
   readonly parking: ReadonlyMap<string, string>;
-  /** Names of its staging tables: one crosswalk for each column, and the list of rows that change. */
-  readonly maps: readonly string[];
+  /** What the names of its crosswalks have in common. */
+  readonly name: string;
+  /** By id column. */
+  readonly maps: readonly IdMap[];
+  /** The staging table of the rows that change. */
   readonly list: string;
 }
 
@@ -31,12 +33,6 @@ export interface EmitScript {
 /** The name of a run as a part of names in SQL. */
 export function sqlRunName({ run }: Pick<EmitScript, 'run'>): string {
   return run.replaceAll('-', '_');
-}
-
-/** A condition on row `t` and row `m…` of a crosswalk. */
-export function crosswalkMatch({ dialect }: Engine, id: IdColumn, map: string): string {
-  const scopes = scopeTerms(dialect, id).map((term, at) => dialect.isSame(term, `${map}.s${at}`));
-  return [`${dialect.exactText(`t.${dialect.quote(id.column)}`)} = ${map}.old`, ...scopes].join(' AND ');
 }
 
 /** A condition on a row of the ledger's `run`: it is this script's run of the target. `state`: a comparison for its state. */

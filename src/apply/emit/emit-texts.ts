@@ -1,3 +1,4 @@
+import type { IdColumn } from '../../config/apply-targets.js';
 import type { LedgerText, SqlText } from '../engine/dialect.js';
 import type { Ledger } from '../engine/ledger-tables.js';
 import { quoteLiteral } from '../sql-names.js';
@@ -22,9 +23,8 @@ export interface EmitText {
   literal(text: string): string;
   /** The current time as an ISO text in UTC. */
   readonly now: string;
-  /** Types of the staging tables: a value looked up by its text, a value in the ledger's form, a key column. */
+  /** Types of the staging tables: a text, a value in the ledger's form, the number of a row. */
   readonly types: {
-    readonly old: string;
     readonly text: string;
     readonly value: string;
     readonly row: string;
@@ -32,8 +32,6 @@ export interface EmitText {
   /** Most bytes of a value that the crosswalk's index takes. */
   readonly longestOld: number;
   keyType(type: string): string;
-  /** A staging table of the script. */
-  staging(name: string, ledger: Ledger): string;
   createLedger(dialect: SqlText & LedgerText, ledger: Ledger): readonly string[];
   /** Statements that lock out writers and defer foreign key checks to the end of the transaction. */
   lock(tables: readonly string[], ledger: Ledger): readonly string[];
@@ -46,8 +44,9 @@ export interface EmitText {
   raise(checks: string): string;
   /** Statements that roll back if a condition holds; none where a failed statement does so. */
   rollBackIf(condition: string, ledger: Ledger): readonly string[];
-  /** A looked-up id in the type of its cell. */
-  newCell(cell: string, id: string): string;
+  /** Literals for a value of a crosswalk, given as `exactText`, and for the new value of its row. */
+  oldLiteral(old: string): string;
+  newLiteral(old: string, result: string, id: IdColumn): string;
 }
 
 const PLAIN = /^[A-Za-z0-9_ ./#:,=()[\]{}"+-]*$/;
@@ -56,11 +55,6 @@ const PLAIN = /^[A-Za-z0-9_ ./#:,=()[\]{}"+-]*$/;
 export function literalFormatter(hex: (bytes: string) => string): (text: string) => string {
   return (text) =>
     PLAIN.test(text) && !text.includes('--') ? quoteLiteral(text) : hex(Buffer.from(text).toString('hex'));
-}
-
-/** A cell as SQL. */
-export function cellLiteral(literal: (text: string) => string, cell: string | null | undefined): string {
-  return cell === null || cell === undefined ? 'NULL' : literal(cell);
 }
 
 /** The beginning of the message of a script that stops. */

@@ -8,17 +8,22 @@ import { anyFailed, countWrong } from './script-checks.js';
 /** Records the run, if every check was made and none failed. */
 export function insertRunSql(
   script: EmitScript,
-  { found }: EmitTable,
+  { found, name }: EmitTable,
   { target, checks }: { readonly target: TableTarget; readonly checks: number },
 ): string {
   const { engine, text } = script;
   const { ledger } = found;
-  const values = newRunRow(engine, script, { ...found, target });
+  const values = newRunRow(
+    engine,
+    script,
+    { ...found, target },
+    engine.context.policy.mode === 'new' ? name : '',
+  );
   const base = `(SELECT coalesce(max(id), 0) FROM ${ledger.entry})`;
   const row: Readonly<Record<string, string>> = {
     unit: `(SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run})`,
     ...Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, ledgerLiteral(script, name, value)]),
+      Object.entries(values).map(([column, value]) => [column, ledgerLiteral(script, column, value)]),
     ),
     started_at: text.now,
     first_entry: base,

@@ -1,8 +1,8 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { newValue } from '../engine/change-list.js';
-import { writesPlatformId } from '../engine/platform-ids.js';
+import { mapMatch } from '../engine/id-maps.js';
 import { mustBeListed } from './crosswalk.js';
-import { crosswalkMatch, type EmitScript, type EmitTable, isOwnRun, isRecorded } from './emit-script.js';
+import { type EmitScript, type EmitTable, isOwnRun, isRecorded } from './emit-script.js';
 import { entriesSql } from './ledger-statements.js';
 import {
   anyFailed,
@@ -15,18 +15,15 @@ import {
 
 /** Fills the new columns. */
 export function fillSql(script: EmitScript, { found, maps }: EmitTable): string[] {
-  const { engine, text } = script;
-  const { dialect } = engine;
-  return found.target.ids.map((id, at) => {
-    const cell = `t.${dialect.quote(id.column)}`;
-    const fresh = writesPlatformId(id) ? 'm.new' : text.newCell(cell, 'm.new');
-    const value = dialect.fromEntry(fresh, found.types[at] ?? '');
+  const { dialect } = script.engine;
+  return maps.map((map) => {
+    const column = newColumnOf(map.id);
     return dialect.updateFrom({
       table: found.facts.table,
-      set: [[newColumnOf(id), value]],
-      from: `${maps[at]} AS m`,
+      set: [[column, dialect.fromMap('m.new', map)]],
+      from: `${map.table} AS m`,
       isTableFirst: true,
-      where: `${crosswalkMatch(engine, id, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(newColumnOf(id))} IS NULL
+      where: `${mapMatch(dialect, map, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL
   AND ${isRecorded(script, found, "= 'working'")}`,
     });
   });
@@ -53,14 +50,14 @@ function listSql(script: EmitScript, table: EmitTable): string {
   const { engine, text } = script;
   const { dialect } = engine;
   const { found, maps } = table;
-  const columns = found.target.ids.map((id, at): ListedColumn => {
-    const map = `m${at}`;
+  const columns = maps.map((map, at): ListedColumn => {
+    const alias = `m${at}`;
     return {
-      id,
-      join: `${maps[at]} AS ${map} ON ${crosswalkMatch(engine, id, map)} AND ${map}.keep = 0
-    AND ${mustBeListed(engine, text.literal, id)}`,
-      changed: `${map}.old`,
-      value: text.newCell(`t.${dialect.quote(id.column)}`, `${map}.new`),
+      id: map.id,
+      join: `${map.table} AS ${alias} ON ${mapMatch(dialect, map, alias)} AND ${alias}.keep = 0
+    AND ${mustBeListed(engine, text.literal, map.id)}`,
+      changed: `${alias}.old`,
+      value: dialect.asEntry(`${alias}.new`),
     };
   });
   const { entry, run } = found.ledger;

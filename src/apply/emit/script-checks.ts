@@ -1,10 +1,11 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { isWritten } from '../engine/change-list.js';
 import type { FoundTable } from '../engine/found-table.js';
+import { holdsMapped, mapMatch } from '../engine/id-maps.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { columnOf } from '../engine/table-facts.js';
 import { mustBeListed } from './crosswalk.js';
-import { changeListOf, crosswalkMatch, type EmitScript, type EmitTable, isRecorded } from './emit-script.js';
+import { changeListOf, type EmitScript, type EmitTable, isRecorded } from './emit-script.js';
 
 /** What must hold for a script to go on. */
 export interface Check {
@@ -47,8 +48,9 @@ export function checksOf(script: EmitScript, { found, maps }: EmitTable): Check[
     ),
     check('another run is in the ledger for this table', countOtherRuns(script, found)),
     ...target.ids.flatMap((id, at) => {
-      if (writesPlatformId(id)) return [];
-      const unseen = `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${maps[at]} AS m ON ${crosswalkMatch(engine, id, 'm')}
+      const map = maps[at];
+      if (map === undefined || writesPlatformId(id)) return [];
+      const unseen = `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${map.table} AS m ON ${mapMatch(dialect, map, 'm')}
   WHERE ${mustBeListed(engine, text.literal, id)} AND m.old IS NULL)`;
       return [check(`${id.column} has values that the plan did not see`, unseen)];
     }),
@@ -83,18 +85,19 @@ export function parkingChecks({ engine }: EmitScript, { found, list, parking }: 
 
 /** A term: rows of a new column that do not hold what the crosswalk says. `isFilled`: only rows with a value. */
 export function countWrong(
-  { engine, text }: EmitScript,
+  { engine }: EmitScript,
   { found, maps }: EmitTable,
   at: number,
   isFilled: boolean,
 ): string {
   const { dialect } = engine;
-  const id = found.target.ids[at];
-  if (id === undefined) return '0';
-  const value = `t.${dialect.quote(newColumnOf(id))}`;
-  const expected = writesPlatformId(id) ? 'm.new' : text.newCell(`t.${dialect.quote(id.column)}`, 'm.new');
-  return `(SELECT count(*) FROM ${dialect.tableSql(found.facts.table)} AS t JOIN ${maps[at]} AS m ON ${crosswalkMatch(engine, id, 'm')}
-  WHERE ${isFilled ? `${value} IS NOT NULL AND ` : ''}NOT ${dialect.isSame(value, expected)})`;
+  const map = maps[at];
+  if (map === undefined) return '0';
+  const name = newColumnOf(map.id);
+  const value = `t.${dialect.quote(name)}`;
+  const isWrong = `CASE WHEN m.new IS NULL THEN ${value} IS NOT NULL ELSE ${value} IS NULL OR NOT (${holdsMapped(dialect, map, name)}) END`;
+  return `(SELECT count(*) FROM ${dialect.tableSql(found.facts.table)} AS t JOIN ${map.table} AS m ON ${mapMatch(dialect, map, 'm')}
+  WHERE ${isFilled ? `${value} IS NOT NULL AND ` : ''}${isWrong})`;
 }
 
 /** Checks the new columns right after they were filled. */

@@ -2,6 +2,7 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ColumnWork } from '../column-work.js';
 import { type Engine, findColumn } from './dialect.js';
+import { buildMap, mapMatch } from './id-maps.js';
 import { type Ledger, rowKeysWithEntry, rowsWithoutEntry, type TableRun } from './ledger-tables.js';
 import { parkingTerm, readIntegers } from './parking.js';
 import { rewrittenLabels, writesPlatformId, writtenColumn } from './platform-ids.js';
@@ -32,24 +33,22 @@ export async function changesQuery(
   engine: Engine,
   { facts, key, columns, ledger, runs }: ChangeSource,
 ): Promise<string> {
-  const { dialect } = engine;
+  const { session, dialect } = engine;
   const { table } = facts;
   const cell = (column: string) => `t.${dialect.quote(column)}`;
   const isThere = (column: string) => findColumn(engine, facts, column) !== undefined;
   const joins: string[] = [];
-  const inner = [
+  const terms = [
     ...key.map((column, at) => `${cell(column)} AS k${at}`),
     ...columns.map(({ id }, at) => `${dialect.asEntry(cell(id.column))} AS o${at}`),
   ];
-  const outer = [...key.map((_, at) => `k${at}`), ...columns.map((_, at) => `o${at}`)];
   const isChanged: string[] = [];
   for (const [at, { id, work }] of columns.entries()) {
     const platformId = writesPlatformId(id) ? writtenColumn(id) : null;
-    const present = platformId === null ? `o${at}` : `p${at}`;
-    if (platformId !== null)
-      inner.push(`${dialect.asEntry(isThere(platformId) ? cell(platformId) : 'NULL')} AS ${present}`);
+    const isNone = platformId !== null && !isThere(platformId);
+    const present = isNone ? 'NULL' : dialect.asEntry(cell(platformId ?? id.column));
     if (work === null) {
-      outer.push(`${present} AS c${at}`);
+      terms.push(`${present} AS c${at}`);
       isChanged.push('FALSE');
       continue;
     }
@@ -57,17 +56,21 @@ export async function changesQuery(
     const { join, where: isOpen } = rowsWithoutEntry(dialect, table, key, recordedKeys, at);
     const where =
       platformId !== null && isThere(platformId) ? `${isOpen} AND ${cell(platformId)} IS NULL` : isOpen;
+    const map = buildMap(dialect, facts, id, {
+      table: dialect.temporary(`svc_migrate_map_${at}`),
+      isKept: false,
+    });
+    await session.exec(dialect.createMap(map).join(';'));
     const from = `${dialect.tableSql(table)} AS t ${join}`;
-    const found = await dialect.lookUp({ work, table, from, where, at });
-    joins.push(join, found.join);
-    inner.push(...found.terms);
-    outer.push(`CASE WHEN ${found.isChanged} THEN ${found.value} ELSE ${present} END AS c${at}`);
-    isChanged.push(found.isChanged);
+    await dialect.loadMap(map, { work, mode: 'in_place', from, where, fill: 1 });
+    joins.push(join, `LEFT JOIN ${map.table} AS m${at} ON ${mapMatch(dialect, map, `m${at}`)} AND ${where}`);
+    isChanged.push(`m${at}.old IS NOT NULL`);
+    terms.push(
+      `CASE WHEN ${isChanged[at]} THEN ${dialect.asEntry(`m${at}.new`)} ELSE ${present} END AS c${at}`,
+    );
   }
-  outer.push(...isChanged.map((term, at) => `${term} AS r${at}`));
-  return `SELECT ${outer.join(', ')} FROM (
-    SELECT ${inner.join(', ')} FROM ${dialect.tableSql(table)} AS t ${joins.join(' ')} ${dialect.evaluateOnce}
-  ) AS found WHERE ${isChanged.join(' OR ')}`;
+  terms.push(...isChanged.map((term, at) => `${term} AS r${at}`));
+  return `SELECT ${terms.join(', ')} FROM ${dialect.tableSql(table)} AS t ${joins.join(' ')} WHERE ${isChanged.join(' OR ')}`;
 }
 
 /**

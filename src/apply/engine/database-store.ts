@@ -111,10 +111,11 @@ async function writeAll(
   for (const ledger of ledgersOf(engine, targets)) await dialect.ensureLedger(ledger);
   for (const found of await session.retry(() => findTables(engine, targets))) {
     await session.retry(() => assertOwnLedger(engine, found.ledger, found.facts.table));
-    const plan = agreed.find(({ name }) => name === found.target.name);
+    const number = agreed.findIndex(({ name }) => name === found.target.name) + 1;
+    const plan = agreed[number - 1];
     if (plan === undefined) continue;
     if (isFinished(found.earlier, again)) written.push(alreadyDone(found));
-    else tables.push({ found, plan, run });
+    else tables.push({ found, plan, run, number });
   }
   const isAtOnce = ({ found }: TableWrite) => mode === 'in_place' && found.handling.isAtomic;
   written.push(...(await writeAtOnce(engine, tables.filter(isAtOnce))));

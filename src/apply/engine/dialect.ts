@@ -1,9 +1,9 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
-import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { EmitText } from '../emit/emit-texts.js';
 import type { Lock, Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
+import type { IdMap, MapSource } from './id-maps.js';
 import type { JudgedCells } from './judge-cells.js';
 import type { Ledger, LedgerColumnType, TableRun } from './ledger-tables.js';
 import type { FreeValues } from './parking.js';
@@ -48,6 +48,15 @@ export interface SqlText {
   /** Deletes the entries of the ledger that meet `where`, in which they are `e`. */
   deleteEntries(entry: string, where: string): string;
   asText(term: string): string;
+  /** A cell in a form in which cells are equal if they are the same to the byte, and that a map can index. */
+  exact(term: string, column: Pick<TableColumn, 'type'>): string;
+  /** A new value of a map, converted to the type of the cell that it is for. */
+  fromMap(term: string, map: IdMap): string;
+  /** A table that belongs to the ledger, by a name that needs no quotes. */
+  ledgerTable(name: string, ledger: Ledger): string;
+  /** Statements that create an empty map, and that prepare it for look-ups after rows were added. */
+  createMap(map: IdMap): readonly string[];
+  indexMap(map: IdMap): readonly string[];
   /** A cell, converted without loss to what `Session.read` returns as a `Cell`. */
   asCell(id: IdColumn, term: string): string;
   /** Whether a query groups equal cells before they are looked up; otherwise each row is looked up. */
@@ -75,8 +84,6 @@ export interface SqlText {
   updateFrom(update: UpdateFrom): string;
   /** A clause at the end of a query that locks its rows of `t`; null if no other session can write. */
   readonly lockRows: string | null;
-  /** A clause at the end of a subquery that makes its terms be evaluated once per row. */
-  readonly evaluateOnce: string;
   /** Whether ALTER TABLE ends the transaction it is in. */
   readonly ddlCommits: boolean;
   /** The smallest and the largest integer of a term, over the rows that meet the condition `where`; 0 if there are none. */
@@ -90,6 +97,8 @@ export interface SqlText {
 /** An UPDATE of a table `t` by the rows of another. */
 export interface UpdateFrom {
   readonly table: string;
+  /** SQL of the part of the table that is updated; null: all of it. */
+  readonly part?: string | null;
   /** Column names with their new values, as SQL. */
   readonly set: readonly (readonly [string, string])[];
   readonly from: string;
@@ -99,9 +108,9 @@ export interface UpdateFrom {
 }
 
 /** `UPDATE … FROM`, as PostgreSQL and SQLite have it. `table`: as SQL. */
-export function updateFromSql(table: string, { set, from, where }: UpdateFrom): string {
+export function updateFromSql(table: string, { set, from, where, part }: UpdateFrom): string {
   const changes = set.map(([column, term]) => `${quoteIdentifier(column)} = ${term}`).join(', ');
-  return `UPDATE ${table} AS t SET ${changes} FROM ${from} WHERE ${where}`;
+  return `UPDATE ${part ?? table} AS t SET ${changes} FROM ${from} WHERE ${where}`;
 }
 
 /** What PostgreSQL and SQLite share. */
@@ -188,66 +197,24 @@ export interface TableCatalog {
   beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
 }
 
-/** Cells of table `t` to look up in a query. */
-export interface LookUpSource {
-  readonly work: ColumnWork;
-  readonly table: string;
-  /** After `FROM`, with `t`. */
-  readonly from: string;
-  /** Which of these rows; `from` has no WHERE. */
-  readonly where: string;
-  /** Number of the column in the query. */
-  readonly at: number;
-}
-
-/** SQL by which a query on table `t` looks up the cells of a column: a joined table, or a function. */
-export interface LookUpSql {
-  readonly join: string;
-  /** Named terms for a subquery that ends with `evaluateOnce`. */
-  readonly terms: readonly string[];
-  /** Terms for outside that subquery: whether the cell changes, and its new value as the ledger stores it. */
-  readonly isChanged: string;
-  readonly value: string;
-}
-
-/** Looks cells up in `map`, a table of old and new values. `match`: the condition on the rows of both. */
-export function joinMap(map: string, match: string, { where, at }: LookUpSource): LookUpSql {
-  return {
-    join: `LEFT JOIN ${map} AS m${at} ON ${match} AND ${where}`,
-    terms: [`m${at}.old IS NOT NULL AS f${at}`, `m${at}.new AS n${at}`],
-    isChanged: `f${at}`,
-    value: `n${at}`,
-  };
-}
-
 /** Rows of a new column that are filled in one transaction. */
 export interface FillRange {
-  readonly table: string;
+  /** As in `UpdateFrom`. */
+  readonly part: string | null;
+  /** A condition on `t`; `TRUE`: all rows. */
   readonly where: string;
   readonly done: number;
   readonly total: number | null;
 }
 
-/** Fills a new column. */
-export interface ColumnFill {
-  ranges(): AsyncIterable<FillRange>;
-  /** Fills the rows of a range that have an id but no V4 id yet; returns their number. Call inside a transaction. */
-  fill(range: FillRange): Promise<number>;
-}
-
 /** Statements that differ too much between databases to be shared. */
 export interface TableStatements {
-  /** Looks up each value once, either now or when the query runs. Call inside the transaction that runs the query. */
-  lookUp(source: LookUpSource): Promise<LookUpSql>;
+  /** Looks every cell up, counts it, and adds those that change to a map, once for each distinct value. Call inside a transaction. */
+  loadMap(map: IdMap, source: MapSource): Promise<void>;
   /** Creates a temporary table from a query, and adds the columns `row_no` (from 1) and `parked`. */
   createList(name: string, columns: readonly string[], query: string): Promise<void>;
-  /**
-   * Looks up and counts every cell of a column whose new column is about to be filled for the first time. Call inside
-   * a transaction.
-   */
-  lookUpFill(facts: TableFacts, work: ColumnWork, at: number): Promise<void>;
-  /** `isLookedUp`: `lookUpFill` was called in this session, and what it found may be used. */
-  openFill(facts: TableFacts, id: IdColumn, at: number, isLookedUp: boolean): Promise<ColumnFill>;
+  /** Ranges of about one batch; together they cover every row of a table. */
+  fillRanges(facts: TableFacts): AsyncIterable<FillRange>;
 }
 
 /** Everything that differs between databases. */

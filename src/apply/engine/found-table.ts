@@ -116,6 +116,8 @@ export async function refresh(engine: Engine, found: FoundTable): Promise<FoundT
 /** A table with its agreed plan, and the run that carries it out. */
 export interface TableWrite extends Agreed {
   readonly found: FoundTable;
+  /** Its number among the targets, from 1. */
+  readonly number: number;
 }
 
 async function readEarlier(

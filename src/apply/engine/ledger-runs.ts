@@ -2,7 +2,7 @@ import { applyTargetSchema, columnLabel, type TableTarget } from '../../config/a
 import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
 import { ledgerRunSchema, MAX_NAMED_ROWS, type RunFacts, type WriteResult } from '../context.js';
-import { policySchema, runPolicySchema } from '../plan.js';
+import { type Policy, policySchema, runPolicySchema } from '../plan.js';
 import type { Dialect, Engine } from './dialect.js';
 import type { FoundTable } from './found-table.js';
 import { configuredColumns, normalizeColumns } from './json-columns.js';
@@ -25,6 +25,7 @@ const rowSchema = z.object({
   policy: json.pipe(runPolicySchema),
   remap_sha256: z.string(),
   plan_sha256: z.string(),
+  maps: z.string().regex(/^\w*$/),
   state: ledgerRunSchema.shape.state,
   /** The entries of the run have ids above `first_entry`, up to and including `last_entry`. */
   first_entry: count,
@@ -58,6 +59,7 @@ function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSche
     policy: row.policy,
     remapSha256: row.remap_sha256,
     planSha256: row.plan_sha256,
+    maps: row.maps,
     state: row.state,
     first: row.first_entry,
     last: row.last_entry,
@@ -101,11 +103,17 @@ export async function readRun(engine: Engine, ledger: Ledger, unit: string): Pro
   return found;
 }
 
+/** A policy as the ledger records it. */
+export function ledgerPolicy({ missing, mapDeleted }: Policy): string {
+  return JSON.stringify({ missing, mapDeleted });
+}
+
 /** What the ledger records of a new table run in state `working`, as text by column, apart from numbers and times. */
 export function newRunRow(
   { context, dialect }: Engine,
   { run, planSha256 }: Pick<RunFacts, 'run' | 'planSha256'>,
   { target, facts, handling, keyTypes, types }: FoundTable,
+  maps: string,
 ): Readonly<Record<string, string>> {
   const { policy, remapVersion, tool } = context;
   return {
@@ -117,9 +125,10 @@ export function newRunRow(
     key_columns: JSON.stringify(handling.key),
     mode: policy.mode,
     is_atomic: handling.isAtomic ? '1' : '0',
-    policy: JSON.stringify({ missing: policy.missing, mapDeleted: policy.mapDeleted }),
+    policy: ledgerPolicy(policy),
     remap_sha256: remapVersion.sha256,
     plan_sha256: planSha256,
+    maps,
     state: 'working',
     tool,
     ...(dialect.keepsTypes
@@ -128,15 +137,20 @@ export function newRunRow(
   };
 }
 
-/** Records a new table run in state `working`; returns its `unit`. Call inside the transaction that locked the ledger. */
-export async function insertRun(engine: Engine, run: RunFacts, found: FoundTable): Promise<string> {
+/** Records a new table run in state `working`; returns its `unit`. `maps`: as `TableRun.maps`. Call inside the transaction that locked the ledger. */
+export async function insertRun(
+  engine: Engine,
+  run: RunFacts,
+  found: FoundTable,
+  maps = '',
+): Promise<string> {
   const { session, context } = engine;
   const { ledger } = found;
   const unit = (await session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
   const base = await lastEntry(engine, ledger);
   const row: Readonly<Record<string, string>> = {
     unit,
-    ...newRunRow(engine, run, found),
+    ...newRunRow(engine, run, found, maps),
     started_at: new Date(context.now()).toISOString(),
     first_entry: base,
     last_entry: base,

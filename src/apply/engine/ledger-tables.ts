@@ -34,6 +34,8 @@ export interface TableRun extends EarlierRun {
   readonly isAtomic: boolean;
   readonly policy: RunPolicy;
   readonly planSha256: string;
+  /** What the names of its maps have in common; empty if it keeps none. */
+  readonly maps: string;
   /** The run's entries have ids above `first`, up to `last`; those up to `done` are carried out. */
   readonly first: number;
   readonly skipped: number;
@@ -59,6 +61,7 @@ const TABLES = {
     policy: 'json',
     remap_sha256: 'text',
     plan_sha256: 'text',
+    maps: 'text',
     state: 'text',
     first_entry: 'number',
     last_entry: 'number',
@@ -139,7 +142,7 @@ export async function hasLedger({ dialect }: Engine, ledger: Ledger): Promise<bo
 }
 
 function notALedger({ prefix }: Ledger, name: string): string {
-  return `${prefix}${name} is not a ledger of svc-migrate.`;
+  return `${prefix}${name} is not a ledger of this version of svc-migrate.`;
 }
 
 /** Notes that block keeping the ledger there: other tables have its names, or `ledgerObstacles`. */

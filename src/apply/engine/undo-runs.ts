@@ -1,5 +1,4 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { SvcError } from '../../errors.js';
 import { MAX_NAMED_ROWS, type UndoResult } from '../context.js';
 import { undoBatches, undoColumn } from './batches.js';
 import {
@@ -12,12 +11,13 @@ import {
 } from './change-list.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
+import { compareWithMaps } from './filled-columns.js';
+import { keptMapTable } from './id-maps.js';
 import { readRunsOfTable, setState } from './ledger-runs.js';
 import { keyMatch, type TableRun } from './ledger-tables.js';
 import { dropColumnSql, dropPlatformColumns, droppedColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
 import type { TableFacts } from './table-facts.js';
-import { compareAllFilled } from './verify-run.js';
 
 /** Undoes the tables of a run, last one first. Tables written in one transaction are undone in one, at the end. */
 export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promise<UndoResult[]> {
@@ -165,19 +165,16 @@ async function finishUndo(engine: Engine, run: TableRun, total: number): Promise
 }
 
 /**
- * Drops the new columns of a run. If one holds a value other than the remap's, another program wrote it: then nothing
- * is dropped and the rows are reported.
- *
- * @throws SvcError `bad_input` if the remap is not the run's, so that changes cannot be detected
+ * Drops the new columns of a run and their maps. If a column holds a value that its map does not give, another program
+ * wrote it: then nothing is dropped and the rows are reported.
  */
 async function undoNewColumns(engine: Engine, run: TableRun): Promise<UndoResult> {
-  const { context, session, dialect } = engine;
-  const names = run.target.ids.map(newColumnOf);
-  if (run.remapSha256 !== context.remapVersion.sha256) throw otherRemap(run, names);
+  const { session, dialect } = engine;
   const before = await session.retry(() => dialect.readFacts(run.target));
+  const names = run.target.ids.map(newColumnOf);
   const hadNone = names.every((name) => findColumn(engine, before, name) === undefined);
   return session.transaction('latest', async () => {
-    const { foreign, gone } = await compareAllFilled(engine, run);
+    const { foreign, gone } = await compareWithMaps(engine, run);
     const found = { target: run.target.name, changedSince: foreign.names, changedSinceCount: foreign.count };
     if (foreign.count > 0) return { ...found, restored: 0 };
     for (const name of names) {
@@ -185,16 +182,8 @@ async function undoNewColumns(engine: Engine, run: TableRun): Promise<UndoResult
       await session.exec(dropColumnSql(engine, run.table, name));
     }
     await setState(engine, run, 'undone');
+    for (const at of names.keys())
+      await session.exec(`DROP TABLE IF EXISTS ${keptMapTable(engine, run, at)}`);
     return { ...found, restored: hadNone ? 0 : run.changed };
   });
-}
-
-function otherRemap({ run, table }: TableRun, names: readonly string[]): SvcError {
-  return new SvcError(
-    'bad_input',
-    `Run ${run} used another remap, so changes to its new columns cannot be detected.`,
-    {
-      hint: `Drop ${names.join(', ')} of ${table} by hand.`,
-    },
-  );
 }

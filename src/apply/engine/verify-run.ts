@@ -2,8 +2,9 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
 import type { OnUnmapped } from '../unmapped.js';
-import { type Engine, findColumn } from './dialect.js';
+import type { Engine } from './dialect.js';
 import { lostSource } from './double-rewrite.js';
+import { compareWithMaps, judgeMapsAgain } from './filled-columns.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { readRunsOfTable } from './ledger-runs.js';
 import { appliedCells, type TableRun } from './ledger-tables.js';
@@ -18,19 +19,21 @@ interface Findings {
   readonly changed: NamedRows;
 }
 
-/** Recomputes a finished run: every entry from the remap, every row from its entry. */
+/** Recomputes a finished run: every entry from the remap, every row from its entry or, in a new column, from its map. */
 export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerification> {
   const { session } = engine;
   const runs = await session.retry(() => readRunsOfTable(engine, run.ledger, run.table));
   const notChecked = lostSource(run, runs);
   const found: Findings = { checked: 0, wrong: new NamedRows(), changed: new NamedRows() };
   if (notChecked === null && run.mode === 'new') {
-    const { checked, foreign, unfilled, gone } = await session.transaction('read', () =>
-      compareAllFilled(engine, run),
-    );
+    const { checked, foreign, emptied, remapped, gone } = await session.transaction('read', async () => ({
+      ...(await compareWithMaps(engine, run)),
+      remapped: await judgeMapsAgain(engine, run),
+    }));
     found.checked = checked;
     found.wrong.merge(foreign);
-    found.changed.merge(unfilled);
+    found.wrong.merge(remapped);
+    found.changed.merge(emptied);
     for (const name of gone) found.wrong.add(`column ${name} is gone`);
   } else if (notChecked === null) {
     const facts = await session.retry(() => engine.dialect.readFacts(run.target));
@@ -102,28 +105,6 @@ export interface FilledColumns {
   readonly foreign: NamedRows;
   /** Empty cells for which the remap has an id. */
   readonly unfilled: NamedRows;
-}
-
-/** Compares every column that a run filled with the ids the remap gives; `gone`: columns dropped since. */
-export async function compareAllFilled(
-  engine: Engine,
-  run: TableRun,
-): Promise<FilledColumns & { readonly gone: readonly string[] }> {
-  const facts = await engine.dialect.readFacts(run.target);
-  const all = { foreign: new NamedRows(), unfilled: new NamedRows() };
-  let checked = 0;
-  const gone: string[] = [];
-  for (const id of run.target.ids) {
-    if (findColumn(engine, facts, newColumnOf(id)) === undefined) {
-      gone.push(newColumnOf(id));
-      continue;
-    }
-    const one = await compareFilled(engine, run, id);
-    checked += one.checked;
-    all.foreign.merge(one.foreign);
-    all.unfilled.merge(one.unfilled);
-  }
-  return { checked, ...all, gone };
 }
 
 interface CompareOptions {

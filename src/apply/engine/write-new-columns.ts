@@ -1,29 +1,32 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import type { WriteResult } from '../context.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
-import type { ColumnFill, Engine } from './dialect.js';
+import { type Engine, findColumn } from './dialect.js';
 import type { FoundTable, TableWrite } from './found-table.js';
+import { type IdMap, keptMaps, mapMatch, mapValue, nextFill } from './id-maps.js';
 import { countCells } from './judge-cells.js';
-import { describeWritten, findRecordedRun, insertRun, setState } from './ledger-runs.js';
+import { describeWritten, findRecordedRun, insertRun, ledgerPolicy, readRun } from './ledger-runs.js';
 import { addColumns } from './platform-columns.js';
 
 /**
  * Fills new columns with V4 ids; the old columns do not change. Fills rows that were added since an earlier run too, and
- * never changes a value that a new column already has.
+ * never changes a value that a new column already has. The crosswalk of each column stays in the database until the run
+ * is undone, so that verifying and undoing it need nothing else.
  *
  * @throws SvcError `bad_input` before anything is written, `locked`, `interrupted`
  */
 export async function writeNewColumns(engine: Engine, write: TableWrite): Promise<WriteResult> {
   const { found } = write;
   const { context, session, dialect } = engine;
-  const { ledger, target } = found;
-  const { unit, isLookedUp } = await recordRun(engine, write);
+  const { ledger } = found;
+  // A map that an interruption left without its run is empty, and used by the next one.
+  if (dialect.ddlCommits) await session.retry(() => createMaps(engine, write));
+  const { unit, fill } = await recordRun(engine, write);
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
-  for (const [at, id] of target.ids.entries()) {
-    const filling = await dialect.openFill(found.facts, id, at, isLookedUp);
-    await fillColumn(engine, found, unit, newColumnOf(id), filling);
-  }
+  const { maps } = await session.retry(() => readRun(engine, ledger, unit));
+  for (const map of keptMaps(engine, found.facts, { ...found, maps }))
+    await fillColumn(engine, found, unit, { map, fill });
   await session.transaction('latest', async () => {
     await session.query(`UPDATE ${ledger.run} SET state = 'done', finished_at = $1 WHERE unit = $2`, [
       new Date(context.now()).toISOString(),
@@ -33,37 +36,65 @@ export async function writeNewColumns(engine: Engine, write: TableWrite): Promis
   return session.retry(() => describeWritten(engine, ledger, unit));
 }
 
-interface RecordedRun {
-  readonly unit: string;
-  /** Whether `lookUpFill` was called for all columns in this session. */
-  readonly isLookedUp: boolean;
+/** The name of the maps of a new run of a table; it must be free before the run is in the ledger. */
+function newMapsName({ run, number }: TableWrite): string {
+  return `${run.run.replaceAll('-', '_')}_${number}`;
+}
+
+function openRunOf({ found, plan }: TableWrite) {
+  return found.runs.find((one) => one.mode === 'new' && one.run === plan.earlier.run);
+}
+
+async function createMaps(engine: Engine, write: TableWrite): Promise<void> {
+  if (openRunOf(write) !== undefined) return;
+  for (const map of keptMaps(engine, write.found.facts, { ...write.found, maps: newMapsName(write) }))
+    await engine.session.exec(engine.dialect.createMap(map).join(';'));
 }
 
 /**
- * Checks that the data are as agreed, and records the run in the ledger. Adds the columns too, if DDL is transactional.
+ * Records the run in the ledger and loads its maps: with every value of the columns, or with those of the cells that an
+ * earlier write of the run left empty. First checks that the data are as agreed. Adds the columns too, if DDL is
+ * transactional.
  */
-function recordRun(engine: Engine, { found, plan, run }: TableWrite): Promise<RecordedRun> {
+function recordRun(
+  engine: Engine,
+  write: TableWrite,
+): Promise<{ readonly unit: string; readonly fill: number }> {
   const { context, session, dialect } = engine;
-  const { target, facts, ledger, runs } = found;
+  const { found, plan, run } = write;
+  const { facts, ledger } = found;
   return session.transaction('snapshot', async () => {
     await dialect.lockLedger(ledger);
     const before = await findRecordedRun(engine, found, run);
-    if (before !== null) return { unit: before, isLookedUp: false };
-    const open = runs.find((one) => one.mode === 'new' && one.run === plan.earlier.run);
-    for (const [at, id] of target.ids.entries()) {
+    if (before !== null) return { unit: before, fill: 1 };
+    const open = openRunOf(write);
+    const name = open?.maps ?? newMapsName(write);
+    if (open === undefined && !dialect.ddlCommits) await createMaps(engine, write);
+    const maps = keptMaps(engine, facts, { ...found, maps: name });
+    const fill = await nextFill(engine, maps);
+    for (const map of maps) {
+      const { id } = map;
       const work = openTableColumn(engine, id, facts);
-      // The rows still to fill, usually few, are looked up again later.
-      if (open === undefined) await dialect.lookUpFill(facts, work, at);
-      else await countCells(engine, facts.table, { work, mode: 'new' });
+      const isThere = findColumn(engine, facts, newColumnOf(id)) !== undefined;
+      if (isThere) await countCells(engine, facts.table, { work, mode: 'new' });
+      await dialect.loadMap(map, {
+        work: isThere ? openTableColumn(engine, id, facts) : work,
+        mode: 'new',
+        from: `${dialect.tableSql(facts.table)} AS t`,
+        where: isThere ? `t.${dialect.quote(newColumnOf(id))} IS NULL` : 'TRUE',
+        fill,
+      });
       assertAgreed(context, { plan, run }, work, null);
     }
     if (open !== undefined) {
-      await setState(engine, open, 'working');
-      return { unit: open.unit, isLookedUp: false };
+      await session.query(
+        `UPDATE ${ledger.run} SET state = 'working', remap_sha256 = $1, policy = $2 WHERE unit = $3`,
+        [context.remapVersion.sha256, ledgerPolicy(context.policy), open.unit],
+      );
+      return { unit: open.unit, fill };
     }
     if (!dialect.ddlCommits) await addColumns(engine, found, false);
-    const unit = await insertRun(engine, run, found);
-    return { unit, isLookedUp: true };
+    return { unit: await insertRun(engine, run, found, name), fill };
   });
 }
 
@@ -71,15 +102,25 @@ async function fillColumn(
   { context, session, dialect }: Engine,
   { facts, ledger }: FoundTable,
   unit: string,
-  column: string,
-  filling: ColumnFill,
+  { map, fill }: { readonly map: IdMap; readonly fill: number },
 ): Promise<void> {
-  for await (const range of filling.ranges()) {
+  const column = newColumnOf(map.id);
+  const where = `${mapMatch(dialect, map, 'm')} AND m.fill = ${fill} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL`;
+  for await (const range of dialect.fillRanges(facts)) {
     await session.transaction('latest', async () => {
-      await dialect.beforeUpdate(facts.triggers, [], false);
-      const filled = await filling.fill(range);
+      await dialect.beforeUpdate(facts.triggers, [], range.where !== 'TRUE');
+      const filled = await session.query(
+        dialect.updateFrom({
+          table: facts.table,
+          part: range.part,
+          set: [[column, mapValue({ dialect }, map)]],
+          from: `${map.table} AS m`,
+          where: `${range.where} AND ${where}`,
+          isTableFirst: true,
+        }),
+      );
       await session.query(`UPDATE ${ledger.run} SET changed = changed + $1 WHERE unit = $2`, [
-        String(filled),
+        String(filled.count),
         unit,
       ]);
     });

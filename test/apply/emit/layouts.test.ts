@@ -374,11 +374,6 @@ describe('apply --emit-sql', () => {
       [['apply', 'list', '--emit-sql', 'sqlite', '--output', 'sql'], 2, 'kind csv'],
       [['apply', 'orders', '--emit-sql', 'postgres', '--output', 'sql'], 2, 'kind sqlite'],
       [['apply', 'orders', 'other', '--emit-sql', 'sqlite', '--output', 'sql'], 2, 'different databases'],
-      [
-        ['apply', 'json', '--in-place', '--emit-sql', 'sqlite', '--output', 'sql', '--unknown', 'keep'],
-        6,
-        'JSON',
-      ],
       [[...sqlite, '--output', 'full'], 6, 'own.txt'],
       [[...sqlite, '--output', 'list.csv'], 6, 'is a file'],
     ];

@@ -249,6 +249,14 @@ const CASES: readonly Case[] = [
   { name: 'everything granted', table: PLAIN, grants: EVERYTHING },
   { name: 'everything granted, new column', table: PLAIN, grants: [...EVERYTHING, 'ALTER'], policy: NEW },
   { name: 'no ALTER, new column', table: PLAIN, grants: EVERYTHING, policy: NEW, finds: ['privilege'] },
+  {
+    name: 'no CREATE, new column, where the ledger is there',
+    table: PLAIN,
+    more: ['MADE'],
+    grants: [...EVERYTHING.filter((one) => one !== 'CREATE'), 'ALTER'],
+    policy: NEW,
+    finds: ['privilege'],
+  },
   ...['UPDATE', 'CREATE', 'CREATE VIEW', 'CREATE TEMPORARY TABLES', 'DELETE'].map((lacking) => ({
     name: `no ${lacking}`,
     table: PLAIN,
@@ -303,11 +311,11 @@ describe.skipIf(server === null)(`the plan for ${MYSQL_PRODUCT}`, () => {
           `INSERT INTO t(\`${(key ?? '').replaceAll('`', '``')}\`${isGenerated ? '' : ', i'}) VALUES (${row}${isGenerated ? '' : `, ${cell}`})`,
         );
       }
-      for (const statement of more.filter((one) => one !== 'HALF')) await sql(statement);
-      if (more.includes('HALF')) {
+      for (const statement of more.filter((one) => !/^(HALF|MADE)$/.test(one))) await sql(statement);
+      if (more.includes('HALF') || more.includes('MADE')) {
         await apply(NEW);
         await undo();
-        await sql('DROP TABLE svc_migrate_skipped');
+        if (more.includes('HALF')) await sql('DROP TABLE svc_migrate_skipped');
       }
       const options = {
         targets: [tableOf(target)],

@@ -1,0 +1,126 @@
+import type { IdColumn } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
+import type { ColumnWork } from '../column-work.js';
+import type { Mode } from '../plan.js';
+import type { Dialect, Engine } from './dialect.js';
+import { scopeTerms } from './judge-cells.js';
+import type { TableRun } from './ledger-tables.js';
+import { valueType } from './platform-columns.js';
+import { columnOf, type TableColumn, type TableFacts } from './table-facts.js';
+
+/**
+ * The crosswalk of one id column, a table in the database of the target with a row for each stored value: `old` (as
+ * `Dialect.exact`), `s…` (model, region and company that the row names, '' for none), `new` (NULL: the cell is emptied
+ * or, in a new column, stays empty), `keep` (1: the cell stays as it is) and `fill` (the number of the write that added
+ * the row).
+ */
+export interface IdMap {
+  /** As SQL. */
+  readonly table: string;
+  readonly id: IdColumn;
+  readonly column: TableColumn;
+  /** The type of the cells that the new values are for. */
+  readonly newType: string;
+  /** Whether it lasts; otherwise it is a temporary table of the session. */
+  readonly isKept: boolean;
+}
+
+/** Cells to look up, once for each distinct value. */
+export interface MapSource {
+  readonly work: ColumnWork;
+  readonly mode: Mode;
+  /** After `FROM`, with the table as `t` and without WHERE. */
+  readonly from: string;
+  /** Which of these rows. */
+  readonly where: string;
+  readonly fill: number;
+}
+
+export function buildMap(
+  dialect: Pick<Dialect, 'platformIdType'>,
+  facts: TableFacts,
+  id: IdColumn,
+  { table, isKept }: Pick<IdMap, 'table' | 'isKept'>,
+): IdMap {
+  const column = columnOf(facts, id.column);
+  if (column === undefined) {
+    throw new SvcError('bad_input', `${facts.table} no longer has the column ${id.column}.`);
+  }
+  return { table, id, column, newType: valueType(dialect, facts, id), isKept };
+}
+
+/** The table of a map that a run keeps, by the number of its id column. */
+export function keptMapTable(
+  { dialect }: Pick<Engine, 'dialect'>,
+  { maps, ledger }: Pick<TableRun, 'maps' | 'ledger'>,
+  at: number,
+): string {
+  return dialect.ledgerTable(`map_${maps}_${at}`, ledger);
+}
+
+/** The maps of a run that fills new columns, by id column. */
+export function keptMaps(
+  engine: Engine,
+  facts: TableFacts,
+  run: Pick<TableRun, 'maps' | 'ledger' | 'target'>,
+): IdMap[] {
+  return run.target.ids.map((id, at) =>
+    buildMap(engine.dialect, facts, id, { table: keptMapTable(engine, run, at), isKept: true }),
+  );
+}
+
+/** The number of the next write to these maps. */
+export async function nextFill({ session }: Engine, maps: readonly IdMap[]): Promise<number> {
+  let last = 0;
+  for (const { table } of maps) {
+    const own = Number(await session.one(`SELECT coalesce(max(fill), 0) FROM ${table}`));
+    if (own > last) last = own;
+  }
+  return last + 1;
+}
+
+/** Whether a map compares values that may be longer than an index takes. */
+export function isLongMap({ id }: Pick<IdMap, 'id'>): boolean {
+  return id.path !== undefined || id.pattern !== undefined;
+}
+
+/** What a map is compared with. */
+type MapColumn = Pick<IdMap, 'id'> & { readonly column: Pick<TableColumn, 'type'> };
+
+/** The columns of a map that identify a value of one write. */
+export function mapKey({ id }: Pick<IdMap, 'id'>, dialect: Pick<Dialect, 'quote' | 'asText'>): string[] {
+  return ['old', ...scopeTerms(dialect, id).map((_, at) => `s${at}`)];
+}
+
+/** The terms of a row `t` that `mapKey` is compared with. */
+export function mapTerms(dialect: Pick<Dialect, 'quote' | 'asText' | 'exact'>, map: MapColumn): string[] {
+  return [dialect.exact(`t.${dialect.quote(map.id.column)}`, map.column), ...scopeTerms(dialect, map.id)];
+}
+
+/** A condition that joins row `t` with the rows of a map for its value, model, region and company. */
+export function mapMatch(
+  dialect: Pick<Dialect, 'quote' | 'asText' | 'exact'>,
+  map: MapColumn,
+  alias: string,
+): string {
+  const terms = mapTerms(dialect, map);
+  return mapKey(map, dialect)
+    .map((name, at) => `${alias}.${name} = ${terms[at]}`)
+    .join(' AND ');
+}
+
+/** The new value of row `m` of a map, in the type of the cell it is for. */
+export function mapValue({ dialect }: Pick<Engine, 'dialect'>, map: IdMap, alias = 'm'): string {
+  return dialect.fromMap(`${alias}.new`, map);
+}
+
+/** A condition: the new column of row `t` holds what row `m` of its map says. */
+export function holdsMapped(
+  dialect: Pick<Dialect, 'exact' | 'quote'>,
+  map: IdMap,
+  newColumn: string,
+  alias = 'm',
+): string {
+  const column = { type: map.newType };
+  return `${dialect.exact(`t.${dialect.quote(newColumn)}`, column)} = ${dialect.exact(`${alias}.new`, column)}`;
+}

@@ -1,0 +1,133 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { ApplyContext, DataStore } from '../../src/apply/context.js';
+import { makeFolder } from './support/folder.js';
+import { fileOf, openPlaces, type Place } from './support/places.js';
+import { createRemap, INVOICES, NEW, openContext } from './support/remap.js';
+
+const POLICY = { ...NEW, unknown: 'keep', missing: 'keep' } as const;
+const MODEL = [{ column: 'svc_id', model: INVOICES }];
+
+const folder = makeFolder();
+const [first, second] = ['first', 'second'].map((name) => join(folder, `${name}.remap`)) as [string, string];
+createRemap(first, [{ v3: 1, v4: 11, platformId: 'a' }, { v3: 2, v4: 12, platformId: 'b' }, { v3: 5 }]);
+// The same ids became others, and one has none any more.
+createRemap(second, [
+  { v3: 1, v4: 91, platformId: 'x' },
+  { v3: 2, platformId: 'y' },
+  { v3: 5, v4: 15, platformId: 'z' },
+]);
+
+/** A context with another remap than that of the run. */
+function later(): ApplyContext & { readonly remap: { close(): unknown } } {
+  return { ...openContext(second, POLICY), remapVersion: { sha256: 'sha-of-a-later-remap', builtAt: 't' } };
+}
+
+async function write(store: DataStore, run: string) {
+  const plans = await store.survey();
+  return store.write(plans, { run, planSha256: 'p', isExact: true });
+}
+
+const verdict = async (store: DataStore) =>
+  (await store.verify(null)).map(({ checked, wrongCount, changedSinceCount }) => [
+    checked,
+    wrongCount,
+    changedSinceCount,
+  ]);
+
+const PLACES = await openPlaces(folder);
+
+describe.each(PLACES)('new columns in %s', (product, open) => {
+  let databases = 0;
+
+  async function begin(ids: readonly object[] = MODEL) {
+    databases += 1;
+    const place = await open(`new_${product.toLowerCase()}_${databases}`);
+    await place.run(
+      `CREATE TABLE t(k bigint PRIMARY KEY, svc_id bigint);
+       INSERT INTO t VALUES (1, 1), (2, 2), (3, 1), (4, NULL), (5, 5), (6, 404)`,
+    );
+    const one = openContext(first, POLICY);
+    const other = later();
+    return {
+      place,
+      store: place.open(one, { ids }),
+      laterStore: place.open(other, { ids }),
+      close: async () => {
+        one.remap.close();
+        other.remap.close();
+        await place.close();
+      },
+    };
+  }
+
+  const cells = (place: Place) => place.rows('SELECT svc_id, svc_id_v4 FROM t ORDER BY k');
+  const columns = async (place: Place) => (await place.rows('SELECT * FROM t WHERE k = 1')).split(',').length;
+  const isGone = (place: Place, table: string) =>
+    place.rows(`SELECT count(*) FROM ${place.ledger(table)}`).then(
+      () => false,
+      () => true,
+    );
+
+  it('are verified and undone after the remap became another one', async () => {
+    const { place, store, laterStore, close } = await begin();
+    expect(await write(store, 'run-1')).toMatchObject([{ changed: 3 }]);
+    expect(await cells(place)).toBe('1,11,2,12,1,11,,,5,,404,');
+    expect(await verdict(store)).toEqual([[3, 0, 0]]);
+    expect(await verdict(laterStore)).toEqual([[3, 0, 0]]);
+    expect(await laterStore.undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    expect(await columns(place)).toBe(2);
+    expect(await isGone(place, 'map_run_1_1_0')).toBe(true);
+    await close();
+  });
+
+  it('keep what another program wrote, and name it, whatever the remap is', async () => {
+    const { place, store, laterStore, close } = await begin();
+    await write(store, 'run-1');
+    // Another id; one that only the later remap gives; a V4 id beside another V3 id; an emptied cell.
+    await place.run('UPDATE t SET svc_id_v4 = 7 WHERE k = 1; UPDATE t SET svc_id_v4 = 15 WHERE k = 5');
+    await place.run('UPDATE t SET svc_id = 1 WHERE k = 2; UPDATE t SET svc_id_v4 = NULL WHERE k = 3');
+    for (const own of [store, laterStore]) {
+      expect(await verdict(own)).toEqual([[3, 3, 1]]);
+      expect(await own.undo('run-1')).toMatchObject([{ restored: 0, changedSinceCount: 3 }]);
+    }
+    expect(await columns(place)).toBe(3);
+    await place.run(
+      'UPDATE t SET svc_id_v4 = 11 WHERE k IN (1, 2); UPDATE t SET svc_id_v4 = NULL WHERE k = 5',
+    );
+    expect(await laterStore.undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    await close();
+  });
+
+  it('take what came since from a later remap, and never change what is there', async () => {
+    const { place, store, laterStore, close } = await begin();
+    await write(store, 'run-1');
+    await place.run('INSERT INTO t(k, svc_id) VALUES (7, 1), (8, 2)');
+    await write(laterStore, 'run-2');
+    expect(await cells(place)).toBe('1,11,2,12,1,11,,,5,15,404,,1,91,2,');
+    expect(await verdict(laterStore)).toEqual([[5, 0, 1]]);
+    expect(await verdict(store)).toEqual([[5, 0, 1]]);
+    expect(await store.undo('run-1')).toMatchObject([{ restored: 5, changedSinceCount: 0 }]);
+    expect(await columns(place)).toBe(2);
+    await close();
+  });
+
+  it('are undone by whichever tool, also with their platform_ids', async () => {
+    const ids = [{ ...MODEL[0], platformIdColumn: 'stable' }];
+    const { place, store, laterStore, close } = await begin(ids);
+    const before = await place.rows('SELECT * FROM t ORDER BY k');
+    const run = { run: 'sql-1', planSha256: 'p', isExact: true };
+    const script = await store.emit?.(await store.survey(), run);
+    if (script === undefined) throw new Error('no SQL');
+    await place.run(fileOf(script, [...script.load, ...script.up]));
+    expect(await place.rows('SELECT svc_id_v4, stable FROM t ORDER BY k')).toBe('11,a,12,b,11,a,,,,,,');
+    expect(await verdict(laterStore)).toEqual([[6, 0, 0]]);
+    expect(await laterStore.undo('sql-1')).toMatchObject([{ changedSinceCount: 0 }]);
+    expect(await place.rows('SELECT * FROM t ORDER BY k')).toBe(before);
+    expect(await isGone(place, 'map_sql_sql_1_1_0')).toBe(true);
+    await write(store, 'run-1');
+    await laterStore.undo('run-1');
+    expect(await place.rows('SELECT * FROM t ORDER BY k')).toBe(before);
+    await close();
+  });
+});
