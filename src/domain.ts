@@ -22,7 +22,8 @@ export function parseSvcId(text: string): bigint | null {
   return BigInt.asIntN(64, id) === id ? id : null;
 }
 
-export type Generation = 'v3' | 'v4';
+export const GENERATIONS = ['v3', 'v4'] as const;
+export type Generation = (typeof GENERATIONS)[number];
 
 /**
  * States of a list. `short`: read to its end twice, with fewer records than the service counts. `absent`: it answered

@@ -1,17 +1,22 @@
 import type { Writable } from 'node:stream';
-import { Command, CommanderError, Option } from 'commander';
+import { Command as CommanderCommand, CommanderError, Option } from 'commander';
 import { HostLimits } from './api/limiter.js';
-import { COMMANDS, helpHint, noCommand } from './commands/catalogue/all.js';
+import { COMMANDS, helpHint, incompleteCommand, isIncomplete } from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
+import { renderOverview, renderTopics } from './commands/catalogue/overview.js';
+import type { Io } from './commands/command.js';
 import {
-  type CommandLine,
-  type CommandSpec,
-  type Io,
-  type ListedOption,
-  listOptions,
+  argumentsOf,
+  type Command,
+  groupByHeading,
+  type RawOptions,
   sentenceOf,
-} from './commands/command.js';
-import { readTopic, TOPICS } from './docs/topics.js';
+  type Unparsed,
+} from './commands/define-command.js';
+import { describeOption, type ListedOption, listOptions } from './commands/option.js';
+import { runCommand } from './commands/run-command.js';
+import type { Config } from './config/config.js';
+import { readTopic } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { readVersion } from './runtime/version.js';
@@ -26,7 +31,7 @@ export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterrupt
   readonly stdout: Output;
   readonly stderr: Output;
   /** Opens standard input. Not every command reads it. */
-  readonly openInput: () => CommandLine['input'];
+  readonly openInput: () => Unparsed['input'];
 }
 
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -34,46 +39,43 @@ type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 /** Parses a command line, runs its command, and prints its error, if any; returns the exit code. */
 export async function runProgram(words: readonly string[], host: ProgramHost): Promise<number> {
   let code = 0;
-  const program = buildProgram(host, async (spec, given) => {
-    code = await runCommand(spec, given, host);
+  const program = buildProgram(host, async (command, given) => {
+    code = await runWithProgress(command, given, host);
   });
   try {
     await program.parseAsync([...words], { from: 'user' });
     return code;
   } catch (error) {
+    if (error instanceof CommanderError && error.code === 'commander.help' && !isIncomplete(words)) {
+      await write(host.stdout, renderOverview());
+      return 0;
+    }
     return reportError(error, words, host.stderr);
   }
 }
 
-type Runner = (spec: CommandSpec, given: CommandLine) => Promise<void>;
+type Runner = (command: Command, given: Unparsed) => Promise<void>;
 
 interface Parser {
-  readonly program: Command;
-  readonly groups: Map<string, Command>;
+  readonly program: CommanderCommand;
+  /** Commands that group others, such as `export`. */
+  readonly groups: Map<string, CommanderCommand>;
   readonly host: ProgramHost;
   readonly runner: Runner;
 }
 
-function buildProgram(host: ProgramHost, runner: Runner): Command {
-  const program = configure(new Command('svc-migrate'), host);
-  program
-    .description('Remap stored V3 svc_ids to V4, report every gap with its reason, gate the cutover.')
+function buildProgram(host: ProgramHost, runner: Runner): CommanderCommand {
+  const program = configure(new CommanderCommand('svc-migrate'), host)
     .version(readVersion(), '-V, --version', 'print the version')
     .helpCommand(false)
-    .addHelpText('after', `\n${describeTopics()}`);
+    .configureHelp({ formatHelp: renderOverview });
   for (const option of listOptions(COMMON_OPTIONS)) program.addOption(buildOption(option));
-  const groups = new Map<string, Command>();
-  for (const spec of COMMANDS) addCommand({ program, groups, host, runner }, spec);
+  const groups = new Map<string, CommanderCommand>();
+  for (const command of COMMANDS) addCommand({ program, groups, host, runner }, command);
   return program;
 }
 
-function describeTopics(): string {
-  const pages = TOPICS.map(({ name, summary }) => `  ${name.padEnd(12)}  ${summary}`);
-  const hint = 'Run `svc-migrate help COMMAND` for the options and examples of a command.';
-  return ['Topics (svc-migrate help TOPIC):', ...pages, '', hint].join('\n');
-}
-
-function configure(command: Command, { stdout, stderr }: ProgramHost): Command {
+function configure(command: CommanderCommand, { stdout, stderr }: ProgramHost): CommanderCommand {
   return command
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
@@ -85,22 +87,28 @@ function configure(command: Command, { stdout, stderr }: ProgramHost): Command {
     });
 }
 
-function addCommand(parser: Parser, spec: CommandSpec): void {
+/** Options from which on the examples are shown before them. */
+const MANY_OPTIONS = 20;
+
+function addCommand(parser: Parser, command: Command): void {
   const { program, host, runner } = parser;
-  const [first = '', second] = spec.name.split(' ');
+  const { name, summary, more, options, examples } = command;
+  const [first = '', second] = name.split(' ');
   const parent = second === undefined ? program : groupOf(parser, first);
-  const command = configure(parent.command(`${second ?? first} ${spec.args ?? ''}`.trim()), host);
-  const examples = Object.entries(spec.examples).map(([line, does]) => `  # ${does}\n  ${line}`);
-  const sentence = sentenceOf(spec.summary);
-  const described = spec.more === undefined ? sentence : `${sentence}\n\n${spec.more}`;
-  const ahead = spec.examplesFirst ? `\n\nExamples:\n${examples.join('\n')}` : '';
-  command.description(described + ahead).summary(spec.summary);
-  for (const option of listOptions(spec.options)) command.addOption(buildOption(option));
-  if (ahead === '') command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
-  command.action(async () => {
-    const given = givenOf(command, host);
-    if (spec.name === 'help') await showHelp(parser, command.args, () => runner(spec, given));
-    else await runner(spec, given);
+  const parsed = configure(parent.command(`${second ?? first} ${argumentsOf(command)}`.trim()), host);
+  const lines = Object.entries(examples).map(([line, does]) => `  # ${does}\n  ${line}`);
+  const example = `\n\nExamples:\n${lines.join('\n')}`;
+  const isLong = options.length >= MANY_OPTIONS;
+  const described = more === undefined ? sentenceOf(summary) : `${sentenceOf(summary)}\n\n${more}`;
+  parsed.description(isLong ? described + example : described).summary(summary);
+  for (const [heading, listed] of groupByHeading(command)) {
+    for (const option of listed) parsed.addOption(buildOption(option, heading));
+  }
+  if (!isLong) parsed.addHelpText('after', example.slice(1));
+  parsed.action(async () => {
+    const given = givenOf(parsed, command, host);
+    if (name === 'help') await showHelp(parser, parsed.args, () => runner(command, given));
+    else await runner(command, given);
   });
 }
 
@@ -110,6 +118,7 @@ async function showHelp(
   names: readonly string[],
   printPage: () => Promise<void>,
 ): Promise<void> {
+  if (names.length === 0) return write(host.stdout, `${renderOverview()}\n${renderTopics()}`);
   const command = findCommand(program, names);
   const isTopic = readTopic(names.join(' ')) !== null;
   if (isTopic || command === undefined) await printPage();
@@ -117,74 +126,92 @@ async function showHelp(
   command?.outputHelp();
 }
 
-/** Finds a command by its words; without words, the program itself. */
-function findCommand(program: Command, names: readonly string[]): Command | undefined {
-  return names.reduce<Command | undefined>(
+/** Finds a command by its words. */
+function findCommand(program: CommanderCommand, names: readonly string[]): CommanderCommand | undefined {
+  return names.reduce<CommanderCommand | undefined>(
     (parent, name) => parent?.commands.find((command) => command.name() === name),
     program,
   );
 }
 
 /** The command that groups others, such as `export`. */
-function groupOf({ program, groups, host }: Parser, name: string): Command {
+function groupOf({ program, groups, host }: Parser, name: string): CommanderCommand {
   const known = groups.get(name);
   if (known !== undefined) return known;
-  const names = COMMANDS.filter((spec) => spec.name.startsWith(`${name} `)).map((spec) => spec.name);
+  const names = COMMANDS.filter((command) => command.name.startsWith(`${name} `)).map(
+    (command) => command.name,
+  );
   const group = configure(program.command(name), host).description(names.join(', '));
   groups.set(name, group);
   return group;
 }
 
-function buildOption({ flags, summary, repeatable, choices, group }: ListedOption): Option {
-  const option = new Option(flags, summary);
-  if (group !== undefined) option.helpGroup(`${group}:`);
-  if (choices !== undefined) option.choices(choices);
-  return repeatable === undefined
-    ? option
-    : option.argParser<string[]>((value, before) => [...(before ?? []), value]);
+function buildOption(listed: ListedOption, heading = ''): Option {
+  const option = new Option(listed.flags, describeOption(listed));
+  if (heading !== '') option.helpGroup(`${heading}:`);
+  return listed.isList ? option.argParser<string[]>((value, before) => [...(before ?? []), value]) : option;
 }
 
-function givenOf(command: Command, { env, openInput }: ProgramHost): CommandLine {
-  const values: Readonly<Record<string, unknown>> = command.optsWithGlobals();
-  const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
+function givenOf(parsed: CommanderCommand, { options }: Command, host: ProgramHost): Unparsed {
+  const raw = rawOptions(parsed, [...options, ...listOptions(COMMON_OPTIONS)]);
+  const flags = { config: textOf(raw['config']), db: textOf(raw['db']) };
+  let config: Promise<Config> | undefined;
+  const load = async () => {
+    const { loadConfig } = await import('./config/load-config.js');
+    return loadConfig({ env: host.env, flags, nowMs: Date.now() });
+  };
   return {
-    args: command.args,
-    text,
-    texts: (name) => (Array.isArray(values[name]) ? values[name].map(String) : []),
-    isSet: (name) => values[name] === true,
+    raw,
+    args: parsed.args,
     get input() {
-      return openInput();
+      return host.openInput();
     },
-    config: async () => {
-      const { loadConfig } = await import('./config/load-config.js');
-      const flags = { config: text('config'), db: text('db') };
-      return loadConfig({ env, flags, nowMs: Date.now() });
+    config: () => {
+      config ??= load();
+      return config;
     },
   };
 }
 
-async function runCommand(spec: CommandSpec, given: CommandLine, host: ProgramHost): Promise<number> {
+/** What was typed. Commander keeps `--no-color` as `color: false`, and arguments apart from options. */
+function rawOptions(parsed: CommanderCommand, options: readonly ListedOption[]): RawOptions {
+  const values: Readonly<Record<string, unknown>> = parsed.optsWithGlobals();
+  const places = options.filter(({ role }) => role === 'argument');
+  const raw = options.map(({ name, role, flags, value }) => {
+    if (role === 'argument')
+      return [name, parsed.processedArgs[places.findIndex((one) => one.name === name)]];
+    if (value !== null || !flags.startsWith('--no-')) return [name, values[name]];
+    return [name, values[name.charAt(2).toLowerCase() + name.slice(3)] === false];
+  });
+  return Object.fromEntries(raw);
+}
+
+function textOf(value: RawOptions[string]): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+async function runWithProgress(command: Command, given: Unparsed, host: ProgramHost): Promise<number> {
   const { createProgress } = await import('./progress.js');
   const { stderr, env } = host;
+  const { quiet, verbose } = given.raw;
   const isTty = stderr.isTTY === true;
-  const isColored = !isColorOff(given, env);
+  const isColored = !isColorOff(given.raw, env);
   const progress: Progress = await createProgress({
     stream: stderr,
     isTty,
     width: () => stderr.columns ?? PLAIN_WIDTH,
     color: isColored && isTty,
-    quiet: given.isSet('quiet'),
-    verbose: given.isSet('verbose'),
+    quiet: quiet === true,
+    verbose: verbose === true,
     clock: { now: Date.now },
   });
   try {
-    const run = await spec.load();
-    const code = await run(given, buildIo(given, host, isColored, progress));
+    const code = await runCommand(command, given, buildIo(given.raw, host, isColored, progress));
     progress.stop('done');
     return code;
   } catch (error) {
     progress.stop('failed');
-    throw withFlags(error, flagsOf(given));
+    throw withFlags(error, flagsOf(given.raw));
   }
 }
 
@@ -195,7 +222,7 @@ function withFlags(error: unknown, flags: string): unknown {
   return new SvcError(code, message, { hint: addFlags(error.hint, flags), facts, cause });
 }
 
-function buildIo(given: CommandLine, host: ProgramHost, isColored: boolean, progress: Progress): Io {
+function buildIo(raw: RawOptions, host: ProgramHost, isColored: boolean, progress: Progress): Io {
   const { stdout, stderr, env, signal, runUninterruptible } = host;
   const isTty = stdout.isTTY === true;
   return {
@@ -210,8 +237,8 @@ function buildIo(given: CommandLine, host: ProgramHost, isColored: boolean, prog
     onProgress: progress.onProgress,
     hostLimits: new HostLimits(),
     runUninterruptible,
-    flags: flagsOf(given),
-    verbose: given.isSet('verbose'),
+    flags: flagsOf(raw),
+    verbose: raw['verbose'] === true,
   };
 }
 
@@ -226,24 +253,23 @@ function wrapFor({ isTTY, columns }: Output, text: string): string {
 }
 
 /** The options that a printed command needs to concern the same configuration and database. */
-function flagsOf(given: CommandLine): string {
+function flagsOf(raw: RawOptions): string {
   const words = ['config', 'db'].flatMap((name) => {
-    const value = given.text(name);
+    const value = textOf(raw[name]);
     return value === undefined ? [] : [`--${name}`, value];
   });
   return words.length === 0 ? '' : ` ${shellLine(words)}`;
 }
 
 /** Whether `--no-color`, NO_COLOR (https://no-color.org) or the terminal rules out color. */
-function isColorOff(given: CommandLine, { NO_COLOR = '', TERM }: Io['env']): boolean {
-  return !given.isSet('color') || NO_COLOR !== '' || TERM === 'dumb';
+function isColorOff({ noColor }: RawOptions, { NO_COLOR = '', TERM }: Io['env']): boolean {
+  return noColor === true || NO_COLOR !== '' || TERM === 'dumb';
 }
 
 /** Prints an error, once; returns its exit code. */
 async function reportError(error: unknown, words: readonly string[], stderr: Output): Promise<number> {
   if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return 0;
-    return reportError(usageError(error, words), words, stderr);
+    return error.exitCode === 0 ? 0 : reportError(usageError(error, words), words, stderr);
   }
   if (error instanceof SvcError && error.code === 'usage' && error.hint === undefined) {
     const { message, facts } = error;
@@ -260,10 +286,10 @@ async function reportError(error: unknown, words: readonly string[], stderr: Out
 
 /** Turns an error of the parser into an SvcError, with its suggestion as the hint. */
 function usageError(error: CommanderError, words: readonly string[]): SvcError {
-  if (error.code === 'commander.help') return noCommand(words);
+  if (error.code === 'commander.help') return incompleteCommand(words);
   const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
   const meant = /\(Did you mean (.*)\?\)/.exec(error.message)?.[1];
-  const hint = meant === undefined ? helpHint(words) : `Did you mean ${meant}?`;
+  const hint = meant === undefined ? helpHint(words) : `Did you mean "${meant}"?`;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
 }
 

@@ -1,6 +1,6 @@
 import { config } from 'zod';
 
-export type { core, infer, output, ZodType } from 'zod';
+export type { core, infer, input, output, ZodObject, ZodType } from 'zod';
 
 // Compiling a validator takes longer than using it once, as a command does.
 config({ jitless: true });
@@ -19,13 +19,17 @@ export {
   null,
   number,
   object,
+  optional,
   partialRecord,
+  prefault,
   record,
+  registry,
   strictObject,
   string,
   toJSONSchema,
   tuple,
   union,
   unknown,
+  ZodEnum,
   ZodError,
 } from 'zod';

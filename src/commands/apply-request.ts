@@ -7,7 +7,8 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
 import type { CommandLine } from './command.js';
-import { durationOption, flagOf, needsOption, notTogether, wholeNumberOption } from './option-values.js';
+import { flagOf } from './option.js';
+import { durationOption, needsOption, notTogether, wholeNumberOption } from './option-values.js';
 import { parseLocation, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
 
 /** A parsed command line of `apply`. */

@@ -3,14 +3,15 @@ import { DEFAULT_MODELS } from '../config/defaults.js';
 import { loadConfig } from '../config/load-config.js';
 import { TOPICS } from '../docs/topics.js';
 import { SvcError } from '../errors.js';
-import { REASONS, STATUSES } from '../reasons.js';
 import { writeText } from '../runtime/write-output.js';
 import { readRemapRuns } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import { type CommandLine, type CommandSpec, type Io, type ListedOption, listOptions } from './command.js';
+import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
+import type { Command } from './define-command.js';
+import { type ListedOption, listOptions } from './option.js';
 
 /** Calls `completion words`, which prints the possible words, or `:files|BEFORE|NAME` (see `listWords`). */
 const BASH = `# svc-migrate completion for bash; \`source\` this file.
@@ -87,7 +88,7 @@ async function listWords(typed: readonly string[], io: Pick<Io, 'env' | 'clock'>
   const words = joinAtEquals(typed);
   const last = words.pop() ?? '';
   const { command, given, flags } = readWords(words);
-  const options = [...listOptions(COMMON_OPTIONS), ...listOptions(command?.options ?? {})];
+  const options = [...listOptions(COMMON_OPTIONS), ...(command?.options ?? [])].filter(isTyped);
   const [, flag = words.at(-1) ?? '', value = last] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
   const option = options.find((one) => one.flags.startsWith(`${flag} `));
   const source = option === undefined ? afterCommand(command, given, last, options) : valuesOf(option, value);
@@ -114,7 +115,7 @@ function joinAtEquals(typed: readonly string[]): string[] {
 }
 
 interface TypedLine {
-  readonly command: CommandSpec | undefined;
+  readonly command: Command | undefined;
   /** The arguments, or the words of an incomplete command. */
   readonly given: readonly string[];
   /** `--config` and `--db`. */
@@ -123,10 +124,8 @@ interface TypedLine {
 
 /** The command is the first one or two words that are neither options nor their values. */
 function readWords(words: readonly string[]): TypedLine {
-  const all = [...listOptions(COMMON_OPTIONS), ...COMMANDS.flatMap(({ options }) => listOptions(options))];
-  const valued = new Set(
-    all.filter(({ flags }) => flags.includes(' ')).map(({ flags }) => flags.split(' ')[0]),
-  );
+  const all = [...listOptions(COMMON_OPTIONS), ...COMMANDS.flatMap(({ options }) => options)];
+  const valued = new Set(all.filter(({ value }) => value !== null).map(({ flags }) => flags.split(' ')[0]));
   const plain: string[] = [];
   const values: Record<string, string | undefined> = {};
   for (let at = 0; at < words.length; at += 1) {
@@ -142,7 +141,7 @@ function readWords(words: readonly string[]): TypedLine {
 
 /** What can follow a command where no option needs a value. */
 function afterCommand(
-  command: CommandSpec | undefined,
+  command: Command | undefined,
   given: readonly string[],
   last: string,
   options: readonly ListedOption[],
@@ -152,14 +151,9 @@ function afterCommand(
     return [...flags, ['--help', 'show help']];
   }
   if (command === undefined) return commandWords(given);
-  const { args = '' } = command;
-  if (/^(\[targets|<file>|<parts|\[paths)/.test(args))
-    return args.startsWith('[targets') ? 'targets' : 'files';
-  if (given.length > 0) return NOTHING;
-  if (args.startsWith('<model>')) return 'models';
-  if (args === '[generation]') return [['v3'], ['v4']];
-  if (args === '[topic...]') return TOPICS.map(({ name, summary }) => [name, summary]);
-  return args.startsWith('<shell>') ? Object.keys(SCRIPTS).map((name): Word => [name]) : NOTHING;
+  const places = command.options.filter(({ role }) => role === 'argument');
+  const place = places[given.length] ?? places.findLast(({ isList }) => isList);
+  return place === undefined ? NOTHING : valuesOf(place, last);
 }
 
 /** The next word of commands that begin with these words; `export` stands for `export v3` and `export v4`. */
@@ -173,23 +167,30 @@ function commandWords(given: readonly string[]): Word[] {
   return [...next];
 }
 
-/** Where the values of options come from, by the option or by its argument. */
+/** Where values come from, by the option or by its placeholder. */
 const VALUES: Readonly<Record<string, Source>> = {
-  '--reason': [...REASONS, ...REASONS.map((reason) => `parent_${reason}`)].map((reason): Word => [reason]),
-  '--status': STATUSES.filter((status) => status !== 'matched').map((status): Word => [status]),
   '--region': 'regions',
-  '<build>': 'builds',
-  '<model>': 'models',
-  '<file>': 'files',
-  '<folder>': 'files',
-  '<path>': 'files',
+  build: 'builds',
+  model: 'models',
+  targets: 'targets',
+  file: 'files',
+  folder: 'files',
+  path: 'files',
+  paths: 'files',
+  parts: 'files',
+  shell: Object.keys(SCRIPTS).map((name): Word => [name]),
+  topic: TOPICS.map(({ name, summary }) => [name, summary]),
 };
 
-function valuesOf({ flags, choices }: ListedOption, value: string): Source {
-  const [name = '', argument = ''] = flags.split(' ');
-  if (choices !== undefined) return choices.map((choice): Word => [choice]);
-  if (argument === '<column[=model]>') return value.includes('=') ? 'models' : NOTHING;
-  return VALUES[name] ?? VALUES[argument] ?? NOTHING;
+function valuesOf({ flags, value: placeholder, choices }: ListedOption, value: string): Source {
+  if (choices.length > 0) return choices.map((choice): Word => [choice]);
+  if (placeholder === '<column[=model]>') return value.includes('=') ? 'models' : NOTHING;
+  const word = placeholder?.replace(/[^\w-]/g, '') ?? '';
+  return VALUES[flags.replace(/ .*/, '')] ?? VALUES[word] ?? NOTHING;
+}
+
+function isTyped({ role }: ListedOption): boolean {
+  return role !== 'argument';
 }
 
 /** Words from the configuration or the database. If these cannot be read: none, because a completion must print no error. */

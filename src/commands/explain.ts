@@ -1,4 +1,3 @@
-import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
@@ -7,24 +6,27 @@ import { runInThread } from '../runtime/threads.js';
 import { guardDatabase } from '../store/open.js';
 import { holdsPayloads } from '../store/story-rows.js';
 import type { CheckFileThread } from './check-file-thread.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { readDatabase } from './database.js';
-import { companyOption, idArgument, idScopeOf } from './option-values.js';
-import { withJson, writeResult } from './with-outputs.js';
+import type { Given } from './define-command.js';
+import { type IdScopeOptions, idScopeOf } from './option-values.js';
+import { writeResult } from './with-outputs.js';
 
-/** `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known. */
-export async function runExplain(given: CommandLine, io: Io): Promise<number> {
-  return withJson(given, io, (config, target, within) => explain(given, config, target, within));
+interface ExplainOptions extends IdScopeOptions {
+  readonly id?: bigint | undefined;
+  readonly platformId?: string | undefined;
+  readonly company?: bigint | undefined;
+  readonly json?: string | undefined;
 }
 
-async function explain(
-  given: CommandLine,
-  config: Config,
-  target: string | undefined,
+/** `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known. */
+export async function runExplain(
+  { options, config: loadConfig }: Given<ExplainOptions>,
   io: Io,
 ): Promise<number> {
-  const companyId = companyOption(given);
-  const question = { ...idScopeOf(given, config), companyId, ...keyOf(given) };
+  const config = await loadConfig();
+  const { json: target, company: companyId = null } = options;
+  const question = { ...idScopeOf(options, config), companyId, ...keyOf(options) };
   const answer = await readDatabase(config, async (db) => {
     const found = guardDatabase(config.database, () => explainRecord(db, config, question));
     if (lacksPayload(found) && holdsPayloads(db)) await checkPayloads(config.database, io);
@@ -50,15 +52,10 @@ async function checkPayloads(file: string, io: Io): Promise<void> {
   await runInThread<CheckFileThread>(options, io, { file, tables: ['payload'], step: 'check the payloads' });
 }
 
-function keyOf(given: CommandLine): Pick<ExplainQuestion, 'id' | 'platformId'> {
-  const [, id] = given.args;
-  const platformId = given.text('platformId') ?? null;
-  if ((id === undefined) === (platformId === null)) {
-    throw new SvcError('usage', 'Name either an id or --platform-id.', {
-      hint: 'Such as: svc-migrate explain accounting/invoices 1001.',
-    });
-  }
-  if (id === undefined) return { id: null, platformId };
-  const hint = 'Ids are 64-bit integers in plain digits; for keys of the platform use --platform-id.';
-  return { id: idArgument(id, hint), platformId };
+function keyOf({ id, platformId }: ExplainOptions): Pick<ExplainQuestion, 'id' | 'platformId'> {
+  if (id !== undefined && platformId === undefined) return { id, platformId: null };
+  if (id === undefined && platformId !== undefined) return { id: null, platformId };
+  throw new SvcError('usage', 'Name either an id or --platform-id.', {
+    hint: 'Such as: svc-migrate explain accounting/invoices 1001.',
+  });
 }

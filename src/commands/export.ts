@@ -13,7 +13,8 @@ import { countOf } from '../text/numbers.js';
 import type { CommandLine, Io } from './command.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-in-thread.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
-import { configWithMaxWait, durationOption, flagOf, narrowingOf, needsOption } from './option-values.js';
+import { flagOf } from './option.js';
+import { configWithMaxWait, durationOption, narrowingOf, needsOption } from './option-values.js';
 import { orInterrupted, withClient, withHostWaits } from './with-api.js';
 import { printText } from './with-outputs.js';
 

@@ -32,7 +32,8 @@ import { countOf } from '../text/numbers.js';
 import { didYouMean } from '../text/suggest.js';
 import type { CommandLine, Io, Narrowing } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
-import { flagOf, narrowingOf, wholeNumberOption } from './option-values.js';
+import { flagOf } from './option.js';
+import { narrowingOf, wholeNumberOption } from './option-values.js';
 import { scopeOf } from './report.js';
 import { ownFilesOf, printText, withOutputs } from './with-outputs.js';
 

@@ -6,14 +6,9 @@ import { didYouMean } from '../text/suggest.js';
 import { displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import {
-  type CommandLine,
-  type CommandSpec,
-  type Io,
-  listOptions,
-  type OptionSpecs,
-  sentenceOf,
-} from './command.js';
+import type { CommandLine, Io } from './command.js';
+import { argumentsOf, type Command, sentenceOf } from './define-command.js';
+import { describeOption, type ListedOption, listOptions } from './option.js';
 
 /** Widest text, in columns: longer lines are hard to read. */
 const MAX_WIDTH = 100;
@@ -155,7 +150,7 @@ export function renderMan(version: string): string {
     '.SH COMMANDS',
     ...COMMANDS.flatMap(renderCommand),
     '.SH COMMON OPTIONS',
-    ...renderOptions(COMMON_OPTIONS),
+    ...renderOptions(listOptions(COMMON_OPTIONS)),
     '.SH EXIT STATUS',
     ...listExitCodes().map(([code, meaning]) => renderEntry(code, meaning)),
     '.SH ENVIRONMENT',
@@ -169,18 +164,16 @@ export function renderMan(version: string): string {
   return `${lines.join('\n')}\n`;
 }
 
-function renderCommand({ name, args, summary, more, options, examples }: CommandSpec): string[] {
+function renderCommand(command: Command): string[] {
+  const { name, summary, more, options, examples } = command;
   const lines = Object.entries(examples).flatMap(([line, does]) => [
     escapeRoff(`# ${does}`),
     escapeRoff(line),
   ]);
   return [
-    `.SS ${[name, args]
-      .filter((part) => part !== undefined)
-      .map(escapeRoff)
-      .join(' ')}`,
+    `.SS ${escapeRoff(`${name} ${argumentsOf(command)}`.trim())}`,
     escapeRoff(`${sentenceOf(summary)} ${more ?? ''}`.trim()),
-    ...renderOptions(options),
+    ...renderOptions(options.filter(({ role }) => role !== 'argument')),
     '.PP',
     '.nf',
     ...lines,
@@ -188,10 +181,8 @@ function renderCommand({ name, args, summary, more, options, examples }: Command
   ];
 }
 
-function renderOptions(options: OptionSpecs): string[] {
-  return listOptions(options).map(({ flags, summary, choices }) =>
-    renderEntry(flags, choices === undefined ? summary : `${summary}: ${choices.join(', ')}`),
-  );
+function renderOptions(options: readonly ListedOption[]): string[] {
+  return options.map((option) => renderEntry(option.flags, describeOption(option)));
 }
 
 /** The rows of the table in the page on exit codes. */

@@ -1,4 +1,3 @@
-import type { Config } from '../config/config.js';
 import { type Generation, parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { assertStdout, writeStream, writeText } from '../runtime/write-output.js';
@@ -6,39 +5,44 @@ import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readi
 import { EVERYTHING } from '../store/remap-rows.js';
 import { type Lookup, prepareLookup } from '../store/verified-remap.js';
 import { cutText } from '../text/text-layout.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { readDatabase, warnOfIncomplete } from './database.js';
-import { companyOption, idArgument, idScopeOf } from './option-values.js';
-import { withOutputs } from './with-outputs.js';
+import type { Given } from './define-command.js';
+import { type IdScopeOptions, idScopeOf } from './option-values.js';
 
 const SEVERAL =
   'Warning: several_records: these ids belong to records of several regions, companies or parents. --region and --company say which is meant; svc-migrate explain shows them.\n';
+
+interface LookupOptions extends IdScopeOptions {
+  readonly ids: readonly bigint[];
+  readonly reverse: boolean;
+  readonly stdin: boolean;
+  readonly company?: bigint | undefined;
+  readonly allowIncomplete: boolean;
+  readonly json?: string | undefined;
+}
 
 /**
  * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
  * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
  */
-export async function runLookup(given: CommandLine, io: Io): Promise<number> {
-  const outputs = { ndjson: given.text('json') };
-  return withOutputs(given, io, { outputs }, (config, within) => lookUp(given, config, within));
-}
-
-async function lookUp(given: CommandLine, config: Config, io: Io): Promise<number> {
-  const { model, path, region } = idScopeOf(given, config);
-  const place = { path: path ?? '', region, companyId: companyOption(given) };
-  const from = given.isSet('reverse') ? 'v4' : 'v3';
-  const ids = given.args.slice(1).map((text) => idArgument(text));
-  const input = given.isSet('stdin') ? given.input : undefined;
+export async function runLookup(given: Given<LookupOptions>, io: Io): Promise<number> {
+  const { options } = given;
+  const config = await given.config();
+  const { model, path, region } = idScopeOf(options, config);
+  const place = { path: path ?? '', region, companyId: options.company ?? null };
+  const from = options.reverse ? 'v4' : 'v3';
+  const { ids, json: target } = options;
+  const input = options.stdin ? given.input : undefined;
   if (ids.length === 0 && input === undefined) {
     throw new SvcError('usage', 'No ids were given.', {
       hint: 'Name them after the model, or read them from stdin with --stdin.',
     });
   }
-  const target = given.text('json');
-  if (target === undefined || target === '-') assertStdout();
+  if (target === undefined) assertStdout();
   return readDatabase(config, async (db) => {
     const facts = readReadiness(db, config, EVERYTHING);
-    if (!given.isSet('allowIncomplete')) assertCompleteRemap(facts);
+    if (!options.allowIncomplete) assertCompleteRemap(facts);
     await warnOfIncomplete(facts, io);
     const stale = isRemapStale(facts);
     const find = prepareLookup(db);

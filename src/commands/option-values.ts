@@ -1,11 +1,12 @@
 import type { Config } from '../config/config.js';
 import { parseDuration } from '../config/values.js';
-import { parseId, parseSvcId } from '../domain.js';
+import { parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Since } from '../report/sections.js';
 import { didYouMean } from '../text/suggest.js';
 import { OUTPUTS } from './catalogue/options.js';
 import type { CommandLine, Narrowing } from './command.js';
+import { flagOf } from './option.js';
 
 /** @throws SvcError `usage` if the value is not a whole number of up to ten digits from `min` to `max` */
 export function wholeNumberOption(
@@ -32,28 +33,10 @@ export function durationOption(given: CommandLine, name: string): number | undef
   throw new SvcError('usage', `${flagOf(name)} takes a duration such as 90s, 5m or 2h, not "${text}".`);
 }
 
-/** @throws SvcError `usage` if an argument is not an id of V3 or V4 */
-export function idArgument(text: string, hint = 'Ids are 64-bit integers, written in plain digits.'): bigint {
-  const id = parseSvcId(text);
-  if (id !== null) return id;
-  throw new SvcError('usage', `"${text}" is not an id.`, { hint });
-}
-
-/** The id of `--company`, for commands that take only one. */
-export function companyOption(given: CommandLine): bigint | null {
-  const text = given.text('company');
-  return text === undefined ? null : requireId(text);
-}
-
 function requireId(text: string): bigint {
   const id = parseId(text);
   if (id !== null) return id;
   throw new SvcError('usage', `"${text}" is not a company id: digits only, at most 9223372036854775807.`);
-}
-
-/** The flag of an option, such as `--lock-timeout`. */
-export function flagOf(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** The error for two options of which only one can be given. */
@@ -66,19 +49,10 @@ export function needsOption(one: string, other: string): SvcError {
   return new SvcError('usage', `${one} needs ${other}.`);
 }
 
-/** The name of an option, such as `fullSync`, by its flags in the catalogue, such as `--full-sync <file>`. */
-function nameOfOption(flags: string): string {
-  return flags
-    .slice(2)
-    .replace(/ .*/, '')
-    .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
 /** Values of the output options that were given, by the names of the renderers. */
 export function outputsOf(given: CommandLine): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.keys(OUTPUTS).flatMap((flags) => {
-      const name = nameOfOption(flags);
+    Object.keys(OUTPUTS).flatMap((name) => {
       const target = given.text(name);
       return target === undefined ? [] : [[name, target]];
     }),
@@ -87,6 +61,16 @@ export function outputsOf(given: CommandLine): Readonly<Record<string, string>> 
 
 /** The same limit as for `http.maxWaitMs` in the configuration. */
 const MAX_WAIT_MS = 86_400_000;
+
+export interface MaxWait {
+  /** `--max-wait` in ms. */
+  readonly maxWait?: number | undefined;
+}
+
+/** The configuration with `--max-wait`. */
+export function withMaxWait(config: Config, { maxWait }: MaxWait): Config {
+  return maxWait === undefined ? config : { ...config, http: { ...config.http, maxWaitMs: maxWait } };
+}
 
 /** The configuration with `--max-wait`. */
 export async function configWithMaxWait(given: CommandLine): Promise<Config> {
@@ -125,11 +109,15 @@ export interface IdScope {
   readonly region: string | null;
 }
 
+export interface IdScopeOptions {
+  readonly model: string;
+  readonly path?: string | undefined;
+  readonly region?: string | undefined;
+}
+
 /** The model, `--path` and `--region`. They must be configured: the remap has no ids of others. */
-export function idScopeOf(given: CommandLine, config: Config): IdScope {
-  const [model = ''] = given.args;
-  const path = given.text('path') ?? null;
-  const region = given.text('region') ?? null;
+export function idScopeOf(options: IdScopeOptions, config: Config): IdScope {
+  const { model, path = null, region = null } = options;
   assertConfigured(config, model);
   const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
   if (path !== null && path !== '' && !children.includes(path)) {

@@ -20,30 +20,36 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
+import type { Given } from './define-command.js';
 import { exportGeneration } from './export.js';
 import { exporterOn } from './export-in-thread.js';
-import { configWithMaxWait, durationOption, wholeNumberOption } from './option-values.js';
+import { type MaxWait, withMaxWait } from './option-values.js';
 import { rebuildRemap } from './remap.js';
 import { withApi } from './with-api.js';
-import { withJson, writeResult } from './with-outputs.js';
+import { writeResult } from './with-outputs.js';
 
-/** Default pause between two rounds. */
+/** Default pause between two rounds, as in `cutover`. */
 export const DEFAULT_PAUSE_MS = 60_000;
+
+interface RecheckCommandOptions extends MaxWait {
+  readonly times: number;
+  /** ms. */
+  readonly every: number;
+  readonly json?: string | undefined;
+}
 
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
  * all were read, 4 if some could not be.
  */
-export async function runRecheck(given: CommandLine, io: Io): Promise<number> {
-  return withJson(given, io, (_, target, within) => recheckFindings(given, target, within));
-}
-
-async function recheckFindings(given: CommandLine, target: string | undefined, io: Io): Promise<number> {
-  const times = wholeNumberOption(given, 'times', 1) ?? 1;
-  const everyMs = durationOption(given, 'every') ?? DEFAULT_PAUSE_MS;
-  const config = await configWithMaxWait(given);
+export async function runRecheck(
+  { options, config: loadConfig }: Given<RecheckCommandOptions>,
+  io: Io,
+): Promise<number> {
+  const { json: target, times, every: everyMs } = options;
+  const config = withMaxWait(await loadConfig(), options);
   const result = await recheckOpen(config, { times, everyMs }, io);
   const json = () => renderRecheckJson(result);
   await writeResult(target, { json, text: () => renderRecheck(result, io.width) }, io);

@@ -3,7 +3,7 @@ import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { newPause } from '../runtime/pause.js';
-import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
+import { writeOutput, writeText } from '../runtime/write-output.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, type Readiness, readReadiness, UNFINISHED } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
@@ -11,16 +11,14 @@ import { readRemapRuns } from '../store/remap-tables.js';
 import { iterateStreams } from '../store/scoped-streams.js';
 import { addFlags } from '../text/escape.js';
 import { inBatches, rowsOf, streamJson } from '../text/rows.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
-import { durationOption, needsOption, notTogether } from './option-values.js';
+import type { Given } from './define-command.js';
 import { absentOf, buildStatusJson, renderStatus, type StatusFacts } from './render-status.js';
-import { withOutputs } from './with-outputs.js';
 
 /** The escape sequence that moves the cursor to the top and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
-/** Default and shortest pause of `--watch`. */
-const EVERY_MS = 2000;
+/** Shortest pause of `--watch`. */
 const MIN_EVERY_MS = 200;
 
 /** Lists that are compressed together. */
@@ -29,21 +27,25 @@ const LISTS_PER_BATCH = 1000;
 /** Builds of the remap in the trend. */
 const MAX_RUNS = 6;
 
+interface StatusOptions {
+  readonly watch: boolean;
+  /** ms. */
+  readonly every: number;
+  readonly json?: string | undefined;
+}
+
 /**
  * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. With `--watch`,
  * again and again until a signal.
  */
-export async function runStatus(given: CommandLine, io: Io): Promise<number> {
-  const json = given.text('json');
-  const everyMs = durationOption(given, 'every');
-  const isWatching = given.isSet('watch');
-  if (!isWatching && everyMs !== undefined) throw needsOption('--every', '--watch');
-  if (isWatching && json !== undefined) throw notTogether('--json', '--watch');
-  return withOutputs(given, io, { outputs: { json } }, async (config, within) => {
-    if (isWatching) await watch(config, everyMs, within);
-    else await showOnce(config, json, within);
-    return 0;
-  });
+export async function runStatus(
+  { options, config: loadConfig }: Given<StatusOptions>,
+  io: Io,
+): Promise<number> {
+  const config = await loadConfig();
+  if (options.watch) await watch(config, options.every, io);
+  else await showOnce(config, options.json, io);
+  return 0;
 }
 
 /**
@@ -51,7 +53,6 @@ export async function runStatus(given: CommandLine, io: Io): Promise<number> {
  * empty the write-ahead log.
  */
 async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
-  if (json === '-') assertStdout();
   const { text, packed } = await readDatabase(config, async (db) => {
     const facts = readFacts(db, config, io);
     return { text: renderStatus(facts, io), packed: json === undefined ? [] : await packJson(db, facts, io) };
@@ -77,12 +78,12 @@ async function packJson(db: Db, facts: StatusFacts, io: Io): Promise<Buffer[]> {
   return packed;
 }
 
-async function watch(config: Config, everyMs: number | undefined, io: Io): Promise<never> {
+async function watch(config: Config, everyMs: number, io: Io): Promise<never> {
   for (;;) {
     const text = renderStatus(await readDatabase(config, async (db) => readFacts(db, config, io)), io);
     await writeText(io.stdout, [io.isTty ? `${CLEAR}${text}` : `${text}\n`]);
     try {
-      await sleepForReal(Math.max(MIN_EVERY_MS, everyMs ?? EVERY_MS), io.signal);
+      await sleepForReal(Math.max(MIN_EVERY_MS, everyMs), io.signal);
     } catch (cause) {
       throw new SvcError('interrupted', 'Stopped watching.', { cause });
     }

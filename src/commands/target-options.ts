@@ -11,7 +11,8 @@ import { findTargetProblems } from '../config/cross-checks.js';
 import { SERVERS } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { CommandLine } from './command.js';
-import { flagOf, notTogether } from './option-values.js';
+import { flagOf } from './option.js';
+import { notTogether } from './option-values.js';
 
 /** The part of a command line that names targets. */
 export type TargetOptions = Pick<CommandLine, 'args' | 'text' | 'texts' | 'isSet'>;

@@ -2,28 +2,33 @@ import type { Config } from '../config/config.js';
 import { createPairReader } from '../inspect/verify/read-live.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
-import { DEFAULT_SAMPLE } from './catalogue/options.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
-import { configWithMaxWait, notTogether, wholeNumberOption } from './option-values.js';
+import type { Given } from './define-command.js';
+import { type MaxWait, withMaxWait } from './option-values.js';
 import { withApi } from './with-api.js';
-import { withJson, writeResult } from './with-outputs.js';
+import { writeResult } from './with-outputs.js';
+
+interface VerifyOptions extends MaxWait {
+  readonly sample: number;
+  readonly seed?: number | undefined;
+  readonly all: boolean;
+  readonly json?: string | undefined;
+}
 
 /**
  * `verify`: checks the remap against the export and, pair by pair, against both APIs. Exits with 0 if all agree, 1 if
  * something differs, 4 if some pairs could not be read, 5 if there is no pair.
  */
-export async function runVerify(given: CommandLine, io: Io): Promise<number> {
-  return withJson(given, io, (_, target, within) => verify(given, target, within));
-}
-
-async function verify(given: CommandLine, target: string | undefined, io: Io): Promise<number> {
-  const config = await configWithMaxWait(given);
-  const sample = sampleOf(given);
-  const seed = wholeNumberOption(given, 'seed') ?? null;
-  const result = await verifyPairs(config, { sample, seed }, io);
-  const json = () => renderVerifyJson(result);
+export async function runVerify(
+  { options, config: loadConfig }: Given<VerifyOptions>,
+  io: Io,
+): Promise<number> {
+  const { json: target, all, sample, seed = null } = options;
+  const config = withMaxWait(await loadConfig(), options);
+  const result = await verifyPairs(config, { sample: all ? null : sample, seed }, io);
   const hasTargets = config.apply.targets.length > 0;
+  const json = () => renderVerifyJson(result);
   await writeResult(target, { json, text: () => renderVerify(result, io.width, hasTargets) }, io);
   return judgeVerify(result);
 }
@@ -53,12 +58,4 @@ export function verifyPairs(
       );
     }),
   );
-}
-
-/** How many pairs to draw; null: all. */
-function sampleOf(given: CommandLine): number | null {
-  const sample = wholeNumberOption(given, 'sample', 1);
-  if (!given.isSet('all')) return sample ?? DEFAULT_SAMPLE;
-  if (sample === undefined) return null;
-  throw notTogether('--all', '--sample');
 }

@@ -10,6 +10,8 @@ import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
 import { addFlagsToNext } from '../text/escape.js';
 import type { CommandLine, Io } from './command.js';
+import type { Command, RawOptions, Unparsed } from './define-command.js';
+import type { ListedOption } from './option.js';
 
 /** Output files by the name of their option, such as `json`; `-` is stdout. */
 export type NamedOutputs = Readonly<Record<string, string | undefined>>;
@@ -37,6 +39,49 @@ export async function withOutputs(
   });
   assertTargets(targets, [...ownFilesOf(config), ...inputs]);
   return replaceOutputs(outputs, io, (within) => work(config, within));
+}
+
+/**
+ * Runs a command whose output options name files. They never hold the result of an earlier run: they are removed before it starts,
+ * and hold its error if it fails, even if the configuration cannot be loaded.
+ *
+ * @throws SvcError `usage` for an output that would replace an input; no file is touched then
+ */
+export async function runWithOutputs(command: Command, given: Unparsed, io: Io): Promise<number> {
+  const { raw } = given;
+  const filesOf = (role: ListedOption['role']) =>
+    command.options.flatMap(({ name, ...one }) => {
+      const file = raw[name];
+      return one.role === role && typeof file === 'string' ? [[name, file] as const] : [];
+    });
+  const outputs = Object.fromEntries(filesOf('output'));
+  const targets = Object.values(outputs);
+  const read = filesOf('input').map(([, file]) => file);
+  const config = await orSvcError(given.config());
+  const isBroken = config instanceof SvcError;
+  const inputs = isBroken ? listPossibleInputs(io.env, flagsIn(raw)) : ownFilesOf(config);
+  if (isBroken && command.worksWithoutConfig !== true) {
+    if (!areSafe(targets, [...inputs, ...read])) throw config;
+    return replaceOutputs(outputs, io, () => Promise.reject(config));
+  }
+  const more = (await command.loadInputs?.())?.(raw, isBroken ? null : config) ?? [];
+  assertTargets(targets, [...inputs, ...read, ...more]);
+  if (targets.includes('-')) assertStdout();
+  return replaceOutputs(outputs, io, (within) => command.run(given, within));
+}
+
+function flagsIn({ config, db }: RawOptions) {
+  const textOf = (value: RawOptions[string]) => (typeof value === 'string' ? value : undefined);
+  return { config: textOf(config), db: textOf(db) };
+}
+
+async function orSvcError<T>(promise: Promise<T>): Promise<T | SvcError> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof SvcError) return error;
+    throw error;
+  }
 }
 
 /** The files that outputs must not replace. */
@@ -125,19 +170,6 @@ function exitCodeAfter(thrown: unknown, signal: AbortSignal): number {
 
 function isSigterm({ reason }: AbortSignal): boolean {
   return reason instanceof Error && reason.message === 'SIGTERM';
-}
-
-/** `withOutputs` for a command whose only output option is `--json`; `work` gets the option's value. */
-export function withJson(
-  given: CommandLine,
-  io: Io,
-  work: (config: Config, target: string | undefined, io: Io) => Promise<number>,
-): Promise<number> {
-  const target = given.text('json');
-  return withOutputs(given, io, { outputs: { json: target } }, async (config, within) => {
-    if (target === undefined || target === '-') assertStdout();
-    return work(config, target, within);
-  });
 }
 
 /** Prints text on stdout; the command in its last line gets `--config` and `--db` as they were given. */

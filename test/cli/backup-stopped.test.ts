@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { runBackup } from '../../src/commands/backup.js';
 import { openDatabase } from '../../src/store/open.js';
 import { newIo } from '../report/support.js';
 import { configOf } from '../support/exported.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { filesIn, makeFolder } from './run-cli.js';
 
 it('a backup that is stopped while its copy is opened is no bug, and leaves nothing', async () => {
@@ -20,6 +19,6 @@ it('a backup that is stopped while its copy is opened is no bug, and leaves noth
     vi.spyOn(signal, 'aborted', 'get').mockReturnValue(true);
   });
   const given = givenOf(config, {}, [join(folder, 'copy.db')]);
-  await expect(runBackup(given, newIo({ signal }))).rejects.toMatchObject({ code: 'interrupted' });
+  await expect(runNamed('backup', given, newIo({ signal }))).rejects.toMatchObject({ code: 'interrupted' });
   expect(filesIn(folder).filter((name) => name.startsWith('copy'))).toEqual([]);
 });

@@ -5,11 +5,7 @@ import { RENDERERS } from '../../src/report/renderers.js';
 
 describe('the catalogue of commands', () => {
   it('offers every format of the report', () => {
-    expect(Object.keys(OUTPUTS)).toEqual(
-      Object.keys(RENDERERS).map(
-        (name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} <file>`,
-      ),
-    );
+    expect(Object.keys(OUTPUTS)).toEqual(Object.keys(RENDERERS));
   });
 
   it.each(COMMANDS.map((command) => [command.name, command] as const))(
@@ -22,7 +18,8 @@ describe('the catalogue of commands', () => {
   );
 
   it('gives an option a value in every command that has it, or in none', () => {
-    const flags = COMMANDS.flatMap(({ options }) => Object.keys(options)).map((text) => text.split(' '));
+    const options = COMMANDS.flatMap((command) => command.options);
+    const flags = options.map((option) => option.flags.split(' '));
     const valued = new Set(flags.flatMap(([name = '', value]) => (value === undefined ? [] : [name])));
     expect(flags.filter(([name = '', value]) => value === undefined && valued.has(name))).toEqual([]);
   });

@@ -1,7 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runFindings } from '../../src/commands/findings.js';
 import type { Config } from '../../src/config/config.js';
 import { DECISIONS_HEADER, parseCompanies, parseDecisions } from '../../src/config/user-files.js';
 import { buildRemap } from '../../src/match/build-remap.js';
@@ -11,7 +10,7 @@ import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { readDecisionCounts } from '../../src/store/remap-tables.js';
 import { newIo, type TestDatabase, withDatabase } from '../report/support.js';
 import { configOf, type Exported, INVOICES } from '../support/exported.js';
-import { givenOf, type OptionValues } from '../support/given.js';
+import { givenOf, type OptionValues, runNamed } from '../support/given.js';
 
 const SAME_ID = { companies: { match: 'same_id', include: [], exclude: [] } } as const;
 /** Breaks out of a comment, out of a cell, and into a formula where it is not escaped. */
@@ -44,7 +43,7 @@ const SCENE: Exported = {
 
 function run(config: Config, more: OptionValues = {}, width = 80) {
   const io = newIo({ width });
-  return runFindings(givenOf(config, more), io).then((code) => ({
+  return runNamed('findings', givenOf(config, more), io).then((code) => ({
     code,
     out: io.stdout.text,
     err: io.stderr.text,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
+import { renderOverview } from '../../src/commands/catalogue/overview.js';
 import { renderTopic } from '../../src/commands/help.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { displayWidth } from '../../src/text/text-layout.js';
@@ -107,8 +108,17 @@ describe('help', () => {
   it('lists commands and topics', async () => {
     const { code, stdout } = await runCli(['help'], { cwd });
     expect(code).toBe(0);
-    for (const { name } of COMMANDS) expect(stdout).toContain(`\n  ${name.split(' ')[0]}`);
+    expect(stdout).toContain(renderOverview());
     for (const { name, summary } of TOPICS) expect(stdout).toMatch(new RegExp(`\n  ${name} +${summary}\n`));
+  });
+
+  it('shows every command on one screen, and so does the program alone', async () => {
+    const [alone, option] = await Promise.all([runCli([], { cwd }), runCli(['--help'], { cwd })]);
+    expect(alone).toEqual({ code: 0, stdout: option.stdout, stderr: '' });
+    const lines = option.stdout.trimEnd().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(24);
+    expect(lines.filter((line) => displayWidth(line) > 80)).toEqual([]);
+    for (const { name } of COMMANDS) expect(option.stdout).toMatch(new RegExp(` ${name.split(' ')[0]}\\b`));
   });
 
   it('prints the options of a command', async () => {

@@ -4,13 +4,13 @@ import { PassThrough } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/command.js';
-import { locateSchema, renderStarter, runInit, STARTER_DEFAULTS } from '../../src/commands/init.js';
+import { locateSchema, renderStarter, STARTER_DEFAULTS } from '../../src/commands/init.js';
 import { DEFAULT_CONFIG_FILES, DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { loadConfig } from '../../src/config/load-config.js';
 import { configSchema } from '../../src/config/settings.js';
 import { NOW_MS, sampleConfig } from '../config/sample.js';
 import { newIo } from '../report/support.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { filesIn, makeFolder, runCli } from './run-cli.js';
 
 const FILE = 'svc-migrate.config.jsonc';
@@ -151,7 +151,7 @@ describe('init', () => {
         setImmediate(() => input.write(`${answers[asked++]}\n`));
       }
     });
-    expect(await runInit(typedAt(file, input), io)).toBe(0);
+    expect(await runNamed('init', typedAt(file, input), io)).toBe(0);
     expect(said()).toContain('must be an absolute address');
     expect(said()).toContain('must name each region once');
     expect(said()).toContain('must not end in /v4');
@@ -167,7 +167,7 @@ describe('init', () => {
     const folder = makeFolder();
     const input = new PassThrough();
     input.end('https://v3.example/v3\n');
-    const work = runInit(typedAt(join(folder, FILE), input), testIo().io);
+    const work = runNamed('init', typedAt(join(folder, FILE), input), testIo().io);
     await expect(work).rejects.toMatchObject({ code: 'interrupted' });
     expect(filesIn(folder)).toEqual([]);
   });

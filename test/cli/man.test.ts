@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
 import { renderMan } from '../../src/commands/help.js';
+import { listOptions } from '../../src/commands/option.js';
 import { EXIT_BY_CODE } from '../../src/errors.js';
 
 const page = renderMan('1.2.3');
@@ -10,7 +11,8 @@ const shown = page.replaceAll('\\-', '-').replaceAll('\\e', '\\');
 
 describe('the manual page', () => {
   it('names every command, option and exit code', () => {
-    const options = [COMMON_OPTIONS, ...COMMANDS.map(({ options }) => options)].flatMap(Object.keys);
+    const all = [...listOptions(COMMON_OPTIONS), ...COMMANDS.flatMap((command) => command.options)];
+    const options = all.flatMap(({ role, flags }) => (role === 'argument' ? [] : [flags]));
     const terms = [...shown.matchAll(/^\.B (.*)$/gm)].flatMap(([, term = '']) => [term, ...term.split(', ')]);
     const codes = new Set(Object.values(EXIT_BY_CODE));
     for (const { name } of COMMANDS) expect(shown).toMatch(new RegExp(`^\\.SS ${name}( |$)`, 'm'));

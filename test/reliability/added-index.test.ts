@@ -4,12 +4,6 @@ import { join } from 'node:path';
 import type { Statement } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
-import { runDump } from '../../src/commands/dump.js';
-import { runExplain } from '../../src/commands/explain.js';
-import { runFindings } from '../../src/commands/findings.js';
-import { runLookup } from '../../src/commands/lookup.js';
-import { runReport } from '../../src/commands/report.js';
-import { runStatus } from '../../src/commands/status.js';
 import { buildFingerprint, type Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { findContradictions } from '../../src/store/conservation.js';
@@ -20,7 +14,7 @@ import { prepareReadOutcome, readOpenParents, readOpenRows } from '../../src/sto
 import { Sqlite } from '../../src/store/sqlite.js';
 import { newIo, type TestIo } from '../report/support.js';
 import { configOf, INVOICES, saveExported, type Thing } from '../support/exported.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-index-'));
 const whole = join(folder, 'whole.db');
@@ -49,16 +43,17 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const narrow = { model: [INVOICES], company: ['1'] };
 const few = { ...narrow, status: ['unmatched', 'v4_only'], reason: ['unexplained'] };
 const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
-  status: (io) => runStatus(givenOf(config), io),
-  report: (io) => runReport(givenOf(config, { ndjson: '-', ...narrow }), io),
+  status: (io) => runNamed('status', givenOf(config), io),
+  report: (io) => runNamed('report', givenOf(config, { ndjson: '-', ...narrow }), io),
   check: (io) => judgeRemap({ config, outputs: {} }, io),
-  findings: (io) => runFindings(givenOf(config, few), io),
-  decisions: (io) => runFindings(givenOf(config, { writeDecisions: join(folder, 'd.csv'), force: true }), io),
-  dump: (io) => runDump(givenOf(config, narrow), io),
-  lookup: (io) => runLookup(givenOf(config, {}, [INVOICES, '3', '999']), io),
-  'explain: an id': (io) => runExplain(givenOf(config, {}, [INVOICES, '6']), io),
-  'explain: a child': (io) => runExplain(givenOf(config, {}, [INVOICES, '100009']), io),
-  'explain: nothing': (io) => runExplain(givenOf(config, {}, [INVOICES, '999999']), io),
+  findings: (io) => runNamed('findings', givenOf(config, few), io),
+  decisions: (io) =>
+    runNamed('findings', givenOf(config, { writeDecisions: join(folder, 'd.csv'), force: true }), io),
+  dump: (io) => runNamed('dump', givenOf(config, narrow), io),
+  lookup: (io) => runNamed('lookup', givenOf(config, {}, [INVOICES, '3', '999']), io),
+  'explain: an id': (io) => runNamed('explain', givenOf(config, {}, [INVOICES, '6']), io),
+  'explain: a child': (io) => runNamed('explain', givenOf(config, {}, [INVOICES, '100009']), io),
+  'explain: nothing': (io) => runNamed('explain', givenOf(config, {}, [INVOICES, '999999']), io),
   'the queries of verify and recheck': () => {
     const db = openDatabase(config.database, 'read');
     readPairStrata(db);
@@ -141,7 +136,7 @@ describe('an index that a user added', () => {
   it('and that is damaged hides no finding', async () => {
     const ask = async () => {
       const io = newIo();
-      await runFindings(givenOf(config, { status: ['v4_only'], limit: '0', json: '-' }), io);
+      await runNamed('findings', givenOf(config, { status: ['v4_only'], limit: '0', json: '-' }), io);
       return io.stdout.text;
     };
     copyFileSync(whole, config.database);
@@ -160,10 +155,10 @@ describe('an index that a user added', () => {
     db.exec('CREATE INDEX mine ON stream(state, generation)');
     db.close();
     const whileWhole = newIo();
-    await runStatus(givenOf(config), whileWhole);
+    await runNamed('status', givenOf(config), whileWhole);
     expect(whileWhole.stdout.text).toContain('V4: 1 list');
     damageIndex('mine');
-    await expect(async () => runStatus(givenOf(config), newIo())).rejects.toMatchObject({
+    await expect(async () => runNamed('status', givenOf(config), newIo())).rejects.toMatchObject({
       code: 'corrupt_database',
     });
   });

@@ -23,7 +23,7 @@ import { newIo } from '../report/support.js';
 import { campaign } from '../support/campaign.js';
 import { configOf, INVOICES, saveExported } from '../support/exported.js';
 import { listRegions } from '../support/file-regions.js';
-import { givenOf, type OptionValues } from '../support/given.js';
+import { type OptionValues, textLineOf } from '../support/given.js';
 
 const RECORDS = 400;
 const FLIPS = campaign({ small: 8, full: 120, soak: 4000 });
@@ -76,7 +76,7 @@ async function carryOut(name: string, from: string, options: OptionValues): Prom
   const sql = join(folder, 'sql');
   rmSync(sql, { recursive: true, force: true });
   copyFileSync(from, file);
-  const given = givenOf(config, {
+  const given = textLineOf(config, {
     ...{ header: true, sqlite: file, table: 't', ids: [`i=${INVOICES}`] },
     ...options,
     ...(options['output'] === undefined ? {} : { output: sql }),

@@ -12,12 +12,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
-import { runDump } from '../../src/commands/dump.js';
-import { runExplain } from '../../src/commands/explain.js';
-import { runFindings } from '../../src/commands/findings.js';
-import { runLookup } from '../../src/commands/lookup.js';
-import { runReport } from '../../src/commands/report.js';
-import { runStatus } from '../../src/commands/status.js';
 import { buildFingerprint, type Config } from '../../src/config/config.js';
 import { exitCodeOf } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
@@ -32,7 +26,7 @@ import { newIo, type TestIo } from '../report/support.js';
 import { campaign, campaignCases } from '../support/campaign.js';
 import { configOf, INVOICES, saveExported, type Thing } from '../support/exported.js';
 import { listRegions } from '../support/file-regions.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { alterDatabase, seal } from '../support/seal.js';
 
 /** Enough rows for several blocks and pages of each table and index. */
@@ -91,15 +85,16 @@ const IDS = ['3', '6', '27', '1200', '4'] as const;
 
 /** Every command that answers from the database, and the library. */
 const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
-  status: (io) => runStatus(givenOf(config), io),
-  report: (io) => runReport(givenOf(config, { json: '-' }), io),
-  'report --ndjson': (io) => runReport(givenOf(config, { ndjson: '-' }), io),
+  status: (io) => runNamed('status', givenOf(config), io),
+  report: (io) => runNamed('report', givenOf(config, { json: '-' }), io),
+  'report --ndjson': (io) => runNamed('report', givenOf(config, { ndjson: '-' }), io),
   check: (io) => judgeRemap({ config, outputs: {} }, io),
-  findings: (io) => runFindings(givenOf(config, { limit: '0', json: '-' }), io),
-  dump: (io) => runDump(givenOf(config), io),
-  lookup: (io) => runLookup(givenOf(config, {}, [INVOICES, ...IDS, '999999']), io),
-  'explain: an id': (io) => runExplain(givenOf(config, { json: '-' }, [INVOICES, IDS[1]]), io),
-  'explain: a key': (io) => runExplain(givenOf(config, { platformId: 'key 5', json: '-' }, [INVOICES]), io),
+  findings: (io) => runNamed('findings', givenOf(config, { limit: '0', json: '-' }), io),
+  dump: (io) => runNamed('dump', givenOf(config), io),
+  lookup: (io) => runNamed('lookup', givenOf(config, {}, [INVOICES, ...IDS, '999999']), io),
+  'explain: an id': (io) => runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, IDS[1]]), io),
+  'explain: a key': (io) =>
+    runNamed('explain', givenOf(config, { platformId: 'key 5', json: '-' }, [INVOICES]), io),
   library: (io) => {
     const remap = openRemap(config.database);
     try {
@@ -212,7 +207,8 @@ describe('a damaged database', () => {
   }, 3_600_000);
 
   it('does not call an excluded id unknown that a page lost', async () => {
-    const explain = () => runExplain(givenOf(config, { json: '-' }, [INVOICES, String(EXCLUDED)]), newIo());
+    const explain = () =>
+      runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, String(EXCLUDED)]), newIo());
     writeFileSync(config.database, whole);
     const db = new Sqlite(config.database, { readonly: true });
     const page = Number(db.prepare("SELECT max(pageno) FROM dbstat WHERE name = 'excluded'").pluck().get());
@@ -233,11 +229,11 @@ describe('a damaged database', () => {
     writeFileSync(config.database, whole);
     alterSchema(sql);
     for (const id of ['999999', String(EXCLUDED)])
-      await expect(runExplain(givenOf(config, { json: '-' }, [INVOICES, id]), newIo())).rejects.toMatchObject(
-        {
-          code: 'corrupt_database',
-        },
-      );
+      await expect(
+        runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, id]), newIo()),
+      ).rejects.toMatchObject({
+        code: 'corrupt_database',
+      });
   });
 
   it('answers as before or not at all after an inner page of a table was given a wrong key', async () => {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { validateXML } from 'xmllint-wasm';
-import { runExplain } from '../../src/commands/explain.js';
 import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { renderHtml } from '../../src/report/render-html.js';
@@ -15,7 +14,7 @@ import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
 import { newIo } from '../report/support.js';
 import { campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { type HostileScene, openHostileScene, V3_COMPANY, V4_COMPANY } from '../support/hostile-scene.js';
 import { HOSTILE_VALUES } from '../support/hostile-values.js';
 import { readStrictHtml } from '../support/strict-html.js';
@@ -264,7 +263,7 @@ async function explain(id: bigint, width: number | null): Promise<string> {
     'accounting/invoices',
     String(id),
   ]);
-  expect(await runExplain(given, io)).toBe(0);
+  expect(await runNamed('explain', given, io)).toBe(0);
   expectClean(io.stdout.text);
   return io.stdout.text;
 }

@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
-import { runReport } from '../../src/commands/report.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { HOSTILE_TEXT as HOSTILE } from './sample-report.js';
 import { newIo, type TestDatabase, withDatabase } from './support.js';
 
@@ -72,14 +71,14 @@ describe('drift in the report', () => {
   it('is one line of the summary, and nothing without drift', async () => {
     await withPayloads(BODIES, {}, async ({ config, write, remap }) => {
       const io = newIo({ width: 200 });
-      await runReport(givenOf(config, {}), io);
+      await runNamed('report', givenOf(config, {}), io);
       expect(io.stdout.text).toContain(
         `\nDrift: 1 of 2 matched records differs in fields that both sides have (${INVOICES} 1).\n`,
       );
       write((db) => db.exec("UPDATE payload SET body = CAST('{}' AS BLOB)"));
       remap();
       const equal = newIo();
-      await runReport(givenOf(config, {}), equal);
+      await runNamed('report', givenOf(config, {}), equal);
       expect(equal.stdout.text).not.toContain('Drift');
     });
   });
@@ -87,7 +86,7 @@ describe('drift in the report', () => {
   it('follows the findings in NDJSON, matched and with the fields for evidence', async () => {
     await withPayloads(BODIES, {}, async ({ config, folder }) => {
       const file = join(folder, 'findings.ndjson');
-      await runReport(givenOf(config, { ndjson: file }), newIo());
+      await runNamed('report', givenOf(config, { ndjson: file }), newIo());
       const text = readFileSync(file, 'utf8');
       expect(text.replace(/\n$/, '')).not.toMatch(/[\u0000-\u001f\u202e]/);
       expect(JSON.parse(text)).toMatchObject({

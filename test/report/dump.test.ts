@@ -1,10 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runDump } from '../../src/commands/dump.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { type Exported, INVOICES } from '../support/exported.js';
-import { givenOf, type OptionValues } from '../support/given.js';
+import { givenOf, type OptionValues, runNamed } from '../support/given.js';
 import { MIXED, newIo, SINCE, withDatabase } from './support.js';
 
 const HOSTILE = [
@@ -36,7 +35,7 @@ const exported: Exported = {
 function dump(options: OptionValues, what: Exported = exported): Promise<{ text: string; rows: Columns[] }> {
   return withDatabase(what, {}, async ({ config }) => {
     const io = newIo();
-    expect(await runDump(givenOf(config, options), io)).toBe(0);
+    expect(await runNamed('dump', givenOf(config, options), io)).toBe(0);
     const db = new Sqlite(config.database, { readonly: true }).defaultSafeIntegers(true);
     const rows = db.prepare<[], Columns>('SELECT * FROM remap ORDER BY rowid').all().map(publicColumns);
     db.close();
@@ -124,7 +123,7 @@ describe('dump', () => {
   it('shows the whole of a small remap', async () => {
     await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
       const file = join(folder, 'remap.csv');
-      await runDump(givenOf(config, { output: file }), newIo());
+      await runNamed('dump', givenOf(config, { output: file }), newIo());
       expect(statSync(file).mode & 0o777).toBe(0o600);
       expect(readFileSync(file, 'utf8').split('\r\n').slice(0, 3)).toEqual([
         'model,path,region,v3_company_id,v4_company_id,platform_id,parent_platform_id,v3_svc_id,v4_svc_id,status,reason,matched_by,evidence',
@@ -137,7 +136,7 @@ describe('dump', () => {
   it('spells control characters out on a terminal and says so', async () => {
     await withDatabase(exported, {}, async ({ config }) => {
       const io = newIo({ isTty: true });
-      await runDump(givenOf(config), io);
+      await runNamed('dump', givenOf(config), io);
       expect(io.stdout.text).not.toMatch(/[\u001b\u0007\u202e]/);
       expect(io.stderr.text).toContain('--output');
     });
@@ -146,12 +145,12 @@ describe('dump', () => {
   it('refuses an incomplete remap unless told', async () => {
     await withDatabase(MIXED, {}, async ({ config, write }) => {
       write((db) => db.exec("INSERT INTO meta(key, value) VALUES ('export_seq', '9')"));
-      await expect(runDump(givenOf(config), newIo())).rejects.toMatchObject({
+      await expect(runNamed('dump', givenOf(config), newIo())).rejects.toMatchObject({
         code: 'incomplete',
         exitCode: 4,
       });
       const io = newIo();
-      await runDump(givenOf(config, { allowIncomplete: true }), io);
+      await runNamed('dump', givenOf(config, { allowIncomplete: true }), io);
       expect(io.stdout.text.split('\r\n')).toHaveLength(9);
     });
   });

@@ -1,10 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { runLookup } from '../../src/commands/lookup.js';
 import { openRemap } from '../../src/index.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { type Exported, INVOICES } from '../support/exported.js';
-import { givenOf, type OptionValues } from '../support/given.js';
+import { givenOf, type OptionValues, runNamed } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
 
 /** Two regions that use the same V3 company and record ids for different things. */
@@ -43,7 +42,8 @@ function lookup(
   return withDatabase(exported, regions === undefined ? {} : { regions }, async ({ config, write }) => {
     write((db) => db.exec(spoil));
     const io = newIo();
-    const code = await runLookup(
+    const code = await runNamed(
+      'lookup',
       givenOf(config, { ...options, stdin: input !== undefined }, [model, ...ids], input),
       io,
     );

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
-import { listOptions } from '../../src/commands/command.js';
+import { listOptions } from '../../src/commands/option.js';
 import { isReason, REASONS, STATUSES } from '../../src/reasons.js';
 import { buildVerdict, commandFor } from '../../src/report/build-verdict.js';
 import { judge } from '../../src/report/gate.js';
@@ -20,9 +20,7 @@ function problemIn(line: string): string | null {
   const [program, name = '', ...words] = line.split(' ');
   const spec = COMMANDS.find((command) => command.name === name);
   if (program !== 'svc-migrate' || spec === undefined) return `there is no command ${name}`;
-  const known = [...listOptions(spec.options), ...listOptions(COMMON_OPTIONS)].map(
-    ({ flags }) => flags.split(' ')[0],
-  );
+  const known = [...spec.options, ...listOptions(COMMON_OPTIONS)].map(({ flags }) => flags.split(' ')[0]);
   const unknown = words.find((word) => word.startsWith('--') && !known.includes(word));
   const reason = words[words.indexOf('--reason') + 1] ?? '';
   if (unknown !== undefined) return `${name} has no ${unknown}`;

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { runDump } from '../../src/commands/dump.js';
 import { writeCrosswalk } from '../../src/report/write-parquet.js';
 import { openDatabase } from '../../src/store/open.js';
 import { EVERYTHING, type RemapRow, readRemap } from '../../src/store/remap-rows.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, newIo, SINCE, withDatabase } from './support.js';
 
 const MAX = 2n ** 63n - 1n;
@@ -66,7 +65,9 @@ describe('dump --format parquet', () => {
     await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
       const target = join(folder, 'crosswalk');
       for (const _ of ['first', 'again']) {
-        expect(await runDump(givenOf(config, { format: 'parquet', output: target }), newIo())).toBe(0);
+        expect(await runNamed('dump', givenOf(config, { format: 'parquet', output: target }), newIo())).toBe(
+          0,
+        );
       }
       const { manifest, rows } = await readFolder(target);
       const db = openDatabase(config.database, 'read');
@@ -100,7 +101,7 @@ describe('dump --format parquet', () => {
   it('marks a part of the remap as incomplete', async () => {
     await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
       const target = join(folder, 'part');
-      await runDump(givenOf(config, { format: 'parquet', output: target, company: ['1'] }), newIo());
+      await runNamed('dump', givenOf(config, { format: 'parquet', output: target, company: ['1'] }), newIo());
       expect((await readFolder(target)).manifest.isComplete).toBe(false);
     });
   });
@@ -127,12 +128,12 @@ describe('dump --format parquet', () => {
       writeFileSync(join(other, 'model=a', 'data.parquet'), 'x');
       writeFileSync(join(folder, 'file'), 'x');
       for (const output of [other, join(folder, 'file'), config.database, '-', undefined]) {
-        const dumping = runDump(givenOf(config, { format: 'parquet', output }), newIo());
+        const dumping = runNamed('dump', givenOf(config, { format: 'parquet', output }), newIo());
         await expect(dumping).rejects.toMatchObject({ code: 'usage' });
       }
       expect(existsSync(join(other, 'model=a', 'data.parquet'))).toBe(true);
       const missing = join(folder, 'no', 'such', 'folder');
-      const dumping = runDump(givenOf(config, { format: 'parquet', output: missing }), newIo());
+      const dumping = runNamed('dump', givenOf(config, { format: 'parquet', output: missing }), newIo());
       await expect(dumping).rejects.toMatchObject({ code: 'output' });
     });
   });

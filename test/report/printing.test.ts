@@ -1,23 +1,20 @@
 import { expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
-import { runExplain } from '../../src/commands/explain.js';
-import { runFindings } from '../../src/commands/findings.js';
-import { runReport } from '../../src/commands/report.js';
-import { runStatus } from '../../src/commands/status.js';
 import type { Config } from '../../src/config/config.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { INVOICES } from '../support/exported.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, newIo, type TestIo, withDatabase } from './support.js';
 
 const COMMANDS: Readonly<Record<string, (config: Config, io: TestIo) => Promise<number>>> = {
-  report: (config, io) => runReport(givenOf(config), io),
+  report: (config, io) => runNamed('report', givenOf(config), io),
   check: (config, io) => judgeRemap({ config, outputs: {} }, io),
-  findings: (config, io) => runFindings(givenOf(config, { limit: '0' }), io),
-  explain: (config, io) => runExplain(givenOf(config, {}, [INVOICES, '1']), io),
-  status: (config, io) => runStatus(givenOf(config), io),
-  'status --json -': (config, io) => runStatus(givenOf(config, { json: '-' }), io),
-  'explain --json -': (config, io) => runExplain(givenOf(config, { json: '-' }, [INVOICES, '1']), io),
+  findings: (config, io) => runNamed('findings', givenOf(config, { limit: '0' }), io),
+  explain: (config, io) => runNamed('explain', givenOf(config, {}, [INVOICES, '1']), io),
+  status: (config, io) => runNamed('status', givenOf(config), io),
+  'status --json -': (config, io) => runNamed('status', givenOf(config, { json: '-' }), io),
+  'explain --json -': (config, io) =>
+    runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, '1']), io),
 };
 
 it.each(Object.entries(COMMANDS))('%s has closed the database before it prints', (_, run) =>

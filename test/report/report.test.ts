@@ -2,12 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
-import { runReport } from '../../src/commands/report.js';
 import type { OnProgress } from '../../src/domain.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES, modelOf } from '../support/exported.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, NOW, newIo, SINCE, withDatabase } from './support.js';
 
 const CLEAN: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 7, key: 'k1', facts: 'x=1' }] };
@@ -207,7 +206,7 @@ describe('report', () => {
     await withDatabase(CLEAN, {}, async ({ config, write }) => {
       write((db) => db.exec("UPDATE stream SET state = 'failed', end_reason = 'timeout' WHERE id = 1"));
       const io = newIo();
-      expect(await runReport(givenOf(config, {}), io)).toBe(0);
+      expect(await runNamed('report', givenOf(config, {}), io)).toBe(0);
       expect(io.stderr.text).toBe(
         'Warning: 1 V3 list not read to the end: accounting/invoices in default (failed, timeout). → svc-migrate export v3\n',
       );
@@ -218,7 +217,7 @@ describe('report', () => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const file = join(folder, 'findings.ndjson');
       writeFileSync(file, 'old');
-      await runReport(givenOf(config, { ndjson: file }), newIo());
+      await runNamed('report', givenOf(config, { ndjson: file }), newIo());
       const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
       expect(lines.map((line) => JSON.parse(line).status)).toEqual([
         'unmatched',
@@ -236,7 +235,7 @@ describe('report', () => {
       const onProgress: OnProgress = (event) => {
         if (event.kind === 'note') notes.push(event.text.replace(folder, ''));
       };
-      await runReport(givenOf(config, { html: join(folder, 'r.html') }), newIo({ onProgress }));
+      await runNamed('report', givenOf(config, { html: join(folder, 'r.html') }), newIo({ onProgress }));
       expect(notes).toEqual([
         'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded (unmatched, v4_only/unexplained). See /r.html.',
       ]);
@@ -246,7 +245,7 @@ describe('report', () => {
   it('refuses to write two formats to stdout, one file twice, or over the database', async () => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const refused = async (json: string, ndjson: string) =>
-        expect(runReport(givenOf(config, { json, ndjson }), newIo())).rejects.toMatchObject({
+        expect(runNamed('report', givenOf(config, { json, ndjson }), newIo())).rejects.toMatchObject({
           code: 'usage',
         });
       await refused('-', '-');
@@ -268,7 +267,7 @@ describe('long work', () => {
         signal: stop.signal,
         onProgress: () => stop.abort(new DOMException(signal, 'AbortError')),
       });
-      await expect(runReport(givenOf(config, { json: file }), io)).rejects.toMatchObject({
+      await expect(runNamed('report', givenOf(config, { json: file }), io)).rejects.toMatchObject({
         code: 'interrupted',
       });
       expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ outcome: 'error', exitCode });
@@ -281,7 +280,7 @@ describe('long work', () => {
       const onProgress: OnProgress = (event) => {
         if (event.kind === 'step') steps.push(`${event.name} ${event.done}/${event.total}`);
       };
-      await runReport(givenOf(config, {}), newIo({ onProgress }));
+      await runNamed('report', givenOf(config, {}), newIo({ onProgress }));
       const after = steps.filter((step) => !step.startsWith('verify the remap '));
       expect(after.length).toBeLessThan(steps.length);
       expect(after).toEqual([

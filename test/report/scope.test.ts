@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/check.js';
-import { runDump } from '../../src/commands/dump.js';
-import { runReport } from '../../src/commands/report.js';
 import type { WrittenReport } from '../../src/report/report-schema.js';
 import { type Exported, modelOf } from '../support/exported.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { NOW, newIo, withDatabase } from './support.js';
 
 /** Two regions, two models, three companies, one of them only in V4; ids repeat everywhere. */
@@ -191,13 +189,15 @@ describe('a company that no record belongs to', () => {
       const io = () => newIo({ clock: { now: () => NOW } });
       const unknown = { config, companies: [7n] };
       const refused = { code: 'usage', message: 'The remap holds no company 7.' };
-      await expect(runReport(givenOf(config, { company: ['7'] }), io())).rejects.toMatchObject(refused);
+      await expect(runNamed('report', givenOf(config, { company: ['7'] }), io())).rejects.toMatchObject(
+        refused,
+      );
       await expect(judgeRemap({ ...unknown, outputs: {} }, io())).rejects.toMatchObject(refused);
       await expect(
-        runDump(givenOf(config, { company: ['7'], allowIncomplete: true }), io()),
+        runNamed('dump', givenOf(config, { company: ['7'], allowIncomplete: true }), io()),
       ).rejects.toMatchObject(refused);
       // A V4 company without a pair can be asked for by its own id.
-      expect(await runReport(givenOf(config, { company: ['5', '80'] }), io())).toBe(0);
+      expect(await runNamed('report', givenOf(config, { company: ['5', '80'] }), io())).toBe(0);
     });
   });
 });

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { runReport } from '../../src/commands/report.js';
-import { runStatus } from '../../src/commands/status.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Since } from '../../src/report/sections.js';
-import { givenOf, type OptionValues } from '../support/given.js';
+import { givenOf, type OptionValues, runNamed } from '../support/given.js';
 import { MIXED, newIo, type TestDatabase, withDatabase } from './support.js';
 
 /** Build 1 is of `MIXED`; then the record nobody could explain is gone, and build 2 is made. */
@@ -21,7 +19,7 @@ function withTwoBuilds(work: (database: TestDatabase) => Promise<void>): Promise
 
 async function since({ config }: TestDatabase, from: Since) {
   const io = newIo();
-  expect(await runReport(givenOf(config, { json: '-', since: from }), io)).toBe(0);
+  expect(await runNamed('report', givenOf(config, { json: '-', since: from }), io)).toBe(0);
   return { section: reportSchema.parse(JSON.parse(io.stdout.text)).since, stderr: io.stderr.text };
 }
 
@@ -33,7 +31,7 @@ describe('report --since', () => {
       expect(section?.changes).toEqual([{ key: 'unmatched/unexplained', before: 1310, after: 1 }]);
       expect((await since(database, 1n)).section).toEqual(section);
       const io = newIo({ width: 120 });
-      await runReport(givenOf(database.config, { since: 'previous' }), io);
+      await runNamed('report', givenOf(database.config, { since: 'previous' }), io);
       expect(io.stdout.text).toContain(
         [
           '\nSince build 1 of the remap (2026-11-01 01:00 UTC):',
@@ -53,7 +51,7 @@ describe('report --since', () => {
       expect((await since(database, 1n)).section).toMatchObject({ sameRows: true, changes: [] });
       database.remap();
       const io = newIo({ width: 120 });
-      await runReport(givenOf(database.config, { since: 'previous' }), io);
+      await runNamed('report', givenOf(database.config, { since: 'previous' }), io);
       expect(io.stdout.text).toContain(
         '\nSince build 1 of the remap (2026-11-01 01:00 UTC): nothing changed.\n',
       );
@@ -63,7 +61,7 @@ describe('report --since', () => {
   it('is refused for a build that is not there, and for a part of the data', async () => {
     await withTwoBuilds(async ({ config }) => {
       const refused = (options: OptionValues) =>
-        expect(runReport(givenOf(config, options), newIo())).rejects.toMatchObject({
+        expect(runNamed('report', givenOf(config, options), newIo())).rejects.toMatchObject({
           code: 'usage',
         });
       await refused({ since: 3n });
@@ -76,7 +74,7 @@ describe('report --since', () => {
 it('status shows the trend of every status', async () => {
   await withTwoBuilds(async ({ config }) => {
     const io = newIo();
-    await runStatus(givenOf(config), io);
+    await runNamed('status', givenOf(config), io);
     expect(io.stdout.text).toContain(
       [
         '\nRemap: build 2 of 2026-11-01 01:00 UTC, current',

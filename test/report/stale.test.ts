@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { runDump } from '../../src/commands/dump.js';
-import { runExplain } from '../../src/commands/explain.js';
-import { runFindings } from '../../src/commands/findings.js';
-import { runLookup } from '../../src/commands/lookup.js';
 import { SvcError } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
 import { saveFingerprint } from '../../src/store/fingerprint.js';
 import { prepareBumpExportSeq, writeRemapInputs } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
-import { givenOf, type OptionValues } from '../support/given.js';
+import { givenOf, type OptionValues, runNamed } from '../support/given.js';
 import { newIo, type TestDatabase, type TestIo, withDatabase } from './support.js';
 
 /** Nothing that a limit counts: only incomplete or stale evidence keeps the gate from passing. */
@@ -87,8 +83,8 @@ const marked = (stale: unknown): Answered => (stale === true ? 'stale' : stale =
 function lookup({ config }: TestDatabase, more: OptionValues = {}): Promise<Answered> {
   return refusalOr(async () => {
     const [text, json] = [newIo(), newIo()];
-    await runLookup(givenOf(config, more, [INVOICES, '1']), text);
-    await runLookup(givenOf(config, { ...more, json: '-' }, [INVOICES, '1']), json);
+    await runNamed('lookup', givenOf(config, more, [INVOICES, '1']), text);
+    await runNamed('lookup', givenOf(config, { ...more, json: '-' }, [INVOICES, '1']), json);
     expect(text.stdout.text).toBe('1\t2\tmatched\n');
     const { stale, v4_svc_id } = JSON.parse(json.stdout.text);
     expect([v4_svc_id, warned(text), warned(json)]).toEqual(['2', marked(stale), marked(stale)]);
@@ -99,7 +95,7 @@ function lookup({ config }: TestDatabase, more: OptionValues = {}): Promise<Answ
 function dump({ config }: TestDatabase, more: OptionValues = {}): Promise<Answered> {
   return refusalOr(async () => {
     const io = newIo();
-    await runDump(givenOf(config, { ...more, format: 'ndjson' }), io);
+    await runNamed('dump', givenOf(config, { ...more, format: 'ndjson' }), io);
     expect(JSON.parse(io.stdout.text.split('\n')[0] ?? '')).toMatchObject({ v3_svc_id: '1', v4_svc_id: '2' });
     return warned(io);
   });
@@ -108,7 +104,7 @@ function dump({ config }: TestDatabase, more: OptionValues = {}): Promise<Answer
 function findings({ config }: TestDatabase): Promise<Answered> {
   return refusalOr(async () => {
     const io = newIo();
-    await runFindings(givenOf(config, { json: '-' }), io);
+    await runNamed('findings', givenOf(config, { json: '-' }), io);
     const { stale } = JSON.parse(io.stdout.text.split('\n')[0] ?? '');
     expect(warned(io)).toBe(marked(stale));
     return marked(stale);
@@ -118,7 +114,7 @@ function findings({ config }: TestDatabase): Promise<Answered> {
 function explain({ config }: TestDatabase): Promise<Answered> {
   return refusalOr(async () => {
     const io = newIo();
-    await runExplain(givenOf(config, { json: '-' }, [INVOICES, '1']), io);
+    await runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, '1']), io);
     return marked(JSON.parse(io.stdout.text).stale);
   });
 }

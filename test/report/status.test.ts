@@ -1,14 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { runStatus } from '../../src/commands/status.js';
-import { givenOf } from '../support/given.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
 
 function status(spoil: string): Promise<string[]> {
   return withDatabase(MIXED, {}, async ({ config, write }) => {
     write((db) => db.exec(spoil));
     const io = newIo({ width: 100 });
-    expect(await runStatus(givenOf(config), io)).toBe(0);
+    expect(await runNamed('status', givenOf(config), io)).toBe(0);
     const [database = '', ...lines] = io.stdout.text.trimEnd().split('\n');
     expect(database).toMatch(/^Database: /);
     return lines.filter((line) => !line.startsWith('  ') || !line.includes('KiB'));
@@ -59,7 +58,7 @@ describe('status', () => {
           FROM stream, numbers WHERE generation = 'v4'`),
       );
       const io = newIo({});
-      expect(await runStatus(givenOf(config, { json: '-' }), io)).toBe(0);
+      expect(await runNamed('status', givenOf(config, { json: '-' }), io)).toBe(0);
       const { unfinished } = JSON.parse(io.stdout.text);
       expect(unfinished.map(({ companyId }: { companyId: string }) => Number(companyId))).toEqual(
         Array.from({ length: 2500 }, (_, at) => 11 + at),
@@ -72,7 +71,7 @@ describe('status', () => {
         db.exec("UPDATE stream SET state = 'failed', company_id = 9007199254740993 WHERE generation = 'v4'"),
       );
       const io = newIo({});
-      expect(await runStatus(givenOf(config, { json: '-' }), io)).toBe(0);
+      expect(await runNamed('status', givenOf(config, { json: '-' }), io)).toBe(0);
       expect(JSON.parse(io.stdout.text)).toMatchObject({
         v4: { lists: { failed: 1 } },
         unfinished: [{ generation: 'v4', companyId: '9007199254740993', state: 'failed' }],
@@ -94,7 +93,9 @@ describe('status', () => {
       );
       const stop = new AbortController();
       const io = newIo({ width: 100, signal: stop.signal });
-      const ended = runStatus(givenOf(config, { watch: true, every: '1s' }), io).catch(({ code }) => code);
+      const ended = runNamed('status', givenOf(config, { watch: true, every: '1s' }), io).catch(
+        ({ code }) => code,
+      );
       while (io.stdout.text.split('\nNext: ').length < 3) await new Promise((done) => setTimeout(done, 50));
       stop.abort();
       expect(await ended).toBe('interrupted');
@@ -111,7 +112,7 @@ describe('status', () => {
       };
       writeFileSync(`${config.database}.lock`, JSON.stringify(owner));
       const io = newIo({ width: 200 });
-      await runStatus(givenOf(config), io);
+      await runNamed('status', givenOf(config), io);
       expect(io.stdout.text.split('\n')[1]).toBe(
         `In use: svc-migrate export v3 (process ${process.pid} on elsewhere) since 2026-11-01 02:00:00 UTC`,
       );

@@ -12,9 +12,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runSandbox } from '../../src/commands/sandbox.js';
 import { SvcError } from '../../src/errors.js';
-import { givenOf, type OptionValues } from '../support/given.js';
+import { newIo } from '../report/support.js';
+import { givenOf, type OptionValues, runNamed } from '../support/given.js';
 
 let folder = '';
 
@@ -38,7 +38,11 @@ async function withSandbox(
 ): Promise<number> {
   const stdout = new PassThrough();
   const stop = new AbortController();
-  const run = runSandbox(givenOf(null, command), { stdout, signal: stop.signal });
+  const run = runNamed('sandbox', givenOf(null, command), {
+    ...newIo(),
+    stdout,
+    signal: stop.signal,
+  });
   const line = await Promise.race([
     new Promise<string>((resolve) => stdout.once('data', (piece: Buffer) => resolve(piece.toString('utf8')))),
     run.then(() => ''),
@@ -65,7 +69,8 @@ describe('sandbox', () => {
     const stop = new AbortController();
     const given = givenOf(null, { seed: '9', configOut: join(folder, 'c.json'), fault: [] });
     const notes: string[] = [];
-    const run = runSandbox(given, {
+    const run = runNamed('sandbox', given, {
+      ...newIo(),
       stdout,
       signal: stop.signal,
       isTty: true,

@@ -1,5 +1,9 @@
 import { Readable } from 'node:stream';
-import type { CommandLine } from '../../src/commands/command.js';
+import { COMMANDS } from '../../src/commands/catalogue/all.js';
+import type { CommandLine, Io } from '../../src/commands/command.js';
+import type { Unparsed } from '../../src/commands/define-command.js';
+import { textLine } from '../../src/commands/legacy.js';
+import { runCommand } from '../../src/commands/run-command.js';
 import type { Config } from '../../src/config/config.js';
 
 /** By the names of the options: a value, the values of a repeatable option, or whether a flag is set. */
@@ -7,24 +11,20 @@ export interface OptionValues {
   readonly [name: string]: string | bigint | boolean | readonly string[] | undefined;
 }
 
-/** A command line after parsing; `input` is what is piped in. */
+/** A command line; `input` is what is piped in. */
 export function givenOf(
   config: Config | null,
   options: OptionValues = {},
   args: readonly string[] = [],
   input: AsyncIterable<string | Uint8Array> = Readable.from([]),
-): CommandLine {
+): Unparsed {
+  const typed = Object.entries(options).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' ? String(value) : value,
+  ]);
   return {
+    raw: Object.fromEntries(typed),
     args,
-    text: (name) => {
-      const value = options[name];
-      return typeof value === 'string' || typeof value === 'bigint' ? String(value) : undefined;
-    },
-    texts: (name) => {
-      const value = options[name];
-      return typeof value === 'object' ? value : [];
-    },
-    isSet: (name) => options[name] === true,
     // Commands iterate over it, and ask whether it is a terminal.
     input: input as NodeJS.ReadStream,
     config: async () => {
@@ -32,4 +32,18 @@ export function givenOf(
       return config;
     },
   };
+}
+
+/** `givenOf` for a command that reads its options by name. */
+export function textLineOf(...given: Parameters<typeof givenOf>): CommandLine {
+  return textLine(givenOf(...given));
+}
+
+/** Runs a command by its name, as the program does after it has split the command line. */
+export function runNamed(name: string, given: Unparsed, io: Io): Promise<number> {
+  const command = COMMANDS.find((one) => one.name === name);
+  if (command === undefined) throw new Error(`there is no command ${name}`);
+  const places = command.options.filter(({ role }) => role === 'argument');
+  const args = places.map((place, at) => [place.name, place.isList ? given.args.slice(at) : given.args[at]]);
+  return runCommand(command, { ...given, raw: { ...given.raw, ...Object.fromEntries(args) } }, io);
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { type CommandSpec, listOptions } from '../../src/commands/command.js';
+import { argumentsOf, type Command } from '../../src/commands/define-command.js';
+import { describeOption } from '../../src/commands/option.js';
 import { OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
 import { configSchema } from '../../src/config/settings.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
@@ -47,13 +48,16 @@ function firstTable(topic: string): string {
   return `${table}\n`;
 }
 
-function renderCommand({ name, args, summary, more, options, examples }: CommandSpec): string {
+function renderCommand(command: Command): string {
+  const { name, summary, more, options, examples } = command;
   const lines = [
-    `### \`${[name, args].filter(Boolean).join(' ')}\``,
+    `### \`${`${name} ${argumentsOf(command)}`.trim()}\``,
     '',
     `${sentence(summary)} ${more ?? ''}`.trim(),
   ];
-  const listed = listOptions(options).map(({ flags, summary: text }) => `- \`${flags}\`: ${text}`);
+  const listed = options.flatMap((option) =>
+    option.role === 'argument' ? [] : [`- \`${option.flags}\`: ${describeOption(option)}`],
+  );
   if (listed.length > 0) lines.push('', ...listed);
   lines.push('', '```sh', ...Object.entries(examples).map(([line, does]) => `${line}   # ${does}`), '```');
   return lines.join('\n');

@@ -1,16 +1,23 @@
 import { SvcError } from '../../errors.js';
-import type { CommandSpec } from '../command.js';
-import { APPLY_COMMANDS } from './apply-commands.js';
-import { MIGRATION_COMMANDS, RECORD_COMMANDS } from './migration.js';
-import { TOOL_COMMANDS } from './tools.js';
+import type { Command } from '../define-command.js';
+import { APPLY } from './apply.js';
+import { DECIDE } from './decide.js';
+import { LOOK } from './look.js';
+import { START } from './start.js';
+import { TOOLS } from './tools.js';
+import { USE } from './use.js';
 
-/** Every command, in the order of a migration. */
-export const COMMANDS: readonly CommandSpec[] = [
-  ...MIGRATION_COMMANDS,
-  ...RECORD_COMMANDS,
-  ...APPLY_COMMANDS,
-  ...TOOL_COMMANDS,
-];
+/** The commands by group, in the order of a migration. */
+export const GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  Start: START,
+  Look: LOOK,
+  Decide: DECIDE,
+  Apply: APPLY,
+  Use: USE,
+  Tools: TOOLS,
+};
+
+export const COMMANDS: readonly Command[] = Object.values(GROUPS).flat();
 
 /** A hint at the help of the given command, or at the list of commands. */
 export function helpHint(words: readonly string[]): string {
@@ -21,15 +28,20 @@ export function helpHint(words: readonly string[]): string {
     : `Run \`svc-migrate help ${command.name}\` for its options.`;
 }
 
-/** The error for a missing or incomplete command, where the parser would only show help. */
-export function noCommand(words: readonly string[]): SvcError {
-  const [first] = words.filter((word) => !word.startsWith('-'));
-  const names = COMMANDS.map(({ name }) => name);
-  const longer = names.filter((name) => name.startsWith(`${first} `));
-  if (longer.length > 0) {
-    return new SvcError('usage', `"${first}" is not a complete command.`, {
-      hint: `Did you mean ${longer.map((name) => `\`${name}\``).join(' or ')}?`,
-    });
-  }
-  return new SvcError('usage', 'No command was given.', { hint: helpHint([]) });
+/** Whether a command line has only the first word of a command, such as `export`. */
+export function isIncomplete(words: readonly string[]): boolean {
+  return longerNames(words).length > 0;
+}
+
+function longerNames(words: readonly string[]): string[] {
+  const [first = ''] = words.filter((word) => !word.startsWith('-'));
+  return COMMANDS.flatMap(({ name }) => (name.startsWith(`${first} `) ? [name] : []));
+}
+
+/** The error for the first word of a command alone, where the parser would only show help. */
+export function incompleteCommand(words: readonly string[]): SvcError {
+  const names = longerNames(words);
+  const [first = ''] = names[0]?.split(' ') ?? [];
+  const hint = `Did you mean ${names.map((name) => `\`${name}\``).join(' or ')}?`;
+  return new SvcError('usage', `"${first}" is not a complete command.`, { hint });
 }

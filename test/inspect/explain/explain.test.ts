@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { runExplain } from '../../../src/commands/explain.js';
 import type { Db } from '../../../src/store/open.js';
 import { MIXED, newIo, SINCE, withDatabase } from '../../report/support.js';
 import { type Exported, INVOICES } from '../../support/exported.js';
-import { givenOf, type OptionValues } from '../../support/given.js';
+import { givenOf, type OptionValues, runNamed } from '../../support/given.js';
 
 interface Asked {
   readonly id?: string;
@@ -20,7 +19,7 @@ function explain(exported: Exported, asked: Asked): Promise<string> {
   return withDatabase(exported, { backfill: SINCE }, async ({ config, write }) => {
     write(spoil);
     const io = newIo({ width });
-    const code = await runExplain(givenOf(config, options, args), io);
+    const code = await runNamed('explain', givenOf(config, options, args), io);
     expect(code).toBe(/Nothing is known of it|"stories": ?\[\]/.test(io.stdout.text) ? 1 : 0);
     return io.stdout.text;
   });

@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { runVerify } from '../../../src/commands/verify.js';
 import type { Config } from '../../../src/config/config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
 import { newIo, withDatabase } from '../../report/support.js';
-import { givenOf, type OptionValues } from '../../support/given.js';
+import { givenOf, type OptionValues, runNamed } from '../../support/given.js';
 import { keysFor } from '../../support/sandbox-api.js';
 import { alterDatabase } from '../../support/seal.js';
 import { copyJob, doWholeJob, type Job } from '../../support/whole-job.js';
@@ -60,7 +59,8 @@ function newScene({ sandbox, job: original } = shared): Scene {
     spoil: (sql) => alterDatabase(config.database, sql),
     verify: async (options = {}, env = keysFor(sandbox), changed = config) => {
       const io = newIo({ env, width: 400 });
-      const code = await runVerify(
+      const code = await runNamed(
+        'verify',
         givenOf(changed, { all: options['sample'] === undefined, ...options }),
         io,
       );
@@ -172,7 +172,7 @@ describe('verify', () => {
     await withDatabase({ v3: [{ id: 1 }], v4: [{ id: 2 }] }, {}, async ({ config, write }) => {
       write((db) => db.exec('DELETE FROM meta'));
       const io = newIo({ env: { KEY: 'k' } });
-      expect(await runVerify(givenOf(config, { sample: '5' }), io)).toBe(5);
+      expect(await runNamed('verify', givenOf(config, { sample: '5' }), io)).toBe(5);
       expect(io.stdout.text).toMatch(
         /There is nothing to verify: the remap holds no pair\.\nNext: svc-migrate run\n$/,
       );

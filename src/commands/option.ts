@@ -1,0 +1,120 @@
+import * as z from '../zod.js';
+
+/** What help, completion and the reference know of an option or argument besides its type. */
+export interface OptionFacts {
+  /** What it does, as the end of a sentence, without the choices and the default. */
+  readonly summary: string;
+  /** The placeholder of its value, such as `<file>`; an argument that may be left out is in `[]`. Null: a flag. */
+  readonly value: string | null;
+  /** `argument`: found by its position. `output`: a file to write. `input`: a file that no output may replace. */
+  readonly role: 'value' | 'argument' | 'output' | 'input';
+  /** Whether it may be given several times. */
+  readonly isList: boolean;
+  /** The words that it takes; empty: not a closed list. */
+  readonly choices: readonly string[];
+  /** What is used where it is left out, as it would be typed. */
+  readonly fallback?: string;
+}
+
+/** An option or argument of a command. */
+export interface ListedOption extends OptionFacts {
+  /** The name of its value, such as `fullSync`. */
+  readonly name: string;
+  /** As it is typed, such as `--full-sync <file>`; of an argument, its placeholder. */
+  readonly flags: string;
+}
+
+const FACTS = z.registry<OptionFacts>();
+
+function withFacts<Type extends z.ZodType>(type: Type, facts: OptionFacts): Type {
+  FACTS.add(type, facts);
+  return type;
+}
+
+function choicesOf(type: z.ZodType): readonly string[] {
+  return type instanceof z.ZodEnum ? type.options.map(String) : [];
+}
+
+/** An option without a value. */
+export function flag(summary: string) {
+  const facts = { summary, value: null, role: 'value', isList: false, choices: [] } as const;
+  return withFacts(z.boolean().default(false), facts);
+}
+
+/** An option with a value, undefined where it is left out. */
+export function option<Type extends z.ZodType>(value: string, summary: string, type: Type) {
+  const facts = { summary, value, role: 'value', isList: false, choices: choicesOf(type) } as const;
+  return withFacts(z.optional(type), facts);
+}
+
+/** An option with a value, and the text that stands for it where it is left out. */
+export function optionOr<Type extends z.ZodType<unknown, string>>(
+  value: string,
+  summary: string,
+  type: Type,
+  fallback: z.input<Type>,
+) {
+  const facts = { summary, value, role: 'value', isList: false, choices: choicesOf(type), fallback } as const;
+  return withFacts(z.prefault(type, fallback), facts);
+}
+
+/** An option that may be given several times. */
+export function listOption<Type extends z.ZodType>(value: string, summary: string, type: Type) {
+  const facts = { summary, value, role: 'value', isList: true, choices: choicesOf(type) } as const;
+  return withFacts(z.prefault(z.array(type), []), facts);
+}
+
+/** A file that the command writes, or `-` for stdout. If it fails, the file holds the error; see `ERROR_RENDERERS`. */
+export function output(summary: string) {
+  const facts = { summary, value: '<file>', role: 'output', isList: false, choices: [] } as const;
+  return withFacts(z.optional(z.string()), facts);
+}
+
+/** A file that the command reads, which no output may replace. */
+export function input(summary: string) {
+  const facts = { summary, value: '<file>', role: 'input', isList: false, choices: [] } as const;
+  return withFacts(z.optional(z.string()), facts);
+}
+
+/** An argument that must be given, such as `<model>`. */
+export function argument<Type extends z.ZodType>(value: `<${string}>`, summary: string, type: Type) {
+  const facts = { summary, value, role: 'argument', isList: false, choices: choicesOf(type) } as const;
+  return withFacts(type.clone(), facts);
+}
+
+/** An argument that may be left out, such as `[id]`. */
+export function optionalArgument<Type extends z.ZodType>(value: `[${string}]`, summary: string, type: Type) {
+  const facts = { summary, value, role: 'argument', isList: false, choices: choicesOf(type) } as const;
+  return withFacts(z.optional(type), facts);
+}
+
+/** The last arguments, any number of them, such as `[paths...]`. */
+export function listArgument<Type extends z.ZodType>(value: `[${string}...]`, summary: string, type: Type) {
+  const facts = { summary, value, role: 'argument', isList: true, choices: choicesOf(type) } as const;
+  return withFacts(z.prefault(z.array(type), []), facts);
+}
+
+/** The options and arguments of a command, in the order of its definition. */
+export function listOptions(options: z.ZodObject): ListedOption[] {
+  return Object.entries(options.shape).map(([name, type]) => {
+    const facts = FACTS.get(type);
+    if (facts === undefined) throw new Error(`the option ${name} was not made by a function of this file`);
+    const { value, role } = facts;
+    const flags = role === 'argument' ? (value ?? '') : [flagOf(name), value ?? ''].join(' ').trim();
+    return { ...facts, name, flags };
+  });
+}
+
+/** The flag of an option, such as `--lock-timeout`. */
+export function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Longest list of choices that is shown. */
+const MAX_CHOICES = 12;
+
+/** What an option does, with its choices and default. */
+export function describeOption({ summary, choices, fallback }: OptionFacts): string {
+  const named = choices.length === 0 || choices.length > MAX_CHOICES ? '' : `: ${choices.join(', ')}`;
+  return `${summary}${named}${fallback === undefined ? '' : ` (default: ${fallback})`}`;
+}
