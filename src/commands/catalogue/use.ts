@@ -45,7 +45,8 @@ const dump = defineCommand({
   }),
   examples: {
     'svc-migrate dump --output remap.csv': 'write the table as CSV with a header',
-    'svc-migrate dump --format sql --model accounting/invoices': 'print one model as INSERT statements',
+    'svc-migrate dump --format sql --model accounting/invoices':
+      'print one model as SQL that SQLite, PostgreSQL and MySQL read',
     'svc-migrate dump --format parquet --output crosswalk': 'write Parquet files for a warehouse',
   },
   ...readingText(async () => (await import('../dump.js')).runDump),
