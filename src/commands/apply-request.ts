@@ -79,23 +79,17 @@ function assertModeOptions(given: CommandLine, modes: readonly (typeof MODES)[nu
 
 function parseEmit(given: CommandLine): EmitRequest | null {
   const dialect = EMIT_DIALECTS.find((name) => name === given.text('emitSql'));
-  const at = given.text('at');
   if (dialect === undefined) {
-    const alone = ['layout', 'at'].find((name) => given.text(name) !== undefined);
-    if (alone === undefined) return null;
-    throw needsOption(flagOf(alone), '--emit-sql');
+    if (given.text('layout') === undefined) return null;
+    throw needsOption('--layout', '--emit-sql');
   }
   const folder = given.text('output');
   if (folder === undefined || folder === '-')
     throw new SvcError('usage', '--emit-sql writes files: name their folder with --output.');
-  const atMs = at === undefined ? null : Date.parse(at);
-  if (Number.isNaN(atMs) || (at !== undefined && !/^\d{4}-\d\d-\d\d/.test(at)))
-    throw new SvcError('usage', `--at takes a time such as 2026-11-20T14:10:00Z, not "${at}".`);
   return {
     dialect,
     layout: LAYOUTS.find((name) => name === given.text('layout')) ?? 'plain',
     folder,
-    atMs,
   };
 }
 

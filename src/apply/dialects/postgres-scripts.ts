@@ -1,6 +1,6 @@
 import { type EmitText, FAILURE_PREFIX, literalFormatter } from '../emit/emit-texts.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
-import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 
 /** SQL text for scripts of `--emit-sql`. */
 export const POSTGRES_EMIT: EmitText = {
@@ -27,9 +27,9 @@ export const POSTGRES_EMIT: EmitText = {
     const isType =
       type === null || type.includes('.')
         ? ''
-        : ` AND format_type(atttypid, atttypmod) = ${quoteLiteral(type)}`;
-    return `(SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass(${quoteLiteral(table)})
-  AND attname = ${quoteLiteral(name)} AND NOT attisdropped${isType})`;
+        : ` AND format_type(atttypid, atttypmod) = ${POSTGRES_EMIT.literal(type)}`;
+    return `(SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass(${POSTGRES_EMIT.literal(table)})
+  AND attname = ${POSTGRES_EMIT.literal(name)} AND NOT attisdropped${isType})`;
   },
   addColumn: (table, column, type) => [
     `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${quoteIdentifier(column)} ${type}`,

@@ -2,7 +2,7 @@ import type { EmitText } from '../emit/emit-texts.js';
 import { FAILURE_PREFIX, literalFormatter } from '../emit/emit-texts.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
-import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
+import { quoteIdentifier } from '../sql-names.js';
 import { integerSql } from './sqlite-text.js';
 
 /** A literal for a value as `exactText` has it. */
@@ -26,8 +26,9 @@ export const SQLITE_EMIT: EmitText = {
   createLedger: createLedgerSql,
   lock: () => ['PRAGMA defer_foreign_keys = ON'],
   countColumns: ({ table, name, type }) => {
-    const isType = type === null ? '' : ` AND type = ${quoteLiteral(type === 'without type' ? '' : type)}`;
-    return `(SELECT count(*) FROM pragma_table_info(${quoteLiteral(table)}) WHERE name = ${quoteLiteral(name)} COLLATE NOCASE${isType})`;
+    const isType =
+      type === null ? '' : ` AND type = ${SQLITE_EMIT.literal(type === 'without type' ? '' : type)}`;
+    return `(SELECT count(*) FROM pragma_table_info(${SQLITE_EMIT.literal(table)}) WHERE name = ${SQLITE_EMIT.literal(name)} COLLATE NOCASE${isType})`;
   },
   addColumn: (table, column, type) => [
     `ALTER TABLE ${quoteIdentifier(table)} ADD COLUMN ${quoteIdentifier(column)} ${type}`.trim(),

@@ -87,13 +87,14 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
     text: 'TEXT',
     json: 'TEXT',
     boolean: 'INTEGER',
-    rowKey: 'ANY',
-    value: 'ANY',
+    // No affinity, as ANY in a STRICT table has, which migration tools do not know.
+    rowKey: 'BLOB',
+    value: 'BLOB',
   },
   keepsTypes: false,
   createLedgerView: 'CREATE VIEW IF NOT EXISTS',
   jsonItem: (list, at) => `json_extract(${list}, '$[' || ${at} || ']')`,
-  tableOptions: ' STRICT',
+  tableOptions: '',
   // SQLite assigns the ids.
   nextEntry: () => 'NULL',
   isTableOfRun: 'table_name = $1 COLLATE NOCASE',

@@ -4,7 +4,7 @@ import { SvcError } from '../../errors.js';
 
 /** What `--emit-sql` takes. */
 export const EMIT_DIALECTS = [...SERVERS.map(({ kind }) => kind), 'sqlite'] as const;
-type EmitDialect = (typeof EMIT_DIALECTS)[number];
+export type EmitDialect = (typeof EMIT_DIALECTS)[number];
 
 /** Where the SQL goes: folders of migration tools, or plain files. */
 export const LAYOUTS = ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'] as const;
@@ -15,8 +15,6 @@ export interface EmitRequest {
   readonly dialect: EmitDialect;
   readonly layout: Layout;
   readonly folder: string;
-  /** The time in the names of the files and of the run; null: the time at which the remap was built. */
-  readonly atMs: number | null;
 }
 
 /** @throws SvcError `usage` if a target is of another kind */

@@ -1,5 +1,5 @@
 import type { SqlScript } from './build-script.js';
-import type { Layout } from './emit-request.js';
+import type { EmitDialect, Layout } from './emit-request.js';
 
 /** A file by its path in the output folder. */
 export type EmittedFiles = ReadonlyMap<string, string>;
@@ -8,107 +8,167 @@ interface LayoutInput {
   readonly script: SqlScript;
   /** Comment lines at the start of every SQL file. */
   readonly head: string;
-  /** Two timestamps such as `20261120141000`, a second apart. */
-  readonly stamps: readonly [string, string];
-  /** Makes names unique where runs have the same timestamp. */
-  readonly suffix: string;
+  /** The name of the migration: see `migrationName`. */
+  readonly name: string;
+  /** The version that migration tools order it by: see `versionIn`. */
+  readonly version: string;
+  readonly dialect: EmitDialect;
 }
 
-/** A crosswalk with more values is loaded in a step of its own. */
-const MAX_VALUES_INSIDE = 5000;
+/** What the names of all files of a plan contain. */
+export function migrationName(planSha256: string): string {
+  return `svc_migrate_ids_${planSha256.slice(0, 6)}`;
+}
 
-const nameOf = ({ suffix }: LayoutInput) => `svc_migrate_ids_${suffix}`;
+/** A version such as `20261120141000`, for itself or at the start of a name. */
+const VERSION = /^[UV]?(\d{14})(?=_)/;
+
+/**
+ * The version of a migration: the time of printing, in UTC. If a file of this migration is in the folder already, its
+ * version. Otherwise later than that of every other migration of ours there, and no other migration's.
+ *
+ * @param names what the folder contains
+ */
+export function versionIn(names: readonly string[], name: string, nowMs: number): string {
+  const versions = names.flatMap((file) => {
+    const version = VERSION.exec(file)?.[1];
+    return version === undefined ? [] : [{ file, version }];
+  });
+  const printed = versions.find(({ file }) => file.includes(name));
+  if (printed !== undefined) return printed.version;
+  const taken = new Set(versions.map(({ version }) => version));
+  const ours = versions.filter(({ file }) => file.includes(migrationName('')));
+  const last = ours.reduce((most, { version }) => Math.max(most, timeOf(version)), 0);
+  let atMs = Math.max(nowMs, last + 1000);
+  while (taken.has(formatVersion(atMs))) atMs += 1000;
+  return formatVersion(atMs);
+}
+
+function formatVersion(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replaceAll(/[-:T]/g, '');
+}
+
+/** The time of a version in milliseconds; 0 if it is no time. */
+function timeOf(version: string): number {
+  const [, date = '', month = '', day = '', ...clock] =
+    /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(version) ?? [];
+  return Date.parse(`${date}-${month}-${day}T${clock.join(':')}Z`) || 0;
+}
 
 type File = readonly [path: string, text: string];
 type Renderer = (input: LayoutInput) => File[];
 
-/** Statements for one file or change set. */
 interface Step {
-  /** Its name for people. */
-  readonly title: string;
-  /** Its name for migration tools, which order steps by their stamps. */
-  readonly name: string;
-  readonly stamp: string;
   readonly statements: readonly string[];
   /** As in `SqlScript`. */
   readonly guard: readonly string[];
 }
 
-/** One step up, or two if the crosswalk is large and loaded first; and one step down. */
-function stepsOf(input: LayoutInput): {
-  readonly up: readonly Step[];
-  readonly down: Step;
-} {
-  const { script, stamps, suffix } = input;
-  const { load, up, down, guards, values } = script;
-  const [first, second] = stamps;
-  const isLarge = values > MAX_VALUES_INSIDE;
-  const own = { name: nameOf(input), stamp: isLarge ? second : first };
-  return {
-    up: isLarge
-      ? [
-          {
-            title: 'up-1-crosswalk',
-            name: `svc_migrate_crosswalk_${suffix}`,
-            stamp: first,
-            statements: load,
-            guard: [],
-          },
-          { title: 'up-2-rewrite', ...own, statements: up, guard: guards.up },
-        ]
-      : [{ title: 'up', ...own, statements: [...load, ...up], guard: guards.up }],
-    down: { title: 'down', ...own, statements: down, guard: guards.down },
-  };
-}
+const upOf = ({ script: { load, up, guards } }: LayoutInput): Step => ({
+  statements: [...load, ...up],
+  guard: guards.up,
+});
+const downOf = ({ script: { down, guards } }: LayoutInput): Step => ({
+  statements: down,
+  guard: guards.down,
+});
 
 /** Statements as one file. `isOwn`: the file begins and ends the transaction, because the tool does not. */
 function sqlFile(
-  { head, script: { begin } }: LayoutInput,
-  { statements, guard }: Pick<Step, 'statements' | 'guard'>,
+  { head, script: { begin } }: Pick<LayoutInput, 'head' | 'script'>,
+  { statements, guard }: Step,
   isOwn: boolean,
 ): string {
   const all = isOwn && begin !== null ? [begin, ...statements, ...guard, 'COMMIT'] : statements;
   return `${head}\n${all.join(';\n\n')};\n`;
 }
 
-/** A file for each step. `isOwn`: as in `sqlFile`. */
-function withFiles(isOwn: boolean, pathOf: (step: Step, isDown: boolean) => string): Renderer {
-  return (input) => {
-    const { up, down } = stepsOf(input);
-    return [...up, down].map((step) => [pathOf(step, step === down), sqlFile(input, step, isOwn)]);
-  };
+/** A query that returns 0 if everything is as the run wrote it. */
+const verifySql = ({ head, script }: LayoutInput) => `${head}\n${script.verify};\n`;
+
+function plain(input: LayoutInput): File[] {
+  const { name } = input;
+  return [
+    [`${name}.up.sql`, sqlFile(input, upOf(input), true)],
+    [`${name}.down.sql`, sqlFile(input, downOf(input), true)],
+    [`${name}.verify.sql`, verifySql(input)],
+  ];
+}
+
+/** How a client runs a file in one transaction, and stops at its first error. */
+const CLIENTS: Readonly<Record<EmitDialect, (file: string) => string>> = {
+  postgres: (file) => `psql -1 -v ON_ERROR_STOP=1 -f ${file}`,
+  mysql: (file) => `mysql DATABASE < ${file}`,
+  sqlite: (file) => `(echo 'BEGIN;'; cat ${file}; echo 'COMMIT;') | sqlite3 -bail DATABASE`,
+};
+
+/** The undo file of a Flyway migration, which Flyway's free edition does not run. */
+const undoFile = ({ name, version }: Pick<LayoutInput, 'name' | 'version'>) => `U${version}__${name}.sql`;
+
+function flyway(input: LayoutInput): File[] {
+  const { name, version, dialect, head } = input;
+  const undo = undoFile(input);
+  const how = `-- Flyway's free edition does not run this file. Run it with ${CLIENTS[dialect](undo)}\n`;
+  return [
+    [`V${version}__${name}.sql`, sqlFile(input, upOf(input), false)],
+    [undo, sqlFile({ ...input, head: how.replaceAll(';', ',') + head }, downOf(input), false)],
+    [`${name}.verify.sql`, verifySql(input)],
+  ];
 }
 
 function liquibase(input: LayoutInput): File[] {
-  const sets = stepsOf(input).up.map(({ name, statements }) => {
-    const id = `${input.stamps[0]}-${name}`;
-    const back = name === nameOf(input) ? input.script.down : ['SELECT 1'];
-    const rollback = back.flatMap((one) => `${one};`.split('\n')).map((line) => `--rollback ${line}`);
-    return `--changeset svc-migrate:${id}\n${statements.join(';\n\n')};\n${rollback.join('\n')}\n`;
-  });
-  return [[`${nameOf(input)}.sql`, `--liquibase formatted sql\n${input.head}\n${sets.join('\n')}`]];
+  const { name, head } = input;
+  const { statements } = upOf(input);
+  const rollback = downOf(input).statements.flatMap((one) => `${one};`.split('\n'));
+  const text = [
+    `--liquibase formatted sql\n${head}`,
+    `--changeset svc-migrate:${name}`,
+    `${statements.join(';\n\n')};`,
+    ...rollback.map((line) => `--rollback ${line}`),
+  ];
+  return [
+    [`${name}.sql`, `${text.join('\n')}\n`],
+    [`${name}.verify.sql`, verifySql(input)],
+  ];
+}
+
+function prisma(input: LayoutInput): File[] {
+  const folder = `${input.version}_${input.name}`;
+  return [
+    [`${folder}/migration.sql`, sqlFile(input, upOf(input), true)],
+    [`${folder}/down.sql`, sqlFile(input, downOf(input), true)],
+    [`${folder}/verify.sql`, verifySql(input)],
+  ];
 }
 
 /** A folder of SQL files, and a migration in the tool's language that runs their statements one by one. */
-function withRunner(extension: string, render: (folder: string, suffix: string) => string): Renderer {
+function withRunner(extension: string, render: (folder: string, name: string) => string): Renderer {
   return (input) => {
-    const folder = `${input.stamps[0]}_${nameOf(input)}`;
-    const { load, up, down } = input.script;
+    const folder = `${input.version}_${input.name}`;
     return [
-      [`${folder}.${extension}`, render(folder, input.suffix)],
-      [`${folder}/up.sql`, sqlFile(input, { statements: [...load, ...up], guard: [] }, false)],
-      [`${folder}/down.sql`, sqlFile(input, { statements: down, guard: [] }, false)],
+      [`${folder}.${extension}`, render(folder, input.name)],
+      [`${folder}/up.sql`, sqlFile(input, upOf(input), false)],
+      [`${folder}/down.sql`, sqlFile(input, downOf(input), false)],
+      [`${folder}/verify.sql`, verifySql(input)],
     ];
   };
+}
+
+/** `svc_migrate_ids_1a2b3c` → `SvcMigrateIds1a2b3c` */
+function className(name: string): string {
+  return name
+    .split('_')
+    .map((word) => `${word[0]?.toUpperCase() ?? ''}${word.slice(1)}`)
+    .join('');
 }
 
 const rails = withRunner(
   'rb',
   (
     folder,
-    suffix,
+    name,
   ) => `# Runs ${folder}/up.sql and down.sql; statements are separated by a semicolon and an empty line.
-class SvcMigrateIds${suffix[0]?.toUpperCase()}${suffix.slice(1)} < ActiveRecord::Migration[6.1]
+class ${className(name)} < ActiveRecord::Migration[6.1]
   def up
     run_file("up.sql")
   end
@@ -147,31 +207,23 @@ exports.down = (knex) => runFile(knex, 'down.sql');
 `,
 );
 
-const RENDERERS: Readonly<Record<Layout, Renderer>> = {
-  plain: withFiles(true, ({ title }) => `${title}.sql`),
-  flyway: withFiles(false, ({ name, stamp }, isDown) => `${isDown ? 'U' : 'V'}${stamp}__${name}.sql`),
-  liquibase,
-  prisma: withFiles(
-    true,
-    ({ name, stamp }, isDown) => `${stamp}_${name}/${isDown ? 'down' : 'migration'}.sql`,
-  ),
-  rails,
-  knex,
-};
+const RENDERERS: Readonly<Record<Layout, Renderer>> = { plain, flyway, liquibase, prisma, rails, knex };
 
-/** The files of a script in a layout. */
+/** The files of a script in a layout. `lines`: comments for their beginning. */
 export function layOut(
   layout: Layout,
-  script: SqlScript,
-  {
-    atMs,
-    suffix,
-    lines,
-  }: { readonly atMs: number; readonly suffix: string; readonly lines: readonly string[] },
+  { lines, ...input }: Omit<LayoutInput, 'head'> & { readonly lines: readonly string[] },
 ): EmittedFiles {
-  const stampOf = (ms: number) => new Date(ms).toISOString().slice(0, 19).replaceAll(/[-:T]/g, '');
-  const head = lines.map((line) => `-- ${line}\n`).join('');
-  const input: LayoutInput = { script, head, stamps: [stampOf(atMs), stampOf(atMs + 1000)], suffix };
-  const files = RENDERERS[layout](input);
-  return new Map([...files, ['verify.sql', `${head}\n${script.verify};\n`]]);
+  // Some tools split a script at every semicolon, also in comments.
+  const head = lines.map((line) => `-- ${line.replaceAll(/[\r\n]/g, ' ').replaceAll(';', ',')}\n`).join('');
+  return new Map(RENDERERS[layout]({ ...input, head }));
+}
+
+/** What to do where a tool does not run one of the files; null: nothing. */
+export function layoutNote(
+  layout: Layout,
+  input: Pick<LayoutInput, 'name' | 'version' | 'dialect'>,
+): string | null {
+  if (layout !== 'flyway') return null;
+  return `Flyway's free edition does not run undo files: ${CLIENTS[input.dialect](undoFile(input))}`;
 }

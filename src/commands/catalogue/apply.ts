@@ -45,11 +45,6 @@ const EMIT = {
     text,
   ),
   layout: optionOr('<tool>', 'files and folders as a migration tool expects them', z.enum(LAYOUTS), 'plain'),
-  at: option(
-    '<time>',
-    'the time in the names of the files and of the run (default: when the remap was built)',
-    text,
-  ),
 };
 
 const IDS = {

@@ -2,21 +2,16 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { migrationName, versionIn } from '../../../src/apply/emit/layouts.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, type Scene, upTo } from '../cli/scene.js';
 
 const TARGET = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
-const EMIT = [
-  'apply',
-  '--in-place',
-  '--emit-sql',
-  'sqlite',
-  '--output',
-  'sql',
-  '--at',
-  '2026-11-20T00:00:00Z',
-];
-const STAMP = '20261120000000';
+const EMIT = ['apply', '--in-place', '--emit-sql', 'sqlite', '--output', 'sql'];
+/** The name of a migration, and with its version, as `readFolder` has them. */
+const NAME = 'svc_migrate_ids_PLAN';
+const VERSIONED = `TIME_${NAME}`;
+const FLYWAY = `TIME__${NAME}.sql`;
 
 function open(): Scene {
   const scene = makeScene([TARGET]);
@@ -24,13 +19,13 @@ function open(): Scene {
   return scene;
 }
 
-/** The files of a folder with their texts; `PLAN` stands for the plan in their names. */
+/** The files of a folder with their texts; in their names, `PLAN` and `TIME` stand for the plan and the version. */
 function readFolder(folder: string): Map<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
   const files = names.filter((name) => /\.\w+$/.test(name));
   return new Map(
     files.map((name) => [
-      name.replace(/_[0-9a-f]{6}(?=\W)/, '_PLAN'),
+      name.replace(/_[0-9a-f]{6}(?=\W)/, '_PLAN').replace(/\d{14}/, 'TIME'),
       readFileSync(join(folder, name), 'utf8'),
     ]),
   );
@@ -55,19 +50,19 @@ const TOOLS: readonly {
 }[] = [
   {
     layout: 'plain',
-    files: ['down.sql', 'up.sql'],
-    up: (files) => files.get('up.sql') ?? '',
-    down: (files) => files.get('down.sql') ?? '',
+    files: [`${NAME}.down.sql`, `${NAME}.up.sql`, `${NAME}.verify.sql`],
+    up: (files) => files.get(`${NAME}.up.sql`) ?? '',
+    down: (files) => files.get(`${NAME}.down.sql`) ?? '',
   },
   {
     layout: 'flyway',
-    files: [`U${STAMP}__svc_migrate_ids_PLAN.sql`, `V${STAMP}__svc_migrate_ids_PLAN.sql`],
-    up: (files) => inTransaction(files.get(`V${STAMP}__svc_migrate_ids_PLAN.sql`) ?? ''),
-    down: (files) => inTransaction(files.get(`U${STAMP}__svc_migrate_ids_PLAN.sql`) ?? ''),
+    files: [`U${FLYWAY}`, `V${FLYWAY}`, `${NAME}.verify.sql`],
+    up: (files) => inTransaction(files.get(`V${FLYWAY}`) ?? ''),
+    down: (files) => inTransaction(files.get(`U${FLYWAY}`) ?? ''),
   },
   {
     layout: 'liquibase',
-    files: ['svc_migrate_ids_PLAN.sql'],
+    files: [`${NAME}.sql`, `${NAME}.verify.sql`],
     up: (files) =>
       inTransaction(
         changeset(files)
@@ -84,24 +79,28 @@ const TOOLS: readonly {
   },
   {
     layout: 'prisma',
-    files: [`${STAMP}_svc_migrate_ids_PLAN/down.sql`, `${STAMP}_svc_migrate_ids_PLAN/migration.sql`],
-    up: (files) => files.get(`${STAMP}_svc_migrate_ids_PLAN/migration.sql`) ?? '',
-    down: (files) => files.get(`${STAMP}_svc_migrate_ids_PLAN/down.sql`) ?? '',
+    files: ['down', 'migration', 'verify'].map((name) => `${VERSIONED}/${name}.sql`),
+    up: (files) => files.get(`${VERSIONED}/migration.sql`) ?? '',
+    down: (files) => files.get(`${VERSIONED}/down.sql`) ?? '',
   },
   {
     layout: 'rails',
-    files: [
-      `${STAMP}_svc_migrate_ids_PLAN.rb`,
-      `${STAMP}_svc_migrate_ids_PLAN/down.sql`,
-      `${STAMP}_svc_migrate_ids_PLAN/up.sql`,
-    ],
-    up: (files) => inTransaction(files.get(`${STAMP}_svc_migrate_ids_PLAN/up.sql`) ?? ''),
-    down: (files) => inTransaction(files.get(`${STAMP}_svc_migrate_ids_PLAN/down.sql`) ?? ''),
+    files: [`${VERSIONED}.rb`, `${VERSIONED}/down.sql`, `${VERSIONED}/up.sql`, `${VERSIONED}/verify.sql`],
+    up: (files) => inTransaction(files.get(`${VERSIONED}/up.sql`) ?? ''),
+    down: (files) => inTransaction(files.get(`${VERSIONED}/down.sql`) ?? ''),
   },
 ];
 
+const verifyIn = (files: ReadonlyMap<string, string>): string =>
+  [...files].find(([name]) => name.endsWith('verify.sql'))?.[1] ?? '';
+
+/** A file of the layout `plain` in a folder. */
+function plainFile(scene: Scene, what: 'up' | 'down' | 'verify', folder = 'sql'): string {
+  return readFolder(scene.path(folder)).get(`${NAME}.${what}.sql`) ?? '';
+}
+
 function changeset(files: ReadonlyMap<string, string>): string[] {
-  const lines = (files.get('svc_migrate_ids_PLAN.sql') ?? '').split('\n');
+  const lines = (files.get(`${NAME}.sql`) ?? '').split('\n');
   expect(lines[0]).toBe('--liquibase formatted sql');
   const sets = lines.flatMap((line, at) => (line.startsWith('--changeset ') ? [at] : []));
   expect(sets).toHaveLength(1);
@@ -119,13 +118,13 @@ describe('apply --emit-sql', () => {
       expect(done).toMatchObject({ code: 0 });
       expect(ordersIn(file)).toEqual(before);
       const written = readFolder(scene.path('sql'));
-      expect([...written.keys()]).toEqual([...files, 'svc-migrate-sql.json', 'verify.sql'].sort());
+      expect([...written.keys()]).toEqual([...files].sort());
       const heads = [...written.values()].join('\n').match(/Written by svc-migrate \S+ from the remap/g);
       expect(heads?.length).toBeGreaterThanOrEqual(2);
       runSql(file, up(written));
       const after = before.map((id) => (id === null ? null : String(scene.v4Of(Number(id)))));
       expect(ordersIn(file)).toEqual(after);
-      expect(query(file, written.get('verify.sql') ?? '')).toEqual(['0']);
+      expect(query(file, verifyIn(written))).toEqual(['0']);
       expect(await scene.run(['apply', '--verify'])).toMatchObject({ code: 0 });
       runSql(file, up(written));
       expect(ordersIn(file)).toEqual(after);
@@ -165,46 +164,89 @@ describe('apply --emit-sql', () => {
     db.close();
   });
 
-  it('writes the same bytes for the same plan, named by --at', async () => {
+  it('writes the same files for the same plan, also later', async () => {
     const scene = open();
-    expect(await scene.run([...EMIT, '--layout', 'flyway'])).toMatchObject({ code: 0 });
-    const first = readFolder(scene.path('sql'));
-    expect(await scene.run([...EMIT, '--layout', 'flyway'])).toMatchObject({ code: 0 });
-    expect(readFolder(scene.path('sql'))).toEqual(first);
-    expect(await scene.run([...EMIT, '--layout', 'flyway', '--at', '2027-01-02T03:04:05Z'])).toMatchObject({
-      code: 0,
-    });
-    expect([...readFolder(scene.path('sql')).keys()]).toContain('V20270102030405__svc_migrate_ids_PLAN.sql');
-    expect([...readFolder(scene.path('sql')).keys()]).not.toContain(`V${STAMP}__svc_migrate_ids_PLAN.sql`);
+    for (const { layout } of TOOLS) {
+      const emit = [...EMIT.with(-1, layout), '--layout', layout];
+      expect(await scene.run(emit)).toMatchObject({ code: 0 });
+      const names = readdirSync(scene.path(layout), { recursive: true });
+      const first = readFolder(scene.path(layout));
+      await new Promise((resolve) => setTimeout(resolve, 1001));
+      expect(await scene.run(emit)).toMatchObject({ code: 0 });
+      expect(readdirSync(scene.path(layout), { recursive: true })).toEqual(names);
+      expect(readFolder(scene.path(layout))).toEqual(first);
+    }
   });
 
-  it('gives two plans of one remap names of their own, and a folder each', async () => {
+  it("prints a second plan beside the first into the team's folder, with a later version", async () => {
     const scene = makeScene([TARGET, { ...TARGET, name: 'copies', table: 'copies' }]);
     createOrders(scene.path('shop.db'), [1, 2], 'invoice_id INTEGER');
     runSql(scene.path('shop.db'), 'CREATE TABLE copies AS SELECT * FROM orders');
-    const emit = (name: string, layout: string, output: string) =>
-      scene.run(['apply', name, '--emit-sql', 'sqlite', '--layout', layout, '--output', output]);
-    for (const layout of ['flyway', 'liquibase', 'prisma', 'rails', 'knex']) {
-      const names = [];
+    for (const layout of ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex']) {
+      const before = new Date().toISOString().slice(0, 19).replaceAll(/[-:T]/g, '');
+      mkdirSync(scene.path(layout));
+      const others = [`V${before}__own.sql`, `${before}_own.rb`, 'up.sql', 'notes.txt'];
+      for (const name of others) writeFileSync(scene.path(`${layout}/${name}`), 'mine');
+      const printed = [];
       for (const name of ['orders', 'copies']) {
-        const folder = `${layout}-${name}`;
-        expect(await emit(name, layout, folder)).toMatchObject({ code: 0 });
-        names.push(
-          readdirSync(scene.path(folder)).filter((file) => !/^(verify.sql|svc-migrate-sql.json)$/.test(file)),
-        );
+        const known = new Set(readdirSync(scene.path(layout)));
+        const emit = ['apply', name, '--emit-sql', 'sqlite', '--layout', layout, '--output', layout];
+        expect(await scene.run(emit)).toMatchObject({ code: 0 });
+        printed.push(readdirSync(scene.path(layout)).filter((file) => !known.has(file)));
       }
-      const versions = names.map(([first]) => /\d{14}/.exec(first ?? '')?.[0]);
-      expect(new Set(names.flat()).size).toBe(names.flat().length);
-      if (layout !== 'liquibase') expect(versions[0]).not.toBe(versions[1]);
+      for (const name of others) expect(scene.read(`${layout}/${name}`)).toBe('mine');
+      const versions = printed.map((names) => new Set(names.flatMap((file) => file.match(/\d{14}/) ?? [])));
+      const [[first = ''] = [], [second = ''] = []] = versions.map((own) => [...own]);
+      const hasNone = layout === 'plain' || layout === 'liquibase';
+      expect(versions.map(({ size }) => size)).toEqual(hasNone ? [0, 0] : [1, 1]);
+      if (!hasNone) expect([layout, before < first, first < second]).toEqual([layout, true, true]);
     }
-    const rails = readdirSync(scene.path('rails-orders')).find((file) => file.endsWith('.rb')) ?? '';
-    const words = rails.slice(15, -3).split('_');
-    const camelized = words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`).join('');
-    expect(scene.read(`rails-orders/${rails}`)).toContain(`class ${camelized} <`);
-    const before = readFolder(scene.path('prisma-orders'));
-    const refused = await emit('copies', 'prisma', 'prisma-orders');
-    expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining('SQL of another plan')]);
-    expect(readFolder(scene.path('prisma-orders'))).toEqual(before);
+    const rails = readdirSync(scene.path('rails')).filter((file) => /svc_migrate.*rb$/.test(file));
+    for (const file of rails) {
+      const words = file.slice(15, -3).split('_');
+      const camelized = words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`).join('');
+      expect(scene.read(`rails/${file}`)).toContain(`class ${camelized} <`);
+    }
+    const [prisma = ''] = readdirSync(scene.path('prisma')).filter((file) => file.includes('svc_migrate'));
+    writeFileSync(scene.path(`prisma/${prisma}/down.sql`), 'mine');
+    for (const name of ['orders', 'copies']) {
+      const emit = ['apply', name, '--emit-sql', 'sqlite', '--layout', 'prisma', '--output', 'prisma'];
+      await scene.run(emit);
+    }
+    expect(scene.read(`prisma/${prisma}/down.sql`)).toBe('mine');
+  });
+
+  it.each<[names: string[], version: string]>([
+    [[], '20261120141000'],
+    [['V20261120141000__own.sql', '20261120141001_own.rb', 'V7__old.sql'], '20261120141002'],
+    [['V20271231235959__svc_migrate_ids_111111.sql'], '20280101000000'],
+    [['20261120000000_svc_migrate_ids_abcdef', '20270101000000_svc_migrate_ids_111111'], '20261120000000'],
+    [['V99999999999999__own.sql', '20261120141000_svc_migrate_ids_111111.rb'], '20261120141001'],
+  ])('gives a migration beside %j the version %s', (names, version) => {
+    expect(versionIn(names, migrationName('abcdef01'), Date.parse('2026-11-20T14:10:00.999Z'))).toBe(version);
+  });
+
+  it('has no semicolon but at the end of statements, and none in comments', async () => {
+    const name = "it's; --; /* target";
+    const scene = makeScene([{ ...TARGET, name, table: 'copies; --' }]);
+    createOrders(scene.path('shop.db'), [1, 'a;b', "'; DROP"], 'invoice_id');
+    runSql(scene.path('shop.db'), 'CREATE TABLE "copies; --" AS SELECT * FROM orders');
+    runSql(scene.path('shop.db'), 'CREATE UNIQUE INDEX key ON "copies; --"(id)');
+    expect(
+      await scene.run([...EMIT.filter((one) => one !== '--in-place'), '--unknown', 'keep']),
+    ).toMatchObject({ code: 0 });
+    for (const text of readFolder(scene.path('sql')).values()) {
+      const inside = text.match(/'(?:[^']|'')*'|^--.*$/gm) ?? [];
+      expect(inside.filter((one) => one.includes(';'))).toEqual([]);
+    }
+  });
+
+  it('says how to run the undo file of Flyway', async () => {
+    const scene = open();
+    const done = await scene.run([...EMIT, '--layout', 'flyway']);
+    const undo = readdirSync(scene.path('sql')).find((name) => name.startsWith('U')) ?? '';
+    expect(done.stdout).toContain(`cat ${undo};`);
+    expect(scene.read(`sql/${undo}`).split('\n')[0]).toContain(`cat ${undo}`);
   });
 
   it('writes exactly a plan that was agreed, or refuses', async () => {
@@ -219,8 +261,7 @@ describe('apply --emit-sql', () => {
   it('takes no crosswalk of another script for its own', async () => {
     const scene = makeScene([TARGET, { ...TARGET, name: 'copies', table: 'copies' }]);
     const file = scene.path('shop.db');
-    // More values than one file takes.
-    const ids = upTo(5001);
+    const ids = upTo(MAPPED + 20);
     createOrders(file, ids, 'invoice_id INTEGER');
     runSql(file, 'CREATE TABLE copies(id INTEGER PRIMARY KEY, invoice_id INTEGER)');
     runSql(file, 'INSERT INTO copies SELECT * FROM orders');
@@ -229,11 +270,10 @@ describe('apply --emit-sql', () => {
       const emit = ['apply', name, '--in-place', '--emit-sql', 'sqlite', '--output', name, ...policy];
       expect(await scene.run(emit)).toMatchObject({ code: 0 });
     }
-    for (const step of ['orders/up-1-crosswalk', 'copies/up-1-crosswalk', 'orders/up-2-rewrite'])
-      runSql(file, scene.read(`${step}.sql`));
+    runSql(file, plainFile(scene, 'up', 'orders'));
     expect(ordersIn(file)).toEqual(ids.map((id) => String(id <= MAPPED ? scene.v4Of(id) : id)));
-    runSql(file, scene.read('copies/up-2-rewrite.sql'));
-    expect(query(file, scene.read('copies/verify.sql'))).toEqual(['0']);
+    runSql(file, plainFile(scene, 'up', 'copies'));
+    expect(query(file, plainFile(scene, 'verify', 'copies'))).toEqual(['0']);
   });
 
   it('tells a text from a blob of the same bytes', async () => {
@@ -242,7 +282,7 @@ describe('apply --emit-sql', () => {
     createOrders(file, [], 'invoice_id');
     runSql(file, "INSERT INTO orders(invoice_id) VALUES ('1'), (x'31'), (x'32'), ('2')");
     expect(await scene.run([...EMIT, '--unknown', 'keep'])).toMatchObject({ code: 0 });
-    runSql(file, scene.read('sql/up.sql'));
+    runSql(file, plainFile(scene, 'up'));
     expect(query(file, 'SELECT quote(invoice_id) FROM orders ORDER BY id')).toEqual([
       `'${scene.v4Of(1)}'`,
       "X'31'",
@@ -258,7 +298,9 @@ describe('apply --emit-sql', () => {
       action: 'emit',
       dialect: 'sqlite',
       layout: 'plain',
-      files: ['up.sql', 'down.sql', 'verify.sql'],
+      files: ['up', 'down', 'verify'].map((what) =>
+        expect.stringMatching(`^svc_migrate_ids_[0-9a-f]{6}.${what}.sql$`),
+      ),
       values: MAPPED,
       exitCode: 0,
     });
@@ -287,7 +329,7 @@ describe('apply --emit-sql', () => {
         return rows + all;
       };
       const before = read();
-      expect(() => runSql(file, scene.read('sql/up.sql'))).toThrow(problem);
+      expect(() => runSql(file, plainFile(scene, 'up'))).toThrow(problem);
       expect(read()).toBe(before);
     }
   });
@@ -299,9 +341,9 @@ describe('apply --emit-sql', () => {
     const scene = open();
     const file = scene.path('shop.db');
     /** As sqlite3 without -bail. */
-    const runOn = (name: string) => {
+    const runOn = (name: 'up' | 'down') => {
       const db = new Sqlite(file);
-      for (const statement of scene.read(`sql/${name}.sql`).split(/;\n\n|;\n$/)) {
+      for (const statement of plainFile(scene, name).split(/;\n\n|;\n$/)) {
         try {
           db.exec(statement);
         } catch {
@@ -323,7 +365,7 @@ describe('apply --emit-sql', () => {
     runOn('up');
     const after = read();
     expect(after).not.toEqual(before);
-    expect(query(file, scene.read('sql/verify.sql'))).toEqual(['0']);
+    expect(query(file, plainFile(scene, 'verify'))).toEqual(['0']);
     const rename = "UPDATE svc_migrate_run SET run = 'later'";
     const addLater = `CREATE TEMP TABLE copy AS SELECT * FROM svc_migrate_run;
       UPDATE copy SET unit = NULL, run = 'later'; INSERT INTO svc_migrate_run SELECT * FROM copy`;
@@ -339,14 +381,14 @@ describe('apply --emit-sql', () => {
     const scene = open();
     const file = scene.path('shop.db');
     expect(await scene.run(EMIT.filter((arg) => arg !== '--in-place'))).toMatchObject({ code: 0 });
-    runSql(file, scene.read('sql/up.sql'));
-    const verify = () => query(file, scene.read('sql/verify.sql'));
+    runSql(file, plainFile(scene, 'up'));
+    const verify = () => query(file, plainFile(scene, 'verify'));
     expect(verify()).toEqual(['0']);
     runSql(file, 'UPDATE orders SET invoice_id_v4 = 1 + invoice_id_v4 WHERE id IN (3, 5)');
     expect(verify()).toEqual(['2']);
     runSql(file, 'UPDATE orders SET invoice_id_v4 = NULL WHERE id = 3');
     expect(verify()).toEqual(['2']);
-    runSql(file, scene.read('sql/down.sql'));
+    runSql(file, plainFile(scene, 'down'));
     expect(query(file, "SELECT name FROM sqlite_schema WHERE name LIKE 'svc_migrate_sql%'")).toEqual([]);
   });
 
@@ -355,26 +397,21 @@ describe('apply --emit-sql', () => {
       TARGET,
       { name: 'list', kind: 'csv', file: 'list.csv', ids: IDS },
       { ...TARGET, name: 'other', file: 'other.db' },
-      { ...TARGET, name: 'json', ids: [{ ...IDS[0], path: '$.id' }] },
     ]);
     for (const name of ['shop.db', 'other.db']) createOrders(scene.path(name), [1, 2], 'invoice_id INTEGER');
     writeFileSync(scene.path('list.csv'), 'invoice_id\n1\n');
-    mkdirSync(scene.path('full'));
-    writeFileSync(scene.path('full/own.txt'), 'mine');
     const sqlite = ['apply', 'orders', '--in-place', '--emit-sql', 'sqlite'];
     const cases: readonly (readonly [readonly string[], number, string])[] = [
       [['apply', '--emit-sql', 'postgre', '--output', 'sql'], 2, 'postgres'],
       [[...sqlite, '--layout', 'flyaway', '--output', 'sql'], 2, 'flyway'],
       [sqlite, 2, '--output'],
       [[...sqlite, '--output', '-'], 2, '--output'],
-      [[...sqlite, '--output', 'sql', '--at', 'tomorrow'], 2, '--at'],
       [['apply', '--layout', 'flyway'], 2, '--emit-sql'],
       [[...sqlite, '--output', 'sql', '--yes'], 2, 'cannot be combined'],
       [[...sqlite, '--output', 'sql', '--again'], 2, '--again'],
       [['apply', 'list', '--emit-sql', 'sqlite', '--output', 'sql'], 2, 'kind csv'],
       [['apply', 'orders', '--emit-sql', 'postgres', '--output', 'sql'], 2, 'kind sqlite'],
       [['apply', 'orders', 'other', '--emit-sql', 'sqlite', '--output', 'sql'], 2, 'different databases'],
-      [[...sqlite, '--output', 'full'], 6, 'own.txt'],
       [[...sqlite, '--output', 'list.csv'], 6, 'is a file'],
     ];
     for (const [args, code, text] of cases) {
@@ -387,19 +424,23 @@ describe('apply --emit-sql', () => {
     expect(readdirSync(scene.folder)).not.toContain('sql');
   });
 
-  it('gives a large crosswalk a step of its own', async () => {
+  it('has a large crosswalk in the same file, so that it can be taken back and run again', async () => {
     const scene = makeScene([TARGET]);
-    createOrders(scene.path('shop.db'), upTo(MAPPED), 'invoice_id');
-    const db = new Sqlite(scene.path('shop.db'));
-    db.exec(`WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < 6000)
-      INSERT INTO orders(invoice_id) SELECT 'x' || value FROM n`);
-    db.close();
-    const args = [...EMIT, '--unknown', 'keep', '--layout'];
-    expect(await scene.run([...args, 'flyway'])).toMatchObject({ code: 0 });
-    const files = readFolder(scene.path('sql'));
     const file = scene.path('shop.db');
-    runSql(file, inTransaction(files.get(`V${STAMP}__svc_migrate_crosswalk_PLAN.sql`) ?? ''));
-    runSql(file, inTransaction(files.get(`V20261120000001__svc_migrate_ids_PLAN.sql`) ?? ''));
-    expect(ordersIn(file).slice(0, MAPPED)).toEqual(upTo(MAPPED).map((id) => String(scene.v4Of(id))));
+    const ids = upTo(6000);
+    createOrders(file, ids, 'invoice_id INTEGER');
+    for (const more of [['--in-place'], []]) {
+      const emit = ['apply', ...more, '--emit-sql', 'sqlite', '--output', `sql${more}`];
+      const args = [...emit, '--missing', 'keep', '--unknown', 'keep', '--layout', 'flyway'];
+      expect(await scene.run(args)).toMatchObject({ code: 0 });
+      const files = readFolder(scene.path(`sql${more}`));
+      expect([...files.keys()]).toEqual([`U${FLYWAY}`, `V${FLYWAY}`, `${NAME}.verify.sql`].sort());
+      for (const _ of ['first', 'again']) {
+        runSql(file, inTransaction(files.get(`V${FLYWAY}`) ?? ''));
+        expect(query(file, verifyIn(files))).toEqual(['0']);
+        runSql(file, inTransaction(files.get(`U${FLYWAY}`) ?? ''));
+        expect(ordersIn(file)).toEqual(ids.map(String));
+      }
+    }
   });
 });
