@@ -31,6 +31,8 @@ type AttemptResult<T> =
       readonly kind: 'failed';
       readonly outcome: AttemptOutcome;
       readonly isRetryable: boolean;
+      /** How long the response asked to wait, ms; null if it did not. */
+      readonly heldMs: number | null;
       readonly error: SvcError;
     };
 
@@ -51,12 +53,11 @@ export async function requestParsed<T>(
   for (let attempt = 1; ; attempt++) {
     const judged = await attemptOnce(target, parse, attempt, options);
     if (judged.kind === 'value') return judged.value;
-    const heldMs = holdBack(target, judged.outcome, options);
     if (!judged.isRetryable || attempt >= options.attempts) throw judged.error;
     if (!target.host.limiter.takeRetry())
       throw withFacts(judged.error, target, { retries: 'shared budget spent' });
     target.host.tally.retries++;
-    if (heldMs === null) await backOff(target, judged, attempt, options);
+    if (judged.heldMs === null) await backOff(target, judged, attempt, options);
   }
 }
 
@@ -64,10 +65,11 @@ async function attemptOnce<T>(
   target: RequestTarget,
   parse: Parse<T>,
   attempt: number,
-  { transport, clock, scrub }: RequestOptions,
+  options: RequestOptions,
 ): Promise<AttemptResult<T>> {
+  const { transport, clock, scrub } = options;
   const { host, url } = target;
-  const { outcome, startedAt, servedMs } = await host.limiter
+  const { outcome, startedAt, servedMs, heldMs } = await host.limiter
     .run(async (startedAt) => {
       host.tally.requests++;
       const outcome = await fetchOnce({ url, key: host.key }, transport);
@@ -75,7 +77,9 @@ async function attemptOnce<T>(
       const servedMs = date === null ? null : parseHttpDate(date);
       if (servedMs !== null) host.tally.clockOffsetMs = servedMs - clock.now();
       if (outcome.kind === 'answer' && outcome.status === 429) host.limiter.slowDown(startedAt);
-      return { outcome, startedAt, servedMs };
+      // Before the next request gets the place of this one.
+      const heldMs = holdBack(target, outcome, options);
+      return { outcome, startedAt, servedMs, heldMs };
     }, transport.signal)
     .catch((error: unknown) => {
       // the signal's reason is thrown unchanged
@@ -86,7 +90,7 @@ async function attemptOnce<T>(
     // the host works, and would give the same response again
     if (judgement.kind === 'fail' && outcome.kind === 'answer') host.limiter.succeed(startedAt);
     const error = buildFailure(judgement.code, outcome, target, attempt, scrub);
-    return { kind: 'failed', outcome, isRetryable: judgement.kind === 'retry', error };
+    return { kind: 'failed', outcome, isRetryable: judgement.kind === 'retry', heldMs, error };
   }
   try {
     const value = await parse(outcome.kind === 'answer' ? outcome.body : new Uint8Array(), servedMs);
@@ -95,7 +99,7 @@ async function attemptOnce<T>(
   } catch (cause) {
     if (!(cause instanceof SvcError) || cause === transport.signal.reason) throw cause;
     const error = buildBadAnswer(cause, outcome, target, attempt, scrub);
-    return { kind: 'failed', outcome, isRetryable: true, error };
+    return { kind: 'failed', outcome, isRetryable: true, heldMs, error };
   }
 }
 

@@ -1,11 +1,10 @@
 import type { CompanyListing } from '../api/company-list.js';
-import type { ListRequest } from '../api/queries.js';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { type Generation, type ListPage, progressOf } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportOptions } from '../export/begin-export.js';
 import { exportV3, exportV4 } from '../export/export-lists.js';
-import type { PageSubscription, PageSupply } from '../export/prefetch.js';
+import type { PageRequest, PageSubscription, PageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { type Channel, flattenError, restoreError, withThread } from '../runtime/threads.js';
 import type { Db } from '../store/open.js';
@@ -58,7 +57,7 @@ export function exporterOn(
 
 /** What the export thread calls in the main thread, which sends all requests. `list`: a number that the thread assigns. */
 export type ExportMain = {
-  readonly subscribe: (list: number, request: ListRequest) => void;
+  readonly subscribe: (list: number, request: PageRequest) => void;
   readonly ack: (list: number) => void;
   readonly end: (list: number) => void;
   readonly fetchV4Companies: () => Promise<CompanyListing>;

@@ -162,6 +162,7 @@ const explain = z.strictObject({
 
 const generation = z.strictObject({
   lists: z.record(z.enum(STREAM_STATES), count),
+  readByCompany: count.describe('V3 lists that were read company by company.'),
   records: count,
   rejected: count,
   oldestReadAt: text,

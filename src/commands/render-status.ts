@@ -55,10 +55,12 @@ function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: numb
     }))
     .filter(({ n }) => n > 0);
   const rejected = sumOf(groups, 'rejected');
+  const byCompany = sumOf(groups, 'byCompany');
   const oldestMs = Date.parse(oldestReading(groups) ?? '');
   const parts = [
     `${countOf(sumOf(groups, 'lists'), 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
     describeRecords(groups),
+    ...(byCompany > 0 ? [`${groupDigits(byCompany)} read company by company`] : []),
     ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
     `oldest reading ${formatDuration(now - oldestMs)} ago`,
   ];
@@ -81,7 +83,7 @@ function describeRecords(groups: readonly StreamGroup[]): string {
 
 function sumOf(
   groups: readonly StreamGroup[],
-  count: 'lists' | 'uniqueRecords' | 'rejected' | 'uncounted' | 'expected',
+  count: 'lists' | 'byCompany' | 'uniqueRecords' | 'rejected' | 'uncounted' | 'expected',
 ): number {
   return groups.reduce((sum, group) => sum + group[count], 0);
 }
@@ -187,6 +189,7 @@ function describeLists(groups: readonly StreamGroup[]) {
         ),
       ]),
     ),
+    readByCompany: sumOf(groups, 'byCompany'),
     records: sumOf(groups, 'uniqueRecords'),
     rejected: sumOf(groups, 'rejected'),
     oldestReadAt: oldestReading(groups) ?? null,

@@ -31,8 +31,8 @@ export interface Config
   readonly database: string;
   readonly v3: {
     readonly regions: readonly Endpoint[];
-    /** Empty: each V3 list is read for all companies at once. */
-    readonly companies: readonly bigint[];
+    /** `auto`: long lists are read company by company. Empty: each list is read for all companies at once. */
+    readonly companies: 'auto' | readonly bigint[];
     /** How far before the start of the preceding full reading a sweep for changes begins. */
     readonly sweepOverlapMs: number;
   };
@@ -59,7 +59,8 @@ export function buildFingerprint(config: Config): Record<string, string> {
   const { v3, v4, companies, models } = config;
   const entries: Record<string, string> = {
     fieldPrefix: config.fieldPrefix,
-    'v3.companies': listOf(sorted(v3.companies)),
+    // The same data come in either way without a list.
+    'v3.companies': listOf(v3.companies === 'auto' ? [] : sorted(v3.companies)),
     'v4.baseUrl': v4.baseUrl,
     'v4.companies': listOf(sorted(v4.companies)),
     'v4.companyIdField': v4.companyIdField ?? '(usual)',

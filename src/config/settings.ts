@@ -103,8 +103,11 @@ const v3 = strict({
     'V3 endpoints, each under a name of your choice, with its own API key and request limits.',
   ),
   ...speed,
-  companies: ids.describe(
-    'Company ids by which each V3 list is split, so that the parts are read in parallel. Empty: one list for all.',
+  companies: setting(
+    z
+      .union([z.literal('auto'), z.array(id)], { error: 'must be "auto" or a list of company ids' })
+      .default('auto'),
+    'How V3 lists are read. auto: as one list each, and long ones company by company, so that their parts are read in parallel, where total_counts prove that nothing is missing. Company ids: as one list for each of these. Empty: always as one list.',
   ),
   sweepOverlap: setting(
     duration.prefault('15m'),

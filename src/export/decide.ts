@@ -1,12 +1,15 @@
 import { EXPIRED_STATUSES, isUnfinished } from '../domain.js';
-import { addToIdSum } from '../store/checksum.js';
 import type { StreamRow } from '../store/streams.js';
+import { divideList } from './divide.js';
 import {
+  countPage,
   type ErrorOutcome,
   endPass,
   fail,
   finish,
   isoOf,
+  isUndecided,
+  MAX_IDLE_PAGES,
   movedTo,
   type PageOutcome,
   type ReadingRules,
@@ -18,9 +21,6 @@ import {
   startSweep,
   startWalk,
 } from './passes.js';
-
-/** Consecutive pages without a record new to the walk; then the stream fails. */
-export const MAX_IDLE_PAGES = 100;
 
 /** Errors that would occur again if the stream continued at its cursor. */
 const DEAD_ENDS: readonly (string | null)[] = ['cursor_loop', 'cursor_expired', 'no_progress'];
@@ -75,7 +75,16 @@ function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step
   if (counted.position.idlePages >= MAX_IDLE_PAGES) {
     return fail(counted, 'no_progress', `${MAX_IDLE_PAGES} pages in a row had no new record.`);
   }
-  return { row: movedTo(counted, { cursor: page.next }), discard: [] };
+  const next = movedTo(counted, { cursor: page.next });
+  return isUndecided(counted, rules) ? withParts(next, page) : { row: next, discard: [] };
+}
+
+/** Decides whether the list is read company by company from here on. */
+function withParts(row: StreamRow, page: PageOutcome): Step {
+  const parts = divideList(row, page, page.companies ?? { inV3: [], inV4: [] });
+  if (parts === 'later') return { row, discard: [] };
+  if (parts.length === 0) return { row: movedTo(row, { judged: true }), discard: [] };
+  return { row: movedTo(row, { phase: 'parts', judged: true }), discard: [], parts };
 }
 
 /** An empty last page after a cursor may be an error of the service: the same page is requested once more. */
@@ -94,32 +103,6 @@ function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
     walkStartedMs: page.askedMs,
     ...(walk === passWalk ? { passWatermarkMs: watermark } : {}),
     ...(walk === keepFrom ? { readingWatermarkMs: watermark } : {}),
-  });
-}
-
-function countPage(row: StreamRow, page: PageOutcome): StreamRow {
-  const { position } = row;
-  const total = position.phase === 'sweep' ? null : page.totalCount;
-  const counted: StreamRow = {
-    ...row,
-    pages: row.pages + 1,
-    records: row.records + page.unique + page.duplicates + page.rejected,
-    uniqueRecords: row.uniqueRecords + page.unique,
-    duplicates: row.duplicates + page.duplicates,
-    rejected: row.rejected + page.rejected,
-    totalCountFirst: row.totalCountFirst ?? total,
-    totalCountLast: total ?? row.totalCountLast,
-  };
-  return movedTo(counted, {
-    passUnique: position.passUnique + page.passUnique,
-    passCommon: position.passCommon + page.passCommon,
-    passChanged: position.passChanged + page.changed,
-    excluded: position.excluded + page.excluded,
-    excludedSum:
-      position.excludedSum === null ? null : addToIdSum(position.excludedSum, [BigInt(page.excludedSum)]),
-    emptyEnd: position.emptyEnd && page.passUnique + page.excluded === 0,
-    idlePages: page.fresh > 0 ? 0 : position.idlePages + 1,
-    requestId: page.requestId ?? position.requestId,
   });
 }
 

@@ -23,7 +23,12 @@ export async function exportV3(options: ExportOptions): Promise<ExportSummary> {
     generation: 'v3',
     planned: planV3(options.config),
     endpoints: v3.regions,
-    rules: { sweeps: true, sweepOverlapMs: v3.sweepOverlapMs, dropsMissingLists: false },
+    rules: {
+      sweeps: true,
+      sweepOverlapMs: v3.sweepOverlapMs,
+      dropsMissingLists: false,
+      divides: v3.companies === 'auto',
+    },
     excluded: companies.exclude,
     saveListing: () => {},
   });
@@ -102,9 +107,10 @@ function saveFailure({ db, file }: ExportOptions, error: SvcError, startedAt: st
 
 /** Every V3 list to read: one for each region and model, and for each company if lists are split by company. */
 function planV3({ v3, models, companies: { include, exclude } }: Config): PlannedStream[] {
-  const split = v3.companies.filter((id) => include.length === 0 || include.includes(id));
-  const wanted = v3.companies.length === 0 ? include : split;
-  const isSplit = v3.companies.length > 0 || include.length > 0;
+  const named = v3.companies === 'auto' ? [] : v3.companies;
+  const split = named.filter((id) => include.length === 0 || include.includes(id));
+  const wanted = named.length === 0 ? include : split;
+  const isSplit = named.length > 0 || include.length > 0;
   const companies = isSplit ? [...new Set(wanted)].filter((id) => !exclude.includes(id)) : [null];
   return v3.regions.flatMap(({ region }) =>
     models.flatMap(({ v3: model }) =>

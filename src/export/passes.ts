@@ -1,8 +1,13 @@
 import type { ErrorCode } from '../errors.js';
+import { addToIdSum } from '../store/checksum.js';
+import type { KnownCompanies, Part } from '../store/parts.js';
 import type { Position, StreamRow } from '../store/streams.js';
 
 /** Maximum number of full passes after the first, if the count is disputed. */
 export const MAX_RECOUNTS = 4;
+
+/** Consecutive pages without a record new to the walk; then the stream fails. */
+export const MAX_IDLE_PAGES = 100;
 
 /** Maximum number of consecutive sweeps: on a busy service, every sweep finds changes. */
 export const MAX_SWEEPS = 10;
@@ -13,9 +18,10 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   const counters = { pages: 0, records: 0, uniqueRecords: 0, duplicates: 0, rejected: 0 };
   const totals = { totalCountFirst: null, totalCountLast: null };
   const ending = { state: 'running', endReason: null, endNote: null, finishedAt: null } as const;
-  const reset: StreamRow = { ...row, ...counters, ...totals, ...ending, startedAt: isoOf(nowMs) };
+  const fresh = { startedAt: isoOf(nowMs), readBy: 'list' } as const;
+  const reset: StreamRow = { ...row, ...counters, ...totals, ...ending, ...fresh };
   const stale = row.position.stale || row.uniqueRecords > 0;
-  const position = { keepFrom: walk, stale, ending: 'complete', rounds: 0 } as const;
+  const position = { keepFrom: walk, stale, ending: 'complete', rounds: 0, judged: false } as const;
   const pass = startPass(movedTo(reset, { ...position, excluded: 0, excludedSum: 0 }), 'walk', null);
   return { row: movedTo(pass.row, { previous: null }), discard: ['cursors', 'rejected', 'excluded'] };
 }
@@ -26,7 +32,8 @@ export function startPass(row: StreamRow, phase: 'walk' | 'recount' | 'sweep', s
   const previous = phase === 'recount' ? { walk: passWalk, unique: passUnique } : null;
   const counts = { passUnique: 0, passCommon: 0, passChanged: 0, rounds: phase === before ? rounds + 1 : 1 };
   const since = sinceMs === null ? null : isoOf(sinceMs);
-  const next = movedTo(row, { phase, previous, since, ...counts, passWalk: walk + 1 });
+  const asList: StreamRow = phase === 'recount' ? { ...row, readBy: 'list' } : row;
+  const next = movedTo(asList, { phase, previous, since, ...counts, passWalk: walk + 1 });
   return startWalk(movedTo(next, { restarts: 0, restartUnique: null, emptyEnd: false }));
 }
 
@@ -43,6 +50,33 @@ export function startWalk(row: StreamRow): Step {
   // Rejected objects have no id to recognise them by, so they are deleted and saved again.
   const duplicates = row.duplicates + row.rejected;
   return { row: { ...next, duplicates, rejected: 0 }, discard: ['cursors', 'rejected'] };
+}
+
+/** Adds a page to the counters. */
+export function countPage(row: StreamRow, page: PageOutcome): StreamRow {
+  const { position } = row;
+  const total = position.phase === 'sweep' ? null : page.totalCount;
+  const counted: StreamRow = {
+    ...row,
+    pages: row.pages + 1,
+    records: row.records + page.unique + page.duplicates + page.rejected,
+    uniqueRecords: row.uniqueRecords + page.unique,
+    duplicates: row.duplicates + page.duplicates,
+    rejected: row.rejected + page.rejected,
+    totalCountFirst: row.totalCountFirst ?? total,
+    totalCountLast: total ?? row.totalCountLast,
+  };
+  return movedTo(counted, {
+    passUnique: position.passUnique + page.passUnique,
+    passCommon: position.passCommon + page.passCommon,
+    passChanged: position.passChanged + page.changed,
+    excluded: position.excluded + page.excluded,
+    excludedSum:
+      position.excludedSum === null ? null : addToIdSum(position.excludedSum, [BigInt(page.excludedSum)]),
+    emptyEnd: position.emptyEnd && page.passUnique + page.excluded === 0,
+    idlePages: page.fresh > 0 ? 0 : position.idlePages + 1,
+    requestId: page.requestId ?? position.requestId,
+  });
 }
 
 /** Decides the step after a pass was read to its end. */
@@ -118,7 +152,9 @@ export function fail(row: StreamRow, code: ErrorCode, sentence: string): Step {
 export interface Step {
   readonly row: StreamRow;
   /** Data to delete: cursors of an ended walk, rejected objects that will arrive again, ids of excluded records. */
-  readonly discard: readonly ('cursors' | 'rejected' | 'excluded')[];
+  readonly discard: readonly ('cursors' | 'parts' | 'rejected' | 'excluded')[];
+  /** The parts that the list is read by from now on. */
+  readonly parts?: readonly Part[];
   /** Why the stream failed with this step. */
   readonly failure?: { readonly code: ErrorCode; readonly sentence: string };
   /** A note for the user. */
@@ -154,6 +190,8 @@ export interface PageOutcome {
   readonly totalCount: number | null;
   readonly requestId: string | null;
   readonly next: string | null;
+  /** For a page of a long list: the companies that V3 may hold. */
+  readonly companies?: KnownCompanies;
   /** Whether this walk had `next` before. */
   readonly cursorRepeats: boolean;
 }
@@ -184,6 +222,14 @@ export interface ReadingRules {
   readonly sweepOverlapMs: number;
   /** Whether the stored records of a list are deleted if it now answers 404. Not for V3, which is being shut down. */
   readonly dropsMissingLists: boolean;
+  /** Whether long lists are read company by company where that is proven to return all of them. */
+  readonly divides?: boolean;
+}
+
+/** Whether the next page decides if the list is read company by company. */
+export function isUndecided(row: StreamRow, { divides = false }: ReadingRules): boolean {
+  const { phase, judged } = row.position;
+  return divides && row.companyId === null && phase === 'walk' && !judged;
 }
 
 /** A row with another position. */

@@ -23,10 +23,19 @@ export interface PageSubscription {
   end(): void;
 }
 
+/** The first page of a list to be requested. */
+export interface PageRequest extends ListRequest {
+  /** Whether to request no page that follows, because the page decides how the list is read. */
+  readonly single?: boolean;
+}
+
 /** Supplies an export with pages, which are requested ahead and arrive in order. */
 export interface PageSupply {
-  /** Requests the given page and those that follow, one after the other. Ends with the last page or an error. */
-  subscribe(request: ListRequest, onArrival: (arrival: Arrival) => void): PageSubscription;
+  /**
+   * Requests the given page and those that follow, one after the other. Ends with the last page or an error; with
+   * `single`, after one page.
+   */
+  subscribe(request: PageRequest, onArrival: (arrival: Arrival) => void): PageSubscription;
   fetchV4Companies: PageSource['fetchV4Companies'];
 }
 
@@ -68,19 +77,20 @@ class Prefetcher implements PageSubscription {
     this.#options = options;
   }
 
-  async run(first: ListRequest): Promise<void> {
+  async run({ single = false, ...first }: PageRequest): Promise<void> {
     const { source, clock, backlog, onArrival } = this.#options;
     let askedMs = 0;
     try {
-      for (let request = first; !this.#isOver; ) {
+      for (let request: ListRequest = first; !this.#isOver; ) {
         askedMs = clock.now();
         const answer = await source.fetchPage(request);
         if (this.#isOver) return;
         const { length } = answer.columns.body;
         this.#waiting.push(length);
         backlog.bytes += length;
-        onArrival({ askedMs, answer, waits: answer.next === null || this.#isFull() });
-        if (answer.next === null) return;
+        const isLast = single || answer.next === null;
+        onArrival({ askedMs, answer, waits: isLast || this.#isFull() });
+        if (single || answer.next === null) return;
         request = { ...request, cursor: answer.next };
         while (this.#isFull()) {
           await new Promise<void>((resolve) => {
@@ -128,12 +138,19 @@ export class PageQueue {
   #isOver = false;
   #wake: () => void = () => {};
 
-  /** Subscribes from the row's cursor; calls `flushSoon` when no more pages are requested until some are taken. */
+  readonly #single: boolean;
+
+  /**
+   * Subscribes from the row's cursor; calls `flushSoon` when no more pages are requested until some are taken. With
+   * `single`, only one page is requested.
+   */
   constructor(
     { position }: StreamRow,
     subscribe: (onArrival: (arrival: Arrival) => void) => PageSubscription,
     flushSoon: () => void,
+    single = false,
   ) {
+    this.#single = single;
     this.#walk = position.walk;
     this.#cursor = position.cursor;
     this.#subscription = subscribe((arrival) => {
@@ -172,7 +189,7 @@ export class PageQueue {
     this.#arrived.shift();
     this.#subscription.ack();
     this.#cursor = 'columns' in page.answer ? page.answer.next : null;
-    this.#isOver = this.#cursor === null;
+    this.#isOver = this.#single || this.#cursor === null;
     return page;
   }
 

@@ -2,13 +2,15 @@ import { setImmediate } from 'node:timers/promises';
 import type { ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/streams.js';
-import type { Step } from './passes.js';
+import { PartQueues } from './part-queues.js';
+import { isUndecided, type ReadingRules, type Step } from './passes.js';
 import { PageQueue, type PageSupply } from './prefetch.js';
 import type { Saver } from './saver.js';
 
 export interface StreamReader {
   readonly supply: PageSupply;
   readonly saver: Saver;
+  readonly rules: ReadingRules;
   readonly pairs: ReadonlyMap<string, ModelPair>;
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
@@ -29,11 +31,17 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
   let row = begun;
   let error: SvcError | null = null;
   let queue: PageQueue | null = null;
+  let parts: PartQueues | null = null;
   try {
     while (row.state === 'running') {
       throwIfStopped(reader.signal);
       queue = queueFor(row, queue, reader);
-      const steps = queue === null ? await dropOld(row, reader) : await readPages(row, queue, reader);
+      parts = partsFor(row, parts, reader);
+      const steps = await (parts !== null
+        ? readPartPages(row, parts, reader)
+        : queue === null
+          ? dropOld(row, reader)
+          : readPages(row, queue, reader));
       for (const saved of steps) {
         row = saved.step.row;
         error = failureOf(saved);
@@ -43,6 +51,7 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
     }
   } finally {
     queue?.end();
+    parts?.end();
   }
   reader.onProgress({ kind: 'stream', stream: streamKeyOf(row), state: row.state });
   return { row, error };
@@ -52,16 +61,48 @@ export async function readStream(begun: StreamRow, reader: StreamReader): Promis
 function queueFor(row: StreamRow, before: PageQueue | null, reader: StreamReader): PageQueue | null {
   if (before?.fits(row) === true) return before;
   before?.end();
-  const { cursor, since, phase } = row.position;
-  if (phase === 'drop') return null;
+  const { phase } = row.position;
+  return phase === 'drop' || phase === 'parts' ? null : startQueue(row, reader);
+}
+
+function startQueue(row: StreamRow, reader: StreamReader): PageQueue {
+  const { cursor, since } = row.position;
   const pair = reader.pairs.get(row.model);
   if (pair === undefined) throw new Error(`Model ${row.model} is not in the configuration.`);
-  const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
+  const single = isUndecided(row, reader.rules);
+  const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since, single };
   return new PageQueue(
     row,
     (onArrival) => reader.supply.subscribe(request, onArrival),
     reader.saver.flushSoon,
+    single,
   );
+}
+
+/** Keeps the parts while the list is read company by company. */
+function partsFor(row: StreamRow, before: PartQueues | null, reader: StreamReader): PartQueues | null {
+  if (row.position.phase === 'parts') {
+    const start = (partRow: StreamRow) => startQueue(partRow, reader);
+    return before ?? new PartQueues(reader.saver.readParts(row), start);
+  }
+  before?.end();
+  return null;
+}
+
+/** Waits for a page of any part, and saves all that have arrived. */
+async function readPartPages(
+  row: StreamRow,
+  queues: PartQueues,
+  { saver, signal, onProgress }: StreamReader,
+): Promise<SavedStep[]> {
+  await orAborted(signal, () => queues.arrival(row));
+  const saved = await saver.savePartPages(row, queues.parts, (now) => queues.take(now));
+  return saved.map(({ answer, step }) => {
+    if (answer instanceof SvcError) return { step, thrown: answer };
+    const records = answer.columns.length;
+    onProgress({ kind: 'page', stream: streamKeyOf(row), records, totalCount: null });
+    return { step, thrown: null };
+  });
 }
 
 /** A step that was saved, and the error that caused it, if any. */

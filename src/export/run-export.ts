@@ -94,7 +94,7 @@ async function readAll(
   const { rules, excluded } = plan;
   const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules });
   const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
-  const reader = { supply, saver, pairs, signal, onProgress };
+  const reader = { supply, saver, rules, pairs, signal, onProgress };
   const limits = new Map(plan.endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
   const readOne = async (row: StreamRow) => {
     try {

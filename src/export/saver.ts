@@ -1,8 +1,9 @@
-import type { Clock, ListPage, ParsedRecord } from '../domain.js';
+import type { Clock, ListPage, ParsedRecord, RejectedObject } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
+import { dropParts, type Part, prepareSavePart, readKnownCompanies, readParts } from '../store/parts.js';
 import { type PagePlace, prepareSaveRecords, type RecordTally } from '../store/records.js';
 import {
   dropCursors,
@@ -18,7 +19,15 @@ import {
 } from '../store/stream-contents.js';
 import { prepareSaveStream, type StreamRow } from '../store/streams.js';
 import { decide } from './decide.js';
-import type { ErrorOutcome, PageOutcome, ReadingRules, Step, StreamOutcome } from './passes.js';
+import { decidePart, isLong } from './divide.js';
+import {
+  type ErrorOutcome,
+  isUndecided,
+  type PageOutcome,
+  type ReadingRules,
+  type Step,
+  type StreamOutcome,
+} from './passes.js';
 import type { ArrivedPage } from './prefetch.js';
 
 /**
@@ -32,6 +41,17 @@ export interface Saver {
    * the counters. The error of a page is saved too.
    */
   savePages(row: StreamRow, take: (row: StreamRow) => ArrivedPage | null): Promise<readonly SavedPage[]>;
+  /**
+   * The same for the pages of a list that is read company by company. `parts` are its parts by company: each is replaced
+   * by its new state.
+   */
+  savePartPages(
+    row: StreamRow,
+    parts: Map<bigint, Part>,
+    take: (row: StreamRow) => PartPage | null,
+  ): Promise<readonly SavedPage[]>;
+  /** The parts of a list that is being read company by company. */
+  readParts(row: StreamRow): Map<bigint, Part>;
   /** Commits soon, because a stream waits for its pages to be saved. */
   flushSoon(): void;
   /**
@@ -49,6 +69,12 @@ export interface SavedPage {
   readonly step: Step;
 }
 
+/** A page of a company's part of a list. */
+export interface PartPage {
+  readonly part: Part;
+  readonly page: ArrivedPage;
+}
+
 export interface SaverOptions {
   readonly db: Db;
   readonly file: string;
@@ -62,8 +88,11 @@ export interface SaverOptions {
 export function createSaver(options: SaverOptions): Saver {
   const { db, file, rules, clock } = options;
   const savePage = prepareSavePage(options);
-  const save = (row: StreamRow, { answer, askedMs }: ArrivedPage): StreamOutcome =>
-    'columns' in answer ? savePage(row, answer, askedMs) : errorOutcome(answer, askedMs, clock.now());
+  const save = (row: StreamRow, { answer, askedMs }: ArrivedPage, companyId?: bigint): StreamOutcome =>
+    'columns' in answer
+      ? savePage(row, answer, askedMs, companyId)
+      : errorOutcome(answer, askedMs, clock.now());
+  const savePart = prepareSavePart(db);
   const saveSingly = prepareSaveSingly(options);
   const apply = prepareApply(db);
   const withStoredCounts = prepareStoredCounts(db);
@@ -79,6 +108,7 @@ export function createSaver(options: SaverOptions): Saver {
         let current = withStoredCounts(row);
         let changed = false;
         let discard: Step['discard'] = [];
+        let parts: readonly Part[] = [];
         // stop after a step that discards, because `apply` discards once, after all pages are saved
         for (let page = take(current); page !== null; page = discard.length === 0 ? take(current) : null) {
           const outcome = save(current, page);
@@ -87,10 +117,34 @@ export function createSaver(options: SaverOptions): Saver {
           changed ||= outcome.kind === 'page' && outcome.changed > 0;
           current = step.row;
           discard = step.discard;
+          parts = step.parts ?? parts;
+        }
+        if (saved.length > 0) apply(row, { row: current, discard, parts }, changed);
+        return saved;
+      }),
+    savePartPages: (row, parts, take) =>
+      group.add(() => {
+        const saved: SavedPage[] = [];
+        let current = row;
+        let changed = false;
+        let discard: Step['discard'] = [];
+        for (let taken = take(current); taken !== null; taken = takeNext(current, discard, take)) {
+          const { part, page } = taken;
+          const outcome = isForeign(page)
+            ? { kind: 'foreign' as const }
+            : save(current, page, part.companyId);
+          const next = decidePart(current, parts, part, outcome, rules);
+          parts.set(part.companyId, next.part);
+          savePart(row.id, next.part);
+          saved.push({ answer: page.answer, step: next.step });
+          changed ||= outcome.kind === 'page' && outcome.changed > 0;
+          current = next.step.row;
+          discard = next.step.discard;
         }
         if (saved.length > 0) apply(row, { row: current, discard }, changed);
         return saved;
       }),
+    readParts: ({ id }) => guardDatabase(file, () => readParts(db, id)),
     saveSingly: (row, records) => inTransaction(() => saveSingly(row, records)),
     dropChunk: (row, from) =>
       inTransaction(() => {
@@ -105,6 +159,21 @@ export function createSaver(options: SaverOptions): Saver {
   };
 }
 
+/** The next page, unless the stream ended or is no longer read company by company. */
+function takeNext(
+  row: StreamRow,
+  discard: Step['discard'],
+  take: (row: StreamRow) => PartPage | null,
+): PartPage | null {
+  return discard.length === 0 && row.state === 'running' && row.position.phase === 'parts' ? take(row) : null;
+}
+
+/** Whether a page of a company's part shows that the service does not filter by company. */
+function isForeign({ answer }: ArrivedPage): boolean {
+  const signs: readonly RejectedObject['reason'][] = ['other_company', 'no_company_id'];
+  return 'rejected' in answer && answer.rejected.some(({ reason }) => signs.includes(reason));
+}
+
 function errorOutcome(error: SvcError, askedMs: number, nowMs: number): ErrorOutcome {
   const { status } = error.facts;
   const known = typeof status === 'number' || typeof status === 'bigint' ? Number(status) : null;
@@ -115,22 +184,24 @@ function errorOutcome(error: SvcError, askedMs: number, nowMs: number): ErrorOut
 export function prepareApply(db: Db): (before: StreamRow, step: Step, changed: boolean) => Step {
   const saveStream = prepareSaveStream(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
-  const discards = { cursors: dropCursors, rejected: dropRejected, excluded: dropExcluded };
+  const savePart = prepareSavePart(db);
+  const discards = { cursors: dropCursors, parts: dropParts, rejected: dropRejected, excluded: dropExcluded };
   return (before, step, changed) => {
     for (const kind of step.discard) discards[kind](db, before.id);
+    for (const part of step.parts ?? []) savePart(before.id, part);
     saveStream(step.row);
     if (changed || step.row.state !== before.state) bumpExportSeq();
     return step;
   };
 }
 
-function prepareSavePage({ db, payload, excluded, clock }: SaverOptions) {
+function prepareSavePage({ db, payload, excluded, clock, rules }: SaverOptions) {
   const saveRecords = prepareSaveOwn(db, payload);
   const saveRejected = prepareSaveRejected(db);
   const saveExcluded = prepareSaveExcluded(db);
   const rememberCursor = prepareRememberCursor(db);
   const excludedIds = new Set(excluded);
-  return (row: StreamRow, page: ListPage, askedMs: number): PageOutcome => {
+  return (row: StreamRow, page: ListPage, askedMs: number, companyId?: bigint): PageOutcome => {
     const arrived = recordsOf(page.columns);
     const isExcluded = ({ companyId }: ParsedRecord) => row.companyId === null && excludedIds.has(companyId);
     const kept = excludedIds.size === 0 ? arrived : arrived.filter((record) => !isExcluded(record));
@@ -142,7 +213,7 @@ function prepareSavePage({ db, payload, excluded, clock }: SaverOptions) {
       row.position.walk,
       left.map(({ svcId }) => svcId),
     );
-    return {
+    const outcome: PageOutcome = {
       ...records,
       kind: 'page',
       askedMs,
@@ -158,8 +229,11 @@ function prepareSavePage({ db, payload, excluded, clock }: SaverOptions) {
       totalCount: page.totalCount,
       requestId: page.requestId,
       next: page.next,
-      cursorRepeats: page.next !== null && rememberCursor(row.id, page.next),
+      cursorRepeats: page.next !== null && rememberCursor(row.id, page.next, companyId),
     };
+    if (!isUndecided(row, rules) || !isLong(outcome)) return outcome;
+    const known = readKnownCompanies(db, row.region);
+    return { ...outcome, companies: { ...known, inV3: [...known.inV3, ...excluded] } };
   };
 }
 

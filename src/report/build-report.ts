@@ -213,6 +213,7 @@ function toReportStream(stream: ListRow, v4Model: string | null): ReportStream {
     totalCountLast: stream.totalCountLast,
     startedAt: stream.startedAt,
     finishedAt: stream.finishedAt,
+    readBy: stream.readBy,
   };
 }
 

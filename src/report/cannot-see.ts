@@ -76,7 +76,8 @@ function whatReadingMissed({ config, groups, totals, deleted, ...first }: ReadFa
 
 function whatWasNotAsked({ config, scope, groups }: ReadFacts): readonly Limitation[] {
   const { include, exclude } = config.companies;
-  const listed = [include, exclude, config.v3.companies, config.v4.companies].flat();
+  const split = config.v3.companies === 'auto' ? [] : config.v3.companies;
+  const listed = [include, exclude, split, config.v4.companies].flat();
   const absent = groups.filter(({ generation, state }) => generation === 'v4' && state === 'absent');
   const guessed = config.models
     .filter((pair) => pair.v4Guessed && absent.some(({ model }) => model === pair.v3))

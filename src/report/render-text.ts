@@ -245,12 +245,17 @@ const STATES = ['complete', 'short', 'absent', 'running', 'failed'] as const;
 function evidenceBlock(report: Report, width: number): string[] {
   const { evidence, completeness } = report;
   const counts = { complete: 0, short: 0, absent: 0, running: 0, failed: 0 };
-  for (const { state } of completeness) counts[state] += 1;
+  let byCompany = 0;
+  for (const { state, readBy } of completeness) {
+    counts[state] += 1;
+    if (readBy === 'companies') byCompany += 1;
+  }
+  const divided = byCompany === 0 ? '' : `; ${groupDigits(byCompany)} of V3 company by company`;
   const lists = STATES.filter((state) => counts[state] > 0).map(
     (state) => `${groupDigits(counts[state])} ${state}`,
   );
   const { oldestReadAt, remap } = evidence;
-  const lines = [`Lists read: ${lists.length === 0 ? 'none' : lists.join(', ')}.`];
+  const lines = [`Lists read: ${lists.length === 0 ? 'none' : lists.join(', ')}${divided}.`];
   if (oldestReadAt !== null) {
     const ageMs = Date.parse(report.generatedAt) - Date.parse(oldestReadAt);
     lines.push(`Oldest evidence: ${formatDuration(ageMs)} old.`);

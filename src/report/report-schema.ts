@@ -60,6 +60,8 @@ const stream = z.strictObject({
   totalCountLast: z.int().nullable(),
   startedAt: time,
   finishedAt: time.nullable(),
+  /** How a V3 list was read: as one list, or the records of each company for themselves. */
+  readBy: z.enum(['list', 'companies']),
 });
 
 export const findingSchema = z.strictObject({

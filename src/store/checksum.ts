@@ -14,8 +14,9 @@ const CHECKED_COLUMNS = {
   stream: [
     ...['id', 'generation', 'region', 'model', 'company_id', 'state', 'end_reason', 'pages', 'records'],
     ...['unique_records', 'duplicates', 'rejected', 'total_count_first', 'total_count_last', 'started_at'],
-    ...['finished_at', 'route', 'end_note', 'read_at', 'position'],
+    ...['finished_at', 'read_by', 'route', 'end_note', 'read_at', 'position'],
   ],
+  part: ['stream_id', 'company_id', 'cursor', 'ended', 'total_count', 'empty_end', 'idle_pages'],
   // without `walk`, which changes whenever a record is seen again and does not affect ids
   record: [
     ...[

@@ -27,6 +27,8 @@ CREATE TABLE stream(
   total_count_last INTEGER,
   started_at TEXT NOT NULL,
   finished_at TEXT,
+  -- how a V3 list was read: as one list, or the records of each company for themselves
+  read_by TEXT NOT NULL DEFAULT 'list' CHECK (read_by IN ('list', 'companies')),
   -- internal from here
   id INTEGER PRIMARY KEY,
   -- the model as named in requests: V3's name in V3, V4's in V4
@@ -46,6 +48,13 @@ CREATE UNIQUE INDEX stream_key ON stream(generation, region, model, ifnull(compa
 CREATE TABLE cursor_seen(
   stream_id INTEGER NOT NULL, digest BLOB NOT NULL,
   PRIMARY KEY (stream_id, digest)
+) STRICT, WITHOUT ROWID;
+-- the parts of V3 lists that are being read company by company, see export/divide.ts
+CREATE TABLE part(
+  stream_id INTEGER NOT NULL, company_id INTEGER NOT NULL, cursor TEXT,
+  ended INTEGER NOT NULL, total_count INTEGER, empty_end INTEGER NOT NULL, idle_pages INTEGER NOT NULL,
+  checksum INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (stream_id, company_id)
 ) STRICT, WITHOUT ROWID;
 -- records of excluded companies: only counted, to compare with total_count
 CREATE TABLE excluded(

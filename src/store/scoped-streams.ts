@@ -32,6 +32,8 @@ export interface StreamGroup {
   readonly expected: number;
   /** Lists that the service gave no count of. */
   readonly uncounted: number;
+  /** V3 lists that were read company by company. */
+  readonly byCompany: number;
   /** Lists that were last read by a sweep. */
   readonly swept: number;
   /** Start of the oldest and of the newest last reading. */
@@ -59,6 +61,7 @@ export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
       ${inScope(scope)} AS inScope, count(*) AS lists,
       total(unique_records) AS uniqueRecords, total(rejected) AS rejected,
       total(max(unique_records, ifnull(total_count_last, 0))) AS expected, sum(total_count_last IS NULL) AS uncounted,
+      sum(read_by = 'companies') AS byCompany,
       sum(CASE WHEN json_valid(position) THEN position ->> 'phase' IS 'sweep' ELSE 0 END) AS swept,
       min(ifnull(read_at, started_at)) AS oldestReadAt, max(ifnull(read_at, started_at)) AS newestReadAt,
       sum(${isTime('ifnull(read_at, started_at)')} IS NOT 1) AS undated, min(${isIntact('stream')}) AS intact
@@ -104,6 +107,7 @@ function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact' | 'undated'>): S
     rejected: Number(stored.rejected),
     expected: Number(stored.expected),
     uncounted: Number(stored.uncounted),
+    byCompany: Number(stored.byCompany),
     swept: Number(stored.swept),
     oldestReadAt: stored.oldestReadAt,
     newestReadAt: stored.newestReadAt,

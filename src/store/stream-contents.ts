@@ -2,22 +2,30 @@ import { createHash } from 'node:crypto';
 import { MAX_INT64, MIN_INT64, type ParsedRecord, type RejectedObject } from '../domain.js';
 import { addToIdSum, checksumOf } from './checksum.js';
 import type { Db } from './open.js';
+import { dropParts } from './parts.js';
 import { resealTables } from './remap-digest.js';
 import type { StreamRow } from './streams.js';
 
-/** Makes the function that saves a cursor and returns whether the current walk of the stream had it before. */
-export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string) => boolean {
+/**
+ * Makes the function that saves a cursor and returns whether the current walk of the stream had it before; in a list that
+ * is read company by company, whether the company's part had it.
+ */
+export function prepareRememberCursor(
+  db: Db,
+): (streamId: bigint, cursor: string, companyId?: bigint) => boolean {
   const insert = db.prepare(
     'INSERT INTO cursor_seen(stream_id, digest) VALUES (?, ?) ON CONFLICT DO NOTHING',
   );
-  return (streamId, cursor) => {
-    const digest = createHash('sha256').update(cursor).digest().subarray(0, 16);
+  return (streamId, cursor, companyId) => {
+    const text = companyId === undefined ? cursor : `${companyId}\0${cursor}`;
+    const digest = createHash('sha256').update(text).digest().subarray(0, 16);
     return insert.run(streamId, digest).changes === 0;
   };
 }
 
-/** Deletes the cursors of a walk that has ended. */
+/** Deletes the cursors of a walk that has ended, and its parts. */
 export function dropCursors(db: Db, streamId: bigint): void {
+  dropParts(db, streamId);
   db.prepare('DELETE FROM cursor_seen WHERE stream_id = ?').run(streamId);
 }
 

@@ -40,7 +40,7 @@ export const STREAM_SELECT = `
   SELECT id, generation, region, model, company_id AS companyId, route, state, end_reason AS endReason,
     end_note AS endNote, pages, records, unique_records AS uniqueRecords, duplicates, rejected,
     total_count_first AS totalCountFirst, total_count_last AS totalCountLast, started_at AS startedAt,
-    finished_at AS finishedAt, read_at AS readAt, position, ${isIntact('stream')} AS intact
+    finished_at AS finishedAt, read_by AS readBy, read_at AS readAt, position, ${isIntact('stream')} AS intact
   FROM stream`;
 
 /** All other V4 lists belong to a company. */
@@ -73,13 +73,13 @@ export function prepareSaveStream(db: Db): (row: StreamRow) => void {
   const update = db.prepare(`
     UPDATE stream SET state = ?, end_reason = ?, end_note = ?, pages = ?, records = ?, unique_records = ?,
       duplicates = ?, rejected = ?, total_count_first = ?, total_count_last = ?, started_at = ?,
-      finished_at = ?, read_at = ?, position = ?
+      finished_at = ?, read_by = ?, read_at = ?, position = ?
     WHERE id = ?`);
   const seal = db.prepare(`UPDATE stream SET checksum = ${checksumOf('stream')} WHERE id = ?`);
   return (row) => {
     const counts = [row.pages, row.records, row.uniqueRecords, row.duplicates, row.rejected];
     const totals = [row.totalCountFirst, row.totalCountLast];
-    const times = [row.startedAt, row.finishedAt, row.readAt];
+    const times = [row.startedAt, row.finishedAt, row.readBy, row.readAt];
     const ending = [row.state, row.endReason, row.endNote];
     update.run(...ending, ...counts, ...totals, ...times, JSON.stringify(row.position), row.id);
     seal.run(row.id);
@@ -94,10 +94,11 @@ const count = z.number().int().nonnegative();
  * A *walk* reads the list from its start, page by page. Walks are numbered per stream, and a record stores the number of
  * the last walk that saw it. A *pass* reads the list to its end once: the whole list, the whole list again because its
  * count is disputed (recount), or the updated records (sweep). It takes several walks if cursors expire. A *reading*
- * begins with a pass over the whole list, and includes its recounts and sweeps.
+ * begins with a pass over the whole list, and includes its recounts and sweeps. In the phase `parts`, that pass is read
+ * company by company.
  */
 const positionSchema = z.object({
-  phase: z.enum(['walk', 'recount', 'sweep', 'drop']).default('walk'),
+  phase: z.enum(['walk', 'parts', 'recount', 'sweep', 'drop']).default('walk'),
   /** Cursor of the next page; null at the start of a walk. */
   cursor: z.string().nullable().default(null),
   walk: count.default(1),
@@ -120,6 +121,8 @@ const positionSchema = z.object({
   passChanged: count.default(0),
   /** The previous full pass. */
   previous: z.object({ walk: count, unique: count }).nullable().default(null),
+  /** Whether it is decided how this reading reads the list: as one, or company by company. */
+  judged: z.boolean().default(false),
   /** Number of recounts or sweeps begun. */
   rounds: count.default(0),
   /** Whether a cursor led to an empty last page, and no record new to this pass was seen since. */
@@ -169,6 +172,8 @@ export interface StreamRow {
   readonly totalCountLast: number | null;
   readonly startedAt: string;
   readonly finishedAt: string | null;
+  /** How a V3 list was read: as one list, or the records of each company for themselves. */
+  readonly readBy: 'list' | 'companies';
   /** Start of the last walk or sweep that was read to the end. */
   readonly readAt: string | null;
   readonly position: Position;

@@ -65,7 +65,7 @@ describe('a configuration that leaves everything open', () => {
             requestsPerSecond: 20,
           },
         ],
-        companies: [],
+        companies: 'auto',
         sweepOverlapMs: 900_000,
       },
       v4: {

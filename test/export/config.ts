@@ -13,7 +13,7 @@ function endpoint(region: string): Endpoint {
 export interface ConfigChanges {
   readonly models?: readonly ModelPair[];
   readonly regions?: readonly string[];
-  readonly v3Companies?: readonly bigint[];
+  readonly v3Companies?: Config['v3']['companies'];
   readonly v4Companies?: readonly bigint[];
   readonly companies?: Partial<Config['companies']>;
   readonly payload?: Config['payload'];

@@ -28,6 +28,7 @@ export function row({ position, ...changes }: RowChanges = {}): StreamRow {
     totalCountLast: 9,
     startedAt: ISO_NOW,
     finishedAt: null,
+    readBy: 'list',
     readAt: null,
     ...changes,
     position: { ...FIRST_POSITION, cursor: 'c4', walkStartedMs: 500, ...position },

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { decide, MAX_IDLE_PAGES } from '../../src/export/decide.js';
-import { MAX_RECOUNTS, MAX_SWEEPS, type PageOutcome, type ReadingRules } from '../../src/export/passes.js';
+import { decide } from '../../src/export/decide.js';
+import {
+  MAX_IDLE_PAGES,
+  MAX_RECOUNTS,
+  MAX_SWEEPS,
+  type PageOutcome,
+  type ReadingRules,
+} from '../../src/export/passes.js';
 import type { StreamRow } from '../../src/store/streams.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 

@@ -36,13 +36,14 @@ function contentsOf(b: Bench): unknown {
     records: storedRecords(db),
     streams: db
       .prepare(
-        'SELECT generation, model, state, end_reason, unique_records, rejected FROM stream ORDER BY 1, 2',
+        'SELECT generation, model, state, end_reason, read_by, unique_records, rejected FROM stream ORDER BY 1, 2',
       )
       .all(),
     sums: db
       .prepare('SELECT count(*) FROM stream WHERE records <> unique_records + duplicates + rejected')
       .get(),
     cursors: db.prepare('SELECT count(*) FROM cursor_seen').get(),
+    parts: db.prepare('SELECT count(*) FROM part').get(),
   }));
 }
 

@@ -176,6 +176,7 @@ function listStreams(models: readonly string[], text: string): WrittenReport['co
       region: generation === 'v3' ? 'eu' : '',
       model,
       v4Model: model.slice(11),
+      readBy: 'list' as const,
       companyId: generation === 'v3' ? null : '5000',
       state:
         at === 1

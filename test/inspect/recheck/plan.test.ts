@@ -29,6 +29,7 @@ function streamOf(
     totalCountLast: null,
     startedAt: '',
     finishedAt: '',
+    readBy: 'list',
     readAt: '',
     position: FIRST_POSITION,
     ...more,

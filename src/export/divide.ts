@@ -1,0 +1,147 @@
+import { EXPIRED_STATUSES, REFUSED_STATUSES } from '../domain.js';
+import { type KnownCompanies, newPart, type Part } from '../store/parts.js';
+import type { StreamRow } from '../store/streams.js';
+import {
+  countPage,
+  endPass,
+  fail,
+  MAX_IDLE_PAGES,
+  movedTo,
+  type PageOutcome,
+  type ReadingRules,
+  type Step,
+  type StreamOutcome,
+} from './passes.js';
+
+/*
+ * A long V3 list is read company by company, because the pages of one list come one after the other. Its records are
+ * saved as those of the list, so that nothing else depends on how it was read.
+ *
+ * | situation                                                        | what happens                                  |
+ * | ---------------------------------------------------------------- | --------------------------------------------- |
+ * | not the first pass of a reading, or decided before                | the list is read as one                       |
+ * | no total_count, or fewer than 8 pages, or than 2 per company      | the list is read as one                       |
+ * | V4's companies are unknown, and fewer than 3 pages were read      | the next page decides                         |
+ * | otherwise                                                         | each known company's part is read             |
+ * | a part's page holds an object of another company, or of none      | the list is read as one; the page is not saved |
+ * | a part has no total_count, or another one than before             | the list is read as one                       |
+ * | the total_counts of all parts differ from the list's              | the list is read as one                       |
+ * | a part repeats a cursor, does not advance, or its filter or       | the list is read as one                       |
+ * | cursor is refused                                                 |                                               |
+ * | a request fails otherwise                                         | the stream fails; the next export continues   |
+ * |                                                                   | each part at its cursor                       |
+ * | every part is read to its end                                     | so is the list: fewer records than its        |
+ * |                                                                   | total_count are counted again, as one list    |
+ *
+ * Reading as one continues at the cursor where the parts began. It is a walk of its own, because the records that the
+ * parts have brought would look like pages without anything new.
+ */
+
+/** Fewest pages of a list that is read company by company. */
+const LONG_LIST_PAGES = 8;
+const PAGES_PER_COMPANY = 2;
+/** A list is not held back for V4's companies after so many of its pages. */
+const LAST_TRY = 3;
+
+/** Number of pages like this one that the list takes; 0 if unknown. */
+function pagesOf({ totalCount, unique, duplicates, rejected, excluded }: PageOutcome): number {
+  const objects = unique + duplicates + rejected + excluded;
+  return totalCount === null || objects === 0 ? 0 : Math.ceil(totalCount / objects);
+}
+
+/** Whether the page belongs to a list that may be worth dividing. */
+export function isLong(page: PageOutcome): boolean {
+  return page.next !== null && pagesOf(page) >= LONG_LIST_PAGES;
+}
+
+/** The parts to read a list by, none if it is read as one, or `later` if the next page decides. */
+export function divideList(
+  row: StreamRow,
+  page: PageOutcome,
+  { inV3, inV4 }: KnownCompanies,
+): readonly Part[] | 'later' {
+  if (!isLong(page)) return [];
+  if (inV4.length === 0 && row.pages < LAST_TRY) return 'later';
+  const companies = [...new Set([...inV3, ...inV4])].sort((a, b) => (a < b ? -1 : 1));
+  if (companies.length < 2 || pagesOf(page) < PAGES_PER_COMPANY * companies.length) return [];
+  return companies.map(newPart);
+}
+
+/** A page of a part that shows that the service does not filter by company. */
+export interface ForeignOutcome {
+  readonly kind: 'foreign';
+}
+
+/** Decides the next step after a page of a part, or its error. `part` is its new state. Pure. */
+export function decidePart(
+  row: StreamRow,
+  parts: ReadonlyMap<bigint, Part>,
+  part: Part,
+  outcome: StreamOutcome | ForeignOutcome,
+  rules: ReadingRules,
+): { readonly step: Step; readonly part: Part } {
+  const asOne = (why: string, counted = row) => ({ step: readAsOne(counted, part, why), part });
+  switch (outcome.kind) {
+    case 'foreign':
+      return asOne('it holds records of others');
+    case 'error': {
+      const { code, status, sentence } = outcome;
+      const isRefused = code === 'http_status' && [...EXPIRED_STATUSES, ...REFUSED_STATUSES].includes(status);
+      return isRefused ? asOne(`the service answered ${status}`) : { step: fail(row, code, sentence), part };
+    }
+    case 'page':
+      return afterPartPage(row, parts, part, outcome, rules);
+    case 'dropped':
+      throw new Error('Parts drop nothing.');
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function afterPartPage(
+  row: StreamRow,
+  parts: ReadonlyMap<bigint, Part>,
+  part: Part,
+  page: PageOutcome,
+  rules: ReadingRules,
+): { readonly step: Step; readonly part: Part } {
+  const { idlePages, emptyEnd } = row.position;
+  // The list's own count and position stay: those of the page are the part's.
+  const counted = movedTo(countPage(row, { ...page, totalCount: null }), { idlePages, emptyEnd });
+  const read = advance(part, page);
+  const asOne = (why: string) => ({ step: readAsOne(counted, part, why), part: read });
+  if (page.totalCount === null) return asOne('it has no total_count');
+  if (part.totalCount !== null && part.totalCount !== page.totalCount) return asOne('its total_count moves');
+  if (page.cursorRepeats) return asOne('it repeats a cursor');
+  if (read.idlePages >= MAX_IDLE_PAGES) return asOne('it does not advance');
+  const all = [...parts.values()].map((one) => (one.companyId === part.companyId ? read : one));
+  const sum = all.reduce((total, one) => total + (one.totalCount ?? 0), 0);
+  const expected = row.totalCountLast ?? 0;
+  const isCounted = all.every(({ totalCount }) => totalCount !== null);
+  if (sum > expected || (isCounted && sum < expected)) {
+    return asOne(`the companies' total_counts add up to ${sum}, the list's is ${expected}`);
+  }
+  if (all.some(({ ended }) => !ended)) return { step: { row: counted, discard: [] }, part: read };
+  const whole = movedTo({ ...counted, readBy: 'companies' }, { phase: 'walk' });
+  return { step: endPass(whole, page, rules), part: read };
+}
+
+/** An empty last page after a cursor may be an error of the service: the same page is requested once more. */
+function advance(part: Part, page: PageOutcome): Part {
+  const isDoubtful = page.next === null && page.isEmpty && part.cursor !== null && !part.emptyEnd;
+  return {
+    companyId: part.companyId,
+    cursor: page.next ?? part.cursor,
+    ended: page.next === null && !isDoubtful,
+    totalCount: part.totalCount ?? page.totalCount,
+    emptyEnd: isDoubtful,
+    idlePages: page.fresh > 0 ? 0 : part.idlePages + 1,
+  };
+}
+
+function readAsOne(row: StreamRow, { companyId }: Part, why: string): Step {
+  const { model, position } = row;
+  const note = `${model} is read as one list, not company by company: company ${companyId}: ${why}.`;
+  const next = movedTo(row, { phase: 'walk', walk: position.walk + 1, idlePages: 0 });
+  return { row: next, discard: ['parts'], note };
+}
