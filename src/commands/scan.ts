@@ -190,6 +190,6 @@ function readEffects(file: string, hint: string): Readonly<Record<string, unknow
 }
 
 function hostOf(text: string): string {
-  if (URL.canParse(/^https?:\/\//.test(text) ? text : `https://${text}`)) return text;
+  if (URL.canParse(/^https?:\/\//i.test(text) ? text : `https://${text}`)) return text;
   throw new SvcError('usage', `--v3-host takes a host or an address, not "${text}".`);
 }

@@ -1,10 +1,12 @@
 import { sha256Of } from '../runtime/sha256.js';
 import { append } from '../text/group-by.js';
-import type { RuleInput } from './rule-input.js';
-import { isGenerated, RULES, type RuleId } from './rules/rules.js';
+import { isGenerated } from './rules/clients.js';
+import type { RuleId, RuleInput } from './rules/rule.js';
+import { RULES } from './rules/rules.js';
 import type { IgnoredUse, V3Use } from './scan-report.js';
 import { CERTAINTIES, type Certainty } from './scan-settings.js';
-import { Lines } from './source-file.js';
+import { lastBefore } from './scopes.js';
+import { Lines, type Span } from './source-text.js';
 
 /** What was found in a file. */
 export interface FileResult {
@@ -32,14 +34,14 @@ export function judgeFile(input: RuleInput, source: string, language: string): F
       if (known !== undefined && rankOf(known.certainty) <= rankOf(certainty)) continue;
       const column = start - lines.startOf(line) + 1;
       const text = lines.textOf(line).slice(0, MAX_SHOWN).trim();
-      const use = { file: input.path, line, column, rule: id, certainty, message, v4, text };
+      const use = { file: input.text.path, line, column, rule: id, certainty, message, v4, text };
       surest.set(`${id} ${line}`, { ...use, fingerprint: '', route });
     }
   }
   const reasons = readIgnored(input, lines);
   const all = withFingerprints([...surest.values()].sort((a, b) => a.line - b.line || a.column - b.column));
   return {
-    path: input.path,
+    path: input.text.path,
     language,
     why: null,
     findings: all.filter(({ line }) => !reasons.has(line)),
@@ -63,39 +65,45 @@ function withFingerprints(uses: readonly V3Use[]): V3Use[] {
   });
 }
 
+const IGNORE = /(?:#|\/\/|\/\*|--|<!--)\s*svc-migrate-ignore:[ \t]*([^\n]*)/g;
+
 /** Reasons of `svc-migrate-ignore` comments, by the lines they apply to: their own, or those of the next statement. */
-function readIgnored({ nodes }: RuleInput, lines: Lines): ReadonlyMap<number, string> {
+function readIgnored({ text: { comments, isCode } }: RuleInput, lines: Lines): ReadonlyMap<number, string> {
   const { source } = lines;
   const reasons = new Map<number, string>();
-  for (const { 0: all, 1: reason = '', index } of source.matchAll(
-    /(?:#|\/\/|\/\*|--|<!--)\s*svc-migrate-ignore:[ \t]*([^\n]*)/g,
-  )) {
-    const isComment =
-      nodes.length === 0 ||
-      nodes.some(
-        (node) =>
-          node.kind === 'comment' && node.start <= index && node.end >= index + all.length - reason.length,
-      );
+  for (const { 0: all, 1: reason = '', index } of source.matchAll(IGNORE)) {
+    const isComment = !isCode || isInside(comments, index, index + all.length - reason.length);
     const text = reason.replace(/\s*(\*\/|-->)\s*$/, '').trim();
     if (!isComment || text === '') continue;
     const line = lines.at(index);
     const isAlone = source.slice(lines.startOf(line), index).trim() === '';
-    const first = isAlone ? line + 1 : line;
-    for (let at = first; at <= (isAlone ? lastLineFrom(nodes, lines, first) : first); at += 1)
-      reasons.set(at, text);
+    const [first, last] = isAlone ? [line + 1, lastLineOf(lines, line + 1)] : [line, line];
+    for (let at = first; at <= last; at += 1) reasons.set(at, text);
   }
   return reasons;
 }
 
-/** The last line of the statement that begins on a line. */
-function lastLineFrom(nodes: RuleInput['nodes'], lines: Lines, line: number): number {
-  const start = lines.indentEnd(line);
-  const statements = nodes.filter(
-    (node) =>
-      node.start === start && node.parent !== null && node.kind !== 'function' && node.kind !== 'class',
-  );
-  const ends = statements.map(({ end }) => lines.at(end - 1)).filter((last) => last - line < 20);
-  return Math.max(line, ...ends);
+function isInside(spans: readonly Span[], start: number, end: number): boolean {
+  const one = spans[lastBefore(spans, start)];
+  return one !== undefined && one.end >= end;
+}
+
+/** Maximum number of lines of a statement that a comment excepts. */
+const MAX_STATEMENT = 20;
+
+/** The last line of the statement that begins on a line: what follows is indented more, or closes it. */
+function lastLineOf(lines: Lines, first: number): number {
+  const indentOf = (line: number) => /^[ \t]*/.exec(lines.textOf(line))?.[0].length ?? 0;
+  const indent = indentOf(first);
+  let last = first;
+  while (last - first < MAX_STATEMENT) {
+    const next = lines.textOf(last + 1);
+    const isInner = next.trim() !== '' && indentOf(last + 1) > indent;
+    if (!isInner && !/^\s*[)\]}]/.test(next)) return last;
+    last += 1;
+    if (!isInner) return last;
+  }
+  return first;
 }
 
 /** Rules that find different parts of one address. */

@@ -1,175 +1,172 @@
 import type { ModelPair } from '../domain.js';
-import type { Certainty, ScanSettings } from './scan-settings.js';
-
-/** Stands in a text for a part that is unknown. */
-export const UNKNOWN = '\0';
+import { comparableHost } from '../text/host-name.js';
+import type { ScanSettings } from './scan-settings.js';
+import { HOLE } from './source-text.js';
 
 export type UrlKind =
   /** A configured V3 host. */
   | 'v3'
-  /** Looks like V3, but its host is not known to be. */
+  /** Looks like V3, but no V3 host is known. */
   | 'like_v3'
   | 'v4'
   | 'other'
   /** Without a host. */
   | 'relative';
 
-/** A range of positions in the parsed text. */
-export interface Span {
+/** A V3 route in a URL, such as `/accounting/invoices/17`; positions are those in the parsed text. */
+export interface Route {
+  /** Where its category begins. */
   readonly from: number;
-  readonly to: number;
-}
-
-/** A V3 route in a URL, such as `/accounting/invoices/17`. */
-export interface Route extends Span {
-  readonly category: string;
-  /** Where the name of the model is, or would be. */
-  readonly model: Span;
   /** null: the model is not written there, or not configured. */
   readonly pair: ModelPair | null;
-  /** Whether the model is configured, or `UNKNOWN`. */
+  /** Whether the model is configured, or filled in. */
   readonly isModelKnown: boolean;
-  /** Id of a record, as digits; null without one. */
-  readonly id: Span | null;
+  /** Whether `/v3` stands before it. */
+  readonly hasVersion: boolean;
+  /** Whether it begins with text that the program fills in. */
+  readonly isAfterHole: boolean;
+  /** Where the digits of the id of a record begin; null without one. */
+  readonly idAt: number | null;
 }
 
-/** A query parameter; `value` is as written. */
-export interface QueryItem extends Span {
-  /** Decoded. */
+/** A query parameter; `name` is decoded, `value` is as written. */
+export interface QueryItem {
   readonly name: string;
   readonly value: string;
+  readonly from: number;
 }
 
 /** The parts of a URL that rules judge. */
 export interface ParsedUrl {
   readonly kind: UrlKind;
-  /** How certain the host is one of V3; null if it is not, or unknown. */
-  readonly certainty: Certainty | null;
-  /** Scheme and host, with the version; `host`: where the host begins. */
-  readonly base: (Span & { readonly host: number }) | null;
+  /** Where the host begins; null without one. */
+  readonly hostAt: number | null;
   readonly route: Route | null;
   readonly query: readonly QueryItem[];
   readonly isGraphql: boolean;
+  /** Whether it ends with /v3, and no V3 host is known. */
+  readonly isUnknownV3: boolean;
 }
 
-/** Parses a URL or a part of one, in which `UNKNOWN` stands for unknown text. */
-export function parseUrl(text: string, settings: ScanSettings): ParsedUrl {
-  const host = schemeAndHost(text, settings);
-  const from = text.length - text.trimStart().length;
-  const end = endOf(text, host?.[0].length ?? from);
+/** A scheme and an authority, perhaps as the default of a variable: `${NAME:-https://…}`. */
+const AUTHORITY = /^\s*(?:\$\{[\w.-]+(?::-|-|:))?((?:(?:https?|wss?):)?\/\/)([^/?#\s}]*)/i;
+const BARE_HOST = /^(\[[\da-f:.]+\]|[\w.%-]+\.[\w-]+\.?)(?::\d+)?(?=[/?#]|$)/i;
+
+/** What formatting fills in, as in `%s/crm/stages`. */
+const PLACEHOLDER = /%[sdv](?![\da-f])|(?<!\$)\{\w*\}/gi;
+
+/** Parses a URL or a part of one, in which `HOLE` stands for text that the program fills in. */
+export function parseUrl(written: string, settings: ScanSettings): ParsedUrl {
+  const text = written.replace(PLACEHOLDER, (found) => HOLE.repeat(found.length));
+  const full = AUTHORITY.exec(text);
+  const bare = full === null ? BARE_HOST.exec(text) : null;
+  const isBareHost = bare !== null && isKnownHost(bare[0], settings);
+  const authority = full?.[2] ?? (isBareHost ? bare[0] : null);
+  const pathAt = full?.[0].length ?? (isBareHost ? bare[0].length : text.length - text.trimStart().length);
+  const found = text.slice(pathAt).search(/[?#\s]/);
+  const end = found === -1 ? text.length : pathAt + found;
   const query = readQuery(text, end);
-  if (host === null) return readRelative(text, from, end, query, settings);
-  const pathStart = host[0].length;
-  const isDefault = /^\s*\$\{/.test(text);
-  const path = isDefault ? text.slice(pathStart, end).replace(/\}.*$/s, '') : text.slice(pathStart, end);
-  const { kind, basePath } = judgeHost(host[1] ?? '', path, settings);
-  const certainty = kind === 'v3' ? 'certain' : kind === 'like_v3' ? 'likely' : null;
-  const version = certainty === null ? 0 : versionLength(path, basePath);
-  const hostAt = host[0].length - (host[1] ?? '').length;
-  const base = { from, host: hostAt, to: pathStart + version };
-  const graphql = path.slice(version);
+  const path = text.slice(pathAt, end).replace(full?.[0].includes('${') ? /\}.*$/s : /$/, '');
+  if (authority === null || authority === '') return readRelative(text, { pathAt, end, query }, settings);
+  const scheme = full?.[1]?.replace(/^\/\//, 'https://') ?? 'https://';
+  const { kind, basePath } = judgeHost(`${scheme}${authority}`, path, settings);
+  const hostAt = pathAt - authority.length;
+  if (kind !== 'v3' && kind !== 'like_v3') {
+    const isUnknownV3 = settings.v3Urls.length === 0 && /^\/v3\/?$/.test(path);
+    return { kind, hostAt, route: null, query, isGraphql: false, isUnknownV3 };
+  }
+  const version = [basePath, '/v3'].find((one) => one !== '' && `${path}/`.startsWith(`${one}/`)) ?? '';
+  const rest = path.slice(version.length);
   return {
     kind,
-    certainty,
-    base,
-    route: certainty !== null ? readRoute(text, pathStart + version, end, settings) : null,
+    hostAt,
+    route: readRoute(
+      rest,
+      pathAt + version.length,
+      { hasVersion: version !== '', isAfterHole: false },
+      settings,
+    ),
     query,
-    isGraphql: certainty !== null && settings.graphqlPaths.some((one) => graphql === one || path === one),
+    isGraphql: settings.graphqlPaths.some((one) => rest === one || path === one),
+    isUnknownV3: false,
   };
 }
 
-/**
- * The scheme and host that an address begins with; without a scheme, only a known host counts. The address may be the
- * default of a variable, as in `${NAME:-https://…}`.
- */
-function schemeAndHost(text: string, { v3Urls }: ScanSettings): RegExpExecArray | null {
-  const full = /^\s*(?:\$\{[\w.-]+:-?)?(?:(?:https?|wss?):)?\/\/([^/?#\s}]*)/i.exec(text);
-  if (full !== null) return full;
-  const bare = /^([\w.-]+\.[\w-]+(?::\d+)?)(?=[/?#]|$)/.exec(text);
-  return bare !== null && v3Urls.some((url) => new URL(url).host === bare[1]?.toLowerCase()) ? bare : null;
-}
-
-function endOf(text: string, start: number): number {
-  const at = text.slice(start).search(/[?#\s]/);
-  return at === -1 ? text.length : start + at;
+function isKnownHost(host: string, { v3Urls }: ScanSettings): boolean {
+  const comparable = comparableHost(host);
+  return comparable !== null && v3Urls.some((url) => comparableHost(url) === comparable);
 }
 
 function judgeHost(
-  written: string,
+  address: string,
   path: string,
   { v3Urls, v4Url, models }: ScanSettings,
 ): { kind: UrlKind; basePath: string } {
-  const host = written.replace(/^.*@/, '').toLowerCase();
-  const isV4 = v4Url !== null && matchesHost(host, new URL(v4Url).host);
+  const isV4 = v4Url !== null && isSameHost(address, v4Url);
   for (const url of v3Urls) {
-    const known = new URL(url);
-    if (!matchesHost(host, known.host)) continue;
-    const basePath = known.pathname.replace(/\/$/, '');
+    if (!isSameHost(address, url)) continue;
+    const basePath = new URL(url).pathname.replace(/\/$/, '');
     if (/^\/v4(\/|$)/.test(path)) return { kind: 'v4', basePath };
     const isBelow = basePath !== '' && `${path}/`.startsWith(`${basePath}/`);
     if (isBelow || !isV4) return { kind: 'v3', basePath };
   }
   if (isV4) return { kind: 'v4', basePath: '' };
-  const isKnown = v3Urls.length > 0;
-  const segments = path.split('/').slice(1);
-  const named = segments.some((one, at) => models.some(({ v3 }) => v3 === `${one}/${segments[at + 1]}`));
-  return { kind: !isKnown && segments[0] === 'v3' && named ? 'like_v3' : 'other', basePath: '/v3' };
+  const segments = path.split('/').slice(1, 20);
+  const isNamed = segments.some((one, at) => models.some(({ v3 }) => v3 === `${one}/${segments[at + 1]}`));
+  const isLikeV3 = v3Urls.length === 0 && segments[0] === 'v3' && isNamed;
+  return { kind: isLikeV3 ? 'like_v3' : 'other', basePath: '/v3' };
 }
 
-/** Whether a host, parts of which may be unknown, can be the known one. False if too little of it is written to tell. */
-function matchesHost(host: string, known: string): boolean {
-  if (!host.includes(UNKNOWN)) return host === known;
-  const [first = '', ...rest] = host.split(UNKNOWN);
-  const last = rest.at(-1) ?? '';
-  if (first.length + last.length < 4 || known.length < first.length + last.length) return false;
-  return known.startsWith(first) && known.endsWith(last);
+/** Whether an address, parts of whose host may be filled in, can have a known host. False if too little of it is written to tell. */
+function isSameHost(address: string, known: string): boolean {
+  const host = comparableHost(known) ?? '';
+  if (!address.includes(HOLE)) return comparableHost(address) === host;
+  const written = address.replace(/^[a-z]*:\/\/([^@]*@)?/i, '').toLowerCase();
+  const [first = '', last = ''] = [/^[^\0]*/.exec(written)?.[0], /[^\0]*$/.exec(written)?.[0]];
+  if (first.length + last.length < 4 || host.length < first.length + last.length) return false;
+  return host.startsWith(first) && host.endsWith(last);
 }
 
-function versionLength(path: string, basePath: string): number {
-  for (const one of [basePath, '/v3']) {
-    if (one !== '' && `${path}/`.startsWith(`${one}/`)) return one.length;
-  }
-  return 0;
+interface RelativeParts {
+  readonly pathAt: number;
+  readonly end: number;
+  readonly query: readonly QueryItem[];
 }
 
 function readRelative(
   text: string,
-  start: number,
-  end: number,
-  query: readonly QueryItem[],
+  { pathAt, end, query }: RelativeParts,
   settings: ScanSettings,
 ): ParsedUrl {
-  let from = start;
-  while (text[from] === UNKNOWN) from += 1;
-  const path = text.slice(from, end);
-  const version = /^\/?v([34])(?=\/|$)/.exec(path);
-  if (version?.[1] === '4' || /^\/?core\/companies(\/|$)/.test(path)) {
-    return { kind: 'v4', certainty: null, base: null, route: null, query, isGraphql: false };
-  }
-  const begin = from + (version?.[0].length ?? 0);
-  const route = readRoute(text, begin, end, settings);
-  return { kind: 'relative', certainty: null, base: null, route, query, isGraphql: false };
+  const given = text.slice(pathAt, end);
+  const holes = /^\0*/.exec(given)?.[0].length ?? 0;
+  const path = given.slice(holes);
+  const version = /^\/?v([34])(?=\/|$)/i.exec(path);
+  const isV4 = version?.[1] === '4' || /^\/?core\/companies(\/|$)/.test(path);
+  if (isV4) return { kind: 'v4', hostAt: null, route: null, query, isGraphql: false, isUnknownV3: false };
+  const skipped = version?.[0].length ?? 0;
+  const before = { hasVersion: version !== null, isAfterHole: holes > 0 };
+  const route = readRoute(path.slice(skipped), pathAt + holes + skipped, before, settings);
+  return { kind: 'relative', hostAt: null, route, query, isGraphql: false, isUnknownV3: false };
 }
 
-function readRoute(text: string, begin: number, end: number, { models }: ScanSettings): Route | null {
-  const found = /^(\/*)([\w-]+)\/+([\w-]+|\0)(?:\/+([^/]*))?(\/.*)?$/s.exec(text.slice(begin, end));
+function readRoute(
+  path: string,
+  at: number,
+  before: Pick<Route, 'hasVersion' | 'isAfterHole'>,
+  { models }: ScanSettings,
+): Route | null {
+  const found = /^(\/*)([\w-]+)\/+([\w-]+|\0+|(?:%s|\{\w*\}|:\w+)|$)(?:\/+([^/]*))?$/.exec(path);
   if (found === null) return null;
-  const [, slashes = '', category = '', name = '', id = '', more = ''] = found;
-  const isCategory = models.some(({ v3 }) => v3.startsWith(`${category}/`));
-  if (!isCategory || more !== '') return null;
+  const [, slashes = '', category = '', name = '', id = ''] = found;
+  if (!models.some(({ v3 }) => v3.startsWith(`${category}/`))) return null;
   const pair = models.find(({ v3 }) => v3 === `${category}/${name}`) ?? null;
-  const from = begin + slashes.length;
-  const at = text.indexOf(name, from + category.length);
-  const to = at + name.length;
-  const idAt = id === '' ? -1 : text.indexOf(id, to);
   return {
-    from: begin,
-    to,
-    category,
-    model: { from: at, to },
+    from: at + slashes.length,
     pair,
-    isModelKnown: pair !== null || name === UNKNOWN,
-    id: /^\d+$/.test(id) ? { from: idAt, to: idAt + id.length } : null,
+    isModelKnown: pair !== null || !/^[\w-]+$/.test(name),
+    ...before,
+    idAt: /^\d+$/.test(id) ? at + path.length - id.length : null,
   };
 }
 
@@ -177,16 +174,14 @@ function readRoute(text: string, begin: number, end: number, { models }: ScanSet
 function readQuery(text: string, end: number): QueryItem[] {
   const start = text[end] === '?' ? end + 1 : /^[?&]/.test(text) ? 1 : -1;
   if (start === -1) return [];
-  const items: QueryItem[] = [];
-  for (let from = start; from < text.length; ) {
-    const next = text.slice(from).search(/[&#\s"'`]/);
-    const to = next === -1 ? text.length : from + next;
-    const [name = '', value = ''] = text.slice(from, to).split('=', 2);
-    if (name !== '') items.push({ name: decodeBrackets(name), value, from, to });
-    if (text[to] !== '&') break;
-    from = to + 1;
-  }
-  return items;
+  const written = /^[^#\s"'`]*/.exec(text.slice(start))?.[0] ?? '';
+  let from = start;
+  return written.split('&').flatMap((item) => {
+    const at = from;
+    from += item.length + 1;
+    const [name = '', value = ''] = item.split('=', 2);
+    return name === '' ? [] : [{ name: decodeBrackets(name), value, from: at }];
+  });
 }
 
 /** The name of a query parameter with `[` and `]` for their percent-encoded forms. */

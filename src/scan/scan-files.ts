@@ -1,20 +1,15 @@
 import { parseTree } from 'jsonc-parser';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { EnvelopeReader } from './envelope-reader.js';
-import { Fuel } from './fuel.js';
+import { escapeRegExp } from '../text/escape.js';
 import { type FileResult, judgeFile } from './judge-file.js';
-import { LANGUAGES, languageOf } from './languages.js';
+import { LANGUAGES, type Language, languageOf } from './languages.js';
 import { plainKindOf, readPlainText } from './plain-text.js';
-import { findRelevant } from './relevant-files.js';
-import { RequestFinder } from './request-finder.js';
-import { readRuleInput, type SourceReaders } from './rule-input.js';
+import { readRuleInput } from './rule-input.js';
 import type { ScanReport } from './scan-report.js';
 import type { ScanSettings } from './scan-settings.js';
-import { Lines, Project, readSource, type SourceFile } from './source-file.js';
+import { buildSourceText, Lines } from './source-text.js';
 import type { SyntaxParser } from './syntax.js';
-import { TextReader } from './text-reader.js';
-import { ValueResolver } from './value-resolver.js';
 import { type FoundFile, readText, walkFiles } from './walk-files.js';
 
 /** What a scan found. */
@@ -35,9 +30,6 @@ export interface ScanIo {
   readonly onProgress: OnProgress;
 }
 
-/** Maximum number of syntax nodes kept in memory, for files that import them. */
-const MAX_KEPT_NODES = 300_000;
-
 /** Finds every use of V3 in the files. Reads only. */
 export async function scanFiles(
   { paths, folder, ownFiles, settings }: ScanRequest,
@@ -45,17 +37,15 @@ export async function scanFiles(
   parser: SyntaxParser,
 ): Promise<ScanResult> {
   const { files, skipped } = walkFiles(paths, folder, ownFiles);
-  const scanner = new Scanner(parser, files, settings, findRelevant(files, settings));
   for (const language of LANGUAGES) {
-    const isNeeded = files.some(
-      ({ path }) => languageOf(path) === language || (language.name === 'python' && path.endsWith('.ipynb')),
-    );
-    if (isNeeded) await scanner.parser.prepare(language);
+    if (files.some(({ path }) => grammarOf(path) === language)) await parser.prepare(language);
   }
+  const words = wordsOfV3(settings);
+  const isV3Project = namesHost(files, settings);
   const results = files.map((file, done) => {
     if (isStopped()) throw new SvcError('interrupted', 'Stopped; nothing was written.');
     onProgress({ kind: 'step', name: 'scan files', done, total: files.length });
-    return scanner.scan(file);
+    return scanFile(file, { parser, settings, words, isV3Project });
   });
   return {
     findings: results.flatMap((one) => one.findings),
@@ -67,107 +57,75 @@ export async function scanFiles(
   };
 }
 
-class Scanner {
-  readonly parser: SyntaxParser;
-  readonly #files: ReadonlyMap<string, FoundFile>;
-  readonly #relevant: ReadonlySet<string>;
-  readonly #readers: SourceReaders;
-  readonly #kept = new Map<string, SourceFile | { readonly why: string }>();
-  #keptNodes = 0;
-  readonly #fuel = new Fuel();
-
-  constructor(
-    parser: SyntaxParser,
-    files: readonly FoundFile[],
-    settings: ScanSettings,
-    relevant: ReadonlySet<string>,
-  ) {
-    this.parser = parser;
-    this.#relevant = relevant;
-    this.#files = new Map(files.map((file) => [file.path, file]));
-    const project = new Project([...this.#files.keys()], (path) => {
-      const file = this.#load(path);
-      return file === null || 'why' in file ? null : file;
-    });
-    const values = new ValueResolver(project);
-    const texts = new TextReader(values, this.#fuel);
-    const requests = new RequestFinder(values, texts, settings, this.#fuel);
-    this.#readers = {
-      values,
-      texts,
-      requests,
-      responses: new EnvelopeReader(values, requests, this.#fuel),
-      settings,
-      fuel: this.#fuel,
-    };
-  }
-
-  scan(found: FoundFile): FileResult {
-    const { path } = found;
-    const language = languageOf(path);
-    this.#fuel.startFile();
-    if (language !== null) {
-      if (!this.#relevant.has(path))
-        return { path, language: language.name, why: null, findings: [], ignored: [] };
-      const file = this.#load(path);
-      if (file === null || 'why' in file) return notRead(path, file?.why ?? 'cannot be read');
-      const input = readRuleInput(file, this.#readers);
-      const result = judgeFile(input, file.source, language.name);
-      if (this.#fuel.isFileExhausted) return { ...result, why: 'took too long: read in part' };
-      return result;
-    }
-    const read = readText(found);
-    if ('why' in read) return notRead(path, read.why);
-    if (path.endsWith('.ipynb')) return this.#scanNotebook(path, read.text);
-    const kind = plainKindOf(path) ?? 'text';
-    return judgeFile(readPlainText(path, read.text, kind, this.#readers.settings), read.text, kind);
-  }
-
-  /** The code of a notebook is Python inside the strings of a JSON file. */
-  #scanNotebook(path: string, source: string): FileResult {
-    const lines = notebookLines(source);
-    const python = LANGUAGES.find(({ name }) => name === 'python');
-    const text = lines.map((line) => line.text).join('');
-    const root = python === undefined ? 'took too long to parse' : this.parser.parse(python, text);
-    if (python === undefined || typeof root === 'string') return notRead(path, String(root));
-    const input = readRuleInput(readSource(path, python, text, root), this.#readers);
-    const result = judgeFile(input, text, 'notebook');
-    const move = <T extends { readonly line: number }>(one: T): T => ({
-      ...one,
-      line: lineAt(source, lines, one.line),
-    });
-    return { ...result, findings: result.findings.map(move), ignored: result.ignored.map(move) };
-  }
-
-  #load(path: string): SourceFile | { readonly why: string } | null {
-    const known = this.#kept.get(path);
-    if (known !== undefined) return known;
-    const found = this.#files.get(path);
-    const language = languageOf(path);
-    if (found === undefined || language === null || !this.#relevant.has(path)) return null;
-    const read = readText(found);
-    const root = 'why' in read ? read.why : this.parser.parse(language, read.text);
-    const file =
-      'why' in read || typeof root === 'string'
-        ? { why: String(root) }
-        : readSource(path, language, read.text, root);
-    this.#keep(path, file);
-    return file;
-  }
-
-  #keep(path: string, file: SourceFile | { readonly why: string }): void {
-    this.#kept.set(path, file);
-    this.#keptNodes += sizeOf(file);
-    for (const [oldest, one] of this.#kept) {
-      if (this.#keptNodes <= MAX_KEPT_NODES || oldest === path) break;
-      this.#kept.delete(oldest);
-      this.#keptNodes -= sizeOf(one);
-    }
-  }
+/** The code of a notebook is Python inside the strings of a JSON file. */
+function grammarOf(path: string): Language | null {
+  const python = LANGUAGES.find(({ name }) => name === 'python') ?? null;
+  return path.endsWith('.ipynb') ? python : languageOf(path);
 }
 
-function sizeOf(file: SourceFile | { readonly why: string }): number {
-  return 'why' in file ? 1 : file.nodes.length;
+/** Whether a file names a V3 host. */
+function namesHost(files: readonly FoundFile[], { v3Urls }: ScanSettings): boolean {
+  if (v3Urls.length === 0) return false;
+  const hosts = new RegExp(v3Urls.map((url) => escapeRegExp(new URL(url).hostname)).join('|'), 'i');
+  return files.some((file) => {
+    const read = readText(file);
+    return 'text' in read && hosts.test(read.text);
+  });
+}
+
+/** Only code that contains one of these is parsed. */
+function wordsOfV3({ v3Urls, models, fieldPrefix, clientPackages }: ScanSettings): RegExp {
+  const categories = [...new Set(models.map(({ v3 }) => v3.replace(/\/.*$/, '')))].map(escapeRegExp);
+  const plain = [
+    ...v3Urls.map((url) => new URL(url).hostname),
+    ...clientPackages.flatMap((name) => [name, name.replaceAll('/', '\\')]),
+    fieldPrefix.replace(/_$/, ''),
+    'DATA_MODEL_CHANGES',
+    'include_deleted_records',
+    'return_count',
+  ];
+  const parts = [
+    ...plain.map(escapeRegExp),
+    '\\bv3\\b',
+    `["'\`/}](?:${categories.join('|')})["'\`/]`,
+    '(?:graphql|gql)\\s*[`(]',
+  ];
+  return new RegExp(parts.join('|'), 'i');
+}
+
+interface Scan {
+  readonly parser: SyntaxParser;
+  readonly settings: ScanSettings;
+  readonly words: RegExp;
+  readonly isV3Project: boolean;
+}
+
+function scanFile(found: FoundFile, { parser, settings, words, isV3Project }: Scan): FileResult {
+  const { path } = found;
+  const read = readText(found);
+  if ('why' in read) return notRead(path, read.why);
+  const grammar = grammarOf(path);
+  if (grammar === null) {
+    const kind = plainKindOf(path) ?? 'text';
+    return judgeFile(
+      readRuleInput(readPlainText(path, read.text, kind), settings, isV3Project),
+      read.text,
+      kind,
+    );
+  }
+  const isNotebook = path.endsWith('.ipynb');
+  const language = isNotebook ? 'notebook' : grammar.name;
+  if (!words.test(read.text)) return { path, language, why: null, findings: [], ignored: [] };
+  const cells = isNotebook ? notebookLines(read.text) : [];
+  const source = isNotebook ? cells.map(({ text }) => text).join('') : read.text;
+  const parts = parser.parse(grammar, source);
+  if (parts === null) return notRead(path, 'took too long to parse');
+  const text = buildSourceText(path, grammar.name, source, parts);
+  const result = judgeFile(readRuleInput(text, settings, isV3Project), source, language);
+  if (!isNotebook) return result;
+  const lineOf = lineFinder(read.text, cells);
+  const move = <T extends { readonly line: number }>(one: T): T => ({ ...one, line: lineOf(one.line) });
+  return { ...result, findings: result.findings.map(move), ignored: result.ignored.map(move) };
 }
 
 function notRead(path: string, why: string): FileResult {
@@ -192,12 +150,12 @@ function notebookLines(source: string): { text: string; start: number }[] {
   });
 }
 
-/** The line of the file for a line of the code of a notebook. */
-function lineAt(source: string, lines: readonly { text: string; start: number }[], line: number): number {
-  let seen = 0;
-  for (const { text, start } of lines) {
-    seen += text.split('\n').length - 1;
-    if (line <= seen) return new Lines(source).at(start);
-  }
-  return line;
+/** The line of the file for each line of the code of a notebook. */
+function lineFinder(
+  source: string,
+  cells: readonly { text: string; start: number }[],
+): (line: number) => number {
+  const lines = new Lines(source);
+  const found = cells.flatMap(({ text, start }) => Array(text.split('\n').length - 1).fill(lines.at(start)));
+  return (line) => found[line - 1] ?? line;
 }

@@ -1,7 +1,7 @@
 import * as z from '../zod.js';
 import { groupPlaces } from './judge-file.js';
 import type { SeenTraffic } from './read-traffic.js';
-import { RULE_IDS } from './rules/rules.js';
+import { RULE_IDS } from './rules/rule.js';
 import type { ScanResult } from './scan-files.js';
 import { atLeast, CERTAINTIES, type Certainty } from './scan-settings.js';
 

@@ -22,7 +22,7 @@ export function buildScanSettings(
   v3Hosts: readonly string[],
   parameters: ScanSettings['parameters'] = {},
 ): ScanSettings {
-  const named = v3Hosts.map((host) => (/^https?:\/\//.test(host) ? host : `https://${host}`));
+  const named = v3Hosts.map((host) => (/^https?:\/\//i.test(host) ? host : `https://${host}`));
   return {
     v3Urls: [...(config?.v3.regions ?? []).map(({ baseUrl }) => baseUrl), ...named],
     v4Url: config?.v4.baseUrl ?? null,

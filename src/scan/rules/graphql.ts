@@ -1,7 +1,6 @@
 import { parse } from 'graphql/language/parser.js';
 import type { ModelPair } from '../../domain.js';
-import { positionInFile, type RuleInput } from '../rule-input.js';
-import type { Rule, RuleHit } from './rules.js';
+import type { Rule, RuleHit, RuleInput } from './rule.js';
 
 export const graphql: Rule = {
   id: 'graphql',
@@ -11,18 +10,15 @@ export const graphql: Rule = {
   find: (input) => [...endpoints(input), ...queries(input)],
 };
 
-function endpoints({ addresses, path }: RuleInput): RuleHit[] {
-  return addresses.flatMap((address) => {
-    const start = address.url.isGraphql ? positionInFile(address, path, address.url.base?.from ?? 0) : null;
-    return start === null ? [] : [{ start, certainty: 'likely' }];
-  });
+function endpoints({ addresses }: RuleInput): RuleHit[] {
+  return addresses.flatMap(({ url, start }) => (url.isGraphql ? [{ start, certainty: 'likely' }] : []));
 }
 
 /** Maximum length of a text that is parsed as a query. */
 const MAX_QUERY = 100_000;
 
-function queries({ strings, settings, source, language }: RuleInput): RuleHit[] {
-  const given = language === 'graphql' ? [{ start: 0, text: source }] : strings;
+function queries({ text: { literals, code, language }, settings }: RuleInput): RuleHit[] {
+  const given = language === 'graphql' ? [{ start: 0, text: code }] : literals;
   return given.flatMap(({ start, text }): RuleHit[] => {
     if (
       !/^(?:\s|#[^\n]*(?=\n|$))*(query|mutation|subscription|fragment|\{)/.test(text) ||
@@ -66,8 +62,8 @@ interface TopField {
 
 function topFields(text: string): TopField[] | null {
   try {
-    // Interpolations in a template stand for fragments or values.
-    const document = parse(text.replace(/\$\{[^}]*\}/g, ''), { noLocation: true, maxTokens: 5000 });
+    // What a template fills in is a fragment or a value.
+    const document = parse(text.replace(/\0+/g, ''), { noLocation: true, maxTokens: 5000 });
     return document.definitions.flatMap((one) => {
       if (one.kind !== 'OperationDefinition' && one.kind !== 'FragmentDefinition') return [];
       return one.selectionSet.selections.flatMap((field) => {

@@ -1,64 +1,13 @@
-import { argumentsOf, calleeOf, plainText, textOf, unwrap, walk } from '../access.js';
-import { positionInFile, type RuleInput } from '../rule-input.js';
-import type { SyntaxNode } from '../syntax.js';
-import { isCompanyFilter } from './parameters.js';
-import type { Rule, RuleHit } from './rules.js';
+import { isCompanyFilter } from './addresses.js';
+import type { Rule, RuleHit, RuleInput } from './rule.js';
 
 export const hardCodedId: Rule = {
   id: 'hard-coded-id',
   title: 'Id in the code',
   message: 'V4 gave every record a new id. In V4, an id in the code names another record, or none.',
   v4: 'svc-migrate lookup MODEL ID',
-  find: (input) => [...inUrls(input), ...besideNames(input), ...inText(input)],
+  find: (input) => [...inUrls(input), ...besideNames(input)],
 };
-
-function inUrls({ addresses, path, settings }: RuleInput): RuleHit[] {
-  return addresses.flatMap((address): RuleHit[] => {
-    const { url, certainty } = address;
-    if (certainty === null) return [];
-    const id = url.route?.id ?? null;
-    const isId = (name: string) =>
-      name === `${settings.fieldPrefix}id[eq]` || isCompanyFilter(name, settings.fieldPrefix);
-    const items = url.query.filter(
-      ({ name, value, from, to }) =>
-        isId(name) &&
-        /^\d+$/.test(value) &&
-        positionInFile(address, path, from) ===
-          (positionInFile(address, path, to - 1) ?? 0) - (to - 1 - from),
-    );
-    const places = [
-      ...(id === null ? [] : [{ from: id.from, name: '' }]),
-      ...items.map(({ from, name }) => ({ from, name })),
-    ];
-    return places.flatMap(({ from, name }) => {
-      const start = positionInFile(address, path, from);
-      return start === null ? [] : [{ start, certainty, ...v4Of(name) }];
-    });
-  });
-}
-
-/** Digits in the same assignment, comparison or call as the name of an id. */
-function besideNames({ nodes, settings }: RuleInput): RuleHit[] {
-  const isName = idName(settings.fieldPrefix);
-  const isNamed = (node: SyntaxNode) => isName.test(plainText(unwrap(node)) ?? '');
-  return nodes.flatMap((node): RuleHit[] => {
-    if (digitsOf(node) === null) return [];
-    const around = statementOf(node);
-    if (around === null || around.end - around.start > 300) return [];
-    const names = walk(around).filter(
-      (one) => /^(name|string|symbol)$/.test(one.kind) && (one.end <= node.start || one.start >= node.end),
-    );
-    // The last argument of a chain of calls belongs to the last call only.
-    const near =
-      around.kind === 'call' && !ASSERTS.test(calleeOf(around).name)
-        ? argumentsOf(around).map(({ value }) => value)
-        : names;
-    const named = near.find(isNamed);
-    if (named === undefined) return [];
-    const v4 = v4Of(plainText(unwrap(named)) ?? '');
-    return [{ start: node.start, certainty: around.kind === 'assign' ? 'look' : 'likely', ...v4 }];
-  });
-}
 
 const COMPANY = 'the V4 id of the company: svc-migrate report pairs them';
 
@@ -67,54 +16,44 @@ function v4Of(name: string): { readonly v4?: string } {
   return /company/i.test(name) ? { v4: COMPANY } : {};
 }
 
-const ASSERTS =
-  /^(to|not_to|toBe|toEqual|toStrictEqual|assert\w*|Assert\w*|Equal|isEqualTo|is|expect|where|find_by!?|findBy\w*|filter|Where|AreEqual)$/;
-
-/** The pair, comparison, assignment or call that a literal is a part of. */
-function statementOf(node: SyntaxNode): SyntaxNode | null {
-  for (let at = node.parent, up = 0; at !== null && up < 7; at = at.parent, up += 1) {
-    if (/^(pair|binary|assign)$/.test(at.kind) || /^assert/.test(at.type)) return at;
-    if (at.kind === 'call' && !/^(eq|be|equal|equalTo|is)$/.test(calleeOf(at).name)) return at;
-    if (at.kind === 'function' || at.kind === 'class' || at.kind === 'return') return null;
-  }
-  return null;
+function inUrls({ addresses, settings: { fieldPrefix } }: RuleInput): RuleHit[] {
+  return addresses.flatMap(({ url: { route, query }, start, certainty }): RuleHit[] => {
+    if (certainty === null) return [];
+    const record = route?.idAt == null ? [] : [{ start: start + route.idAt, certainty }];
+    const filters = query.filter(
+      ({ name, value }) =>
+        /^\d+$/.test(value) && (name === `${fieldPrefix}id[eq]` || isCompanyFilter(name, fieldPrefix)),
+    );
+    return [
+      ...record,
+      ...filters.map(({ name, from }) => ({ start: start + from, certainty, ...v4Of(name) })),
+    ];
+  });
 }
 
-function digitsOf(node: SyntaxNode): string | null {
-  const isNumber = node.kind === 'number';
-  const text = isNumber
-    ? textOf(node)
-        .replaceAll('_', '')
-        .replace(/[nLl]+$/, '')
-    : plainText(node);
-  return (isNumber || node.kind === 'string') && /^[1-9]\d{1,18}$/.test(text ?? '') ? text : null;
+/** Digits that the name of an id is compared with, given or paired with, in code and in the text of literals. */
+function besideNames({ text: { code, isCode }, settings: { fieldPrefix } }: RuleInput): RuleHit[] {
+  const name = idNames(fieldPrefix);
+  const between = `["'\\]\\\\]{0,4}\\)?\\s*(?:[=!]={1,2}|[=:]>?|,|\\bis\\b|\\bIN\\s*\\(|\\.?(?:to|not_to|toBe|toEqual|toStrictEqual|eq|equals|Equal)\\(?\\s*(?:eq|be)?\\s*\\(?)\\s*[\\\\"'\\[(]{0,3}`;
+  const pattern = new RegExp(`(${name})(${between})([1-9][\\d_]{1,24})(?![\\w.])`, 'gi');
+  const isFromV4 = /"request_id"/.test(code) && !isCode;
+  return [...code.matchAll(pattern)].map(
+    ({ 0: all, 1: written = '', 2: middle = '', 3: digits = '', index }) => {
+      const isAssigned = isCode && /^["'\]]*\s*[:=]\s/.test(middle) && !/[=!]=/.test(middle);
+      return {
+        start: index + all.length - digits.length,
+        certainty: isAssigned || isFromV4 ? 'look' : 'likely',
+        ...v4Of(written),
+      };
+    },
+  );
 }
 
-function idName(prefix: string): RegExp {
+/** The names of fields and variables that hold ids, such as `svc_company_id` and `svcCompanyId`. */
+function idNames(prefix: string): string {
   const camel = prefix.replace(/_$/, '');
-  return new RegExp(
-    `(^|_|\\b)(${prefix}(\\w+_)?ids?|${camel}(\\w+)?(Id|ID)s?|${prefix.toUpperCase()}(\\w+_)?IDS?)(\\[(eq|in)\\])?$|^(Svc\\w*(Id|ID))$`,
-  );
-}
-
-/** Conditions in SQL and members of JSON and YAML, inside strings and in text that is not parsed. */
-function inText({ strings, source, nodes, settings }: RuleInput): RuleHit[] {
-  const { fieldPrefix } = settings;
-  const pattern = new RegExp(
-    `["']?\\b${fieldPrefix}(?:\\w+_)?id\\\\?["']?\\s*(?:=|:|IN\\s*\\()\\s*\\\\?["']?([1-9]\\d+)`,
-    'gi',
-  );
-  const given = nodes.length === 0 ? [{ start: 0, text: source }] : strings;
-  return given.flatMap(({ start, text }) =>
-    // A record that carries request_id came from V4 already.
-    [...text.matchAll(pattern)].map(
-      ({ index, 0: name }): RuleHit => ({
-        start: start + index,
-        certainty: /"request_id"/.test(text) ? 'look' : 'likely',
-        ...v4Of(name),
-      }),
-    ),
-  );
+  const title = `${camel.charAt(0).toUpperCase()}${camel.slice(1)}`;
+  return `\\b${prefix}(?:\\w+_)?ids?(?:\\[(?:eq|in)\\])?|\\b(?:${camel}|${title})(?:[A-Z]\\w*)?(?:Id|ID)s?\\b`;
 }
 
 export const storedId: Rule = {
@@ -162,7 +101,7 @@ const DECLARES: Readonly<Record<string, RegExp>> = {
     /@(Column|PrimaryColumn|Property|Field)\(.*['"]NAME['"]|\b(integer|int|bigint|serial|smallint|text|varchar|numeric)\(\s*['"]NAME['"]|\bNAME\s*:\s*(DataTypes|\{\s*type:)/,
 };
 
-function columnsOf({ source, language, settings, nodes }: RuleInput): FoundColumn[] {
+function columnsOf({ text: { code: source, language }, settings }: RuleInput): FoundColumn[] {
   const kind = language === 'javascript' ? 'typescript' : language;
   const declares = DECLARES[kind];
   const camel = settings.fieldPrefix.replace(/_$/, '');
@@ -174,13 +113,10 @@ function columnsOf({ source, language, settings, nodes }: RuleInput): FoundColum
   for (const { 0: given, index } of source.matchAll(names)) {
     // A table in SQL may be written on one line.
     const [from, line] = partAround(source, index, kind === 'sql');
-    const start = from + line.search(/\S/);
     const isDeclared =
       from !== last &&
       line.length < MAX_LINE &&
-      !/^\s*(--|#\s)/.test(line) &&
-      new RegExp(declares.source.replaceAll('NAME', given), declares.flags).test(line) &&
-      !nodes.some((one) => one.kind === 'comment' && one.start <= start && one.end > start);
+      new RegExp(declares.source.replaceAll('NAME', given), declares.flags).test(line);
     if (!isDeclared) continue;
     last = from;
     found.push({ start: from + line.indexOf(given), isNarrow: isNarrow(line, given) });

@@ -1,0 +1,139 @@
+import { decodeBrackets } from '../parse-url.js';
+import type { Certainty } from '../scan-settings.js';
+import { lastBefore } from '../scopes.js';
+import { contextOf } from './context.js';
+import type { Rule, RuleHit, RuleInput } from './rule.js';
+
+export const baseUrl: Rule = {
+  id: 'base-url',
+  title: 'Address of V3',
+  message: 'This is the address of V3. V4 has one address for all regions.',
+  v4: 'v4.baseUrl of the configuration; routes then begin with /v4/',
+  find: ({ addresses, settings }) =>
+    addresses.flatMap(({ url, start, certainty }): RuleHit[] => {
+      if (url.hostAt === null || certainty === null) return [];
+      const v4 = settings.v4Url === null ? {} : { v4: settings.v4Url };
+      return [{ start: start + url.hostAt, certainty, ...v4 }];
+    }),
+};
+
+export const route: Rule = {
+  id: 'route',
+  title: 'Route of V3',
+  message: 'This is a V3 route. V4 has the company in the path and no category.',
+  v4: '/v4/core/companies/{companyId}/{model}',
+  find: (input) => [...inAddresses(input), ...inLists(input)],
+};
+
+function inAddresses({ addresses }: RuleInput): RuleHit[] {
+  return addresses.flatMap(({ url: { route }, start, certainty }): RuleHit[] => {
+    if (route === null || certainty === null) return [];
+    const { pair } = route;
+    const v4 =
+      pair?.v4 === null ? 'not available in V4' : `/v4/core/companies/{companyId}/${pair?.v4 ?? '{model}'}`;
+    return [{ start: start + route.from, certainty, v4, ...(pair === null ? {} : { route: pair.v3 }) }];
+  });
+}
+
+/** A category and a model, or a category after `v3`, as literals that follow each other in a list. */
+function inLists(input: RuleInput): RuleHit[] {
+  const { text, settings, v3 } = input;
+  if (!text.isCode || v3 === null) return [];
+  return text.literals.flatMap((one, at): RuleHit[] => {
+    const next = text.literals[at + 1];
+    if (next === undefined || !/^["'`]?\s*,\s*["'`]?$/.test(text.code.slice(one.end, next.start))) return [];
+    const category = one.text.replace(/^\/?(v3\/)?/, '');
+    const pair = settings.models.find((model) => model.v3 === `${category}/${next.text}`);
+    const before = input.addresses[lastBefore(input.addresses, one.start - 1)];
+    const isForeign = before?.url.kind === 'other' && one.start - before.end < 5;
+    if (pair === undefined || isForeign) return [];
+    const v4 = pair.v4 === null ? 'not available in V4' : `/v4/core/companies/{companyId}/${pair.v4}`;
+    return [{ start: one.start, certainty: 'likely', v4, route: pair.v3 }];
+  });
+}
+
+export const companyFilter: Rule = {
+  id: 'company-filter',
+  title: 'Filter on the company',
+  message: 'V3 selects a company by a filter. V4 has the company in the path.',
+  v4: '/v4/core/companies/{companyId}/…',
+  find: (input) =>
+    parametersOf(input).flatMap(({ start, name, certainty }) =>
+      isCompanyFilter(name, input.settings.fieldPrefix) ? [{ start, certainty }] : [],
+    ),
+};
+
+export const queryParameter: Rule = {
+  id: 'query-parameter',
+  title: 'Parameter that V4 does not describe',
+  message: 'The description of V4 does not have this parameter. doctor finds out whether V4 honours it.',
+  v4: 'limit, next, expand and {field}[eq]',
+  find: (input) =>
+    parametersOf(input).flatMap(({ start, name }): RuleHit[] => {
+      if (isCompanyFilter(name, input.settings.fieldPrefix) || !isV3Only(name)) return [];
+      const seen =
+        input.settings.parameters[name.startsWith('sort') ? 'sort' : (OPERATOR.exec(name)?.[1] ?? name)];
+      return seen === 'honoured' ? [] : [{ start, certainty: seen === undefined ? 'likely' : 'certain' }];
+    }),
+};
+
+const OPERATOR = /\[(ne|gte?|lte?|in|nin|like|contains)\]$/;
+
+function isV3Only(name: string): boolean {
+  return /^(select|prev|include_deleted_records|return_count|sort\[.+\])$/.test(name) || OPERATOR.test(name);
+}
+
+/** A name that no other service is likely to have. */
+function isUnmistakable(name: string, prefix: string): boolean {
+  return name.includes(prefix) || /^(include_deleted_records|return_count)$/.test(name);
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly start: number;
+  readonly certainty: Certainty;
+}
+
+/** The parameters in addresses, literals and keys that are as good as certain to be those of a request to V3. */
+function parametersOf(input: RuleInput): Parameter[] {
+  const { text, settings, addresses } = input;
+  const prefix = settings.fieldPrefix;
+  const inUrls = addresses.flatMap(({ url, start, certainty }) =>
+    url.kind === 'v4' || url.kind === 'other'
+      ? []
+      : url.query.flatMap(({ name, from }): Parameter[] =>
+          isUnmistakable(name, prefix) || (certainty !== null && certainty !== 'look')
+            ? [{ name, start: start + from, certainty: certainty === 'certain' ? 'certain' : 'likely' }]
+            : [],
+        ),
+  );
+  const inLiterals = text.literals.flatMap(({ text: written, start }): Parameter[] => {
+    const name = decodeBrackets(written.slice(0, MAX_NAME).replace(/=.*$/s, '').replace(/^[?&]/, ''));
+    const isKnown = isUnmistakable(name, prefix) && contextOf(input, start) !== 'other';
+    return isKnown ? [{ name, start, certainty: 'likely' }] : [];
+  });
+  return [...inUrls, ...inLiterals, ...(text.isCode ? keysIn(input) : [])];
+}
+
+const MAX_NAME = 100;
+/** `prev:`, `'prev' =>`, `"prev", value` and `["prev"] =`. */
+const KEY =
+  /(?<![\w$.>-])["'`]?(include_deleted_records|return_count|select|prev)["'`]?\s*(?:[:=](?![:=])|=>|,|\]\s*=(?!=))/g;
+
+/** Parameters as names of arguments or members of objects; common words only beside a request to V3. */
+function keysIn(input: RuleInput): Parameter[] {
+  const { code } = input.text;
+  return [...code.matchAll(KEY)].flatMap(({ 1: name = '', index }): Parameter[] => {
+    const context = contextOf(input, index);
+    const isEnvelope = /\b(next|total_count)["']?\s*[:=]/.test(
+      code.slice(Math.max(0, index - 30), index + 60),
+    );
+    const isOwn = /^(select|prev)$/.test(name) ? context === 'request' && !isEnvelope : context !== 'other';
+    return isOwn ? [{ name, start: index, certainty: 'likely' }] : [];
+  });
+}
+
+/** Whether a query parameter selects companies: `<prefix>company_id[eq]` or `[in]`. */
+export function isCompanyFilter(name: string, prefix: string): boolean {
+  return name === `${prefix}company_id[eq]` || name === `${prefix}company_id[in]`;
+}
