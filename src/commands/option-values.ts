@@ -136,7 +136,7 @@ export function idScopeOf(options: IdScopeOptions, config: Config): IdScope {
   return { model, path, region };
 }
 
-function assertConfigured(config: Config, model: string): void {
+export function assertConfigured(config: Config, model: string): void {
   const known = config.models.map(({ v3 }) => v3);
   if (known.includes(model)) return;
   throw new SvcError('usage', `There is no model "${model}" in the configuration.`, {

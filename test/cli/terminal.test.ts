@@ -1,15 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { hasPty, onTerminal } from './on-terminal.js';
 import { keysOf, makeFolder } from './run-cli.js';
-import { BIN } from './spawn-cli.js';
-
-/** util-linux runs a command on a pseudo-terminal. */
-const hasPty = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux') === true;
 
 let sandbox: Sandbox;
 let cwd: string;
@@ -22,21 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 
-/** Runs a command on a terminal of 80 columns; types Ctrl-C once `stopAt` was drawn. Returns what was drawn, line by line. */
-async function onTerminal(command: string, stopAt: RegExp | null = null): Promise<string[]> {
-  const line = `stty cols 80 rows 24; exec ${JSON.stringify(process.execPath)} ${JSON.stringify(BIN)} ${command}`;
-  const env = { PATH: process.env['PATH'], TERM: 'xterm', ...keysOf(sandbox.apiKey) };
-  const child = spawn('script', ['-qefc', line, '/dev/null'], { cwd, env, stdio: 'pipe' });
-  const pieces: Buffer[] = [];
-  let isStopped = false;
-  child.stdout.on('data', (piece: Buffer) => {
-    pieces.push(piece);
-    if (isStopped || stopAt?.test(piece.toString()) !== true) return;
-    isStopped = true;
-    child.stdin.write('\u0003');
-  });
-  await once(child, 'close');
-  return stripVTControlCharacters(Buffer.concat(pieces).toString()).split(/[\r\n]+|(?=[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏])/);
+/** Runs a command; types Ctrl-C once `stopAt` was drawn. Returns what was drawn, line by line. */
+async function linesOf(command: string, stopAt: RegExp | null = null): Promise<string[]> {
+  const typed = stopAt === null ? [] : [{ at: stopAt, text: '\u0003' }];
+  const { text } = await onTerminal(command, { cwd, env: keysOf(sandbox.apiKey) }, typed);
+  return text.split(/[\r\n]+|(?=[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏])/);
 }
 
 /** Filled cells of each bar that was drawn for a stage. */
@@ -49,7 +33,7 @@ function barsOf(lines: readonly string[], stage: string): number[] {
 
 describe.runIf(hasPty)('on a real terminal', () => {
   it('sandbox prints lines to copy', async () => {
-    const text = (await onTerminal('sandbox --config-out s.json', /--config s\.json/)).join('\n');
+    const text = (await linesOf('sandbox --config-out s.json', /--config s\.json/)).join('\n');
     expect(text).toMatch(/Preparing a sandbox with its records …\nThe sandbox is ready \(seed 1, clean\)/);
     expect(text).toMatch(
       /\n {2}export SVC_MIGRATE_V3_API_KEY=sandbox-\S+\n {2}export SVC_MIGRATE_V4_API_KEY=sandbox-\S+\n/,
@@ -60,15 +44,15 @@ describe.runIf(hasPty)('on a real terminal', () => {
     const config = sandbox.config();
     const models = [{ v3: 'accounting/invoices', v4: 'invoice' }];
     writeFileSync(join(cwd, 'bad.json'), JSON.stringify({ ...config, models }));
-    const lines = await onTerminal('doctor --quiet --config bad.json');
+    const lines = await linesOf('doctor --quiet --config bad.json');
     expect(lines.join('\n')).toMatch(/\nTo fix:\n {2}1\. {4}V4 knows no model "invoice"/);
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     expect(lines.filter((line) => line.length > 60).length).toBeGreaterThan(2);
   });
 
   it('bars only grow, and go on after a resume from where they stood', async () => {
-    const stopped = barsOf(await onTerminal('export v3 --config c.json', /█{3}/), 'export v3');
-    const lines = await onTerminal('run --config c.json');
+    const stopped = barsOf(await linesOf('export v3 --config c.json', /█{3}/), 'export v3');
+    const lines = await linesOf('run --config c.json');
     const resumed = barsOf(lines, 'export v3');
     const v4 = barsOf(lines, 'export v4');
     for (const bars of [stopped, resumed, v4]) expect(bars).toEqual(bars.toSorted((a, b) => a - b));
@@ -80,7 +64,7 @@ describe.runIf(hasPty)('on a real terminal', () => {
   });
 
   it('waiting for the backfill says what it sees', async () => {
-    const lines = await onTerminal('export v4 --wait --settle 2s --wait-timeout 20s --config c.json');
+    const lines = await linesOf('export v4 --wait --settle 2s --wait-timeout 20s --config c.json');
     expect(lines.join('\n')).toMatch(/counting the lists \d+ of \d+/);
     expect(lines.join('\n')).toMatch(/backfill · [\d,]+ records \(\+0\) · quiet \S+ s of 2 s · ≤ \d+ s left/);
   });

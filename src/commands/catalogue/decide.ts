@@ -69,6 +69,18 @@ const explain = defineCommand({
   load: async () => (await import('../explain.js')).runExplain,
 });
 
+const decide = defineCommand({
+  name: 'decide',
+  summary: 'settle open questions one by one on the terminal',
+  more: 'Asks about companies first, then about V3 ids that are ambiguous or whose key has changed, with the candidates side by side. Answers are added to decisions.csv and companies.csv, or to the files that the configuration names. Keys: 1 to 9 choose a candidate, n none, a accept until a day, s skip, q quit.',
+  options: z.object({ ...MODEL, ...COMPANY }),
+  examples: {
+    'svc-migrate decide': 'answer what only a person can settle',
+    'svc-migrate decide --model accounting/invoices': 'only questions about one model',
+  },
+  load: async () => (await import('../decide.js')).runDecide,
+});
+
 const recheck = defineCommand({
   name: 'recheck',
   summary: 'read open findings again from both APIs, then remap',
@@ -111,4 +123,4 @@ const verify = defineCommand({
 });
 
 /** Commands to settle findings. */
-export const DECIDE = [findings, explain, recheck, verify];
+export const DECIDE = [findings, explain, decide, recheck, verify];

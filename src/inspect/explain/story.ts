@@ -174,7 +174,11 @@ function describeId(id: string, side: 'v3' | 'v4', named: readonly ExportedObjec
  *
  * @param prefix of the service's own fields
  */
-function buildFieldLines(v3: ExportedObject | null, v4: ExportedObject | null, prefix: string): FieldLine[] {
+export function buildFieldLines(
+  v3: ExportedObject | null,
+  v4: ExportedObject | null,
+  prefix: string,
+): FieldLine[] {
   const [left, right] = [fieldsOf(v3, prefix), fieldsOf(v4, prefix)];
   const isBoth = v3 !== null && v4 !== null;
   const rank = (name: string): number => {

@@ -1,0 +1,300 @@
+import { dirname, relative } from 'node:path';
+import { isCancel, selectKey, text as textPrompt } from '@clack/prompts';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { renderCandidates } from '../inspect/explain/compare-candidates.js';
+import { explainRecord } from '../inspect/explain/explain-record.js';
+import type { ExportedObject, Story } from '../inspect/explain/story.js';
+import { DECIDABLE_REASONS } from '../reasons.js';
+import { writeText } from '../runtime/write-output.js';
+import { type FindingFilter, listUndecided, prepareIsDeleted } from '../store/finding-rows.js';
+import { isRemapStale, readReadiness } from '../store/readiness.js';
+import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
+import { readAmbiguousCompanies } from '../store/remap-tables.js';
+import type { AmbiguousCompany } from '../text/describe-evidence.js';
+import { addFlagsToNext } from '../text/escape.js';
+import { countOf } from '../text/numbers.js';
+import { wrapLines } from '../text/text-layout.js';
+import * as z from '../zod.js';
+import type { Io } from './command.js';
+import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
+import { openCompanies, openDecisions } from './decide-answers.js';
+import type { Given } from './define-command.js';
+import { assertConfigured } from './option-values.js';
+
+/** Candidates have the keys 1 to 9. */
+const MAX_CANDIDATES = 9;
+
+const SKIP = { value: 's', label: 'skip: ask again next time' };
+const QUIT = { value: 'q', label: 'quit: answers so far are kept' };
+
+type Answer =
+  | { readonly kind: 'candidate'; readonly at: number }
+  | { readonly kind: 'none' | 'accept' | 'skip' | 'quit' };
+
+/** How a session went. */
+interface Session {
+  answers: number;
+  skipped: number;
+  isOver: boolean;
+}
+
+interface DecideOptions {
+  readonly model: readonly string[];
+  readonly company: readonly bigint[];
+}
+
+/**
+ * `decide`: asks one open question after the other on the terminal, companies first. Each answer is written at once, below
+ * what the file holds already, so that the session can be left at any time.
+ */
+export async function runDecide(given: Given<DecideOptions>, io: Io): Promise<number> {
+  if (!io.isTty || given.input.isTTY !== true) {
+    throw new SvcError('usage', 'decide asks on a terminal, and this is none.', {
+      hint: 'Draft the files instead: svc-migrate findings --write-decisions FILE --write-companies FILE.',
+    });
+  }
+  const config = await given.config();
+  const { model, company } = given.options;
+  for (const one of model) assertConfigured(config, one);
+  const scope = {
+    models: model.length === 0 ? null : model,
+    companies: company.length === 0 ? null : company,
+  };
+  const open = await readOpenQuestions(config, { ...scope, statuses: null, reasons: null }, company, io);
+  const prompt = prepareAsk(given, io);
+  const session: Session = { answers: 0, skipped: 0, isOver: false };
+  const files = { companies: openCompanies(config, io), decisions: openDecisions(config, io) };
+  await askCompanies(open.companies, files.companies, { session, prompt, io });
+  await askRecords(open.records, files.decisions, { session, prompt, io, config });
+  await writeText(io.stdout, [describeEnd(session, config, Object.values(files), io)]);
+  return 0;
+}
+
+interface OpenQuestions {
+  readonly companies: readonly AmbiguousCompany[];
+  readonly records: readonly RemapRow[];
+}
+
+/** The open questions of the last remap. The database is closed while a person thinks. */
+function readOpenQuestions(
+  config: Config,
+  filter: FindingFilter,
+  companies: readonly bigint[],
+  io: Io,
+): Promise<OpenQuestions> {
+  return readDatabase(config, async (db) => {
+    await assertRemapIntact(db, io);
+    assertCompanies(db, companies);
+    const facts = readReadiness(db, config, EVERYTHING);
+    if (facts.lastRun === undefined) {
+      throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
+    }
+    if (isRemapStale(facts)) {
+      throw new SvcError(
+        'incomplete',
+        'The remap is older than the export, so its questions may be settled.',
+        {
+          hint: 'Run `svc-migrate remap` first.',
+        },
+      );
+    }
+    await warnOfIncomplete(facts, io);
+    const isDeleted = prepareIsDeleted(db);
+    return {
+      companies: readAmbiguousCompanies(db, filter),
+      records: [...listUndecided(db, filter)].filter((row) => !isDeleted(row)),
+    };
+  });
+}
+
+type Ask = (
+  message: string,
+  options: readonly { readonly value: string; readonly label: string }[],
+) => Promise<Answer>;
+
+interface Prompt {
+  readonly ask: Ask;
+  /** Asks for a day, YYYY-MM-DD; null if the person left. */
+  readonly askDay: (message: string) => Promise<string | null>;
+}
+
+function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, io: Io): Prompt {
+  const terminal = { input, output: io.stdout, signal: io.signal, withGuide: false };
+  const day = z.iso.date();
+  return {
+    ask: async (message, options) => {
+      const key = await selectKey({ message, options: [...options], ...terminal });
+      if (isCancel(key)) return { kind: 'quit' };
+      if (/^\d$/.test(key)) return { kind: 'candidate', at: Number(key) - 1 };
+      return { kind: key === 'n' ? 'none' : key === 'a' ? 'accept' : key === 's' ? 'skip' : 'quit' };
+    },
+    askDay: async (message) => {
+      const isDay = (text = '') => (day.safeParse(text).success ? undefined : 'A day such as 2027-01-31.');
+      const text = await textPrompt({ message, validate: isDay, ...terminal });
+      return isCancel(text) ? null : text;
+    },
+  };
+}
+
+interface Asking {
+  readonly session: Session;
+  readonly prompt: Prompt;
+  readonly io: Io;
+}
+
+async function askCompanies(
+  companies: readonly AmbiguousCompany[],
+  file: ReturnType<typeof openCompanies>,
+  { session, prompt, io }: Asking,
+): Promise<void> {
+  const isNamed = ({ region, v3CompanyId }: AmbiguousCompany) =>
+    file.rows.some((row) => row.region === region && String(row.v3CompanyId) === v3CompanyId);
+  for (const [at, company] of companies.entries()) {
+    if (session.isOver) return;
+    if (isNamed(company)) continue;
+    const { region, v3CompanyId, candidates } = company;
+    const shown = candidates
+      .filter(({ v4CompanyId }) => !file.rows.some((row) => String(row.v4CompanyId) === v4CompanyId))
+      .slice(0, MAX_CANDIDATES);
+    const head = `Company ${at + 1} of ${companies.length}: which V4 company is V3 company ${v3CompanyId} of ${region}?`;
+    const lines =
+      shown.length === 0 ? ['  No V4 company shares keys with it that is not named already.'] : [];
+    await writeText(io.stdout, [`\n${wrapLines([head, ...lines], io.width)}`]);
+    const options = shown.map(({ v4CompanyId, agreeingKeys, comparableKeys }, place) => ({
+      value: String(place + 1),
+      label: `V4 company ${v4CompanyId}: ${agreeingKeys} of ${countOf(comparableKeys, 'comparable key')} agree`,
+    }));
+    const answer = await prompt.ask('Answer', [...options, SKIP, QUIT]);
+    const chosen = answer.kind === 'candidate' ? shown[answer.at] : undefined;
+    if (chosen === undefined) {
+      note(session, answer);
+      continue;
+    }
+    const row = { region, v3CompanyId: BigInt(v3CompanyId), v4CompanyId: BigInt(chosen.v4CompanyId) };
+    await file.add([region, row.v3CompanyId, row.v4CompanyId], row);
+    session.answers += 1;
+  }
+}
+
+function note(session: Session, { kind }: Answer): void {
+  if (kind === 'skip') session.skipped += 1;
+  else session.isOver = true;
+}
+
+async function askRecords(
+  rows: readonly RemapRow[],
+  file: ReturnType<typeof openDecisions>,
+  { session, prompt, io, config }: Asking & { readonly config: Config },
+): Promise<void> {
+  for (const [at, row] of rows.entries()) {
+    if (session.isOver) return;
+    if (file.rows.some((one) => isSamePlace(one, row) && one.v3SvcId === row.v3_svc_id)) continue;
+    const story = await readStory(config, row);
+    const v3 = story?.facts.v3;
+    // Another process may have built a remap since.
+    if (story === null || v3 == null || !isOpen(story)) continue;
+    const isTaken = ({ svc_id: id }: ExportedObject) =>
+      file.rows.some((one) => isSamePlace(one, row) && String(one.v4SvcId) === id);
+    const shown = story.facts.named
+      .filter((one) => one.generation === 'v4' && !one.deleted && !isTaken(one))
+      .slice(0, MAX_CANDIDATES);
+    await writeText(io.stdout, [
+      describeQuestion(`Question ${at + 1} of ${rows.length}`, story, v3, shown, config, io),
+    ]);
+    const answer = await prompt.ask('Which V4 id did it become?', [
+      ...shown.map(({ svc_id: id }, place) => ({ value: String(place + 1), label: `V4 ${id}` })),
+      { value: 'n', label: 'none: it has no V4 id' },
+      { value: 'a', label: 'accept the finding until a day' },
+      SKIP,
+      QUIT,
+    ]);
+    const until = answer.kind === 'accept' ? await prompt.askDay('Accept it before which day (UTC)?') : null;
+    const isLeft = answer.kind === 'accept' && until === null;
+    if (isLeft || answer.kind === 'skip' || answer.kind === 'quit') {
+      note(session, isLeft ? { kind: 'quit' } : answer);
+      continue;
+    }
+    const v4SvcId = answer.kind === 'candidate' ? BigInt(shown[answer.at]?.svc_id ?? '') : null;
+    await saveDecision(file, row, v4SvcId, until, io);
+    session.answers += 1;
+  }
+}
+
+type Place = Pick<RemapRow, 'model' | 'path' | 'region' | 'v3_company_id'>;
+
+function isSamePlace(
+  one: ReturnType<typeof openDecisions>['rows'][number],
+  { model, path, region, v3_company_id }: Place,
+): boolean {
+  return (
+    one.model === model && one.path === path && one.region === region && one.v3CompanyId === v3_company_id
+  );
+}
+
+function isOpen({ facts: { row } }: Story): boolean {
+  return DECIDABLE_REASONS.some((reason) => row.reason === reason);
+}
+
+/** What is known of the record of a row. */
+function readStory(config: Config, row: RemapRow): Promise<Story | null> {
+  const { model, path, region, v3_company_id: companyId, v3_svc_id: id } = row;
+  return readDatabase(config, async (db) => {
+    const { stories } = explainRecord(db, config, { model, path, region, companyId, id, platformId: null });
+    return stories.find(({ facts }) => facts.row.v3_svc_id === id) ?? null;
+  });
+}
+
+function describeQuestion(
+  head: string,
+  { title, because, facts: { row } }: Story,
+  v3: ExportedObject,
+  candidates: readonly ExportedObject[],
+  config: Config,
+  io: Io,
+): string {
+  const name = row.path === '' ? row.model : `${row.model} ${row.path}`;
+  const place = `${name} V3 ${row.v3_svc_id}, company ${row.v3_company_id} in ${row.region}, platform_id ${row.platform_id ?? '(none)'}`;
+  const known =
+    candidates.length === 0
+      ? ['  No V4 candidate is left.']
+      : renderCandidates(v3, candidates, config.fieldPrefix, io.width);
+  const text = wrapLines([`${head}: ${title}`, place, ...because.map((one) => `  ${one}`)], io.width);
+  return `\n${text}\n${known.map((line) => `${line}\n`).join('')}\n`;
+}
+
+async function saveDecision(
+  file: ReturnType<typeof openDecisions>,
+  { model, path, region, v3_company_id, v3_svc_id }: RemapRow,
+  v4SvcId: bigint | null,
+  until: string | null,
+  io: Io,
+): Promise<void> {
+  const decided = `decided on ${new Date(io.clock.now()).toISOString().slice(0, 10)}`;
+  const cells = [model, path, region, v3_company_id, v3_svc_id, v4SvcId, decided];
+  const row = { model, path, region: region ?? '', v3CompanyId: v3_company_id ?? 0n, v3SvcId: v3_svc_id };
+  await file.add(until === null ? cells : [...cells, until], { ...row, v4SvcId, note: decided, until });
+}
+
+function describeEnd(
+  { answers, skipped }: Session,
+  config: Config,
+  files: readonly {
+    readonly file: string;
+    readonly isConfigured: boolean;
+    readonly rows: readonly unknown[];
+  }[],
+  io: Io,
+): string {
+  const missing = files.filter(({ isConfigured, rows }) => !isConfigured && rows.length > 0);
+  const settings = missing.map(({ file }) => {
+    const path = relative(dirname(config.file), file);
+    return path.endsWith('companies.csv')
+      ? `  "companies": { "match": { "file": ${JSON.stringify(path)} } }`
+      : `  "decisions": ${JSON.stringify(path)}`;
+  });
+  const add = settings.length === 0 ? [] : ['Add to the configuration:', ...settings];
+  const done = `${countOf(answers, 'answer')} written${skipped === 0 ? '' : `, ${skipped} skipped`}.`;
+  const next = answers === 0 && skipped === 0 ? 'svc-migrate check' : 'svc-migrate remap';
+  return addFlagsToNext(`\n${[done, ...add].join('\n')}\nNext: ${next}\n`, io.flags);
+}

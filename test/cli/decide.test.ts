@@ -1,0 +1,101 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { hasPty, onTerminal, type Typed } from './on-terminal.js';
+import { keysOf, makeFolder, runCli } from './run-cli.js';
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox({ seed: 4, scenario: 'ugly' });
+});
+afterAll(() => sandbox.close());
+
+/** A folder with a configuration and a finished remap. */
+async function openScene() {
+  const cwd = makeFolder({ ...sandbox.config(), decisions: 'decisions.csv' });
+  const env = keysOf(sandbox.apiKey);
+  const file = join(cwd, 'decisions.csv');
+  writeFileSync(file, `${HEADER}\n# kept\n`);
+  await runCli(['run', '--quiet'], { cwd, env });
+  return {
+    cwd,
+    env,
+    decisions: () => readFileSync(file, 'utf8').split('\n').slice(2, -1),
+    decide: (typed: readonly Typed[]) => onTerminal('decide', { cwd, env }, typed),
+  };
+}
+
+const HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
+const QUESTION = /Which V4 id did it become\?[\s\S]*quit/;
+const COMPANY = /Answer[\s\S]*quit/;
+const SKIPPED_COMPANIES = [1, 2, 3].map(() => ({ at: COMPANY, text: 's' }));
+const ANSWERS = [
+  ...SKIPPED_COMPANIES,
+  { at: QUESTION, text: '1' },
+  { at: QUESTION, text: 'n' },
+  { at: QUESTION, text: 'a' },
+  { at: /Accept it before which day/, text: '2030-02-30\r' },
+  { at: /A day such as/, text: '\u007f'.repeat(10) },
+  { at: /Accept/, text: '2030-01-31\r' },
+  { at: QUESTION, text: 's' },
+  { at: QUESTION, text: 'q' },
+];
+
+it('asks nothing where there is no terminal', async () => {
+  const { code, stderr } = await runCli(['decide'], { cwd: makeFolder(), env: {} });
+  expect(stderr).toContain('svc-migrate findings --write-decisions');
+  expect(code).toBe(2);
+});
+
+describe.runIf(hasPty)('decide on a terminal', () => {
+  it('writes each answer below what the file holds, and goes on there the next time', async () => {
+    const { decisions, decide, cwd, env } = await openScene();
+    const { text, code } = await decide(ANSWERS);
+    expect([code, text]).toEqual([0, expect.stringContaining('3 answers written, 4 skipped.')]);
+    expect(text).toMatch(/Next: svc-migrate remap\s*$/);
+    // Lines of the spinner and of the typed day are redrawn in place.
+    const lines = text.split(/\r?\n/).filter((line) => !/[⠋█]/.test(line));
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    const [chosen = '', none = '', accepted = '', ...more] = decisions();
+    expect(more).toEqual([]);
+    expect(chosen).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,\d+,decided on \d{4}-\d\d-\d\d$/);
+    expect(none).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,,decided on [\d-]+$/);
+    expect(accepted).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,,decided on [\d-]+,2030-01-31$/);
+    expect((await runCli(['remap'], { cwd, env })).code).toBe(0);
+    const id = chosen.split(',')[4] ?? '';
+    const story = await runCli(['explain', chosen.split(',')[0] ?? '', id], { cwd, env });
+    expect(story.stdout).toContain('decided on');
+    const again = await decide([...SKIPPED_COMPANIES, { at: QUESTION, text: 'q' }]);
+    for (const line of [chosen, none, accepted])
+      expect(again.text).not.toContain(`V3 ${line.split(',')[4]},`);
+  });
+
+  it('asks about companies first, and names the setting of a file that is new', async () => {
+    const { decide, cwd, env } = await openScene();
+    const typed = [
+      { at: COMPANY, text: '1' },
+      { at: COMPANY, text: 'q' },
+    ];
+    const { text } = await decide(typed);
+    expect(text).toContain('"companies": { "match": { "file": "companies.csv" } }');
+    const [header, line, ...more] = readFileSync(join(cwd, 'companies.csv'), 'utf8').split('\n');
+    expect([header, more]).toEqual(['region,v3_company_id,v4_company_id', ['']]);
+    const [region, v3, v4] = line?.split(',') ?? [];
+    expect(text).toContain(`V4 company is V3 company ${v3} of ${region}?`);
+    expect(text).toContain(`V4 company ${v4}: `);
+    const again = await onTerminal('decide', { cwd, env }, [{ at: COMPANY, text: 'q' }]);
+    expect(again.text).not.toContain(`V3 company ${v3} of ${region}?`);
+  });
+
+  it('keeps the answers when it is left with Ctrl-C', async () => {
+    const { decisions, decide } = await openScene();
+    const { text } = await decide([
+      ...SKIPPED_COMPANIES,
+      { at: QUESTION, text: 'n' },
+      { at: QUESTION, text: '\u0003' },
+    ]);
+    expect(text).toContain('1 answer written');
+    expect(decisions()).toHaveLength(1);
+  });
+});
