@@ -132,6 +132,17 @@ describe('imports go one way', () => {
     expect([...loads.keys()]).toEqual([]);
   });
 
+  it('and in apply none refers to itself, types included; only stores.ts knows the databases', () => {
+    const refers = new Map(inside('apply').map(({ name, imports }) => [name, imports]));
+    for (let before = -1; refers.size !== before; ) {
+      before = refers.size;
+      for (const [name, paths] of refers) if (!paths.some((path) => refers.has(path))) refers.delete(name);
+    }
+    expect([...refers.keys()]).toEqual([]);
+    const others = inside('apply').filter(({ name }) => !/^apply\/(?:stores\.ts|dialects\/)/.test(name));
+    expect(leadingInto(others, ['apply/dialects'])).toEqual([]);
+  });
+
   it('and the threads that work on the database do not load the HTTP client', () => {
     const threads = ['export', 'remap', 'check-file'].map((name) => `commands/${name}-thread.ts`);
     const loaded = new Set(threads.flatMap((name) => loadedWith(name)));

@@ -11,11 +11,11 @@ import type { FinalIds } from './engine/final-ids.js';
 import { partsOf } from './engine/json-columns.js';
 import { writesPlatformId } from './engine/platform-ids.js';
 import { ColumnTally } from './ids/column-tally.js';
-import type { InvalidForm } from './ids/id-form.js';
+import type { Category, InvalidForm } from './ids/id-form.js';
 import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';
 import { PlatformIdResolver } from './ids/platform-id-resolver.js';
 import type { RemapIds } from './ids/remap-ids.js';
-import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
+import { type CellResolver, type LookUp, Resolver, type RowScope } from './ids/resolver.js';
 import { blocks, type Note, type Policy } from './plan.js';
 
 /** One id column being processed: its resolver and its counts so far. */

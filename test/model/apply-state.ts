@@ -1,4 +1,4 @@
-import type { EarlierRun } from '../../src/apply/engine/earlier-runs.js';
+import type { EarlierRun } from '../../src/apply/engine/ledger.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 
 /** One cell of the table, with what only an observer of everything knows. */

@@ -3,8 +3,8 @@ import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
-import { createLedgerSql, hasLedger, type Ledger } from '../engine/ledger-tables.js';
-import { OWN_LEDGER } from '../sql-names.js';
+import { type Ledger, OWN_LEDGER } from '../engine/ledger.js';
+import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,

@@ -1,7 +1,7 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import type { ColumnTrial, Engine, FillRange } from '../engine/dialect.js';
-import { type IdMap, type MapSource, mapKey, mapTerms } from '../engine/id-maps.js';
+import type { ColumnTrial, Engine, FillRange, IdMap, MapSource } from '../engine/dialect.js';
+import { mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';

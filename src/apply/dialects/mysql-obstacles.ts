@@ -1,10 +1,10 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { errorCodeOf } from '../../errors.js';
+import { OWN_LEDGER } from '../engine/ledger.js';
 import { addedColumns } from '../engine/platform-ids.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
-import { OWN_LEDGER } from '../sql-names.js';
 import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
 import type { MysqlSession } from './mysql-session.js';
 import { quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';

@@ -1,4 +1,5 @@
-import { type EmitText, literalFormatter } from '../emit/emit-texts.js';
+import { literalFormatter } from '../emit/emit-texts.js';
+import type { EmitText } from '../engine/dialect.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { quoteMysqlIdentifier } from './mysql-text.js';
 

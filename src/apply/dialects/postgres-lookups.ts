@@ -1,8 +1,8 @@
 import pg from 'pg';
 import type { IdColumn } from '../../config/apply-targets.js';
 import type { ApplyContext } from '../context.js';
-import type { ColumnTrial, Engine, FillRange } from '../engine/dialect.js';
-import { type IdMap, type MapSource, mapKey, mapMatch } from '../engine/id-maps.js';
+import type { ColumnTrial, Engine, FillRange, IdMap, MapSource } from '../engine/dialect.js';
+import { mapKey, mapMatch } from '../engine/id-maps.js';
 import { cellText, judgeCells } from '../engine/judge-cells.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';

@@ -1,7 +1,8 @@
-import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
-import { type IdMap, isLongMap, mapKey } from '../engine/id-maps.js';
-import type { Ledger } from '../engine/ledger-tables.js';
+import type { IdMap, LedgerText, SqlText } from '../engine/dialect.js';
+import { isLongMap, mapKey } from '../engine/id-maps.js';
+import type { Ledger } from '../engine/ledger.js';
 import { quoteIdentifier } from '../sql-names.js';
+import { SHARED_TEXT, updateFromSql } from './shared-text.js';
 
 /** Quoted schema and table. */
 const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;

@@ -1,5 +1,5 @@
-import type { EmitText } from '../emit/emit-texts.js';
 import { FAILURE_PREFIX, literalFormatter } from '../emit/emit-texts.js';
+import type { EmitText } from '../engine/dialect.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { quoteIdentifier } from '../sql-names.js';

@@ -1,7 +1,8 @@
-import { type LedgerText, SHARED_TEXT, type SqlText, updateFromSql } from '../engine/dialect.js';
+import type { LedgerText, SqlText } from '../engine/dialect.js';
 import { mapKey } from '../engine/id-maps.js';
 import { INT64 } from '../engine/parking.js';
 import { quoteIdentifier } from '../sql-names.js';
+import { SHARED_TEXT, updateFromSql } from './shared-text.js';
 
 /** An integer literal. SQLite would parse the smallest 64-bit integer, written in decimal, as a real. */
 export function integerSql(value: bigint): string {

@@ -3,39 +3,20 @@ import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { RunFacts } from '../context.js';
 import { changedRows } from '../engine/column-plans.js';
-import type { Engine } from '../engine/dialect.js';
-import type { FoundTable } from '../engine/found-table.js';
-import { type IdMap, isLongMap, keptMaps } from '../engine/id-maps.js';
+import type { EmitText, Engine, IdMap } from '../engine/dialect.js';
+import { isLongMap, keptMaps } from '../engine/id-maps.js';
 import { parkingTerm } from '../engine/parking.js';
 import { dropColumnSql } from '../engine/platform-columns.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
-import { columnOf } from '../engine/table-facts.js';
+import { columnOf, type FoundTable } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
-import { type CrosswalkRow, createList, readCrosswalk, stagingSql } from './crosswalk.js';
-import { type EmitScript, type EmitTable, isRecorded, sqlRunName } from './emit-script.js';
-import type { EmitText } from './emit-texts.js';
+import { createList, readCrosswalk, stagingSql } from './crosswalk.js';
+import type { SqlScript } from './emit-request.js';
+import { type CrosswalkRow, type EmitScript, type EmitTable, isRecorded, sqlRunName } from './emit-script.js';
 import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
 import { fillSql, rewriteSql, undoChecks, undoListSql, undoneSql, updatesSql } from './rewrite-statements.js';
 import { checkOnce, checkSql, checksOf, createChecks, filledChecks, writtenCheck } from './script-checks.js';
-
-/** The SQL of one plan for one database, as statements without semicolons. */
-export interface SqlScript {
-  readonly title: string;
-  /** Creates the ledger and the crosswalks. */
-  readonly load: readonly string[];
-  /** Checks, rewrites and records. */
-  readonly up: readonly string[];
-  readonly down: readonly string[];
-  /** The last statements of a transaction that the file itself begins. */
-  readonly guards: { readonly up: readonly string[]; readonly down: readonly string[] };
-  /** A query that returns one number: 0 if everything is as the run wrote it. */
-  readonly verify: string;
-  /** The statement that begins the transaction; null: the other statements begin and end it. */
-  readonly begin: string | null;
-  /** Values in the crosswalks. */
-  readonly values: number;
-}
 
 /**
  * Renders the plans of one database as SQL. Call inside a read-only transaction.

@@ -1,22 +1,10 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { type Agreed, assertAgreed, openTableColumn } from '../engine/column-plans.js';
-import type { Engine } from '../engine/dialect.js';
-import type { FoundTable } from '../engine/found-table.js';
-import type { IdMap } from '../engine/id-maps.js';
+import type { EmitText, Engine, IdMap } from '../engine/dialect.js';
 import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
-import type { Cell, Cells } from '../engine/session.js';
-import { columnOf } from '../engine/table-facts.js';
-import type { EmitScript, EmitTable } from './emit-script.js';
-import type { EmitText } from './emit-texts.js';
-
-/** One stored value, and its V4 id: null if the cell is emptied, undefined if it keeps its value. */
-export interface CrosswalkRow {
-  /** The value as `exactText` of its `exact` form. */
-  readonly old: string;
-  /** Model, region and company of the row, where other columns name them. */
-  readonly scope: Cells;
-  readonly result: string | null | undefined;
-}
+import type { Cell } from '../engine/session.js';
+import { columnOf, type FoundTable } from '../engine/table-facts.js';
+import type { CrosswalkRow, EmitScript, EmitTable } from './emit-script.js';
 
 /** Values of the model column that the target maps to null: such rows hold no ids of the service. */
 function foreignModels({ models }: IdColumn): string[] {

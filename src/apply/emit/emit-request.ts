@@ -17,6 +17,24 @@ export interface EmitRequest {
   readonly folder: string;
 }
 
+/** The SQL of one plan for one database, as statements without semicolons. */
+export interface SqlScript {
+  readonly title: string;
+  /** Creates the ledger and the crosswalks. */
+  readonly load: readonly string[];
+  /** Checks, rewrites and records. */
+  readonly up: readonly string[];
+  readonly down: readonly string[];
+  /** The last statements of a transaction that the file itself begins. */
+  readonly guards: { readonly up: readonly string[]; readonly down: readonly string[] };
+  /** A query that returns one number: 0 if everything is as the run wrote it. */
+  readonly verify: string;
+  /** The statement that begins the transaction; null: the other statements begin and end it. */
+  readonly begin: string | null;
+  /** Values in the crosswalks. */
+  readonly values: number;
+}
+
 /** @throws SvcError `usage` if a target is of another kind */
 export function assertTargetKinds(targets: readonly ApplyTarget[], { dialect }: EmitRequest): void {
   const other = targets.find(({ kind }) => kind !== dialect);

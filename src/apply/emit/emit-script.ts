@@ -1,9 +1,16 @@
 import type { ChangeList } from '../engine/change-list.js';
-import type { Engine } from '../engine/dialect.js';
-import type { FoundTable } from '../engine/found-table.js';
-import type { IdMap } from '../engine/id-maps.js';
-import type { CrosswalkRow } from './crosswalk.js';
-import type { EmitText } from './emit-texts.js';
+import type { EmitText, Engine, IdMap } from '../engine/dialect.js';
+import type { Cells } from '../engine/session.js';
+import type { FoundTable } from '../engine/table-facts.js';
+
+/** One stored value, and its V4 id: null if the cell is emptied, undefined if it keeps its value. */
+export interface CrosswalkRow {
+  /** The value as `exactText` of its `exact` form. */
+  readonly old: string;
+  /** Model, region and company of the row, where other columns name them. */
+  readonly scope: Cells;
+  readonly result: string | null | undefined;
+}
 
 /** One table of a script. */
 export interface EmitTable {

@@ -1,5 +1,4 @@
-import type { SqlScript } from './build-script.js';
-import type { EmitDialect, Layout } from './emit-request.js';
+import type { EmitDialect, Layout, SqlScript } from './emit-request.js';
 
 /** A file by its path in the output folder. */
 export type EmittedFiles = ReadonlyMap<string, string>;

@@ -1,9 +1,8 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { isWritten } from '../engine/change-list.js';
-import type { FoundTable } from '../engine/found-table.js';
 import { holdsMapped, mapMatch } from '../engine/id-maps.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
-import { columnOf } from '../engine/table-facts.js';
+import { columnOf, type FoundTable } from '../engine/table-facts.js';
 import { mustBeListed } from './crosswalk.js';
 import { changeListOf, type EmitScript, type EmitTable, isRecorded } from './emit-script.js';
 

@@ -6,8 +6,9 @@ import { assertAgreed, openTableColumn } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { needsLookUp } from './earlier-runs.js';
 import type { TableWrite } from './found-table.js';
+import type { TableRun } from './ledger.js';
 import { describeWritten, findRecordedRun, finishRun, insertRun, lastEntry, readRun } from './ledger-runs.js';
-import { keyMatch, type TableRun } from './ledger-tables.js';
+import { keyMatch } from './ledger-tables.js';
 import { addColumns } from './platform-columns.js';
 import { writesPlatformId, writtenColumn } from './platform-ids.js';
 

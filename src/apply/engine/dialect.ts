@@ -1,13 +1,9 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
+import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import type { EmitText } from '../emit/emit-texts.js';
-import type { Lock, Note } from '../plan.js';
-import { quoteIdentifier } from '../sql-names.js';
-import type { IdMap, MapSource } from './id-maps.js';
-import type { JudgedCells } from './judge-cells.js';
-import type { Ledger, LedgerColumnType, TableRun } from './ledger-tables.js';
-import type { FreeValues } from './parking.js';
-import type { Session } from './session.js';
+import type { Lock, Mode, Note } from '../plan.js';
+import type { Ledger, LedgerColumnType, TableRun } from './ledger.js';
+import type { Cell, Cells, Session } from './session.js';
 import type { Handling, ListedTable, TableColumn, TableFacts } from './table-facts.js';
 
 /** One database, with its dialect and the context of the command. */
@@ -94,6 +90,45 @@ export interface SqlText {
   parkedValue(column: TableColumn, at: number, free: FreeValues): string;
 }
 
+/**
+ * The crosswalk of one id column, a table in the database of the target with a row for each stored value: `old` (as
+ * `SqlText.exact`), `s…` (model, region and company that the row names, '' for none), `new` (NULL: the cell is emptied
+ * or, in a new column, stays empty), `keep` (1: the cell stays as it is) and `fill` (the number of the write that added
+ * the row).
+ */
+export interface IdMap {
+  /** As SQL. */
+  readonly table: string;
+  readonly id: IdColumn;
+  readonly column: TableColumn;
+  /** The type of the cells that the new values are for. */
+  readonly newType: string;
+  /** Whether it lasts; otherwise it is a temporary table of the session. */
+  readonly isKept: boolean;
+}
+
+/** Cells to look up, once for each distinct value. */
+export interface MapSource {
+  readonly work: ColumnWork;
+  readonly mode: Mode;
+  /** After `FROM`, with the table as `t` and without WHERE. */
+  readonly from: string;
+  /** Which of these rows. */
+  readonly where: string;
+  readonly fill: number;
+}
+
+/**
+ * Values that no row of a column holds, for n from 1: the integer `base + n` or `base - n`, by `sign`, and the text of n
+ * followed by `suffix`.
+ */
+export interface FreeValues {
+  /** Null: the column holds no integers. */
+  readonly integers: { readonly base: bigint; readonly sign: '+' | '-' } | null;
+  /** Null: the column holds no text. */
+  readonly suffix: string | null;
+}
+
 /** An UPDATE of a table `t` by the rows of another. */
 export interface UpdateFrom {
   readonly table: string;
@@ -106,25 +141,6 @@ export interface UpdateFrom {
   /** Whether `t` comes first in the join, in a database that joins tables in the order in which they are written. */
   readonly isTableFirst?: boolean;
 }
-
-/** `UPDATE … FROM`, as PostgreSQL and SQLite have it. `table`: as SQL. */
-export function updateFromSql(table: string, { set, from, where, part }: UpdateFrom): string {
-  const changes = set.map(([column, term]) => `${quoteIdentifier(column)} = ${term}`).join(', ');
-  return `UPDATE ${part ?? table} AS t SET ${changes} FROM ${from} WHERE ${where}`;
-}
-
-/** What PostgreSQL and SQLite share. */
-export const SHARED_TEXT: Pick<
-  SqlText & LedgerText,
-  'dropTemporary' | 'createValues' | 'markParked' | 'deleteEntries' | 'entryIndex'
-> = {
-  dropTemporary: (table) => `DROP TABLE IF EXISTS ${table}`,
-  createValues: (name, query) => `CREATE TEMPORARY TABLE ${name} AS ${query}`,
-  markParked: (list, values, at) =>
-    `UPDATE ${list} SET parked = TRUE WHERE o${at} IN (SELECT value FROM ${values})`,
-  deleteEntries: (entry, where) => `DELETE FROM ${entry} AS e WHERE ${where}`,
-  entryIndex: '',
-};
 
 /** How the ledger is kept. */
 export interface LedgerText {
@@ -160,6 +176,16 @@ export interface LedgerCatalog {
   ensureLedger(ledger: Ledger): Promise<void>;
   /** Called at the start of a transaction: keeps other processes from starting a run, and creates the ledger if `ensureLedger` does not. */
   lockLedger(ledger: Ledger): Promise<void>;
+}
+
+/** The result of looking up a cell of one row, or of several equal rows. */
+export interface JudgedCells {
+  /** The cell, then the values of `scopeTerms`. */
+  readonly group: readonly Cell[];
+  /** The new value as text; undefined if the cell stays. */
+  readonly result: string | null | undefined;
+  readonly rows: number;
+  readonly extra: Cells;
 }
 
 /** Tries new values against the constraints of a table while the plan is made. */
@@ -215,6 +241,52 @@ export interface TableStatements {
   createList(name: string, columns: readonly string[], query: string): Promise<void>;
   /** Ranges of about one batch; together they cover every row of a table. */
   fillRanges(facts: TableFacts): AsyncIterable<FillRange>;
+}
+
+/** A column that a script looks up in the catalog; `type` null: of any type. */
+interface CatalogColumn {
+  /** As `TableFacts.table`. */
+  readonly table: string;
+  readonly name: string;
+  readonly type: string | null;
+}
+
+/** SQL text that only scripts need, because no session of ours runs their statements. */
+export interface EmitText {
+  readonly title: string;
+  /** Statements before and after the script. */
+  readonly settings: readonly string[];
+  readonly restore: readonly string[];
+  /** Begins the transaction. Null if DDL commits: then the script begins its transaction itself, after its DDL. */
+  readonly begin: string | null;
+  /** A literal for any text, which no tool that runs the script can split or misread. */
+  literal(text: string): string;
+  /** The current time as an ISO text in UTC. */
+  readonly now: string;
+  /** Types of the staging tables: a text, a value in the ledger's form, the number of a row. */
+  readonly types: {
+    readonly text: string;
+    readonly value: string;
+    readonly row: string;
+  };
+  /** Most bytes of a value that the crosswalk's index takes. */
+  readonly longestOld: number;
+  keyType(type: string): string;
+  createLedger(dialect: SqlText & LedgerText, ledger: Ledger): readonly string[];
+  /** Statements that lock out writers and defer foreign key checks to the end of the transaction. */
+  lock(tables: readonly string[], ledger: Ledger): readonly string[];
+  countColumns(column: CatalogColumn): string;
+  /** Statements that add a column. Where the database allows it, they can be repeated. */
+  addColumn(table: string, column: string, type: string): readonly string[];
+  /** Updates the planner's statistics. */
+  analyze(table: string): readonly string[];
+  /** A statement that fails, naming the problems, if a check recorded in table `checks` failed. */
+  raise(checks: string): string;
+  /** Statements that roll back if a condition holds; none where a failed statement does so. */
+  rollBackIf(condition: string, ledger: Ledger): readonly string[];
+  /** Literals for a value of a crosswalk, given as `exactText`, and for the new value of its row. */
+  oldLiteral(old: string): string;
+  newLiteral(old: string, result: string, id: IdColumn): string;
 }
 
 /** Everything that differs between databases. */

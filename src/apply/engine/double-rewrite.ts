@@ -1,8 +1,8 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { blocks, type Mode, type Note } from '../plan.js';
-import type { EarlierRun } from './earlier-runs.js';
 import { partsOf, pathsOverlap } from './json-columns.js';
 import type { TableIds } from './judge-table.js';
+import type { EarlierRun } from './ledger.js';
 import { addedColumns, sourceColumns, writesPlatformId } from './platform-ids.js';
 
 /**

@@ -1,23 +1,9 @@
 import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { ApplyContext, LedgerRun } from '../context.js';
-import { blocks, type Earlier, type Mode, NO_EARLIER, type Note } from '../plan.js';
+import type { ApplyContext } from '../context.js';
+import { blocks, type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import type { EarlierRun } from './ledger.js';
 import { sourceColumns } from './platform-ids.js';
-
-/** A run on a table, as recorded in the ledger. */
-export interface EarlierRun {
-  readonly run: string;
-  readonly target: TableTarget;
-  /** Labels of the columns, in the order of the ledger's `col`. */
-  readonly labels: readonly string[];
-  readonly key: readonly string[];
-  readonly mode: Mode;
-  readonly remapSha256: string;
-  readonly state: LedgerRun['state'];
-  readonly last: number;
-  readonly done: number;
-  readonly changed: number;
-}
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((one, at) => one === b[at]);

@@ -1,10 +1,10 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { NamedRows } from '../context.js';
-import { type Engine, findColumn } from './dialect.js';
-import { holdsMapped, type IdMap, keptMaps, mapKey, mapMatch } from './id-maps.js';
+import { type Engine, findColumn, type IdMap } from './dialect.js';
+import { holdsMapped, keptMaps, mapKey, mapMatch } from './id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from './judge-cells.js';
-import type { TableRun } from './ledger-tables.js';
+import type { TableRun } from './ledger.js';
 
 /** New columns, compared with the maps of the run that filled them. */
 export interface FilledColumns {

@@ -1,6 +1,6 @@
 import { columnLabel, type IdColumn, type TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
-import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import { NO_EARLIER, type Note } from '../plan.js';
 import { type Agreed, isUnreadable } from './column-plans.js';
 import { type Engine, findColumn } from './dialect.js';
 import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
@@ -8,34 +8,12 @@ import { earlierRunNotes, findEarlier, newColumnNotes } from './earlier-runs.js'
 import { mergedNotes, partsOf, pathNotes, sameColumnNotes } from './json-columns.js';
 import { judgeTable, type TableIds } from './judge-table.js';
 import { readRunsOfTable } from './ledger-runs.js';
-import {
-  type Ledger,
-  ledgerNotes,
-  rowKeysWithEntry,
-  rowsWithoutEntry,
-  type TableRun,
-} from './ledger-tables.js';
+import { ledgerNotes, rowKeysWithEntry, rowsWithoutEntry } from './ledger-tables.js';
 import { platformColumnNotes, valueType } from './platform-columns.js';
 import { rewrittenLabels, sourceColumns, writesPlatformId } from './platform-ids.js';
 import { addStillApplied, readStillApplied, type StillApplied } from './still-applied.js';
-import { columnOf, type Handling, type TableFacts } from './table-facts.js';
-
-/** A table as found in the database and the ledger, and how to rewrite it. */
-export interface FoundTable {
-  readonly target: TableTarget;
-  readonly facts: TableFacts;
-  readonly handling: Handling;
-  readonly ledger: Ledger;
-  /** Types of the key's columns and of the id columns. */
-  readonly keyTypes: readonly string[];
-  readonly types: readonly string[];
-  /** Runs on the table. */
-  readonly runs: readonly TableRun[];
-  readonly earlier: Earlier;
-  /** Id columns whose rows all have a ledger entry, so that no cell is left to look up. */
-  readonly fullyRecorded: readonly IdColumn[];
-  readonly notes: readonly Note[];
-}
+import type { FoundTable } from './table-facts.js';
+import { columnOf, type TableFacts } from './table-facts.js';
 
 /** Reads what the catalog and the ledger say about tables. Of their rows it only counts those added since a finished run. */
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {

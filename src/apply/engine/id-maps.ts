@@ -1,40 +1,10 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { ColumnWork } from '../column-work.js';
-import type { Mode } from '../plan.js';
-import type { Dialect, Engine } from './dialect.js';
+import type { Dialect, Engine, IdMap } from './dialect.js';
 import { scopeTerms } from './judge-cells.js';
-import type { TableRun } from './ledger-tables.js';
+import type { TableRun } from './ledger.js';
 import { valueType } from './platform-columns.js';
 import { columnOf, type TableColumn, type TableFacts } from './table-facts.js';
-
-/**
- * The crosswalk of one id column, a table in the database of the target with a row for each stored value: `old` (as
- * `Dialect.exact`), `s…` (model, region and company that the row names, '' for none), `new` (NULL: the cell is emptied
- * or, in a new column, stays empty), `keep` (1: the cell stays as it is) and `fill` (the number of the write that added
- * the row).
- */
-export interface IdMap {
-  /** As SQL. */
-  readonly table: string;
-  readonly id: IdColumn;
-  readonly column: TableColumn;
-  /** The type of the cells that the new values are for. */
-  readonly newType: string;
-  /** Whether it lasts; otherwise it is a temporary table of the session. */
-  readonly isKept: boolean;
-}
-
-/** Cells to look up, once for each distinct value. */
-export interface MapSource {
-  readonly work: ColumnWork;
-  readonly mode: Mode;
-  /** After `FROM`, with the table as `t` and without WHERE. */
-  readonly from: string;
-  /** Which of these rows. */
-  readonly where: string;
-  readonly fill: number;
-}
 
 export function buildMap(
   dialect: Pick<Dialect, 'platformIdType'>,

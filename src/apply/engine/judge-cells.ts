@@ -13,7 +13,7 @@ import {
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
-import type { Engine, SqlText } from './dialect.js';
+import type { Engine, JudgedCells, SqlText } from './dialect.js';
 import { partsOf } from './json-columns.js';
 import type { Cell, Cells } from './session.js';
 
@@ -155,16 +155,6 @@ export interface CellQuery {
   readonly isGrouped?: boolean;
   /** Called with the values of `extra` before the cell is looked up. */
   readonly onRow?: (extra: Cells) => void;
-}
-
-/** The result of looking up a cell of one row, or of several equal rows. */
-export interface JudgedCells {
-  /** The cell, then the values of `scopeTerms`. */
-  readonly group: readonly Cell[];
-  /** The new value as text; undefined if the cell stays. */
-  readonly result: string | null | undefined;
-  readonly rows: number;
-  readonly extra: Cells;
 }
 
 /** Reads cells and looks them up. Call inside a transaction. */

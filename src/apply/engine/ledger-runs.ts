@@ -4,10 +4,11 @@ import * as z from '../../zod.js';
 import { ledgerRunSchema, MAX_NAMED_ROWS, type RunFacts, type WriteResult } from '../context.js';
 import { type Policy, policySchema, runPolicySchema } from '../plan.js';
 import type { Dialect, Engine } from './dialect.js';
-import type { FoundTable } from './found-table.js';
 import { configuredColumns, normalizeColumns } from './json-columns.js';
-import { hasLedger, type Ledger, type TableRun } from './ledger-tables.js';
+import type { Ledger, TableRun } from './ledger.js';
+import { hasLedger } from './ledger-tables.js';
 import type { Cells } from './session.js';
+import type { FoundTable } from './table-facts.js';
 
 const json = z.string().transform((text): unknown => JSON.parse(text));
 const list = json.pipe(z.array(z.string()));

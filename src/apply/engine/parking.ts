@@ -1,20 +1,9 @@
 import { blocks, type Note } from '../plan.js';
-import type { Engine } from './dialect.js';
+import type { Engine, FreeValues } from './dialect.js';
 import type { TableColumn } from './table-facts.js';
 
 /** Smallest and largest 64-bit integer. */
 export const INT64: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
-
-/**
- * Values that no row of a column holds, for n from 1: the integer `base + n` or `base - n`, by `sign`, and the text of n
- * followed by `suffix`.
- */
-export interface FreeValues {
-  /** Null: the column holds no integers. */
-  readonly integers: { readonly base: bigint; readonly sign: '+' | '-' } | null;
-  /** Null: the column holds no text. */
-  readonly suffix: string | null;
-}
 
 export interface ParkingNeeds {
   /** The largest new id. */

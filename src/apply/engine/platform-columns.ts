@@ -2,8 +2,8 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { NamedRows } from '../context.js';
 import { blocks, type Note } from '../plan.js';
 import { type Engine, findColumn, type SqlText } from './dialect.js';
+import type { TableRun } from './ledger.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
-import type { TableRun } from './ledger-tables.js';
 import { addedColumns, writesPlatformId } from './platform-ids.js';
 import { columnOf, type TableFacts } from './table-facts.js';
 

@@ -2,7 +2,8 @@ import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import { MAX_NAMED_ROWS } from '../context.js';
 import type { Earlier } from '../plan.js';
 import type { Engine } from './dialect.js';
-import { appliedCells, keyMatch, type TableRun } from './ledger-tables.js';
+import type { TableRun } from './ledger.js';
+import { appliedCells, keyMatch } from './ledger-tables.js';
 import { writtenColumn } from './platform-ids.js';
 
 /** Called for each cell that no longer holds what a run wrote, with the key of its row. */

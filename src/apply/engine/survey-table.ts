@@ -22,14 +22,15 @@ import {
 } from './column-plans.js';
 import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
-import { type FoundTable, rowsToLookUp } from './found-table.js';
+import { rowsToLookUp } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
-import { appliedCells, type TableRun } from './ledger-tables.js';
+import type { TableRun } from './ledger.js';
+import { appliedCells } from './ledger-tables.js';
 import { noRoomNote, parkingTerm } from './parking.js';
 import { writesPlatformId } from './platform-ids.js';
 import type { Cells } from './session.js';
 import { readStillApplied } from './still-applied.js';
-import { columnOf } from './table-facts.js';
+import { columnOf, type FoundTable } from './table-facts.js';
 import { workOn } from './table-work.js';
 import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
 import { compareFilled, type FilledColumns } from './verify-run.js';

@@ -1,5 +1,8 @@
+import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
+import type { Earlier } from '../plan.js';
 import { blocks, type Note } from '../plan.js';
+import type { Ledger, TableRun } from './ledger.js';
 
 /** A table of a database, and why it cannot be scanned; null if it can. */
 export interface ListedTable {
@@ -82,4 +85,21 @@ export interface Handling {
 /** Finds a column by its exact name. */
 export function columnOf(facts: TableFacts, name: string): TableColumn | undefined {
   return facts.columns.find((column) => column.name === name);
+}
+
+/** A table as found in the database and the ledger, and how to rewrite it. */
+export interface FoundTable {
+  readonly target: TableTarget;
+  readonly facts: TableFacts;
+  readonly handling: Handling;
+  readonly ledger: Ledger;
+  /** Types of the key's columns and of the id columns. */
+  readonly keyTypes: readonly string[];
+  readonly types: readonly string[];
+  /** Runs on the table. */
+  readonly runs: readonly TableRun[];
+  readonly earlier: Earlier;
+  /** Id columns whose rows all have a ledger entry, so that no cell is left to look up. */
+  readonly fullyRecorded: readonly IdColumn[];
+  readonly notes: readonly Note[];
 }

@@ -10,7 +10,7 @@ import {
   type Work,
 } from '../plan.js';
 import type { Engine } from './dialect.js';
-import type { FoundTable } from './found-table.js';
+import type { FoundTable } from './table-facts.js';
 
 /** What a plan found in a table. */
 export interface SurveyedTable {

@@ -1,12 +1,13 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import type { WriteResult } from '../context.js';
 import { assertAgreed, openTableColumn } from './column-plans.js';
-import { type Engine, findColumn } from './dialect.js';
-import type { FoundTable, TableWrite } from './found-table.js';
-import { type IdMap, keptMaps, mapMatch, mapValue, nextFill } from './id-maps.js';
+import { type Engine, findColumn, type IdMap } from './dialect.js';
+import type { TableWrite } from './found-table.js';
+import { keptMaps, mapMatch, mapValue, nextFill } from './id-maps.js';
 import { countCells } from './judge-cells.js';
 import { describeWritten, findRecordedRun, insertRun, ledgerPolicy, readRun } from './ledger-runs.js';
 import { addColumns } from './platform-columns.js';
+import type { FoundTable } from './table-facts.js';
 
 /**
  * Fills new columns with V4 ids; the old columns do not change. Fills rows that were added since an earlier run too, and

@@ -1,6 +1,7 @@
 import type { PlanCount } from '../plan.js';
+import type { Category } from './id-form.js';
 import type { Id, ModelIds } from './model-ids.js';
-import type { Category, CellResolver, RowScope } from './resolver.js';
+import type { CellResolver, RowScope } from './resolver.js';
 
 /** The most distinct values of one category, not in the remap, that are counted exactly. */
 const COUNTED_UNKNOWNS = 1_000_000;

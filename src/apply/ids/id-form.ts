@@ -42,3 +42,10 @@ export function invalidFormOf(text: string): InvalidForm {
   const inner = text.trim();
   return inner !== text && isIdText(inner) ? 'spaces_around' : 'not_a_number';
 }
+
+/**
+ * The category of a value: `mapped`, `empty`, `not_ours` (the target maps the row's model to null),
+ * `unknown/` with one of `UnknownReason`, `NO_PLATFORM_ID`, or the status and reason of an id without a twin, such as
+ * `unmatched/unexplained`.
+ */
+export type Category = string;

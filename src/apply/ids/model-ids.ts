@@ -1,5 +1,5 @@
 import type { ModelRef } from '../../config/apply-targets.js';
-import type { Category } from './resolver.js';
+import type { Category } from './id-form.js';
 
 /** A 64-bit integer that works as a key of a `Map`: a number where that is exact, otherwise a bigint. */
 export type Id = number | bigint;

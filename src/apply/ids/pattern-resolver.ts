@@ -2,9 +2,9 @@ import { type IdColumn, parseModelRef, patternsOf } from '../../config/apply-tar
 import type { PatternPart } from '../../config/id-pattern.js';
 import { escapeRegExp } from '../../text/escape.js';
 import { applyEdits, type TextEdit } from '../../text/text-edits.js';
-import type { InvalidForm } from './id-form.js';
+import type { Category, InvalidForm } from './id-form.js';
 import type { RemapIds } from './remap-ids.js';
-import { type Category, type CellResolver, type LookUp, Resolver, type RowScope } from './resolver.js';
+import { type CellResolver, type LookUp, Resolver, type RowScope } from './resolver.js';
 
 interface CompiledPattern {
   readonly match: (text: string) => PatternMatch;

@@ -1,12 +1,6 @@
-import type { InvalidForm } from './id-form.js';
+import type { Category, InvalidForm } from './id-form.js';
 import type { Id, ModelIds } from './model-ids.js';
-import {
-  type Category,
-  type CellResolver,
-  NO_PLATFORM_ID,
-  type Resolver,
-  type RowScope,
-} from './resolver.js';
+import { type CellResolver, NO_PLATFORM_ID, type Resolver, type RowScope } from './resolver.js';
 
 /**
  * Looks up the `platform_id` of the V3 record that a cell names, whether or not the record has a twin. The categories

@@ -1,5 +1,5 @@
 import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
-import { type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
+import { type Category, type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
 import { type Id, type ModelIds, SEVERAL, toId } from './model-ids.js';
 import type { RemapIds, RowOfId } from './remap-ids.js';
 
@@ -22,13 +22,6 @@ export type UnknownReason =
   | 'several_matches'
   /** The row's model is not one of the target's. */
   | 'unknown_model';
-
-/**
- * The category of a value: `mapped`, `empty`, `not_ours` (the target maps the row's model to null),
- * `unknown/` with one of `UnknownReason`, `NO_PLATFORM_ID`, or the status and reason of an id without a twin, such as
- * `unmatched/unexplained`.
- */
-export type Category = string;
 
 /** The category of a value whose `platform_id` is not known, where that is what a column takes. */
 export const NO_PLATFORM_ID = 'no_platform_id';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import type { Engine } from '../engine/dialect.js';
-import type { EarlierRun } from '../engine/earlier-runs.js';
+import type { EarlierRun } from '../engine/ledger.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
 import { interrupted } from '../engine/session.js';
 import {

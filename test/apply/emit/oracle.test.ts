@@ -4,7 +4,7 @@ import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
-import type { SqlScript } from '../../../src/apply/emit/build-script.js';
+import type { SqlScript } from '../../../src/apply/emit/emit-request.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { campaign } from '../../support/campaign.js';
 import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf, SHAPES } from '../support/cases.js';

@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { SQLITE_TEXT } from '../../../src/apply/dialects/sqlite-text.js';
+import { OWN_LEDGER } from '../../../src/apply/engine/ledger.js';
 import {
   createLedgerSql,
   rowKeysWithEntry,
   rowsWithoutEntry,
 } from '../../../src/apply/engine/ledger-tables.js';
-import { OWN_LEDGER } from '../../../src/apply/sql-names.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';

@@ -3,7 +3,7 @@ import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
-import type { SqlScript } from '../../../src/apply/emit/build-script.js';
+import type { SqlScript } from '../../../src/apply/emit/emit-request.js';
 import type { ApplyTarget } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { connectMysql, readMysql, startMysql } from './mysql.js';
