@@ -20,7 +20,7 @@ export const TOPICS: readonly Topic[] = [
   { name: 'library', summary: 'look ids up from your own program' },
   { name: 'apply', summary: 'rewrite the ids in your own tables and files, and undo it' },
   { name: 'cutover', summary: 'the commands of the day of the cutover, and the way back' },
-  { name: 'warehouses', summary: 'the crosswalk as Parquet files, and how a warehouse uses it' },
+  { name: 'warehouses', summary: 'the remap as a Parquet file, and how a warehouse joins it' },
   { name: 'scan', summary: 'find what still uses V3 in your code' },
   { name: 'ci', summary: 'workflows for GitHub Actions and GitLab CI' },
   { name: 'guarantees', summary: 'what is promised and tested, and what no report can prove' },

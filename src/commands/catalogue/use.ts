@@ -34,11 +34,7 @@ const dump = defineCommand({
   summary: 'write the whole remap table for other programs',
   options: z.object({
     format: optionOr('<format>', 'format of the output', z.enum(DUMP_FORMATS), 'csv'),
-    output: option(
-      '<file>',
-      'write to this file instead of stdout; for parquet: to this folder, one folder per model and a manifest',
-      text,
-    ),
+    output: option('<file>', 'write to this file instead of stdout; parquet needs one', text),
     ...MODEL,
     ...COMPANY,
     ...ALLOW_INCOMPLETE,
@@ -47,7 +43,7 @@ const dump = defineCommand({
     'svc-migrate dump --output remap.csv': 'write the table as CSV with a header',
     'svc-migrate dump --format sql --model accounting/invoices':
       'print one model as SQL that SQLite, PostgreSQL and MySQL read',
-    'svc-migrate dump --format parquet --output crosswalk': 'write Parquet files for a warehouse',
+    'svc-migrate dump --format parquet --output remap.parquet': 'write one Parquet file for a warehouse',
   },
   ...readingText(async () => (await import('../dump.js')).runDump),
 });
