@@ -31,7 +31,7 @@ export async function runDump(given: CommandLine, io: Io): Promise<number> {
     return readDatabase(config, async (db) => {
       const readiness = await assertUsable(db, config, given, within);
       const rows = () => readRemap(db, scope);
-      if (format === 'parquet') await writeParquet(target, rows(), factsOf(readiness, scope), within.signal);
+      if (format === 'parquet') await writeParquet(target, rows, factsOf(readiness, scope), within.signal);
       else await writeRows(target, () => DUMP_RENDERERS[format](rows()), within);
       return 0;
     });

@@ -34,7 +34,7 @@ export interface ParquetFacts {
  */
 export async function writeParquet(
   target: string,
-  rows: Iterable<RemapRow>,
+  readRows: () => Iterable<RemapRow>,
   facts: ParquetFacts,
   signal: AbortSignal,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function writeParquet(
     // Called after each row group.
     writer.flush = () => throwIfInterrupted(signal);
     const options = { columns: COLUMNS, rowGroupSize: ROWS_PER_GROUP, createdBy: facts.tool };
-    await parquetWriteRows({ writer, rows, ...options, kvMetadata: footerOf(facts) });
+    await parquetWriteRows({ writer, rows: readRows(), ...options, kvMetadata: footerOf(facts) });
     moveInto(temporary, target, { replace: true });
   } catch (error) {
     onFile(target, () => {

@@ -75,7 +75,7 @@ describe('dump --format parquet', () => {
         ),
       ];
       const target = join(folder, 'out.parquet');
-      await writeParquet(target, rows, FACTS, new AbortController().signal);
+      await writeParquet(target, () => rows, FACTS, new AbortController().signal);
       expect((await readFile(target)).rows).toEqual(rows);
     });
   });
@@ -97,7 +97,7 @@ describe('dump --format parquet', () => {
           yield rowOf(at, 'accounting/invoices');
         }
       };
-      const writing = writeParquet(join(folder, 'out'), rows(), FACTS, abort.signal);
+      const writing = writeParquet(join(folder, 'out'), rows, FACTS, abort.signal);
       await expect(writing).rejects.toMatchObject({ code: 'interrupted' });
       expect(readdirSync(folder).filter((name) => name.startsWith('out'))).toEqual([]);
     });

@@ -11,7 +11,7 @@ import { openClickHouse, openDuckDb, polars } from '../support/engines.js';
 const PAGE = readTopic('warehouses') ?? '';
 /** The statement that the page has for an engine, and those for all: first the check, then the join. */
 const loadOf = (engine: string) => new RegExp(`^\\| ${engine} \\| \`(.*)\` \\|$`, 'm').exec(PAGE)?.[1] ?? '';
-const [CHECK = '', JOIN = ''] = [...PAGE.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, sql]) => sql);
+const [CHECK = '', JOIN = ''] = [...PAGE.matchAll(/```text\n([\s\S]*?)```/g)].map(([, sql]) => sql);
 
 const BIG = 9_007_199_254_740_993n;
 const MODEL = 'accounting/invoices';
@@ -56,7 +56,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'user_files'));
   const facts = { tool: 'test', builtAt: 't', remapSha256: 's', isComplete: true };
   for (const place of [folder, join(folder, 'user_files')])
-    await writeParquet(join(place, 'remap.parquet'), ROWS, facts, new AbortController().signal);
+    await writeParquet(join(place, 'remap.parquet'), () => ROWS, facts, new AbortController().signal);
 });
 
 describe('the statements of "help warehouses" map every id, and no look-alike', () => {
@@ -91,7 +91,8 @@ describe('the statements of "help warehouses" map every id, and no look-alike', 
       { name: 'invoice_id', data: FACTS, type: 'INT64' as const },
     ];
     parquetWriteFile({ filename: join(folder, 'facts.parquet'), columnData: columns });
-    const open = (name: string) => polars.readParquet(join(folder, name));
+    const { readParquet } = polars;
+    const open = (name: string) => readParquet(join(folder, name));
     const db = polars.SQLContext({ facts: open('facts.parquet'), remap: open(file) });
     const query = (sql: string) =>
       db

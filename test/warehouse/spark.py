@@ -40,7 +40,7 @@ def main():
     given = parser.parse_args()
     page = PAGE.read_text(encoding="utf8")
     load = re.search(r"^\| Spark \| `(.*)` \|$", page, re.M)[1].replace("remap.parquet", given.parquet)
-    join = re.findall(r"```sql\n(.*?)```", page, re.S)[1]
+    join = re.findall(r"```text\n(.*?)```", page, re.S)[1]
     ids, mapped = read_ids(given.csv)
     spark = SparkSession.builder.master("local[2]").getOrCreate()
     spark.sql(load)
