@@ -292,14 +292,7 @@ describe('the targets of apply', () => {
   const here = new URL(import.meta.url).pathname;
   it.each([
     ['no targets', [], []],
-    [
-      'a file and a warehouse',
-      [
-        { kind: 'csv', file: here },
-        { kind: 'warehouse', table: 'f' },
-      ],
-      ['ok'],
-    ],
+    ['a file', [{ kind: 'csv', file: here }], ['ok']],
     ['a variable that is set', [{ kind: 'postgres', urlEnv: 'SET', table: 't' }], ['ok']],
     [
       'a missing file',
