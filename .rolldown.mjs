@@ -1,11 +1,12 @@
-// The last step of the build: `dist/bundle`, what `bin` and the library run. Node.js takes longer to find and load 400
+// The last step of the build. `dist/bundle` is what `bin` and the library run. Node.js takes longer to find and load 400
 // small modules than many a command works, in each process and again in each thread.
 import { readFileSync } from 'node:fs';
+import { dts } from 'rolldown-plugin-dts';
 
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 const packages = Object.keys({ ...dependencies, ...optionalDependencies });
 
-export default {
+const program = {
   input: [
     ...['crash', 'cli', 'program', 'index'].map((name) => `dist/${name}.js`),
     ...['apply', 'check-file', 'export', 'remap', 'scan'].map((name) => `dist/commands/${name}-thread.js`),
@@ -19,3 +20,13 @@ export default {
   external: (id) => packages.some((name) => name !== 'zod' && (id === name || id.startsWith(`${name}/`))),
   output: { dir: 'dist/bundle', cleanDir: true, chunkFileNames: '[name].js' },
 };
+
+/** `dist/types/index.d.ts`: the declarations of the library, and of nothing else, in one file. */
+const types = {
+  input: 'dist/index.d.ts',
+  external: /^[^./]/,
+  plugins: [dts({ emitDtsOnly: true, dtsInput: true })],
+  output: { dir: 'dist/types', cleanDir: true },
+};
+
+export default [program, types];

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { type Generation, parseSvcId } from './domain.js';
 import { SvcError } from './errors.js';
+import { readChildFields } from './store/fingerprint.js';
 import { readExportSeq } from './store/meta.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';
@@ -7,6 +9,7 @@ import { EVERYTHING } from './store/remap-rows.js';
 import { readRemapRuns } from './store/remap-tables.js';
 import { readRecordGroups } from './store/scoped-streams.js';
 import { type Answer, prepareLookup } from './store/verified-remap.js';
+import { didYouMean } from './text/suggest.js';
 import { type TranslatedEvent, translateParsed, translateText } from './translate-event.js';
 
 /** An id. Numbers must be safe integers: larger ones have already lost digits. */
@@ -22,15 +25,10 @@ export interface Where {
   readonly path?: string;
 }
 
-export type { Report } from './report/report-schema.js';
+export { type ErrorCode, SvcError } from './errors.js';
+export type { WrittenReport as Report } from './report/report-schema.js';
 export type { Answer } from './store/verified-remap.js';
 export type { TranslatedEvent } from './translate-event.js';
-
-/** What is known of an id. */
-export interface Resolution extends Omit<Answer, 'status'> {
-  /** `mapped`: use the other id. `deleted`: the record is deleted in V3 or V4; the other id may be set. `unknown`: not exported. */
-  readonly status: 'mapped' | 'unmatched' | 'deleted' | 'ambiguous' | 'unknown';
-}
 
 /** The V3 model of the ids that a JSON path selects, by that path, such as `$.data.lines[*].svc_id`. */
 export type EventPaths = Readonly<Record<string, string | ({ readonly model: string } & Where)>>;
@@ -43,34 +41,37 @@ export interface Remap {
    * @param model the V3 path, such as `accounting/invoices`
    */
   v4Id(model: string, v3Id: IdInput, where?: Where): bigint | null;
-  /** The V4 id with status and reason, which tell why there is none. */
-  find(model: string, v3Id: IdInput, where?: Where): Answer;
-  /** What is known of a V3 or V4 id, with the id in the other generation. */
-  resolve(model: string, id: IdInput, where: Where & { readonly from: Generation }): Resolution;
+  /** What is known of a V3 id, or with `from: 'v4'` of a V4 id: the id in the other generation, status and reason. */
+  find(model: string, id: IdInput, where?: Where & { readonly from?: Generation }): Answer;
   /**
    * Replaces V3 ids in an event. In JSON text, everything else stays as it is. A parsed event is copied; ids beyond
    * 2^53 that are numbers in it are refused, because parsing has lost digits of them.
    *
    * @throws RangeError, TypeError and SyntaxError for events and paths that are wrong, and as `find` does
    */
-  translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Resolution>;
-  translateEvent<Event extends object>(event: Event, paths: EventPaths): TranslatedEvent<Event, Resolution>;
+  translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Answer>;
+  translateEvent<Event extends object>(event: Event, paths: EventPaths): TranslatedEvent<Event, Answer>;
   close(): void;
 }
 
 /**
  * Opens a database written by svc-migrate, to translate ids at run time, such as those in queues and webhooks.
  *
- * @throws an Error with a `code`: `bad_input` (no such file), `usage` (unknown model), `not_our_database`,
+ * @throws SvcError `bad_input` (no such file), `usage` (unknown model, region or field), `not_our_database`,
  * `newer_database`, `older_database`, `locked`, and `incomplete` if the remap is missing or was built from unfinished
  * lists, unless `allowIncomplete` is set. `find` and `v4Id` also throw `incomplete`, if such a remap is built later. A
  * remap older than the export still answers; its answers are `stale`.
  */
 export function openRemap(file: string, options: { readonly allowIncomplete?: boolean } = {}): Remap {
+  if (!existsSync(file)) {
+    throw new SvcError('bad_input', `There is no database at ${file}.`, {
+      hint: 'Name the database that `svc-migrate run` has written.',
+    });
+  }
   const db = openDatabase(file, 'read');
-  const { known, answer } = readyToAnswer(db, file, options.allowIncomplete === true);
-  const lookUp = (from: Generation, model: string, id: IdInput, where: Where = {}): Answer => {
-    if (!known.has(model)) throw unknownModel(model, [...known]);
+  const { places, answer } = readyToAnswer(db, file, options.allowIncomplete === true);
+  const find: Remap['find'] = (model, id, { from = 'v3', ...where } = {}) => {
+    assertPlace(places, model, where);
     const place = {
       path: where.path ?? '',
       region: where.region ?? null,
@@ -78,41 +79,60 @@ export function openRemap(file: string, options: { readonly allowIncomplete?: bo
     };
     return guardDatabase(file, () => answer(from, model, toId(id), place));
   };
-  const find: Remap['find'] = (...asked) => lookUp('v3', ...asked);
-  const resolve: Remap['resolve'] = (model, id, { from, ...where }) =>
-    resolutionOf(lookUp(from, model, id, where));
   return {
     find,
-    resolve,
     v4Id: (...asked) => find(...asked).v4Id,
-    translateEvent: prepareTranslate(resolve),
+    translateEvent: prepareTranslate(find),
     close: () => db.close(),
   };
 }
 
-function resolutionOf(answer: Answer): Resolution {
-  const { status } = answer;
-  return { ...answer, status: status === 'matched' ? 'mapped' : status === 'v4_only' ? 'unmatched' : status };
+/** What was exported, and can be looked up. */
+interface Places {
+  readonly models: ReadonlySet<string>;
+  readonly regions: ReadonlySet<string>;
+  readonly childFields: ReturnType<typeof readChildFields>;
 }
 
-function prepareTranslate(resolve: Remap['resolve']): Remap['translateEvent'] {
-  function translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Resolution>;
+/** @throws SvcError `usage` for a model, region or field that was not exported */
+function assertPlace(
+  { models, regions, childFields }: Places,
+  model: string,
+  { region, path = '' }: Where,
+): void {
+  if (!models.has(model)) throw unknownPlace(`model ${model}`, model, [...models]);
+  if (region !== undefined && !regions.has(region)) {
+    throw unknownPlace(`region ${region}`, region, [...regions]);
+  }
+  const fields = childFields.get(model);
+  if (path === '' || fields === undefined || fields.includes(path)) return;
+  throw unknownPlace(`field ${path} with children of ${model}`, path, fields);
+}
+
+function unknownPlace(what: string, name: string, known: readonly string[]): SvcError {
+  return new SvcError('usage', `The database holds no ${what}.`, {
+    hint: didYouMean(name, known) ?? undefined,
+  });
+}
+
+function prepareTranslate(find: Remap['find']): Remap['translateEvent'] {
+  function translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Answer>;
   function translateEvent<Event extends object>(
     event: Event,
     paths: EventPaths,
-  ): TranslatedEvent<Event, Resolution>;
+  ): TranslatedEvent<Event, Answer>;
   function translateEvent(event: string | object, paths: EventPaths) {
     const places = Object.values(paths).map((place) =>
       typeof place === 'string' ? { model: place } : place,
     );
     const names = Object.keys(paths);
-    const find = (id: string, path: number) => {
+    const findAt = (id: string, path: number) => {
       const { model = '', ...where } = places[path] ?? {};
-      return resolve(model, id, { ...where, from: 'v3' });
+      return find(model, id, where);
     };
     return typeof event === 'string'
-      ? translateText(event, names, find)
-      : translateParsed(event, names, find);
+      ? translateText(event, names, findAt)
+      : translateParsed(event, names, findAt);
   }
   return translateEvent;
 }
@@ -127,18 +147,18 @@ function readyToAnswer(db: Db, file: string, allowIncomplete: boolean) {
         return { stale: readStale(), ...find(...asked) };
       });
       db.transaction(readStale)();
-      return { known: new Set(readRecordGroups(db).map(({ model }) => model)), answer };
+      const groups = readRecordGroups(db);
+      const places: Places = {
+        models: new Set(groups.map(({ model }) => model)),
+        regions: new Set(groups.flatMap(({ generation, region }) => (generation === 'v3' ? [region] : []))),
+        childFields: readChildFields(db),
+      };
+      return { places, answer };
     });
   } catch (error) {
     db.close();
     throw error;
   }
-}
-
-function unknownModel(model: string, known: readonly string[]): SvcError {
-  return new SvcError('usage', `The database holds no model ${model}.`, {
-    hint: `Known: ${known.join(', ')}.`,
-  });
 }
 
 /** Prepares to check whether the remap is stale; the check throws if it was built from incomplete lists. */

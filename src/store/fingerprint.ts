@@ -78,6 +78,17 @@ function holdsRecords(db: Db, generation: Generation): boolean {
   return stream.get(generation) !== undefined;
 }
 
+/** The fields that hold children, by V3 model, as the export was configured; undefined for a model of which it is not known. */
+export function readChildFields(db: Db): ReadonlyMap<string, readonly string[]> {
+  const entries = Object.entries(readFingerprint(db, 'v3') ?? {}).flatMap(([name, text]) => {
+    const [, model] = /^models\.(.*)$/.exec(name) ?? [];
+    const [, fields = ''] = /, children (.*)$/.exec(text) ?? [];
+    const listed = fields === '(none)' ? [] : fields.split(' ');
+    return model === undefined ? [] : [[model, listed] as const];
+  });
+  return new Map(entries);
+}
+
 function readFingerprint(db: Db, generation: Generation): Fingerprint | null {
   return readMetaJson(db, metaKey(generation), textsSchema);
 }

@@ -3,7 +3,9 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { openRemap, type Remap } from '../../src/index.js';
+import { buildFingerprint } from '../../src/config/config.js';
+import { openRemap, type Remap, SvcError } from '../../src/index.js';
+import { saveFingerprint } from '../../src/store/fingerprint.js';
 import { type Exported, INVOICES } from '../support/exported.js';
 import { withDatabase } from './support.js';
 
@@ -39,31 +41,60 @@ function withRemap(work: (remap: Remap) => void): Promise<void> {
   });
 }
 
-describe('resolve', () => {
+describe('find', () => {
   it.each([
-    ['v3', 1, 'mapped', [1n, 2n]],
-    ['v4', 2, 'mapped', [1n, 2n]],
-    ['v3', BIG.v3, 'mapped', [BIG.v3, BIG.v4]],
-    ['v4', String(BIG.v4), 'mapped', [BIG.v3, BIG.v4]],
+    ['v3', 1, 'matched', [1n, 2n]],
+    ['v4', 2, 'matched', [1n, 2n]],
+    ['v3', BIG.v3, 'matched', [BIG.v3, BIG.v4]],
+    ['v4', String(BIG.v4), 'matched', [BIG.v3, BIG.v4]],
     ['v3', 3, 'unmatched', [3n, null]],
-    ['v4', 5, 'unmatched', [null, 5n]],
+    ['v4', 5, 'v4_only', [null, 5n]],
     ['v3', 4, 'deleted', [4n, 6n]],
     ['v3', 2, 'unknown', [2n, null]],
     ['v4', 1, 'unknown', [null, 1n]],
   ] as const)('%s %s is %s', async (from, id, status, ids) => {
     await withRemap((remap) => {
-      const answer = remap.resolve(INVOICES, id, { from });
+      const answer = remap.find(INVOICES, id, { from });
       expect([answer.status, [answer.v3Id, answer.v4Id]]).toEqual([status, ids]);
-      expect(answer.reason === null).toBe(status === 'mapped' || status === 'unknown');
+      expect(answer.reason === null).toBe(status === 'matched' || status === 'unknown');
     });
   });
 
   it('takes a company of the generation that the id is of', async () => {
     await withRemap((remap) => {
-      const { v3CompanyId, v4CompanyId } = remap.resolve(INVOICES, 2, { from: 'v4' });
-      const within = (companyId: bigint) => remap.resolve(INVOICES, 2, { from: 'v4', companyId }).status;
-      expect([within(v4CompanyId ?? 0n), within((v3CompanyId ?? 0n) + 1000n)]).toEqual(['mapped', 'unknown']);
+      const { v3CompanyId, v4CompanyId } = remap.find(INVOICES, 2, { from: 'v4' });
+      const within = (companyId: bigint) => remap.find(INVOICES, 2, { from: 'v4', companyId }).status;
+      expect([within(v4CompanyId ?? 0n), within((v3CompanyId ?? 0n) + 1000n)]).toEqual([
+        'matched',
+        'unknown',
+      ]);
     });
+  });
+});
+
+describe('what was not exported', () => {
+  it.each([
+    ['a model', 'accounting/invoice', {}, 'Did you mean "accounting/invoices"?'],
+    ['a region', INVOICES, { region: 'defualt' }, 'Did you mean "default"?'],
+    ['a field with children', INVOICES, { path: 'line_item' }, 'Did you mean "line_items"?'],
+  ])('is an error with a suggestion: %s', async (_, model, where, hint) => {
+    await withDatabase(EXPORTED, {}, ({ write, config }) => {
+      write((db) => saveFingerprint(db, 'v3', buildFingerprint(config)));
+      const asked = openRemap(config.database);
+      const refused = expect.objectContaining({ code: 'usage', hint });
+      expect(() => asked.find(model, 1, where)).toThrow(refused);
+      expect(() => asked.v4Id(model, 1, where)).toThrow(refused);
+      const paths = { id: { model, ...where } };
+      expect(() => asked.translateEvent('{"id":1}', paths)).toThrow(refused);
+      expect(asked.find(INVOICES, 99, { region: 'default', path: 'line_items' }).status).toBe('unknown');
+      asked.close();
+    });
+  });
+
+  it('is an error for a missing file', () => {
+    const open = () => openRemap(join(ROOT, 'no-such.db'));
+    expect(open).toThrow(SvcError);
+    expect(open).toThrow(expect.objectContaining({ code: 'bad_input' }));
   });
 });
 
