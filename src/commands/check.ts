@@ -4,7 +4,7 @@ import { readRecordGroups } from '../store/scoped-streams.js';
 import type { CommandLine, Io } from './command.js';
 import { readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
-import { withGitHubActions } from './github-actions.js';
+import { announceReport, withGitHubActions } from './github-actions.js';
 import { narrowingOf, outputsOf } from './option-values.js';
 import { assertOutputs, type ReportOptions, writeReport } from './report.js';
 import { withOutputs } from './with-outputs.js';
@@ -20,7 +20,7 @@ export interface CheckOptions extends ReportOptions {
  */
 export async function runCheck(given: CommandLine, io: Io): Promise<number> {
   const outputs = outputsOf(given);
-  return withGitHubActions(given, io, (onReport) =>
+  return withGitHubActions(given, io, announceReport, (onReport) =>
     withOutputs(given, io, { outputs }, (config, within) =>
       judgeRemap({ config, ...narrowingOf(given, config), outputs, onReport }, within),
     ),

@@ -7,20 +7,28 @@ import { realPath } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
 import type { CommandLine, Io } from './command.js';
 
-type OnReport = (report: Report) => Promise<void>;
+/** What a job of GitHub Actions is told about a result. */
+export interface Announcement {
+  readonly annotations: string;
+  /** Lines of `name=value`. */
+  readonly outputs: string;
+  /** Markdown for the job summary. */
+  readonly summary: string;
+}
 
 /**
- * Runs `check` or `run`. In a job of GitHub Actions the report, or the error that ended the command, is also written as
+ * Runs `check`, `run` or `scan`. In a job of GitHub Actions the result, or the error that ended the command, is also written as
  * annotations (on stderr), to the job summary and to the outputs of the step. An option switches off each of these.
  */
-export async function withGitHubActions(
+export async function withGitHubActions<Result>(
   given: CommandLine,
   io: Io,
-  work: (onReport: OnReport) => Promise<number>,
+  describe: (result: Result) => Announcement,
+  work: (onReport: (result: Result) => Promise<void>) => Promise<number>,
 ): Promise<number> {
   if (io.env['GITHUB_ACTIONS'] !== 'true') return work(async () => {});
   try {
-    return await work((report) => announce(report, given, io));
+    return await work((result) => announce(describe(result), given, io));
   } catch (thrown) {
     const error = expectedError(thrown);
     const message = [error?.message ?? 'This is a bug.', error?.hint ?? ''].join(' ').trim();
@@ -34,14 +42,27 @@ export async function withGitHubActions(
   }
 }
 
-async function announce(report: Report, given: CommandLine, io: Io): Promise<void> {
-  if (given.isSet('annotations')) await writeText(io.stderr, [renderAnnotations(report)]);
-  if (given.isSet('jobOutputs')) await append(io, 'GITHUB_OUTPUT', renderJobOutputs(report));
+/** The announcement of a report. */
+export function announceReport(report: Report): Announcement {
+  return {
+    annotations: renderAnnotations(report),
+    outputs: renderJobOutputs(report),
+    summary: [...renderMarkdown(report)].join(''),
+  };
+}
+
+async function announce(
+  { annotations, outputs, summary: text }: Announcement,
+  given: CommandLine,
+  io: Io,
+): Promise<void> {
+  if (given.isSet('annotations')) await writeText(io.stderr, [annotations]);
+  if (given.isSet('jobOutputs')) await append(io, 'GITHUB_OUTPUT', outputs);
   const summary = io.env['GITHUB_STEP_SUMMARY'] ?? '';
   const markdown = given.text('markdown');
   const isThere = markdown !== undefined && markdown !== '-' && realPath(markdown) === realPath(summary);
   if (given.isSet('jobSummary') && !isThere) {
-    await append(io, 'GITHUB_STEP_SUMMARY', [...renderMarkdown(report)].join(''));
+    await append(io, 'GITHUB_STEP_SUMMARY', text);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   throwWorst,
   warn,
 } from './export.js';
-import { withGitHubActions } from './github-actions.js';
+import { announceReport, withGitHubActions } from './github-actions.js';
 import { outputsOf } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './remap.js';
 import { assertOutputs } from './report.js';
@@ -35,7 +35,7 @@ export async function runRun(given: CommandLine, io: Io): Promise<number> {
       await rebuildRemap(options.config, within);
       return judgeRemap(options, within);
     });
-  return withGitHubActions(given, io, work);
+  return withGitHubActions(given, io, announceReport, work);
 }
 
 /**

@@ -6,7 +6,7 @@ import { describeFileError, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { type ThreadOptions, withThread } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
-import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
+import { assertStdout, writeOutput } from '../runtime/write-output.js';
 import { languageOf } from '../scan/languages.js';
 import { plainKindOf } from '../scan/plain-text.js';
 import { readTraffic } from '../scan/read-traffic.js';
@@ -28,6 +28,8 @@ import { renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { CommandLine, Io } from './command.js';
 import { withDatabase } from './database.js';
+import { type Announcement, withGitHubActions } from './github-actions.js';
+import { flagOf } from './option.js';
 import type { ScanThread } from './scan-thread.js';
 import { type NamedOutputs, ownFilesOf, printText, replaceOutputs, withOutputs } from './with-outputs.js';
 
@@ -50,6 +52,27 @@ const THREAD: ThreadOptions<ScanThread> = {
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
  */
 export async function runScan(given: CommandLine, io: Io): Promise<number> {
+  return withGitHubActions(given, io, announceUses, (onReport) => scanAndJudge(given, io, onReport));
+}
+
+/** What a job of GitHub Actions is told. */
+function announceUses(report: ScanReport): Announcement {
+  const { certain, likely, look } = report.summary.places;
+  const outputs = { outcome: report.outcome, 'exit-code': report.exitCode, certain, likely, look };
+  return {
+    annotations: renderUseAnnotations(report),
+    outputs: Object.entries(outputs)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(''),
+    summary: renderUsesMarkdown(report),
+  };
+}
+
+async function scanAndJudge(
+  given: CommandLine,
+  io: Io,
+  onReport: (report: ScanReport) => Promise<void>,
+): Promise<number> {
   const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
   const targets = Object.values(outputs).filter((target) => target !== undefined);
   const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
@@ -64,7 +87,8 @@ export async function runScan(given: CommandLine, io: Io): Promise<number> {
     const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...targets, ...inputs];
     const report = await scan(given, { config, ownFiles }, within);
     if (given.isSet('save')) await saveCounts(config, report, within);
-    await writeFindings(report, outputs, given, within);
+    await writeFindings(report, { outputs, isConfigured: config !== null }, given, within);
+    await onReport(report);
     return report.exitCode;
   };
   if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, scanAndWrite);
@@ -128,7 +152,7 @@ async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io
 
 async function writeFindings(
   report: ScanReport,
-  outputs: NamedOutputs,
+  { outputs, isConfigured }: { readonly outputs: NamedOutputs; readonly isConfigured: boolean },
   given: CommandLine,
   io: Io,
 ): Promise<void> {
@@ -136,11 +160,13 @@ async function writeFindings(
     const target = outputs[name];
     return target === undefined ? [] : [{ target, chunks: () => [render(report)] }];
   });
-  const isInAnnotation = given.isSet('github');
   for (const file of files) await writeOutput(file, io);
-  if (isInAnnotation) await writeText(io.stdout, [renderUseAnnotations(report)]);
-  else if (files.length === 0) await printText(renderUses(report, io.width, given.args), io);
-  if (files.length === 0 && !isInAnnotation) return;
+  if (files.length === 0) {
+    const options = ['config', 'failOn', 'v3Host'].flatMap((name) =>
+      [given.text(name) ?? [], given.texts(name)].flat().flatMap((text) => [flagOf(name), text]),
+    );
+    return printText(renderUses(report, io.width, { paths: given.args, options, isConfigured }), io);
+  }
   io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
 }
 

@@ -4,13 +4,18 @@ import { fitText, wrapLines } from '../text/text-layout.js';
 import { type CodePlace, groupPlaces } from './judge-file.js';
 import { RULES } from './rules/rules.js';
 import type { ScanReport } from './scan-report.js';
-import { CERTAINTIES, type Certainty } from './scan-settings.js';
+import { atLeast, CERTAINTIES, type Certainty } from './scan-settings.js';
 
-/**
- * The findings by rule and file, each with its line, then what was read, the verdict and the next step. `paths`: the
- * paths given on the command line.
- */
-export function renderUses(report: ScanReport, width: number, paths: readonly string[] = []): string {
+/** How the scan was asked for, to name the next command. */
+export interface AskedScan {
+  readonly paths: readonly string[];
+  /** Options that another scan needs for the same judgement. */
+  readonly options: readonly string[];
+  readonly isConfigured: boolean;
+}
+
+/** The findings by rule and file, each with its line, then what was read, the verdict and the next step. */
+export function renderUses(report: ScanReport, width: number, asked: AskedScan): string {
   const places = groupPlaces(report.findings);
   const blocks = RULES.flatMap(({ id, title, message, v4 }) => {
     const found = places.filter(({ findings }) => findings[0]?.rule === id);
@@ -23,7 +28,7 @@ export function renderUses(report: ScanReport, width: number, paths: readonly st
   });
   const seen = describeTraffic(report).map((line, at) => (at === 0 ? line : `  ${line}`));
   const traffic = seen.length === 0 ? '' : `${wrapLines(seen, width)}\n`;
-  return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}Next: ${nextOf(report, paths)}\n`;
+  return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}Next: ${nextOf(report, asked)}\n`;
 }
 
 /** Where it is and its line, then what else has to change there. */
@@ -46,11 +51,18 @@ function closingLines(report: ScanReport): string[] {
   ];
 }
 
-function nextOf({ findings, hosts, summary }: ScanReport, paths: readonly string[]): string {
-  if (summary.filesRead === 0) return 'svc-migrate scan --help';
-  if (hosts.length === 0) return 'svc-migrate init';
-  if (findings.length === 0) return 'svc-migrate check';
-  return shellLine(['svc-migrate', 'scan', ...paths, '--json', 'scan.json']);
+/** After a failure the file with most of the uses that must go, until it is the only one that was scanned. */
+function nextOf(report: ScanReport, { paths, options, isConfigured }: AskedScan): string {
+  if (report.summary.filesRead === 0) return 'svc-migrate scan --help';
+  if (report.hosts.length === 0) return 'svc-migrate init';
+  if (report.outcome === 'pass') return isConfigured ? 'svc-migrate check' : 'svc-migrate init';
+  const failing = atLeast(report.failOn);
+  const counts = new Map<string, number>();
+  for (const { file, certainty } of report.findings)
+    if (failing.includes(certainty)) counts.set(file, (counts.get(file) ?? 0) + 1);
+  const [worst] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? [];
+  if (worst === undefined || (paths.length === 1 && paths[0] === worst)) return 'svc-migrate help scan';
+  return shellLine(['svc-migrate', 'scan', worst.replace(/^-/, './-'), ...options]);
 }
 
 /** Without a host, the default `--fail-on certain` passes whatever the code does. */
@@ -172,7 +184,7 @@ export function renderSarif(report: ScanReport): string {
             executionSuccessful: report.exitCode !== 2,
             toolExecutionNotifications:
               left > 0
-                ? [{ level: 'warning', message: { text: `${left} more findings are left out.` } }]
+                ? [{ level: 'warning', message: { text: `Left out: ${countOf(left, 'more finding')}.` } }]
                 : [],
           },
         ],
@@ -221,9 +233,14 @@ export function renderGitlab({ findings }: ScanReport): string {
 
 const COMMANDS: Readonly<Record<Certainty, string>> = { certain: 'error', likely: 'warning', look: 'notice' };
 
-/** Workflow commands of GitHub Actions, one a line, which show findings beside the code. */
+/** GitHub shows at most ten annotations of a step and kind. */
+const MAX_ANNOTATIONS = 10;
+
+/** Workflow commands of GitHub Actions, one a line, which show the first findings of each certainty beside the code. */
 export function renderUseAnnotations({ findings }: ScanReport): string {
-  return findings
+  return CERTAINTIES.flatMap((name) =>
+    findings.filter(({ certainty }) => certainty === name).slice(0, MAX_ANNOTATIONS),
+  )
     .map(({ file, line, column, certainty, rule, message, v4 }) => {
       const title = escapeProperty(`svc-migrate ${rule}`);
       const place = `file=${escapeProperty(file)},line=${line},col=${column},title=${title}`;

@@ -17,6 +17,7 @@ import { parseConfigValue } from '../../src/config/load-config.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { startSandbox } from '../../src/sandbox/start.js';
 import {
+  type AskedScan,
   renderGitlab,
   renderSarif,
   renderUseAnnotations,
@@ -34,6 +35,8 @@ const CODE = `const res = await fetch('https://${HOST}/v3/accounting/invoices?sv
 const body = await res.json();
 export const rows = body.data;
 `;
+
+const ASKED: AskedScan = { paths: [], options: [], isConfigured: false };
 
 const parser = await SyntaxParser.create();
 let folder: string;
@@ -337,7 +340,7 @@ describe('output', () => {
     save('a.ts', 'export const a = 1;\n');
     const report = await reportOf();
     expect(scanSchema.parse(JSON.parse(JSON.stringify(report)))).toEqual(report);
-    expect(renderUses(report, 80)).toContain('0 uses of V3 in 1 file read, 0 not read: passed');
+    expect(renderUses(report, 80, ASKED)).toContain('0 uses of V3 in 1 file read, 0 not read: passed');
     expect(report.exitCode).toBe(0);
   });
 
@@ -345,10 +348,10 @@ describe('output', () => {
     save('a.ts', CODE);
     const report = await reportOf([]);
     expect(report.exitCode).toBe(0);
-    for (const text of [renderUses(report, 1000), renderUsesMarkdown(report)]) {
+    for (const text of [renderUses(report, 1000, ASKED), renderUsesMarkdown(report)]) {
       expect(text).toMatch(/passed, as no certain use may remain\. But no V3 host is known.*--v3-host/);
     }
-    expect(renderUses(await reportOf(), 1000)).not.toContain('no V3 host');
+    expect(renderUses(await reportOf(), 1000, ASKED)).not.toContain('no V3 host');
   });
 
   it('is the same judgement in every format', async () => {
@@ -378,7 +381,7 @@ describe('output', () => {
       `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=34,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
     );
     expect(renderUsesMarkdown(report)).toContain('2 uses of V3 (1 certain, 1 likely, 0 to look at)');
-    const text = renderUses(report, 80);
+    const text = renderUses(report, 80, ASKED);
     expect(text.trimEnd().split('\n').slice(-5).join('\n')).toMatch(/failed[\s\S]*Next: svc-migrate/);
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
@@ -388,7 +391,7 @@ describe('output', () => {
     const report = await reportOf();
     expect(report.findings).toHaveLength(5);
     expect(report.summary.places).toEqual({ certain: 1, likely: 1, look: 0 });
-    const text = renderUses(report, 80);
+    const text = renderUses(report, 80, ASKED);
     expect(text.match(/a\.ts:1 /g)).toHaveLength(1);
     expect(text).toContain('also route: /v4/core/companies/{companyId}/invoices');
     expect(text).not.toContain('(route)');
@@ -412,16 +415,28 @@ describe('output', () => {
     ]);
   });
 
-  it('names the paths that were given in the next command', async () => {
-    save('a.ts', CODE);
-    const text = renderUses(await reportOf(), 80, ['src', 'my lib']);
-    expect(text.trimEnd().split('\n').at(-1)).toBe("Next: svc-migrate scan src 'my lib' --json scan.json");
+  it('names as next command one that can be run and helps', async () => {
+    save('my lib/a.ts', CODE);
+    save('b.ts', `fetch('https://${HOST}/v3/crm/stages');\n`);
+    const report = await reportOf();
+    const nextOf = (one: typeof report, asked: AskedScan = ASKED) =>
+      renderUses(one, 1000, asked).trimEnd().split('\n').at(-1);
+    const options = ['--v3-host', HOST];
+    expect(nextOf(report, { ...ASKED, options })).toBe(
+      `Next: svc-migrate scan 'my lib/a.ts' --v3-host ${HOST}`,
+    );
+    expect(nextOf(report, { ...ASKED, paths: ['my lib/a.ts'] })).toBe('Next: svc-migrate help scan');
+    expect(nextOf(await reportOf([]))).toBe('Next: svc-migrate init');
+    save('my lib/a.ts', '');
+    save('b.ts', '');
+    expect(nextOf(await reportOf())).toBe('Next: svc-migrate init');
+    expect(nextOf(await reportOf(), { ...ASKED, isConfigured: true })).toBe('Next: svc-migrate check');
   });
 
   it('escapes what code contains', async () => {
     save('a.ts', CODE.replace('rows', 'r/*\u001b[31m\u202e|<b>`*/ows'));
     const report = await reportOf();
-    for (const text of [renderUses(report, 80), renderUsesMarkdown(report), renderSarif(report)]) {
+    for (const text of [renderUses(report, 80, ASKED), renderUsesMarkdown(report), renderSarif(report)]) {
       expect(text).not.toMatch(/[\u001b\u202e]/);
     }
   });
@@ -446,6 +461,23 @@ describe('the command', () => {
     expect((await runCli(['scan', 'empty', ...host], { cwd })).code).toBe(2);
     expect((await runCli(['scan', 'missing'], { cwd })).code).toBe(2);
     expect((await runCli(['scan', '--v3-host', 'http://'], { cwd })).code).toBe(2);
+  });
+
+  it('announces its result in a job of GitHub Actions, unless it is told not to', async () => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, 'a.ts'), CODE.repeat(20));
+    const [output, summary] = [join(cwd, 'output'), join(cwd, 'summary.md')];
+    const env = { GITHUB_ACTIONS: 'true', GITHUB_OUTPUT: output, GITHUB_STEP_SUMMARY: summary };
+    const scan = (...args: string[]) => runCli(['scan', 'a.ts', '--v3-host', HOST, ...args], { cwd, env });
+    const off = await scan('--no-annotations', '--no-job-summary', '--no-job-outputs');
+    expect([/^::/m.test(off.stderr), existsSync(output), existsSync(summary)]).toEqual([false, false, false]);
+    const { code, stdout, stderr } = await scan();
+    expect(code).toBe(1);
+    expect(stdout).toContain('failed');
+    expect(stderr.match(/^::error /gm)).toHaveLength(10);
+    expect(stderr.match(/^::warning /gm)).toHaveLength(10);
+    expect(readFileSync(output, 'utf8')).toBe('outcome=fail\nexit-code=1\ncertain=20\nlikely=20\nlook=0\n');
+    expect(readFileSync(summary, 'utf8')).toMatch(/^## ❌ Uses of the V3 API in code/);
   });
 
   it('stores its counts for check, whose limit fails without them, with too many and with old ones', async () => {

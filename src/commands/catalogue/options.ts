@@ -73,10 +73,10 @@ export const OUTPUTS = {
   fullSyncCsv: output('the records that this letter asks for, as CSV'),
 };
 
-/** Options that switch off what `check` and `run` do by themselves in a job of GitHub Actions. */
+/** Options that switch off what `check`, `run` and `scan` do by themselves in a job of GitHub Actions. */
 export const IN_ACTIONS = {
   noAnnotations: flag('in GitHub Actions: write no annotations'),
-  noJobSummary: flag('in GitHub Actions: do not add the report to the job summary'),
+  noJobSummary: flag('in GitHub Actions: do not add the result to the job summary'),
   noJobOutputs: flag('in GitHub Actions: set no outputs (outcome, exit-code, counts)'),
 };
 

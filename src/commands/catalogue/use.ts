@@ -4,7 +4,7 @@ import { defineCommand } from '../define-command.js';
 import { readingText } from '../legacy.js';
 import { argument, flag, input, listArgument, listOption, option, optionOr, output } from '../option.js';
 import { companyId, svcId, text } from '../option-types.js';
-import { ALLOW_INCOMPLETE, COMPANY, MODEL } from './options.js';
+import { ALLOW_INCOMPLETE, COMPANY, IN_ACTIONS, MODEL } from './options.js';
 
 const lookup = defineCommand({
   name: 'lookup',
@@ -74,7 +74,7 @@ const scan = defineCommand({
     sarif: output('findings as SARIF 2.1.0, for code scanning'),
     gitlab: output('findings as a code quality report of GitLab'),
     markdown: output('findings for pull requests and job summaries'),
-    github: flag('print annotations for GitHub Actions'),
+    ...IN_ACTIONS,
   }),
   examples: {
     'svc-migrate scan src': 'list the uses in a folder',
