@@ -3,6 +3,7 @@ import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
 import type { Explanation } from '../inspect/explain/story.js';
 import { runInThread } from '../runtime/threads.js';
+import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { holdsPayloads } from '../store/story-rows.js';
 import type { CheckFileThread } from './check-file-thread.js';
@@ -32,6 +33,10 @@ export async function runExplain(
     if (lacksPayload(found) && holdsPayloads(db)) await checkPayloads(config.database, io);
     return found;
   });
+  await writeText(
+    io.stderr,
+    answer.warnings.map((text) => `Warning: ${text}\n`),
+  );
   const json = () => renderExplanationJson(answer);
   await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
   return answer.stories.length === 0 ? 1 : 0;

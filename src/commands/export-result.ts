@@ -43,9 +43,10 @@ function describeGeneration(
   const name = generation.toUpperCase();
   const rows = config.models.flatMap(({ v3 }) => {
     const own = summary.streams.filter(({ model }) => model === v3);
-    return own.length === 0 ? [] : [rowOf(v3, own)];
+    return own.every(isNotBegun) ? [] : [rowOf(v3, own)];
   });
-  if (rows.length > 1) rows.push(rowOf('total', summary.streams));
+  const begun = summary.streams.filter((stream) => !isNotBegun(stream));
+  if (rows.length > 1) rows.push(rowOf('total', begun));
   const total = countOf(sum(summary.streams, 'uniqueRecords'), 'record');
   const missing = summary.complete
     ? ''
@@ -68,6 +69,11 @@ function rowOf(name: string, streams: readonly StreamRow[]): string[] {
     sum(streams, 'rejected'),
   ];
   return [name, ...numbers.map(groupDigits), describeStates(streams)];
+}
+
+/** Whether no page was requested: such as a model that an export was not asked for. */
+function isNotBegun({ state, pages }: StreamRow): boolean {
+  return state === 'running' && pages === 0;
 }
 
 type CountName = 'pages' | 'uniqueRecords' | 'duplicates' | 'rejected';

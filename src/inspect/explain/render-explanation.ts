@@ -12,7 +12,6 @@ export function renderExplanation(answer: Explanation, width: number): string {
   const asked = answer.id === null ? `platform_id ${answer.platformId}` : String(answer.id);
   const head = [
     `${answer.model} ${asked}, as of the remap of ${formatTime(answer.builtAt)}`,
-    ...answer.warnings.map((text) => `Warning: ${text}`),
     ...describeCount(answer),
   ];
   const stories = answer.stories.map((story) => renderStory(story, width));

@@ -21,7 +21,8 @@ function explain(exported: Exported, asked: Asked): Promise<string> {
     const io = newIo({ width });
     const code = await runNamed('explain', givenOf(config, options, args), io);
     expect(code).toBe(/Nothing is known of it|"stories": ?\[\]/.test(io.stdout.text) ? 1 : 0);
-    return io.stdout.text;
+    // Warnings come on stderr, also beside JSON.
+    return options?.json === undefined ? `${io.stderr.text}${io.stdout.text}` : io.stdout.text;
   });
 }
 
