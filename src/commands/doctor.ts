@@ -36,9 +36,6 @@ import { configWithMaxWait } from './option-values.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 import { ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
 
-/** Most attempts per request: few, so that an outage is reported soon. */
-const MAX_ATTEMPTS = 3;
-
 /**
  * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
  * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
@@ -134,12 +131,10 @@ async function probe(
   io: Io,
 ): Promise<RemoteFacts> {
   const { keys, keyErrors } = await readKeys(config, io.env);
-  const attempts = Math.min(MAX_ATTEMPTS, config.http.attempts);
-  const withFewAttempts = { ...config, http: { ...config.http, attempts } };
-  const facts = await withClient(withFewAttempts, keys, io, (api) =>
-    probeRemote({ config: withFewAttempts, api, keyErrors, named, all, onProgress: io.onProgress }),
+  const facts = await withClient(config, keys, io, (api) =>
+    probeRemote({ config, api, keyErrors, named, all, onProgress: io.onProgress }),
   );
-  return { ...facts, v3Addresses: await findV3Addresses(withFewAttempts, keys, facts, io) };
+  return { ...facts, v3Addresses: await findV3Addresses(config, keys, facts, io) };
 }
 
 /** Tries `/v3` behind the addresses that answered 404 to every model and do not end in a version. */

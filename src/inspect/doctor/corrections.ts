@@ -59,11 +59,10 @@ function correctNames({ models }: Config, v4: ProbedV4 | null): Correction[] {
   });
 }
 
-/** Replaces page sizes that the service refuses or does not fill. */
+/** Replaces page sizes by the largest that the service sends. */
 function correctPages(config: Config, { pages }: RemoteFacts): Correction[] {
-  return pages.flatMap(({ label, asked, got, hasMore, smaller }) => {
-    const value = got !== null && got > 0 && got < asked && hasMore ? got : smaller;
-    if (value === null) return [];
+  return pages.flatMap(({ label, asked, largest: value }) => {
+    if (value === null || value === 0 || value === asked) return [];
     const region = config.v3.regions.length > 1 ? label.slice('V3 '.length) : null;
     const v3 = region === null ? ['v3', 'pageSize'] : ['v3', 'regions', region, 'pageSize'];
     const path = label === 'V4' ? ['v4', 'pageSize'] : v3;

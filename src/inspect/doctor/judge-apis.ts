@@ -31,6 +31,9 @@ export function* judgeHosts({ hosts, requests }: RemoteFacts, { http }: Config):
       yield ok('keys', 'key_accepted', `${label} at ${baseUrl} takes the key from ${keySource}.`);
     } else if (error !== null) {
       yield judgeHostError(host, error);
+    } else {
+      const text = `${label} at ${baseUrl} answers 404 to every list: whether it takes the key is unknown.`;
+      yield note('keys', 'key_unknown', text);
     }
     const { protocol, hostname } = new URL(baseUrl);
     if (protocol === 'http:' && !isLoopback(hostname) && http.allowHttp) {
@@ -147,13 +150,18 @@ function judgeHashParameter({ select, selectInV3 }: ParameterEffects, { drift }:
 
 /** Whether pages have the configured size. */
 export function judgePages(pages: readonly ProbedPage[]): Finding[] {
-  return pages.map(({ label, asked, got, hasMore, smaller }) => {
+  return pages.map(({ label, asked, got, hasMore, largest }) => {
     const wanted = groupDigits(asked);
+    const setting = label === 'V4' ? 'v4.pageSize' : 'v3.pageSize';
     if (got === null) {
-      const size = smaller === null ? 'what the operator allows' : `${smaller}, which it answers`;
-      const fix = `Set ${label === 'V4' ? 'v4.pageSize' : 'v3.pageSize'} to ${size}.`;
+      const size = largest === null ? 'what the operator allows' : `${largest}, which it answers`;
+      const fix = `Set ${setting} to ${size}.`;
       const text = `${label} refuses pages of ${countOf(asked, 'record')}.`;
       return problem('pages', 'page_size_refused', 2, text, fix);
+    }
+    if (largest !== null && largest > asked) {
+      const text = `${label} sends pages of ${countOf(largest, 'record')} where ${wanted} are configured.`;
+      return note('pages', 'page_size_larger', text, `Fewer requests: set ${setting} to ${largest}.`);
     }
     if (got >= asked) {
       return ok('pages', 'page_size', `${label} sends pages of ${countOf(got, 'record')}, as asked.`);

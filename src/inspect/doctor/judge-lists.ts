@@ -93,7 +93,11 @@ function* judgeContent(area: 'V3' | 'models', name: string, answer: ListAnswer):
   if (answer.kind !== 'answers') return;
   const { missing, rejected, records } = answer;
   if (missing.length > 0) {
-    const text = `${name}: no record carries ${missing.join(', ')}, though "expand" asks for it.`;
+    const sample =
+      records.length === 1
+        ? 'the one record sampled does not carry'
+        : `none of the ${groupDigits(records.length)} records sampled carries`;
+    const text = `${name}: ${sample} ${missing.join(', ')}, though "expand" asks for it; others may.`;
     const fix = 'Children in it cannot be mapped: check "expand" and "children" in "models".';
     yield warning(area, 'expand_ignored', text, fix);
   }

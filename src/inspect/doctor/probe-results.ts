@@ -95,8 +95,8 @@ export interface ProbedPage {
   /** Objects on the page; null if the limit was refused. */
   readonly got: number | null;
   readonly hasMore: boolean;
-  /** A smaller limit that was accepted after a refusal. */
-  readonly smaller: number | null;
+  /** The largest page that the host was seen to send, or the limit that it accepted; null if unknown. */
+  readonly largest: number | null;
 }
 
 /** A V3 company with the V4 company that it would be paired with. */

@@ -31,7 +31,10 @@ export interface ProbeOptions {
 /** Records requested of a list: enough to compare, few for the service. */
 const MAX_SAMPLE = 100;
 const MAX_SAMPLED_COMPANIES = 10;
-const SMALLER_PAGES = [100, 10] as const;
+/** Page sizes to try, up to the largest that the configuration accepts. */
+const PAGE_SIZES = [10_000, 5000, 2000, 1000, 500, 200, 100, 50, 10] as const;
+/** A larger page may take this part of the largest body that is read. */
+const BODY_SHARE = 0.25;
 /** A model that no service has, with underscores as in real names. */
 const IMPOSSIBLE_MODEL = 'svc_migrate_no_such_model';
 /** Errors that every other request to the host would get too. */
@@ -85,7 +88,11 @@ async function probeV3Host(options: ProbeOptions, ask: AskList, endpoint: Endpoi
   if (error !== null) return { host: { ...host, error }, lists: [], page: null };
   const lists = [firstList, ...(await Promise.all(others.map(sample)))];
   onProgress({ kind: 'step', name: `ask ${label} for samples`, done: lists.length, total: lists.length });
-  return { host: { ...host, answered: true }, lists, page: await probePageSize(ask, host, pageSize, lists) };
+  const { maxBodyBytes } = config.http;
+  const page = await probePageSize(ask, host, { pageSize, maxBodyBytes }, lists);
+  // A 404 may come from anywhere.
+  const answered = lists.some(({ answer }) => answer.kind !== 'absent');
+  return { host: { ...host, answered }, lists, page };
 }
 
 async function probeV4Host(
@@ -126,7 +133,8 @@ async function probeV4Host(
   const impossible = one && { ...one, pair: { ...one.pair, ...NO_EXPAND, v4: IMPOSSIBLE_MODEL } };
   const answersAnything = impossible !== undefined && (await ask(impossible, 1)).kind === 'answers';
   const suggestions = await probeNames(ask, config, lists);
-  const page = await probePageSize(ask, host, config.v4.pageSize, lists);
+  const { maxBodyBytes } = config.http;
+  const page = await probePageSize(ask, host, { pageSize: config.v4.pageSize, maxBodyBytes }, lists);
   const v4 = { companies, asked, lists, answersAnything, suggestions };
   return { host: { ...host, answered: true }, lists, page, v4 };
 }
@@ -153,26 +161,45 @@ function fatalError(answer: ListAnswer): SvcError | null {
   return answer.kind === 'failed' && FATAL_CODES.includes(answer.error.code) ? answer.error : null;
 }
 
-/** Requests a page of the configured size from a host's longest list; null if all lists are empty. */
+/**
+ * Requests a page of the configured size from a host's longest list, and larger ones if it is sent in full, smaller ones if
+ * it is refused; null if all lists are empty.
+ */
 async function probePageSize(
   ask: AskList,
   { label }: ProbedHost,
-  pageSize: number,
+  { pageSize, maxBodyBytes }: { readonly pageSize: number; readonly maxBodyBytes: number },
   lists: readonly ProbedList[],
 ): Promise<ProbedPage | null> {
   const [longest] = [...lists].sort((a, b) => lengthOf(b.answer) - lengthOf(a.answer));
   if (longest === undefined || lengthOf(longest.answer) === 0) return null;
   const answer = await ask(longest, pageSize);
   if (answer.kind === 'answers') {
-    const got = answer.records.length + answer.rejected;
-    return { label, asked: pageSize, got, hasMore: answer.hasMore, smaller: null };
+    const got = objectsOf(answer);
+    const page = { label, asked: pageSize, got, hasMore: answer.hasMore };
+    if (!answer.hasMore) return { ...page, largest: null };
+    const most = (maxBodyBytes * BODY_SHARE * got) / Math.max(1, answer.bytes);
+    return { ...page, largest: got < pageSize ? got : await findLarger(ask, longest, pageSize, most) };
   }
   if (answer.kind !== 'refused') return null;
   const refused = { label, asked: pageSize, got: null, hasMore: false };
-  for (const smaller of SMALLER_PAGES.filter((one) => one < pageSize)) {
-    if ((await ask(longest, smaller)).kind === 'answers') return { ...refused, smaller };
+  for (const smaller of PAGE_SIZES.filter((one) => one < pageSize)) {
+    if ((await ask(longest, smaller)).kind === 'answers') return { ...refused, largest: smaller };
   }
-  return { ...refused, smaller: null };
+  return { ...refused, largest: null };
+}
+
+/** The most objects that a page of a larger limit holds, of at most `most`; `pageSize` if no larger page is sent. */
+async function findLarger(ask: AskList, list: ListRef, pageSize: number, most: number): Promise<number> {
+  for (const size of PAGE_SIZES.filter((one) => one > pageSize && one <= most)) {
+    const answer = await ask(list, size);
+    if (answer.kind === 'answers') return Math.max(pageSize, Math.min(size, objectsOf(answer)));
+  }
+  return pageSize;
+}
+
+function objectsOf(answer: ListAnswer & { readonly kind: 'answers' }): number {
+  return answer.records.length + answer.rejected;
 }
 
 function lengthOf(answer: ListAnswer): number {

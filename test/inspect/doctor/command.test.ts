@@ -240,7 +240,40 @@ describe('doctor', () => {
     expect([capped.code, found(capped, 'page_size_capped')?.level]).toEqual([0, 'note']);
     const refused = await (await newScene(['page-limit=200'])).look();
     expect([refused.code, refused.problems]).toEqual([2, ['page_size_refused', 'page_size_refused']]);
-    expect(found(refused, 'page_size_refused')?.fix).toBe('Set v3.pageSize to 100, which it answers.');
+    expect(found(refused, 'page_size_refused')?.fix).toBe('Set v3.pageSize to 200, which it answers.');
+  });
+
+  it('finds the largest page that is sent, and writes it', async () => {
+    const scene = await newScene(['page-cap=25'], (sandbox) => ({
+      ...v4With({ pageSize: 10 })(sandbox),
+      v3: { ...Object(sandbox.config()['v3']), pageSize: 10 },
+    }));
+    const looked = await scene.look(['--write-config', 'new.json']);
+    expect(looked.facts.pages).toMatchObject([
+      { label: 'V3', asked: 10, got: 10, largest: 25 },
+      { label: 'V4', asked: 10, got: 10, largest: 25 },
+    ]);
+    expect([looked.code, found(looked, 'page_size_larger')?.level]).toEqual([0, 'note']);
+    const written = JSON.parse(readFileSync(join(scene.cwd, 'new.json'), 'utf8'));
+    expect([written.v3.pageSize, written.v4.pageSize]).toEqual([25, 25]);
+  });
+
+  it('asks as often as configured where it is told to wait', async () => {
+    const { look } = await newScene([], () => ({}), {
+      faults: [{ name: '429', rate: 0.2 }],
+      retryAfterSeconds: 0,
+    });
+    const looked = await look();
+    expect([looked.code, looked.problems]).toEqual([0, []]);
+  });
+
+  it('does not say that a host takes the key where every list is 404', async () => {
+    const { look } = await newScene([], ({ v4 }) => ({
+      v3: { regions: { default: { baseUrl: `${v4}/nowhere/v3` } } },
+    }));
+    const looked = await look();
+    expect(found(looked, 'key_unknown')?.text).toContain('answers 404 to every list');
+    expect(looked.problems).toContain('v3_absent');
   });
 
   it('warns of a clock that is off', async () => {
