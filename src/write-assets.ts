@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { renderMan } from './commands/help.js';
 import { buildJsonSchemas } from './commands/output-schemas.js';
+import { renderCommands } from './commands/render-commands.js';
 import { readVersion } from './runtime/version.js';
 
-/** Writes the JSON Schemas and the manual page that ship in the package; part of the build. */
+/** Writes what ships in the package and follows from the code; part of the build. */
 function writeAsset(path: string, text: string): void {
   const file = new URL(`../${path}`, import.meta.url);
   mkdirSync(new URL('.', file), { recursive: true });
@@ -14,3 +15,4 @@ for (const [name, schema] of buildJsonSchemas()) {
   writeAsset(`schema/${name}.schema.json`, `${JSON.stringify(schema, null, 2)}\n`);
 }
 writeAsset('man/svc-migrate.1', renderMan(readVersion()));
+writeAsset('dist/docs/commands.md', renderCommands());

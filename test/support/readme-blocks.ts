@@ -1,7 +1,4 @@
 import { z } from 'zod';
-import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { argumentsOf, type Command } from '../../src/commands/define-command.js';
-import { describeOption } from '../../src/commands/option.js';
 import { OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
 import { configSchema } from '../../src/config/settings.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
@@ -9,14 +6,13 @@ import { describeOutcome, reasonsOf, STATUSES } from '../../src/reasons.js';
 
 /** The parts of the documentation that follow from the code or from another page, by the name in their marker comments. */
 const BLOCKS: Readonly<Record<string, () => string>> = {
-  commands: () => `${COMMANDS.map(renderCommand).join('\n\n')}\n`,
   configuration: () => renderTable(['setting', 'default', 'meaning'], listSettings('', schemaOf())),
   reasons: () => renderTable(['reason', 'status / reason', 'meaning', 'what to do'], listReasons()),
   topics: () =>
-    TOPICS.map(({ name, summary }) => `- [\`${name}\`](src/docs/${name}.md): ${summary}\n`).join(''),
+    TOPICS.filter(({ name }) => name !== 'commands')
+      .map(({ name, summary }) => `- [\`${name}\`](src/docs/${name}.md): ${summary}\n`)
+      .join(''),
   'exit-codes': () => firstTable('exit-codes'),
-  guarantees: () => firstTable('guarantees'),
-  speed: () => firstTable('speed'),
   schemas: () =>
     renderTable(
       ['schema', 'describes'],
@@ -46,25 +42,6 @@ function firstTable(topic: string): string {
   const [table] = /^\|.*(?:\n\|.*)*/m.exec(readTopic(topic) ?? '') ?? [];
   if (table === undefined) throw new Error(`${topic}.md has no table`);
   return `${table}\n`;
-}
-
-function renderCommand(command: Command): string {
-  const { name, summary, more, options, examples } = command;
-  const lines = [
-    `### \`${`${name} ${argumentsOf(command)}`.trim()}\``,
-    '',
-    `${sentence(summary)} ${more ?? ''}`.trim(),
-  ];
-  const listed = options.flatMap((option) =>
-    option.role === 'argument' ? [] : [`- \`${option.flags}\`: ${describeOption(option)}`],
-  );
-  if (listed.length > 0) lines.push('', ...listed);
-  lines.push('', '```sh', ...Object.entries(examples).map(([line, does]) => `${line}   # ${does}`), '```');
-  return lines.join('\n');
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 interface JsonSchema {
