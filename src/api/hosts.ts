@@ -4,6 +4,7 @@ import type { Config, Endpoint } from '../config/config.js';
 import { isLoopback } from '../config/values.js';
 import type { Env, Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { comparableHost } from '../text/host-name.js';
 import type { HostLimiter, HostLimits } from './limiter.js';
 import type { RequestOptions } from './request.js';
 
@@ -59,9 +60,9 @@ export function buildHosts(
   return { v3: new Map(v3), v4: build('v4', 'V4', config.v4, keys.v4) };
 }
 
-/** The host and port of an endpoint. */
+/** The host and port of an endpoint, the same for every way to write them. */
 export function hostOf({ baseUrl }: Endpoint): string {
-  return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
+  return comparableHost(baseUrl) ?? baseUrl;
 }
 
 function v3Label({ v3 }: Config, { region }: Endpoint): string {
@@ -131,12 +132,13 @@ function noProxyOf(env: Env): string {
 
 function isExcluded(url: URL, noProxy: string): boolean {
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  const own = comparableHost(url.hostname);
   return noProxy.split(/[,\s]+/).some((entry) => {
     if (entry === '*') return noProxy === '*';
-    const [, name = entry, wantedPort] = /^(.+):(\d+)$/.exec(entry) ?? [];
-    const host = name.replace(/^\*?\./, '').toLowerCase();
-    if (host === '' || (wantedPort !== undefined && wantedPort !== port)) return false;
-    return url.hostname === host || url.hostname.endsWith(`.${host}`);
+    const [, name = entry, wantedPort] = /^(\[.+\]|[^:]+):(\d+)$/.exec(entry) ?? [];
+    const host = comparableHost(name.replace(/^\*?\./, ''));
+    if (host === null || own === null || (wantedPort !== undefined && wantedPort !== port)) return false;
+    return own === host || own.endsWith(`.${host}`);
   });
 }
 

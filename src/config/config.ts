@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ModelPair } from '../domain.js';
 import { sha256Of } from '../runtime/sha256.js';
+import { comparableAddress } from '../text/host-name.js';
 import type { ApplyTarget } from './apply-targets.js';
 import type { Settings } from './settings.js';
 
@@ -61,7 +62,7 @@ export function buildFingerprint(config: Config): Record<string, string> {
     fieldPrefix: config.fieldPrefix,
     // The same data come in either way without a list.
     'v3.companies': listOf(v3.companies === 'auto' ? [] : sorted(v3.companies)),
-    'v4.baseUrl': v4.baseUrl,
+    'v4.baseUrl': comparableAddress(v4.baseUrl),
     'v4.companies': listOf(sorted(v4.companies)),
     'v4.companyIdField': v4.companyIdField ?? '(usual)',
     'v4.includeDeleted': String(v4.includeDeleted),
@@ -69,7 +70,7 @@ export function buildFingerprint(config: Config): Record<string, string> {
     'companies.exclude': listOf(sorted(companies.exclude)),
     'backfill.dateFields': listOf(config.backfill.dateFields),
   };
-  for (const { region, baseUrl } of v3.regions) entries[`v3.regions.${region}`] = baseUrl;
+  for (const { region, baseUrl } of v3.regions) entries[`v3.regions.${region}`] = comparableAddress(baseUrl);
   for (const model of models) {
     entries[`models.${model.v3}`] = `expand ${listOf(model.expand)}, children ${listOf(model.children)}`;
     entries[`v4.models.${model.v3}`] = model.v4 ?? '(absent)';

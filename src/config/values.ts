@@ -3,7 +3,7 @@ import * as z from '../zod.js';
 
 /** Whether a host is this machine; plain http is always allowed there. */
 export function isLoopback(hostname: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])\.?$/.test(hostname);
 }
 
 /** Placeholder host in the configuration written by `init`. */

@@ -5,9 +5,25 @@
  * @param address a URL, or a host with or without a port, which is then one of https
  */
 export function comparableHost(address: string): string | null {
-  const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address.replace(/^\/\//, '')}`;
-  if (!URL.canParse(url)) return null;
-  const { hostname, port } = new URL(url);
-  const name = hostname.replace(/\.$/, '');
-  return name === '' ? null : port === '' ? name : `${name}:${port}`;
+  const url = parseAddress(address);
+  if (url === null) return null;
+  const name = url.hostname.replace(/\.$/, '');
+  return name === '' ? null : url.port === '' ? name : `${name}:${url.port}`;
+}
+
+/** A URL with its host in the form in which hosts are compared, and without a slash at the end; the text itself if it is none. */
+export function comparableAddress(address: string): string {
+  const [url, host] = [parseAddress(address), comparableHost(address)];
+  return url === null || host === null
+    ? address
+    : `${url.protocol}//${host}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function parseAddress(address: string): URL | null {
+  // IPv6 without brackets, as in NO_PROXY, cannot have a port.
+  const host = /^[\da-f:.]*:[\da-f:.]*:[\da-f:.]*$/i.test(address)
+    ? `[${address}]`
+    : address.replace(/^\/\//, '');
+  const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${host}`;
+  return URL.canParse(url) ? new URL(url) : null;
 }

@@ -28,6 +28,12 @@ describe('the proxy of a URL', () => {
     [API, { HTTPS_PROXY: PROXY, NO_PROXY: 'ample.com' }, 'proxy:3128'],
     [API, { HTTPS_PROXY: PROXY, NO_PROXY: 'b.api.example.com' }, 'proxy:3128'],
     [API, { HTTPS_PROXY: PROXY, NO_PROXY: '' }, 'proxy:3128'],
+    ['https://api.example.com.', { HTTPS_PROXY: PROXY, NO_PROXY: 'example.com' }, null],
+    [API, { HTTPS_PROXY: PROXY, NO_PROXY: 'API.example.com.' }, null],
+    ['https://[2001:db8::1]', { HTTPS_PROXY: PROXY, NO_PROXY: '2001:DB8:0::1' }, null],
+    ['https://[2001:db8::1]:8443', { HTTPS_PROXY: PROXY, NO_PROXY: '[2001:db8::1]:8443' }, null],
+    ['https://[2001:db8::1]:8443', { HTTPS_PROXY: PROXY, NO_PROXY: '[2001:db8::1]:443' }, 'proxy:3128'],
+    ['https://localhost.', { HTTPS_PROXY: PROXY }, null],
   ] as const)('%s with %j is %j', (url, env, proxy) => {
     expect(proxyFor(new URL(url), env)?.host ?? null).toBe(proxy);
   });

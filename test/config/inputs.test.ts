@@ -36,6 +36,11 @@ describe('buildFingerprint', () => {
     expect(Object.keys(one).filter((name) => one[name] !== three[name])).toEqual(['models.a/b']);
   });
 
+  it('does not depend on how an address is written', () => {
+    const v3 = { regions: { default: { baseUrl: 'HTTPS://V3.example.:443/v3/' } } };
+    expect(changed({ v3, v4: { baseUrl: 'https://V4.%65xample:443' } })).toEqual([]);
+  });
+
   it('does not depend on speed, keys, limits or the order of ids', () => {
     const v3 = {
       regions: { default: { ...MINIMAL.v3.regions.default, apiKeyEnv: 'OTHER' } },
