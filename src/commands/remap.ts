@@ -63,7 +63,7 @@ export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary
 const THREAD: ThreadOptions<RemapThread> = {
   name: 'remap',
   module: new URL('./remap-thread.js', import.meta.url),
-  youngMiB: 8,
+  youngMiB: 48,
   end: {
     afterMs: 200,
     error: () => new SvcError('interrupted', 'Stopped; the previous remap is unchanged.'),

@@ -92,11 +92,11 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   const { found, seen } = step('join records', () =>
     matchCompanies({ db, config, parts, decisions: decided, writer, throwIfStopped }),
   );
-  step('write the remap', () => writer.finish());
+  const rows = step('write the remap', () => writer.finish());
   const models = config.models.map(({ v3 }) => v3);
   saveVerdicts(db, decisions, decided.verdicts, models);
   writeRemapInputs(db, options.inputs ?? {});
-  const digests = step('digest the remap', () => digestRemap(db));
+  const digests = step('digest the remap', () => digestRemap(db, rows));
   const groups = [...writer.groups];
   const conservation = step('check every record is accounted for', () =>
     assertConserved(found, seen, groups, writer.halfMatched),

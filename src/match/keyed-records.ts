@@ -37,8 +37,8 @@ export class KeyedRecords {
     const at = this.#length;
     if (at === this.#ids.length) this.#lengthen();
     this.#length += 1;
-    let first = 0x811c9dc5 ^ modelId;
-    let second = 0x9e3779b1 + modelId;
+    let first = Math.imul(modelId + 1, 0x9e3779b1);
+    let second = Math.imul(modelId + 0x5bd1e995, 0xc2b2ae35);
     for (let i = 0; i < key.length; i++) {
       const unit = key.charCodeAt(i);
       first = Math.imul(first ^ unit, 0x01000193);

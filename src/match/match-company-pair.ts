@@ -1,5 +1,6 @@
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
-import type { CountedGroup, NewRow, RemapGroup, RemapWriter, RowSpool } from '../store/remap-writer.js';
+import type { RemapGroup } from '../store/remap-blocks.js';
+import type { CountedGroup, NewRow, RemapWriter, RowSpool } from '../store/remap-writer.js';
 import { compareIds, WaitingRows } from '../store/remap-writer.js';
 import { append } from '../text/group-by.js';
 import { decideChildren } from './decide-children.js';
@@ -47,11 +48,22 @@ export class RowsOfModel {
   write(writer: RemapWriter, throwIfStopped: () => void): void {
     const paths = [...new Set([...this.#v3.keys(), ...this.#v4.keys()])];
     const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+    // the first row of a V4 company's records without a V3 record
+    const firstRows = new Map<bigint, number>();
     for (const path of paths.sort(byBytes)) {
-      const v4 = [...(this.#v4.get(path) ?? [])].sort((a, b) => (a.companyId < b.companyId ? -1 : 1));
-      for (const rows of [...(this.#v3.get(path) ?? []), ...v4.map((one) => one.rows)]) {
+      for (const rows of this.#v3.get(path) ?? []) {
         throwIfStopped();
         for (const row of rows.read()) writer.add(row);
+      }
+      const v4 = [...(this.#v4.get(path) ?? [])].sort((a, b) => compareIds(a.companyId, b.companyId));
+      for (const { companyId, rows } of v4) {
+        throwIfStopped();
+        if (path === '') firstRows.set(companyId, writer.nextRow);
+        const rowAt = (rank: number) => (firstRows.get(companyId) ?? 0) + rank;
+        for (const row of rows.read()) {
+          const isOfOpenRecord = row.parent !== null && row.parent < 0;
+          writer.add(isOfOpenRecord ? { ...row, parent: rowAt(-1 - (row.parent ?? 0)) } : row);
+        }
       }
     }
   }
@@ -91,10 +103,13 @@ class PairRows {
   readonly #verdicts: Decisions['verdicts'];
   readonly #v3Children = new Map<string, WaitingRows>();
   readonly #v4Children = new Map<string, WaitingRows>();
+  /** The rows of the V3 records. */
+  readonly #rowOf: Float64Array;
   readonly #seen: Found = { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
 
   constructor(judged: JudgedPair, writer: RemapWriter, later: RowsOfModel, verdicts: Decisions['verdicts']) {
     this.#judged = judged;
+    this.#rowOf = new Float64Array(judged.pair.v3.length);
     this.#writer = writer;
     this.#later = later;
     this.#verdicts = verdicts;
@@ -145,18 +160,11 @@ class PairRows {
   }
 
   #writeOpenV3(at: number): void {
-    const { pair, outcomes } = this.#judged;
-    const outcome = outcomes.v3.get(at);
+    const outcome = this.#judged.outcomes.v3.get(at);
     if (outcome === undefined) return;
-    this.#writer.add({
-      group: this.#groupOf('', 3, openOutcome(outcome.status, outcome.reason)),
-      key: pair.v3.keys[at] ?? null,
-      v3: pair.v3.svcIds[at] ?? null,
-      v4: null,
-      evidence: outcome.evidence,
-      parentKey: null,
-    });
-    this.#inheritChildren(3, at, outcome);
+    const group = this.#groupOf('', 3, openOutcome(outcome.status, outcome.reason));
+    const row = this.#writeV3(at, { group, v4: null, evidence: outcome.evidence });
+    this.#inheritChildren(3, at, row, outcome);
   }
 
   /** Returns the reason of the pair; null if it is matched. */
@@ -173,15 +181,17 @@ class PairRows {
       provisional: this.#isProvisional(at),
       conflict: conflictOf(v3.uniqueIds[at] ?? null, v4.uniqueIds[twin] ?? null) === 1,
     };
-    this.#writer.add({
-      group: this.#groupOf('', 3, outcome),
-      key: v3.keys[at] ?? null,
-      v3: v3.svcIds[at] ?? null,
-      v4: v4.svcIds[twin] ?? null,
-      evidence,
-      parentKey: null,
-    });
+    this.#writeV3(at, { group: this.#groupOf('', 3, outcome), v4: v4.svcIds[twin] ?? null, evidence });
     return reason;
+  }
+
+  /** Returns the id of the row. */
+  #writeV3(at: number, row: Pick<NewRow, 'group' | 'v4' | 'evidence'>): number {
+    const { keys, svcIds, latestMs } = this.#judged.pair.v3;
+    this.#writer.countDay(row.group, latestMs[at] ?? Number.NaN);
+    const id = this.#writer.add({ ...row, key: keys[at] ?? null, v3: svcIds[at] ?? null, parent: null });
+    this.#rowOf[at] = id;
+    return id;
   }
 
   #addChildrenOfPair(at: number, twin: number, reason: string | null): void {
@@ -244,13 +254,13 @@ class PairRows {
       v4: v4SvcId === null ? null : BigInt(v4SvcId),
       // the parents' keys differ only if a decision paired them
       evidence: v4SvcId === null || parentKey === twinKey ? evidence : withParentKey(evidence, twinKey),
-      parentKey,
+      parent: this.#rowOf[at] ?? null,
       parentSvcId: (generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n,
     });
   }
 
   /** Children of a record that is in no pair inherit its outcome. */
-  #inheritChildren(generation: 3 | 4, at: number, { status, reason }: RecordOutcome): void {
+  #inheritChildren(generation: 3 | 4, at: number, parent: number, { status, reason }: RecordOutcome): void {
     const records = generation === 3 ? this.#judged.pair.v3 : this.#judged.pair.v4;
     const outcome = openOutcome(status, `parent_${reason}`);
     for (const [path, svcId, key] of childrenOf(records.children[at] ?? null)) {
@@ -261,7 +271,7 @@ class PairRows {
         v3: generation === 3 ? id : null,
         v4: generation === 3 ? null : id,
         evidence: null,
-        parentKey: records.keys[at] ?? null,
+        parent,
         parentSvcId: records.svcIds[at] ?? 0n,
       });
     }
@@ -279,18 +289,22 @@ class PairRows {
     const { pair, outcomes } = this.#judged;
     if (outcomes.v4.size === 0) return;
     const rows = this.#later.newRows();
-    for (const [at, outcome] of outcomes.v4) {
-      if (this.#seen.v4Records % 1000 === 0) throwIfStopped();
+    const { svcIds, keys } = pair.v4;
+    const idOf = (at: number) => svcIds[at] ?? null;
+    const byId = [...outcomes.v4].sort(([a], [b]) => compareIds(idOf(a), idOf(b)));
+    for (const [rank, [at, outcome]] of byId.entries()) {
+      if (rank % 1000 === 0) throwIfStopped();
       rows.add({
         group: this.#groupOf('', 4, openOutcome(outcome.status, outcome.reason)),
-        key: pair.v4.keys[at] ?? null,
+        key: keys[at] ?? null,
         v3: null,
-        v4: pair.v4.svcIds[at] ?? null,
+        v4: idOf(at),
         evidence: outcome.evidence,
-        parentKey: null,
+        parent: null,
         parentSvcId: 0n,
       });
-      this.#inheritChildren(4, at, outcome);
+      // the row of the record is not known yet: the children name its rank among those of its company
+      this.#inheritChildren(4, at, -1 - rank, outcome);
       this.#seen.v4Records += 1;
     }
     this.#later.addV4('', this.#v4CompanyId ?? 0n, rows);

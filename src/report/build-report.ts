@@ -54,7 +54,7 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
   const facts = readReadiness(db, config, countedScope);
   const counts = await countRows(db, config, countedScope, pause);
   const isCurrent = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
-  const dates = isCurrent ? await readDates(db, countedScope, pause) : { days: [], ranges: new Map() };
+  const dates = isCurrent ? readDates(db, countedScope) : { days: [], ranges: new Map() };
   const age = readAge(facts.groups, nowMs);
   const drift = readDrift(db, countedScope, counts.matchedRecords);
   return assembleReport(db, inputs, { facts, counts, dates, age, drift });

@@ -5,8 +5,9 @@ import type { Pause } from '../runtime/pause.js';
 import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
 import { type RemapGroup, readRemapGroups } from '../store/remap-groups.js';
-import { prepareSamples, type RemapRow, type Scope, type Slice, v4CompaniesOf } from '../store/remap-rows.js';
+import { prepareRowsById, type RemapRow, type Scope, v4CompaniesOf } from '../store/remap-rows.js';
 import { type CompanyRow, iterateCompanyRows } from '../store/remap-tables.js';
+import { openVerifiedRemap } from '../store/verified-remap.js';
 import { CompanyCounts } from './company-counts.js';
 import { type CountName, compare, countsFrom, sortReasons } from './counts.js';
 import { kindOf, type RowCount } from './gate.js';
@@ -32,11 +33,7 @@ export async function countRows(db: Db, config: Config, scope: Scope, pause: Pau
     for (const exported of slice.rows) counter.addExported(exported);
     await pause({ name: 'count what was exported', done: slice.done, total: slice.total });
   }
-  for (const slice of readRemapGroups(db, scope)) {
-    for (const group of slice.rows) counter.addGroup(group);
-    counter.addSamples(slice);
-    await pause({ name: 'count the remap', done: slice.done, total: slice.total });
-  }
+  for (const group of readRemapGroups(db, scope)) counter.addGroup(group);
   counter.addRejected();
   return counter.finish();
 }
@@ -67,8 +64,8 @@ class RowCounter {
   readonly #v3Rows = new Map<string, number>();
   readonly #outside = new Map<string, OutsideCount>();
   readonly #deleted = { v3: 0, v4: 0 };
-  readonly #readSamples: (slice: Slice<RemapGroup>) => Iterable<RemapRow>;
-  readonly #samples = new Map<string, RemapRow[]>();
+  /** The ids of the first rows of each model, status and reason. */
+  readonly #firstRows = new Map<string, number[]>();
   #pairs = 0;
   #matchedRecords = 0;
 
@@ -76,7 +73,6 @@ class RowCounter {
     this.#db = db;
     this.#scope = scope;
     this.#v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
-    this.#readSamples = prepareSamples(db, scope, MAX_SAMPLES_PER_KIND);
     for (const { v3 } of config.models) {
       if (scope.models?.includes(v3) ?? true) this.#models.set(v3, new Map());
     }
@@ -130,6 +126,8 @@ class RowCounter {
     }
     const row = this.#rows.get(kindOf(group)) ?? { model, status, reason, count: 0 };
     row.count += n;
+    const firstRows = [...(this.#firstRows.get(kindOf(group)) ?? []), ...group.firstRows];
+    this.#firstRows.set(kindOf(group), firstRows.sort((a, b) => a - b).slice(0, MAX_SAMPLES_PER_KIND));
     this.#rows.set(kindOf(group), row);
     this.#addOutside(group);
     this.#pairs += Number(group.pairs);
@@ -154,16 +152,19 @@ class RowCounter {
     this.#outside.set(key, row);
   }
 
-  /** Reads the rows of a slice only if some kind still lacks samples. */
-  addSamples(slice: Slice<RemapGroup>): void {
-    const lacks = (row: RemapGroup | RemapRow) =>
-      row.status !== 'matched' && (this.#samples.get(kindOf(row))?.length ?? 0) < MAX_SAMPLES_PER_KIND;
-    if (!slice.rows.some(lacks)) return;
-    for (const row of this.#readSamples(slice)) {
-      const samples = this.#samples.get(kindOf(row)) ?? [];
-      if (samples.length < MAX_SAMPLES_PER_KIND) samples.push(row);
-      this.#samples.set(kindOf(row), samples);
-    }
+  /** The first findings of each kind, in the order of their rows; the first of each kind comes before the second of any. */
+  #readSamples(): RemapRow[] {
+    const kinds = [...this.#firstRows.values()].filter((rows) => rows.length > 0);
+    const inOrder = kinds.sort(([a = 0], [b = 0]) => a - b);
+    const ids = Array.from({ length: MAX_SAMPLES_PER_KIND }, (_, at) =>
+      inOrder.flatMap((rows) => rows[at] ?? []),
+    )
+      .flat()
+      .slice(0, MAX_SAMPLES);
+    const remap = openVerifiedRemap(this.#db);
+    for (const id of ids) remap.verifyRow(BigInt(id));
+    const read = prepareRowsById(this.#db);
+    return ids.flatMap((id) => read([id]));
   }
 
   /** Objects whose company is unknown count in every scope of their model. */
@@ -179,11 +180,6 @@ class RowCounter {
   }
 
   finish() {
-    const kinds = [...this.#samples.values()];
-    // The first sample of each kind comes before the second of any.
-    const samples = Array.from({ length: MAX_SAMPLES_PER_KIND }, (_, at) =>
-      kinds.flatMap((rows) => rows[at] ?? []),
-    );
     const reasons = sortReasons(this.#reasons);
     const countsOf = (counts: ReadonlyMap<CountName, number>) =>
       countsFrom((name) => counts.get(name) ?? 0, reasons);
@@ -202,7 +198,7 @@ class RowCounter {
       /** Matched rows of records, not of children. */
       matchedRecords: this.#matchedRecords,
       deleted: this.#deleted,
-      samples: samples.flat().slice(0, MAX_SAMPLES),
+      samples: this.#readSamples(),
     };
   }
 }

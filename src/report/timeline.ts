@@ -1,6 +1,5 @@
-import type { Pause } from '../runtime/pause.js';
-import { type DayCount, readDatedFindings, readDayCounts } from '../store/exported.js';
 import type { Db } from '../store/open.js';
+import { readDatedRecords } from '../store/remap-groups.js';
 import type { Scope } from '../store/remap-rows.js';
 import { compare } from './counts.js';
 import type { Report } from './report-schema.js';
@@ -26,32 +25,20 @@ export interface Dates {
 }
 
 /** Counts V3 records by date and outcome; needs a current remap. */
-export async function readDates(db: Db, scope: Scope, pause: Pause): Promise<Dates> {
+export function readDates(db: Db, scope: Scope): Dates {
   const days = new Map<bigint | null, Day>();
   const ranges = new Map<string, DateRange>();
-  const dayOf = ({ day }: DayCount): Day => {
-    const known = days.get(day) ?? { day, matched: 0, unmatched: 0, other: 0 };
-    days.set(day, known);
-    return known;
-  };
-  for (const slice of readDayCounts(db, scope)) {
-    for (const row of slice.rows) dayOf(row).matched += Number(row.n);
-    await pause({ name: 'date the records', done: slice.done, total: slice.total });
-  }
-  for (const slice of readDatedFindings(db, scope)) {
-    for (const row of slice.rows) {
-      // All records were counted as matched first; those that are not are moved.
-      const day = dayOf(row);
-      day.matched -= Number(row.n);
-      day[row.status === 'unmatched' ? 'unmatched' : 'other'] += Number(row.n);
-      if (row.status !== 'unmatched' || row.reason !== 'outside_backfill_window') continue;
-      const key = rangeKey(row.region, row.v3_company_id, row.model);
-      const known = ranges.get(key);
-      const dates = [known?.earliest, known?.latest, row.earliest, row.latest].filter((ms) => ms != null);
-      dates.sort(compare);
-      ranges.set(key, { earliest: dates[0] ?? null, latest: dates.at(-1) ?? null });
-    }
-    await pause({ name: 'date the findings', done: slice.done, total: slice.total });
+  for (const row of readDatedRecords(db, scope)) {
+    const day = days.get(row.day) ?? { day: row.day, matched: 0, unmatched: 0, other: 0 };
+    days.set(row.day, day);
+    const isNamed = row.status === 'matched' || row.status === 'unmatched';
+    day[isNamed ? row.status : 'other'] += Number(row.n);
+    if (row.status !== 'unmatched' || row.reason !== 'outside_backfill_window') continue;
+    const key = rangeKey(row.region, row.v3_company_id, row.model);
+    const known = ranges.get(key);
+    const dates = [known?.earliest, known?.latest, row.earliest, row.latest].filter((ms) => ms != null);
+    dates.sort(compare);
+    ranges.set(key, { earliest: dates[0] ?? null, latest: dates.at(-1) ?? null });
   }
   return { days: [...days.values()], ranges };
 }

@@ -83,7 +83,7 @@ const V3_BALANCE = `
       WHERE stream.generation = 'v3' AND ${CONFIGURED}
     UNION ALL
     SELECT model, path, region, v3_company_id, platform_id, parent_platform_id, v3_svc_id, -1
-      FROM remap NOT INDEXED WHERE v3_svc_id IS NOT NULL
+      FROM remap_entry AS remap WHERE v3_svc_id IS NOT NULL
   ) GROUP BY model, path, region, company, platform_id, parent, v3`;
 
 const V4_EXPORTED = `
@@ -96,7 +96,7 @@ const V4_EXPORTED = `
 
 const V4_IN_REMAP = `
   SELECT model, path, v4_company_id AS company, ${V4_KEY} AS platform_id, ${V4_PARENT_KEY} AS parent, v4_svc_id AS v4
-    FROM remap NOT INDEXED WHERE v4_svc_id IS NOT NULL`;
+    FROM remap_entry AS remap WHERE v4_svc_id IS NOT NULL`;
 
 const STORED_COLUMNS = `remap.model, remap.path, remap.region, remap.v3_company_id AS company, remap.platform_id,
   remap.v3_svc_id AS v3, remap.v4_svc_id AS v4, remap.status, remap.reason, remap.matched_by`;
@@ -116,9 +116,9 @@ const STORED_V4 = `
     AND v4_stream.model = record_row.model AND ifnull(v4_stream.company_id, 'all') = +record_row.v4_company_id
   CROSS JOIN record AS v4_record INDEXED BY ${RECORD_KEY} ON v4_record.stream_id = v4_stream.id AND v4_record.svc_id = record_row.v4_svc_id`;
 
-/** Joins `remap`, the row of a V3 child, to the rows of records with its parent's key; `STORED_CHILD_V3` selects the parent. */
+/** Joins `remap`, the row of a V3 child, to the row of the record that holds it. */
 const PARENT_ROW = `
-  CROSS JOIN remap AS record_row INDEXED BY remap_key ON record_row.model = remap.model AND record_row.platform_id IS remap.parent_platform_id
+  CROSS JOIN remap_entry AS record_row ON record_row.id = remap.parent AND record_row.model = remap.model
     AND record_row.v3_company_id = remap.v3_company_id AND record_row.region = remap.region AND record_row.path = ''`;
 const STORED_CHILD_V3 = `
   CROSS JOIN child AS v3_child ON v3_child.record_id = v3_record.id AND v3_child.path = remap.path
@@ -134,10 +134,10 @@ const STORED_CHILDREN = `
 const STORED_PAIRS = `
   SELECT ${STORED_COLUMNS.replaceAll('remap.', 'record_row.')}, v3_record.deleted AS deleted3, v4_record.deleted AS deleted4,
       v3_record.unique_id AS unique3, v4_record.unique_id AS unique4
-    FROM remap AS record_row NOT INDEXED ${STORED_V3} ${STORED_V4} WHERE record_row.path = ''
+    FROM remap_entry AS record_row ${STORED_V3} ${STORED_V4} WHERE record_row.path = ''
   UNION ALL
   SELECT ${STORED_COLUMNS}, v3_child.deleted, v4_child.deleted, v3_child.unique_id, v4_child.unique_id
-    FROM remap NOT INDEXED ${STORED_CHILDREN} WHERE remap.path <> ''`;
+    FROM remap_entry AS remap ${STORED_CHILDREN} WHERE remap.path <> ''`;
 
 const ROW = `
   remap.model, remap.path, remap.region, coalesce(remap.v3_company_id, remap.v4_company_id) AS company,
@@ -163,10 +163,10 @@ const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
       SELECT * FROM (${V4_EXPORTED}))`,
   v4_claimed_twice: `
     SELECT model, path, min(region) AS region, v4_company_id AS company, platform_id, NULL AS v3, v4_svc_id AS v4
-    FROM remap NOT INDEXED WHERE status = 'matched'
+    FROM remap_entry AS remap WHERE status = 'matched'
     GROUP BY model, path, v4_company_id, ${V4_KEY}, ${V4_PARENT_KEY}, v4_svc_id HAVING count(*) > 1`,
   ids_against_status: `
-    SELECT ${ROW} FROM remap NOT INDEXED WHERE NOT ${INHERITS} AND (
+    SELECT ${ROW} FROM remap_entry AS remap WHERE NOT ${INHERITS} AND (
       (${NAMES_BOTH} AND (remap.v3_svc_id IS NULL OR remap.v4_svc_id IS NULL))
       OR (NOT ${NAMES_BOTH} AND remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL)
       OR (remap.status = 'v4_only' AND remap.v3_svc_id IS NOT NULL))`,
@@ -178,25 +178,25 @@ const QUERIES: Readonly<Record<Exclude<ContradictionCode, V3Code>, string>> = {
     SELECT model, path, region, company, platform_id, v3, v4 FROM (${STORED_PAIRS})
     WHERE matched_by = 'platform_unique_id' AND unique3 IS NOT unique4`,
   child_outside_parent: `
-    SELECT ${ROW} FROM remap NOT INDEXED WHERE remap.path <> '' AND remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL
+    SELECT ${ROW} FROM remap_entry AS remap WHERE remap.path <> '' AND remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM (SELECT 1) ${STORED_CHILDREN})`,
   child_against_parent: `
-    SELECT ${ROW} FROM remap NOT INDEXED WHERE remap.path <> '' AND remap.v3_svc_id IS NOT NULL AND NOT EXISTS (
+    SELECT ${ROW} FROM remap_entry AS remap WHERE remap.path <> '' AND remap.v3_svc_id IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM (SELECT 1) ${PARENT_ROW} ${STORED_V3} ${STORED_CHILD_V3}
       WHERE iif(record_row.status = 'matched', NOT ${INHERITS},
         remap.status = record_row.status AND remap.reason = 'parent_' || record_row.reason))`,
   company_not_paired: `
-    SELECT ${ROW} FROM remap NOT INDEXED WHERE remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL
+    SELECT ${ROW} FROM remap_entry AS remap WHERE remap.v3_svc_id IS NOT NULL AND remap.v4_svc_id IS NOT NULL
       AND ((remap.region, remap.v3_company_id, remap.v4_company_id)
         IN (SELECT region, v3_company_id, v4_company_id FROM company)) IS NOT 1`,
   key_exists_in_v4: `
-    SELECT ${ROW} FROM remap NOT INDEXED WHERE remap.path = '' AND remap.v4_svc_id IS NULL AND remap.v4_company_id IS NOT NULL
+    SELECT ${ROW} FROM remap_entry AS remap WHERE remap.path = '' AND remap.v4_svc_id IS NULL AND remap.v4_company_id IS NOT NULL
       AND remap.reason IN (${REASONS_WITHOUT_V4_KEY.map((reason) => `'${reason}'`).join(', ')})
       AND (remap.model, remap.v4_company_id, remap.platform_id) IN (
         SELECT stream.model, record.company_id, record.platform_id FROM record NOT INDEXED JOIN stream ON stream.id = record.stream_id
         WHERE stream.generation = 'v4' AND record.platform_id IS NOT NULL)
     UNION ALL
-    SELECT ${ROW} FROM remap NOT INDEXED ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
+    SELECT ${ROW} FROM remap_entry AS remap ${PARENT_ROW} ${STORED_V3} ${STORED_V4} ${STORED_CHILD_V3}
     WHERE remap.path <> '' AND remap.v4_svc_id IS NULL AND remap.platform_id IS NOT NULL AND remap.status <> 'ambiguous'
       AND 1 - v3_child.deleted = (SELECT count(*) FROM child AS other
         WHERE other.record_id = v3_record.id AND other.path = remap.path

@@ -1,15 +1,6 @@
 import type { Generation } from '../domain.js';
 import type { Db } from './open.js';
-import {
-  readSlices,
-  readSlicesBy,
-  remapScope,
-  type Scope,
-  type Slice,
-  scopeParams,
-  scopeSql,
-} from './remap-rows.js';
-import { RECORD_KEY } from './schema.js';
+import { readSlicesBy, type Scope, type Slice, scopeParams, scopeSql } from './remap-rows.js';
 
 /** Exported records and children of one model and company. */
 export interface ExportedCount {
@@ -55,53 +46,6 @@ const IS_ONE_GROUP = `
     THEN (SELECT min(stream_id) = max(stream_id) AND min(company_id) = max(company_id)
       FROM record WHERE id BETWEEN @from AND @to)
     ELSE 0 END`;
-
-const DAY_MS = 86_400_000;
-const DAY = `(record.latest_ms - iif(record.latest_ms < 0, ${DAY_MS - 1}, 0)) / ${DAY_MS}`;
-
-/** V3 records of one day; `day` counts from 1970, null for records without a readable date. */
-export interface DayCount {
-  readonly day: bigint | null;
-  readonly n: bigint;
-}
-
-/** Exported V3 records by the day of their latest date, slice by slice. */
-export function readDayCounts(db: Db, scope: Scope): Iterable<Slice<DayCount>> {
-  const ofCompanies = 'record.company_id IN (SELECT value FROM json_each(@companies))';
-  const inScope = scopeSql(scope, 'stream.model', ofCompanies);
-  // consecutive records are mostly of the same list, whose row is then in SQLite's cache
-  const sql = `
-    SELECT ${DAY} AS day, count(*) AS n FROM record NOT INDEXED CROSS JOIN stream ON stream.id = record.stream_id
-    WHERE record.id BETWEEN @from AND @to AND stream.generation = 'v3' AND ${inScope} GROUP BY day`;
-  return readSlices<DayCount>(db, 'record', sql, scopeParams(db, scope));
-}
-
-/** V3 records of one day that are not matched, and the range of their dates, ms since 1970. */
-export interface DatedFinding extends DayCount {
-  readonly region: string;
-  readonly v3_company_id: bigint;
-  readonly model: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly earliest: bigint | null;
-  readonly latest: bigint | null;
-}
-
-/** V3 records that are not matched, by verdict, company and day, slice by slice. */
-export function readDatedFindings(db: Db, scope: Scope): Iterable<Slice<DatedFinding>> {
-  const where = remapScope(db, scope);
-  const sql = `
-    SELECT r.region, r.v3_company_id, r.model, r.status, r.reason, ${DAY} AS day, count(*) AS n,
-      min(record.latest_ms) AS earliest, max(record.latest_ms) AS latest
-    FROM remap AS r NOT INDEXED
-    CROSS JOIN stream ON stream.generation = 'v3' AND stream.region = r.region AND stream.model = r.model
-      AND ifnull(stream.company_id, 'all') IN ('all', r.v3_company_id)
-    CROSS JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id AND record.svc_id = r.v3_svc_id
-      AND record.company_id = r.v3_company_id
-    WHERE r.rowid BETWEEN @from AND @to AND r.path = '' AND r.status <> 'matched'
-    GROUP BY 1, 2, 3, 4, 5, 6 HAVING ${where.sql}`;
-  return readSlices<DatedFinding>(db, 'remap', sql, where.params);
-}
 
 /** Objects of a list that could not be taken as records. */
 export interface RejectedCount {

@@ -28,7 +28,7 @@ export function readFilteredFindings(
   const where = whereOf(db, filter);
   return db
     .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE ${where.sql} ORDER BY rowid LIMIT @limit`,
+      `SELECT ${COLUMNS} FROM remap_entry AS r WHERE ${where.sql} ORDER BY id LIMIT @limit`,
     )
     .iterate({ ...where.params, limit: BigInt(limit) });
 }
@@ -38,7 +38,7 @@ export function countFindings(db: Db, filter: FindingFilter): FindingCount[] {
   const where = whereOf(db, filter);
   return db
     .prepare<[object], FindingCount>(
-      `SELECT status, ifnull(reason, '') AS reason, count(*) AS n FROM remap AS r NOT INDEXED WHERE ${where.sql}
+      `SELECT status, ifnull(reason, '') AS reason, sum(count) AS n FROM remap_group AS r WHERE ${where.sql}
        GROUP BY status, reason ORDER BY n DESC, status, reason`,
     )
     .all(where.params);
@@ -58,8 +58,8 @@ export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<R
   const where = whereOf(db, filter);
   return db
     .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE ${where.sql} AND v3_svc_id IS NOT NULL
-         AND reason IN (SELECT value FROM json_each(@decidable)) ORDER BY rowid`,
+      `SELECT ${COLUMNS} FROM remap_entry AS r WHERE ${where.sql} AND v3_svc_id IS NOT NULL
+         AND reason IN (SELECT value FROM json_each(@decidable)) ORDER BY id`,
     )
     .iterate({ ...where.params, decidable: JSON.stringify(DECIDABLE_REASONS) });
 }

@@ -7,6 +7,8 @@ import { RECORD_KEY } from './schema.js';
 /** A row of the remap with an id on both sides. */
 export interface MappedPair {
   readonly row: bigint;
+  /** The row of the record that holds a child. */
+  readonly parent: bigint | null;
   readonly model: string;
   /** '' for records, else the children's field. */
   readonly path: string;
@@ -35,14 +37,14 @@ export interface PairStratum {
 
 const IS_PAIR = 'v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL';
 /** Sorts children directly after the records with their parent's key. */
-const BY_PARENT = 'model, region, v3_company_id, coalesce(parent_platform_id, platform_id), path, rowid';
+const BY_PARENT = 'model, region, v3_company_id, coalesce(parent_platform_id, platform_id), path, id';
 const STRATUM = 'model, path, region, v3_company_id';
 
 /** Sizes of all strata, in the order of `readPairRows`. */
 export function readPairStrata(db: Db): PairStratum[] {
   return db
     .prepare<[], { model: string; path: string; region: string | null; company: bigint | null; n: bigint }>(
-      `SELECT model, path, region, v3_company_id AS company, count(*) AS n FROM remap NOT INDEXED WHERE ${IS_PAIR}
+      `SELECT model, path, region, v3_company_id AS company, count(*) AS n FROM remap_entry WHERE ${IS_PAIR}
        GROUP BY ${STRATUM} ORDER BY ${STRATUM}`,
     )
     .all()
@@ -52,7 +54,7 @@ export function readPairStrata(db: Db): PairStratum[] {
 /** The rowids of all pairs, stratum by stratum. */
 export function readPairRows(db: Db): IterableIterator<bigint> {
   return db
-    .prepare<[], bigint>(`SELECT rowid FROM remap NOT INDEXED WHERE ${IS_PAIR} ORDER BY ${STRATUM}, rowid`)
+    .prepare<[], bigint>(`SELECT id FROM remap_entry WHERE ${IS_PAIR} ORDER BY ${STRATUM}, id`)
     .pluck()
     .iterate();
 }
@@ -63,11 +65,11 @@ export function readPairRows(db: Db): IterableIterator<bigint> {
  * @throws SvcError `corrupt_database` if one of them is not found
  */
 export function* readPairs(db: Db, rows: readonly bigint[] | null): Generator<MappedPair> {
-  const only = rows === null ? '' : 'AND rowid IN (SELECT value FROM json_each(@rows))';
-  const sql = `SELECT rowid AS row, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
+  const only = rows === null ? '' : 'AND id IN (SELECT value FROM json_each(@rows))';
+  const sql = `SELECT id AS row, parent, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
       platform_id AS platformId, ${V4_KEY} AS v4PlatformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
       v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
-    FROM remap NOT INDEXED WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`;
+    FROM remap_entry WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`;
   let found = 0;
   for (const pair of db.prepare<[object], MappedPair>(sql).iterate({ rows: `[${(rows ?? []).join(',')}]` })) {
     found += 1;
@@ -82,17 +84,15 @@ export interface ParentPair {
   readonly v4SvcId: bigint | null;
 }
 
-/** Makes the function that finds the parents of a pair of children; there are several if keys are not unique. */
+/** Makes the function that finds the parents of a pair of children; empty if the export does not hold the child in them. */
 export function prepareFindParents(db: Db): (child: MappedPair) => ParentPair[] {
   const find = db.prepare<(string | bigint | null)[], ParentPair>(`
-    SELECT v3_svc_id AS v3SvcId, v4_svc_id AS v4SvcId FROM remap AS parent INDEXED BY remap_key
-    WHERE model = ? AND platform_id IS ? AND v3_company_id = ? AND region = ? AND path = ''
-      AND v3_svc_id IS NOT NULL AND EXISTS (
+    SELECT v3_svc_id AS v3SvcId, v4_svc_id AS v4SvcId FROM remap_entry AS parent
+    WHERE id = ? AND v3_svc_id IS NOT NULL AND EXISTS (
         SELECT 1 FROM stream JOIN record INDEXED BY ${RECORD_KEY}
           ON record.stream_id = stream.id AND record.svc_id = parent.v3_svc_id
         JOIN child ON child.record_id = record.id AND child.path = ? AND child.svc_id = ?
         WHERE stream.generation = 'v3' AND stream.model = parent.model AND stream.region = parent.region
           AND record.company_id = parent.v3_company_id)`);
-  return ({ model, parentPlatformId, v3CompanyId, region, path, v3SvcId }) =>
-    find.all(model, parentPlatformId, v3CompanyId, region, path, v3SvcId);
+  return ({ parent, path, v3SvcId }) => find.all(parent, path, v3SvcId);
 }

@@ -1,7 +1,6 @@
 import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
-import type { IndexPart } from './remap-blocks.js';
 import { iterateCompanyRows } from './remap-tables.js';
 
 /** The columns of a remap row that `recheck` needs. */
@@ -27,31 +26,25 @@ const IS_OPEN = `remap.status IN ('unmatched', 'ambiguous', 'v4_only')`;
 export function readOpenRows(db: Db): IterableIterator<OpenRow> {
   return db
     .prepare<[], OpenRow>(
-      `SELECT ${COLUMNS('remap')} FROM remap NOT INDEXED WHERE ${IS_OPEN} ORDER BY remap.rowid`,
+      `SELECT ${COLUMNS('remap')} FROM remap_entry AS remap WHERE ${IS_OPEN} ORDER BY remap.id`,
     )
     .iterate();
 }
 
 /** The records that contain open children with a reason of their own, not inherited from the record. */
 export function readOpenParents(db: Db): IterableIterator<OpenRow> {
-  const sql = `SELECT DISTINCT ${COLUMNS('parent')} FROM remap NOT INDEXED CROSS JOIN remap AS parent INDEXED BY remap_key
-      ON parent.model = remap.model AND parent.platform_id = remap.parent_platform_id AND parent.path = ''
-      AND iif(remap.v3_svc_id IS NULL, parent.v4_company_id = remap.v4_company_id,
-        parent.v3_company_id = remap.v3_company_id AND parent.region = remap.region)
+  const sql = `SELECT DISTINCT ${COLUMNS('parent')} FROM remap_entry AS remap CROSS JOIN remap_entry AS parent ON parent.id = remap.parent
     WHERE remap.path <> '' AND ${IS_OPEN} AND remap.reason NOT LIKE 'parent\\_%' ESCAPE '\\'`;
   return db.prepare<[], OpenRow>(sql).iterate();
 }
 
 /** Makes the function that reads the current outcome of an earlier row: `matched`, `deleted/…`; null if it is gone. */
 export function prepareReadOutcome(db: Db): (row: OpenRow) => string | null {
-  const outcomeBy = (index: IndexPart) => `
-    SELECT status || ifnull('/' || reason, '') FROM remap INDEXED BY remap_${index} WHERE model = ? AND path = ?`;
-  const sql = `${outcomeBy('v3')} AND v3_svc_id = ? AND region = ? AND v3_company_id = ? LIMIT 1`;
+  const outcome = "SELECT status || ifnull('/' || reason, '') FROM remap_entry WHERE model = ? AND path = ?";
+  const sql = `${outcome} AND v3_svc_id = ? AND region = ? AND v3_company_id = ? LIMIT 1`;
   const byV3 = db.prepare<(string | bigint | null)[], string>(sql).pluck();
   const byV4 = db
-    .prepare<(string | bigint | null)[], string>(
-      `${outcomeBy('v4')} AND v4_svc_id = ? AND v4_company_id = ? LIMIT 1`,
-    )
+    .prepare<(string | bigint | null)[], string>(`${outcome} AND v4_svc_id = ? AND v4_company_id = ? LIMIT 1`)
     .pluck();
   return ({ model, path, region, v3SvcId, v3CompanyId, v4SvcId, v4CompanyId }) => {
     const found =

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MIN_INT64 } from '../domain.js';
+import type { Status } from '../reasons.js';
 import { sha256Of } from '../runtime/sha256.js';
 import type { Db } from './open.js';
 import { ROWS_PER_BLOCK, readSlices } from './remap-rows.js';
@@ -13,87 +14,215 @@ const BLOCKS_PER_STEP = 8;
 export type IndexPart = 'v3' | 'v4' | 'key';
 export const INDEX_PARTS: readonly IndexPart[] = ['v3', 'v4', 'key'];
 /** A table that a remap writes in addition to its rows. */
-export type TablePart = 'company' | 'decision' | 'drift' | 'drift_scope';
-export const TABLE_PARTS: readonly TablePart[] = ['company', 'decision', 'drift', 'drift_scope'];
+export type TablePart = 'company' | 'decision' | 'drift' | 'drift_scope' | 'remap_group' | 'remap_day';
+export const TABLE_PARTS: readonly TablePart[] = [
+  'company',
+  'decision',
+  'drift',
+  'drift_scope',
+  'remap_group',
+  'remap_day',
+];
 /** The counts of exported records that reports use. */
 export type ExportedPart = 'exported';
-
-const ROW = `json_array(model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id,
-  v4_svc_id, status, reason, matched_by, evidence, unique_id_conflict)`;
 
 /** Hexadecimal digits of a block's digest: 128 bits of its SHA-256. */
 export const DIGEST_LENGTH = 32;
 
 const blockDigest = (text: string) => sha256Of(text).slice(0, DIGEST_LENGTH);
 
+/** A stored row, without its id. */
+export interface StoredRow {
+  readonly group: number;
+  readonly parent: number | null;
+  readonly v3: bigint | null;
+  readonly v4: bigint | null;
+  readonly key: string | null;
+  readonly evidence: string | null;
+}
+
 /**
- * Makes the function that digests the rows of a block; blocks are numbered from 0. It returns '' if the rowids are not
- * consecutive from the first of the block, which a digest of the rows does not show.
+ * Digests the rows of a block, and the groups that they name. `content` differs from `whole` only in that it leaves out when
+ * V3 was read: two exports of the same data have the same `content`.
+ *
+ * @param groupText what `renderGroup` returned for a group
  */
-export function prepareRowBlock(db: Db): (block: number) => string {
+export function digestBlock(
+  rows: readonly StoredRow[],
+  groupText: (group: number) => string,
+): { readonly whole: string; readonly content: string } {
+  let text = '';
+  let isTimed = false;
+  let last = -1;
+  const groups = new Set<number>();
+  for (const { group, parent, v3, v4, key, evidence } of rows) {
+    if (group !== last) groups.add(group);
+    last = group;
+    // lengths, so that no other values have the same text
+    text += `${group} ${parent} ${v3} ${v4} ${key === null ? '-' : key.length} ${key} ${evidence === null ? '-' : evidence.length} ${evidence}\n`;
+    isTimed ||= evidence?.includes('"v3_read_until"') ?? false;
+  }
+  for (const group of groups) text += `${groupText(group)}\n`;
+  const whole = blockDigest(text);
+  const content = isTimed ? blockDigest(text.replace(/"v3_read_until":"[^"]*"/g, '')) : whole;
+  return { whole, content };
+}
+
+/** What a group says about its rows, as text. */
+export function renderGroup(id: number, group: RemapGroup): string {
+  const { model, path, region, v3CompanyId, v4CompanyId, status, reason, matchedBy, provisional, conflict } =
+    group;
+  const companies = [v3CompanyId, v4CompanyId].map((company) => (company === null ? null : String(company)));
+  return JSON.stringify([
+    ...[id, model, path, region, ...companies, status, reason, matchedBy],
+    ...[provisional ? 1 : 0, conflict ? 1 : 0],
+  ]);
+}
+
+/** What rows of the remap have in common. */
+export interface RemapGroup {
+  readonly model: string;
+  /** '' for records, else the children's field. */
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3CompanyId: bigint | null;
+  readonly v4CompanyId: bigint | null;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly matchedBy: string | null;
+  /** Whether a list of the pair was not read in full. */
+  readonly provisional: boolean;
+  /** Whether the unique ids of a pair are both set and differ. */
+  readonly conflict: boolean;
+}
+
+const GROUP_COLUMNS = `id, model, path, region, CAST(v3_company_id AS TEXT), CAST(v4_company_id AS TEXT), status, reason,
+  matched_by, provisional, unique_id_conflict`;
+
+/** Makes the function that reads what a group says, as `renderGroup` renders it. */
+function prepareGroupText(db: Db): (group: number) => string {
   const read = db
-    .prepare<[bigint, bigint], [text: string, rows: bigint, rowids: bigint]>(
-      `SELECT json_group_array(${ROW}), count(*), ifnull(sum(rowid), 0) FROM remap NOT INDEXED WHERE rowid BETWEEN ? AND ?`,
+    .prepare<[number], readonly (string | bigint | null)[]>(
+      `SELECT ${GROUP_COLUMNS} FROM remap_group WHERE id = ?`,
     )
     .raw();
-  return (block) => {
-    const last = BigInt((block + 1) * ROWS_PER_BLOCK);
-    const first = last - BigInt(ROWS_PER_BLOCK) + 1n;
-    const [text, rows, rowids] = read.get(first, last) ?? ['', 0n, 0n];
-    return rowids === rows * first + (rows * (rows - 1n)) / 2n ? blockDigest(text) : '';
+  const known = new Map<number, string>();
+  return (group) => {
+    let text = known.get(group);
+    if (text !== undefined) return text;
+    const columns = read.get(group) ?? [];
+    text = JSON.stringify(columns.map((value) => (typeof value === 'bigint' ? Number(value) : value)));
+    known.set(group, text);
+    return text;
   };
 }
 
-/** Called with ranges of rowids, inclusive. */
-export type OnRows = (from: bigint, to: bigint) => void;
+type RawRow = readonly [
+  id: bigint,
+  group: bigint,
+  parent: bigint | null,
+  v3: bigint | null,
+  v4: bigint | null,
+  key: string | null,
+  evidence: string | null,
+];
 
-/** Digests all rows, block by block; yields `null` regularly and returns the text of all digests. */
-export function* digestRows(db: Db, onRows?: OnRows): Generator<null, string> {
+/** The rows of a block with their digests; '' instead of both if a row is missing, or is not what rows can be. */
+export interface RowBlock {
+  readonly rows: readonly StoredRow[];
+  readonly whole: string;
+  readonly content: string;
+}
+
+/** Makes the function that reads and digests the rows of a block; blocks are numbered from 0. */
+export function prepareRowBlock(db: Db): (block: number) => RowBlock {
+  const read = db
+    .prepare<[number, number], RawRow>(`
+      SELECT id, group_id, parent, v3_svc_id, v4_svc_id, platform_id, evidence
+        FROM remap_row NOT INDEXED WHERE id BETWEEN ? AND ? ORDER BY id`)
+    .raw();
+  const groupText = prepareGroupText(db);
+  return (block) => {
+    const first = block * ROWS_PER_BLOCK + 1;
+    const found = read.all(first, first + ROWS_PER_BLOCK - 1);
+    const isWhole = found.every((row, at) => row[0] === BigInt(first + at) && isRow(row));
+    if (!isWhole) return { rows: [], whole: '', content: '' };
+    const rows = found.map(([, group, parent, v3, v4, key, evidence]) => ({
+      ...{ group: Number(group), parent: parent === null ? null : Number(parent) },
+      ...{ v3, v4, key, evidence },
+    }));
+    return { rows, ...digestBlock(rows, groupText) };
+  };
+}
+
+/** In a damaged database, a value can have any type. */
+function isRow([, group, parent, v3, v4, key, evidence]: RawRow): boolean {
+  const isId = (value: unknown) => value === null || typeof value === 'bigint';
+  const isText = (value: unknown) => value === null || typeof value === 'string';
+  return typeof group === 'bigint' && isId(parent) && isId(v3) && isId(v4) && isText(key) && isText(evidence);
+}
+
+/** The digests of all blocks of rows, as texts; see `digestBlock`. */
+export interface RowsText {
+  readonly whole: string;
+  readonly content: string;
+}
+
+/** Digests all rows, block by block; yields `null` regularly. */
+export function* digestRows(db: Db): Generator<null, RowsText> {
   const digest = prepareRowBlock(db);
-  const rows = Number(
-    db.prepare<[], bigint>('SELECT ifnull(max(rowid), 0) FROM remap NOT INDEXED').pluck().get() ?? 0n,
-  );
-  const digests: string[] = [];
-  const count = Math.ceil(rows / ROWS_PER_BLOCK);
-  for (let block = 0; block < count; block += BLOCKS_PER_STEP) {
-    const end = Math.min(count, block + BLOCKS_PER_STEP);
-    for (let at = block; at < end; at++) digests.push(digest(at));
-    onRows?.(BigInt(block * ROWS_PER_BLOCK + 1), BigInt(end * ROWS_PER_BLOCK));
-    yield null;
+  const [first, rows] = db
+    .prepare<[], [bigint | null, bigint | null]>('SELECT min(id), max(id) FROM remap_row NOT INDEXED')
+    .raw()
+    .get() ?? [null, null];
+  // rows with an id below 1 are in no block
+  const count = first !== null && first < 1n ? -1 : Number(rows ?? 0n);
+  const digests = new RowDigests();
+  for (let block = 0; block * ROWS_PER_BLOCK < count; block++) {
+    digests.add(digest(block));
+    if (block % BLOCKS_PER_STEP === 0) yield null;
   }
-  // Rows with a rowid below 1 are in no block: their number is part of the text.
-  const others = db
-    .prepare<[], bigint>('SELECT count(*) FROM remap NOT INDEXED WHERE rowid < 1')
-    .pluck()
-    .get();
-  return `${rows} ${others}\n${digests.join('')}`;
+  return digests.finish(count);
+}
+
+/** Collects the digests of blocks. */
+export class RowDigests {
+  readonly #whole: string[] = [];
+  readonly #content: string[] = [];
+
+  add({ whole, content }: RowsText): void {
+    this.#whole.push(whole);
+    this.#content.push(content);
+  }
+
+  finish(rows: number): RowsText {
+    const render = (digests: readonly string[]) => `${rows}\n${digests.join('')}`;
+    return { whole: render(this.#whole), content: render(this.#content) };
+  }
 }
 
 /**
- * The blocks of an index, by model: the first key of each, where the previous block ends, and its digest. `withoutKey`
- * holds the count and sums of the entries without a key.
+ * The blocks of an index: the first key of each, where the previous block ends, and its digest. `withoutKey` holds the count
+ * and sum of the entries without a key.
  */
-export type IndexBlocks = readonly (readonly [
-  model: string,
+export type IndexBlocks = readonly [
   blocks: readonly (readonly [first: string, digest: string])[],
   withoutKey: string,
-])[];
+];
 
 /** A key of an index: an id or a platform_id. */
 export type IndexKey = bigint | string;
 
 const KEY_COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' } as const;
-/** The range of models in the entries: a damaged model can appear among those of another. */
-const MODELS = "ifnull(min(model) || ' ' || max(model), '')";
 
-/** The entries of a block as text: ids and rowids, or JSON. */
+/** The entries of a block as text: ids and row ids, or JSON. */
 const ENTRIES = {
-  v3: "group_concat(v3_svc_id || ' ' || rowid, ' ')",
-  v4: "group_concat(v4_svc_id || ' ' || rowid, ' ')",
-  key: 'json_group_array(json_array(platform_id, rowid, CAST(v3_company_id AS TEXT)))',
+  v3: "group_concat(v3_svc_id || ' ' || id, ' ')",
+  v4: "group_concat(v4_svc_id || ' ' || id, ' ')",
+  key: 'json_group_array(json_array(platform_id, id))',
 } as const;
 
-/** The lowest possible key: the first block of a model begins there. */
+/** The lowest possible key: the first block begins there. */
 export function lowestKey(part: IndexPart): IndexKey {
   return part === 'key' ? '' : MIN_INT64;
 }
@@ -132,59 +261,49 @@ export function parseEntries(part: IndexPart, text: string): Entries {
 export function prepareIndexBlock(
   db: Db,
   part: IndexPart,
-): (model: string, first: IndexKey, next: IndexKey | null) => { text: string; digest: string } {
+): (first: IndexKey, next: IndexKey | null) => { text: string; digest: string } {
   const column = KEY_COLUMN[part];
   const read = db
-    .prepare<[string, IndexKey, IndexKey | Buffer], [text: string | null, models: string]>(
-      `SELECT ${ENTRIES[part]}, ${MODELS} FROM remap INDEXED BY remap_${part}
-       WHERE model = ? AND ${column} >= ? AND ${column} < ?`,
+    .prepare<[IndexKey, IndexKey | Buffer], string | null>(
+      `SELECT ${ENTRIES[part]} FROM remap_row INDEXED BY remap_${part} WHERE ${column} >= ? AND ${column} < ?`,
     )
-    .raw();
-  return (model, first, next) => {
-    const [text, models = ''] = read.get(model, first, next ?? ABOVE_ALL) ?? [];
-    return { text: text ?? '', digest: blockDigest(`${models} ${text ?? ''}`) };
+    .pluck();
+  return (first, next) => {
+    const text = read.get(first, next ?? ABOVE_ALL) ?? '';
+    return { text, digest: blockDigest(text) };
   };
 }
 
 /** Digests an index of the current remap; yields `null` regularly. All entries of a key are in one block. */
 export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBlocks> {
   const column = KEY_COLUMN[part];
-  const from = `FROM remap INDEXED BY remap_${part} WHERE model`;
-  const nextModel = db.prepare<[string], string | null>(`SELECT min(model) ${from} > ?`).pluck();
+  const from = `FROM remap_row INDEXED BY remap_${part} WHERE ${column}`;
   const nextFirst = db
     .prepare<[object], IndexKey | null>(
-      `SELECT min(${column}) ${from} = @model AND ${column} >
-         (SELECT ${column} ${from} = @model AND ${column} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1})`,
+      `SELECT min(${column}) ${from} > (SELECT ${column} ${from} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1})`,
     )
     .pluck();
   // A damaged index can lead back to where the search began. This is a separate statement, because SQLite would read the
   // rest of the index for a condition on the result of min().
   const isAfter = db.prepare<[IndexKey, IndexKey], bigint>('SELECT ? > ?').pluck();
-  const later = <Key extends IndexKey>(next: Key | null | undefined, last: Key): Key | null =>
-    next != null && isAfter.get(next, last) === 1n ? next : null;
   const readBlock = prepareIndexBlock(db, part);
-  const withoutKey = db
-    .prepare<[string], string>(
-      `SELECT count(*) || ' ' || ifnull(sum(rowid), 0) || ' ' || ${MODELS} ${from} = ? AND ${column} IS NULL`,
-    )
-    .pluck();
-  const found: [string, [string, string][], string][] = [];
-  let read = 0;
-  for (let model = nextModel.get('') ?? null; model !== null; model = later(nextModel.get(model), model)) {
-    const blocks: [string, string][] = [];
-    for (let first: IndexKey | null = lowestKey(part); first !== null; ) {
-      const next: IndexKey | null = later(nextFirst.get({ model, first }), first);
-      blocks.push([String(first), readBlock(model, first, next).digest]);
-      first = next;
-      read += 1;
-      if (read % BLOCKS_PER_STEP === 0) yield null;
-    }
-    found.push([model, blocks, withoutKey.get(model) ?? '']);
+  const blocks: [string, string][] = [];
+  for (let first: IndexKey | null = lowestKey(part); first !== null; ) {
+    const found: IndexKey | null = nextFirst.get({ first }) ?? null;
+    const next: IndexKey | null = found !== null && isAfter.get(found, first) === 1n ? found : null;
+    blocks.push([String(first), readBlock(first, next).digest]);
+    first = next;
+    if (blocks.length % BLOCKS_PER_STEP === 0) yield null;
   }
-  return found;
+  const withoutKey = db
+    .prepare<[], string>(`SELECT count(*) || ' ' || ifnull(sum(id), 0) ${from} IS NULL`)
+    .pluck();
+  return [blocks, withoutKey.get() ?? ''];
 }
 
 const TABLE_ROW = {
+  remap_group: `json_array(${GROUP_COLUMNS}, count, first_row, last_row, first_rows)`,
+  remap_day: 'json_array(group_id, day, count, earliest_ms, latest_ms)',
   company: `json_array(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)`,
   decision: `json_array(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, until, outcome, why)`,
   drift: 'json_array(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)',

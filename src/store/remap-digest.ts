@@ -12,7 +12,7 @@ import {
   INDEX_PARTS,
   type IndexBlocks,
   type IndexPart,
-  type OnRows,
+  type RowsText,
   TABLE_PARTS,
   type TablePart,
 } from './remap-blocks.js';
@@ -21,14 +21,15 @@ import { type RemapRun, readRemapRuns } from './remap-tables.js';
 /*
  * A remap that was altered or damaged after it was built must not be used. Its data are digested in parts:
  *
- * - `rows`: the table `remap`, in blocks of 128 rows by rowid, which runs from 1 without gaps;
- * - `v3`, `v4`, `key`: its three indexes, in blocks of about 512 entries; the blocks of a model cover all possible keys,
- *   so that a block also proves that an id does not exist;
- * - `company`, `decision`, `drift`, `drift_scope`: whole tables;
+ * - `rows`: the rows, in blocks of 128 by their ids, which run from 1 without gaps. The digest of a block covers the groups that
+ *   its rows name, too;
+ * - `v3`, `v4`, `key`: the three indexes of rows, in blocks of about 512 entries; the blocks cover all possible keys, so that a
+ *   block also proves that an id does not exist;
+ * - `remap_group` (with the counts), `remap_day`, `company`, `decision`, `drift`, `drift_scope`: whole tables;
  * - `exported`: sums over the exported records that reports count, valid until the next export.
  *
- * The digests of the blocks are in `remap_digest`, one text per part. The digest of that text is in the row of
- * `remap_run` (that of `rows` is the `sha256` in reports), and that row has a checksum.
+ * The digests of the blocks are in `remap_digest`, one text per part. The digest of that text is in the row of `remap_run`, and
+ * that row has a checksum. The `sha256` in reports is of the rows without the time at which V3 was read.
  *
  * Code that reads the whole remap calls `verifyDigests` in the same transaction. Look-ups and `apply` use `VerifiedRemap`,
  * which verifies each block once, when it is first read.
@@ -36,21 +37,23 @@ import { type RemapRun, readRemapRuns } from './remap-tables.js';
 export type RemapPart = 'rows' | IndexPart | TablePart | ExportedPart;
 
 const digestsSchema = z.record(z.string(), z.string());
-const indexSchema = z.array(z.tuple([z.string(), z.array(z.tuple([z.string(), z.string()])), z.string()]));
+const indexSchema = z.tuple([z.array(z.tuple([z.string(), z.string()])), z.string()]);
 
 /** The digest of each part. */
 export type Digests = Readonly<Record<string, string>>;
 
 /**
- * Digests the current remap and saves the digests of its blocks; `sealRun` then saves those of the parts. `onRows` is
- * called with each range of rowids while its pages are cached.
+ * Digests the current remap and saves the digests of its blocks; `sealRun` then saves those of the parts.
+ *
+ * @param rows the digests of its rows, if they are known
  */
-export function digestRemap(db: Db, onRows: OnRows = () => {}): Digests {
+export function digestRemap(db: Db, rows: RowsText = last(digestRows(db))): Digests {
   db.exec('DELETE FROM remap_digest');
   const insert = db.prepare('INSERT INTO remap_digest(part, blocks) VALUES (?, ?)');
-  const digests: Record<string, string> = {};
-  for (const part of ['rows', ...INDEX_PARTS] as const) {
-    const text = last(blocksOf(db, part, onRows));
+  insert.run('rows', rows.whole);
+  const digests: Record<string, string> = { rows: sha256Of(rows.whole), content: sha256Of(rows.content) };
+  for (const part of INDEX_PARTS) {
+    const text = JSON.stringify(last(digestIndex(db, part)));
     insert.run(part, text);
     digests[part] = sha256Of(text);
   }
@@ -58,9 +61,9 @@ export function digestRemap(db: Db, onRows: OnRows = () => {}): Digests {
   return { ...digests, exported: digestExported(db) };
 }
 
-/** Saves the digests in the row of the remap's build; returns the SHA-256 of the rows. */
+/** Saves the digests in the row of the remap's build; returns the SHA-256 of its content. */
 export function sealRun(db: Db, run: bigint, digests: Digests): string {
-  const { rows: sha256 = '' } = digests;
+  const { content: sha256 = '' } = digests;
   db.prepare('UPDATE remap_run SET sha256 = ?, digests = ? WHERE id = ?').run(
     sha256,
     JSON.stringify(digests),
@@ -133,18 +136,16 @@ export function damagedRemap(part: RemapPart): SvcError {
 
 function* digestPart(db: Db, part: RemapPart): Generator<null, string> {
   if (part === 'exported') return digestExported(db);
-  return isTable(part) ? digestTable(db, part) : sha256Of(yield* blocksOf(db, part));
-}
-
-function* blocksOf(db: Db, part: 'rows' | IndexPart, onRows?: OnRows): Generator<null, string> {
-  return part === 'rows' ? yield* digestRows(db, onRows) : JSON.stringify(yield* digestIndex(db, part));
+  if (isTable(part)) return digestTable(db, part);
+  if (part === 'rows') return sha256Of((yield* digestRows(db)).whole);
+  return sha256Of(JSON.stringify(yield* digestIndex(db, part)));
 }
 
 /** null if there is no remap. */
 function expectedDigests(db: Db): Digests | null {
   const [run] = readRemapRuns(db, 1);
   if (run !== undefined) return parseDigests(run);
-  if (db.prepare('SELECT 1 FROM remap LIMIT 1').get() !== undefined) throw damagedRemap('rows');
+  if (db.prepare('SELECT 1 FROM remap_row LIMIT 1').get() !== undefined) throw damagedRemap('rows');
   return null;
 }
 

@@ -50,7 +50,6 @@ const v4KeyOf = (column: string): string => `
 export const V4_KEY = v4KeyOf('platform_id');
 export const V4_PARENT_KEY = v4KeyOf('parent_platform_id');
 
-// Queries over much of the remap are NOT INDEXED: then only the rows need to be verified, not the indexes.
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
 /** All rows that are not matched, in the remap's order. */
@@ -58,7 +57,7 @@ export function readAllFindings(db: Db, scope: Scope): IterableIterator<RemapRow
   const where = remapScope(db, scope);
   return db
     .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE status <> 'matched' AND ${where.sql} ORDER BY rowid`,
+      `SELECT ${COLUMNS} FROM remap_entry AS r WHERE status <> 'matched' AND ${where.sql} ORDER BY id`,
     )
     .iterate(where.params);
 }
@@ -67,32 +66,23 @@ export function readAllFindings(db: Db, scope: Scope): IterableIterator<RemapRow
 export function readRemap(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const where = remapScope(db, scope);
   return db
-    .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap AS r NOT INDEXED WHERE ${where.sql} ORDER BY rowid`,
-    )
+    .prepare<[object], RemapRow>(`SELECT ${COLUMNS} FROM remap_entry AS r WHERE ${where.sql} ORDER BY id`)
     .iterate(where.params);
 }
 
-/** Makes the function that reads the first `perKind` findings of each model, status and reason of a slice. */
-export function prepareSamples(
-  db: Db,
-  scope: Scope,
-  perKind: number,
-): (slice: { readonly from: bigint; readonly to: bigint }) => RemapRow[] {
-  const where = remapScope(db, scope);
-  const select = db.prepare<[object], RemapRow>(
-    `SELECT ${COLUMNS} FROM (
-       SELECT *, rowid AS at, row_number() OVER (PARTITION BY model, status, reason ORDER BY rowid) AS n
-       FROM remap AS r NOT INDEXED WHERE rowid BETWEEN @from AND @to AND status <> 'matched' AND ${where.sql}
-     ) WHERE n <= @perKind ORDER BY at`,
+/** Makes the function that reads rows by their ids. */
+export function prepareRowsById(db: Db): (ids: readonly number[]) => RemapRow[] {
+  const select = db.prepare<[string], RemapRow>(
+    `SELECT ${COLUMNS} FROM remap_entry WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
   );
-  return ({ from, to }) => select.all({ ...where.params, from, to, perKind: BigInt(perKind) });
+  return (ids) => select.all(JSON.stringify(ids));
 }
 
 /** Whether V4 has a record of these models, in any company. */
 export function hasV4Records(db: Db, models: Scope['models']): boolean {
   const where = remapScope(db, { models, companies: null });
-  const sql = `SELECT 1 FROM remap AS r NOT INDEXED WHERE path = '' AND v4_svc_id IS NOT NULL AND ${where.sql} LIMIT 1`;
+  const isV4 = '(v3_company_id IS NULL OR matched_by IS NOT NULL)';
+  const sql = `SELECT 1 FROM remap_group AS r WHERE path = '' AND ${isV4} AND ${where.sql} LIMIT 1`;
   return db.prepare(sql).get(where.params) !== undefined;
 }
 
@@ -101,13 +91,13 @@ export function hasSharedKey(db: Db, scope: Scope): boolean {
   const v3 = remapScope(db, scope);
   const v4 = remapScope(db, { ...scope, companies: null });
   const keysOf = (column: 'v3_svc_id' | 'v4_svc_id', where: ScopeSql) => `
-    SELECT model, platform_id FROM remap AS r NOT INDEXED
+    SELECT model, platform_id FROM remap_entry AS r
     WHERE path = '' AND platform_id IS NOT NULL AND ${column} IS NOT NULL AND ${where.sql}`;
   const sql = `${keysOf('v3_svc_id', v3)} INTERSECT ${keysOf('v4_svc_id', v4)} LIMIT 1`;
   return db.prepare(sql).get({ ...v4.params, ...v3.params }) !== undefined;
 }
 
-/** A condition over `remap AS r`, with its named parameters. */
+/** A condition over `remap_entry AS r` or `remap_group AS r`, with its named parameters. */
 export interface ScopeSql {
   readonly sql: string;
   readonly params: Readonly<Record<string, string>>;
@@ -180,7 +170,7 @@ const ROWS = BigInt(100 * ROWS_PER_BLOCK);
  */
 export function readSlices<Row>(
   db: Db,
-  table: 'remap' | 'record',
+  table: 'record',
   sql: string,
   params: Readonly<Record<string, string>>,
 ): Generator<Slice<Row>> {
@@ -191,7 +181,7 @@ export function readSlices<Row>(
 /** Like `readSlices`, for work that takes more than one statement. */
 export function* readSlicesBy<Row>(
   db: Db,
-  table: 'remap' | 'record',
+  table: 'record',
   read: (range: { readonly from: bigint; readonly to: bigint }) => readonly Row[],
 ): Generator<Slice<Row>> {
   const boundsSql = `SELECT (SELECT min(rowid) FROM ${table} NOT INDEXED) AS first,

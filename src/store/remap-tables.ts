@@ -205,9 +205,9 @@ export function readDriftSamples(db: Db, scope: Scope, perModel: number, total: 
 export function readDriftFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
   const sql = `SELECT r.model, '' AS path, r.region, r.v3_company_id, r.v4_company_id, nullif(r.platform_id, '') AS platform_id,
       NULL AS parent_platform_id, r.v3_svc_id, r.v4_svc_id, 'matched' AS status, NULL AS reason,
-      (SELECT matched_by FROM remap INDEXED BY remap_v3
-       WHERE remap.model = r.model AND remap.v3_svc_id = r.v3_svc_id AND remap.path = '' AND remap.region = r.region
-         AND remap.v3_company_id = r.v3_company_id) AS matched_by,
+      (SELECT matched_by FROM remap_entry AS entry
+       WHERE entry.model = r.model AND entry.v3_svc_id = r.v3_svc_id AND entry.path = '' AND entry.region = r.region
+         AND entry.v3_company_id = r.v3_company_id) AS matched_by,
       '{"drift":' || r.fields || '}' AS evidence
     FROM drift AS r WHERE ${v3Scope(scope)} ORDER BY r.rowid`;
   return db.prepare<[object], RemapRow>(sql).iterate(scopeParams(db, scope));

@@ -1,29 +1,27 @@
 import { deserialize, serialize } from 'node:v8';
-import type { Status } from '../reasons.js';
 import type { Db } from './open.js';
-import { prepareInsertRows, type Value } from './records.js';
-import { remapIndexes, remapTable } from './schema.js';
+import { prepareInsertRows } from './records.js';
+import { digestBlock, type RemapGroup, RowDigests, type RowsText, renderGroup } from './remap-blocks.js';
+import { ROWS_PER_BLOCK } from './remap-rows.js';
+import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
 
-/** What rows of the remap have in common. */
-export interface RemapGroup {
-  readonly model: string;
-  /** '' for records, else the children's field. */
-  readonly path: string;
-  readonly region: string | null;
-  readonly v3CompanyId: bigint | null;
-  readonly v4CompanyId: bigint | null;
-  readonly status: Status;
-  readonly reason: string | null;
-  readonly matchedBy: string | null;
-  /** Whether a list of the pair was not read in full. */
-  readonly provisional: boolean;
-  /** Whether the unique ids of a pair are both set and differ. */
-  readonly conflict: boolean;
+/** V3 records of one day, ms since 1970. */
+interface DayCount {
+  count: number;
+  earliestMs: number | null;
+  latestMs: number | null;
 }
 
-/** The number of rows of a group. */
+/** A group with what is counted while its rows are written. */
 export interface CountedGroup extends RemapGroup {
+  readonly id: number;
   count: number;
+  firstRow: number;
+  lastRow: number;
+  /** The ids of its first few rows, unless they are matched. */
+  readonly firstRows: number[];
+  /** By day since 1970; null if the date is unreadable. */
+  readonly days: Map<number | null, DayCount>;
 }
 
 export interface NewRow {
@@ -33,86 +31,140 @@ export interface NewRow {
   readonly v4: bigint | null;
   /** JSON; null for none. */
   readonly evidence: string | null;
-  /** The key of the record that holds a child. */
-  readonly parentKey: string | null;
+  /** The row of the record that holds a child. */
+  readonly parent: number | null;
 }
 
-/** Rows that are inserted together. */
-const BATCH = 512;
+const MAX_FIRST_ROWS = 5;
+const DAY_MS = 86_400_000;
 
-/** Writes a new remap, row by row in its order; part of the caller's transaction. */
+/** Writes a new remap, row by row in its order; part of the caller's transaction, which keeps the old remap if it fails. */
 export class RemapWriter {
   readonly #db: Db;
   readonly #groups = new Map<string, CountedGroup>();
+  readonly #texts: string[] = [];
   readonly #insert: ReturnType<typeof prepareInsertRows>;
-  #rows: NewRow[] = [];
+  readonly #digests = new RowDigests();
+  #block: NewRow[] = [];
   #last: CountedGroup | null = null;
+  #rows = 0;
+  /** Rows that are `matched` without an id on both sides. */
+  halfMatched = 0;
 
   constructor(db: Db) {
     this.#db = db;
-    db.exec(`DROP TABLE IF EXISTS remap_next; ${remapTable('remap_next')}`);
-    this.#insert = prepareInsertRows(db, 'INSERT INTO remap_next', WIDTH);
+    db.exec(`DROP TABLE remap_group; DROP TABLE remap_row; DROP TABLE remap_day; ${REMAP_TABLES}`);
+    this.#insert = prepareInsertRows(db, 'INSERT INTO remap_row', ROW_WIDTH);
   }
 
   groupOf(group: RemapGroup): CountedGroup {
     if (this.#last !== null && isSameGroup(this.#last, group)) return this.#last;
-    const { model, path, region, v3CompanyId, v4CompanyId, ...outcome } = group;
-    const name = [model, path, region, v3CompanyId, v4CompanyId, ...Object.values(outcome)].join('\0');
-    const known = this.#groups.get(name) ?? { ...group, count: 0 };
-    this.#groups.set(name, known);
+    const name = renderGroup(0, group);
+    let known = this.#groups.get(name);
+    if (known === undefined) {
+      known = {
+        ...group,
+        id: this.#groups.size + 1,
+        count: 0,
+        firstRow: Number.POSITIVE_INFINITY,
+        lastRow: 0,
+        firstRows: [],
+        days: new Map(),
+      };
+      this.#groups.set(name, known);
+      this.#texts[known.id] = renderGroup(known.id, group);
+    }
     this.#last = known;
     return known;
   }
 
-  /** Rows that are `matched` without an id on both sides. */
-  halfMatched = 0;
+  /** Returns the id of the row. */
+  add(row: NewRow): number {
+    const { group } = row;
+    this.#rows += 1;
+    group.count += 1;
+    group.firstRow = Math.min(group.firstRow, this.#rows);
+    group.lastRow = this.#rows;
+    if (group.status !== 'matched' && group.firstRows.length < MAX_FIRST_ROWS)
+      group.firstRows.push(this.#rows);
+    if (group.status === 'matched' && (row.v3 === null || row.v4 === null)) this.halfMatched += 1;
+    if (this.#block.push(withProvisional(row)) === ROWS_PER_BLOCK) this.#flush();
+    return this.#rows;
+  }
 
-  add(row: NewRow): void {
-    row.group.count += 1;
-    if (row.group.status === 'matched' && (row.v3 === null || row.v4 === null)) this.halfMatched += 1;
-    if (this.#rows.push(row) === BATCH) this.#flush();
+  /** Counts the V3 record of a row by its latest date, ms since 1970 or NaN. */
+  countDay({ days }: CountedGroup, latestMs: number): void {
+    const ms = Number.isNaN(latestMs) ? null : latestMs;
+    const day = ms === null ? null : Math.floor(ms / DAY_MS);
+    const known = days.get(day);
+    if (known === undefined) days.set(day, { count: 1, earliestMs: ms, latestMs: ms });
+    else {
+      known.count += 1;
+      if (ms !== null && known.earliestMs !== null) known.earliestMs = Math.min(known.earliestMs, ms);
+      if (ms !== null && known.latestMs !== null) known.latestMs = Math.max(known.latestMs, ms);
+    }
   }
 
   get groups(): Iterable<CountedGroup> {
     return this.#groups.values();
   }
 
-  /** Replaces the old remap. */
-  finish(): void {
+  /** The id of the next row. */
+  get nextRow(): number {
+    return this.#rows + 1;
+  }
+
+  /** Ends the remap; returns the digests of its rows. */
+  finish(): RowsText {
     this.#flush();
-    this.#db.exec(`
-      DROP TABLE remap;
-      -- otherwise a view of the user's that reads remap is an error here
-      PRAGMA legacy_alter_table = ON;
-      ALTER TABLE remap_next RENAME TO remap;
-      PRAGMA legacy_alter_table = OFF;
-      ${remapIndexes('remap')}
-    `);
+    const insertGroup = this.#db.prepare(
+      `INSERT INTO remap_group VALUES (${Array.from({ length: GROUP_WIDTH }, () => '?').join(', ')})`,
+    );
+    const insertDay = this.#db.prepare('INSERT INTO remap_day VALUES (?, ?, ?, ?, ?)');
+    for (const group of this.#groups.values()) {
+      const { id, model, path, region, v3CompanyId, v4CompanyId, status, reason, matchedBy } = group;
+      insertGroup.run(
+        ...[id, model, path, region, v3CompanyId, v4CompanyId, status, reason, matchedBy],
+        ...[group.provisional ? 1 : 0, group.conflict ? 1 : 0, group.count, group.firstRow, group.lastRow],
+        JSON.stringify(group.firstRows),
+      );
+      for (const [day, { count, earliestMs, latestMs }] of group.days) {
+        insertDay.run(id, day, count, earliestMs, latestMs);
+      }
+    }
+    this.#db.exec(REMAP_INDEXES);
+    return this.#digests.finish(this.#rows);
   }
 
   #flush(): void {
-    this.#insert(this.#rows.length, (values, to, at) => {
-      const row = this.#rows[at];
+    const block = this.#block;
+    if (block.length === 0) return;
+    const first = this.#rows - block.length + 1;
+    this.#insert(block.length, (values, to, at) => {
+      const row = block[at];
       if (row === undefined) return;
-      for (const [column, value] of valuesOf(row).entries()) values[to + column] = value;
+      values[to] = first + at;
+      values[to + 1] = row.group.id;
+      values[to + 2] = row.parent;
+      values[to + 3] = row.v3;
+      values[to + 4] = row.v4;
+      values[to + 5] = row.key;
+      values[to + 6] = row.evidence;
     });
-    this.#rows = [];
+    const rows = block.map(({ group, ...row }) => ({ ...row, group: group.id }));
+    this.#digests.add(digestBlock(rows, (group) => this.#texts[group] ?? ''));
+    this.#block = [];
   }
 }
 
-const WIDTH = 14;
+const ROW_WIDTH = 7;
+const GROUP_WIDTH = 15;
 
-function valuesOf({ group, key, parentKey, v3, v4, evidence }: NewRow): readonly Value[] {
-  return [
-    ...[group.model, group.path, group.region, group.v3CompanyId, group.v4CompanyId, key, parentKey, v3, v4],
-    ...[group.status, group.reason, group.matchedBy, renderEvidence(group, evidence), group.conflict ? 1 : 0],
-  ];
-}
-
-function renderEvidence({ provisional }: RemapGroup, evidence: string | null): string {
-  if (!provisional) return evidence ?? '{}';
-  const before: object = evidence === null ? {} : JSON.parse(evidence);
-  return JSON.stringify({ ...before, provisional: true });
+/** The evidence of a row without any of its own is that of its group. */
+function withProvisional(row: NewRow): NewRow {
+  if (row.evidence === null || !row.group.provisional) return row;
+  const before: object = JSON.parse(row.evidence);
+  return { ...row, evidence: JSON.stringify({ ...before, provisional: true }) };
 }
 
 function isSameGroup(a: RemapGroup, b: RemapGroup): boolean {
@@ -165,12 +217,12 @@ export class RowSpool {
       rows.map(({ v3 }) => v3),
       rows.map(({ v4 }) => v4),
       rows.map(({ evidence }) => evidence),
-      rows.map(({ parentKey }) => parentKey),
+      rows.map(({ parent }) => parent),
       rows.map(({ parentSvcId }) => parentSvcId),
     ];
     const { lastInsertRowid: id } = this.#insert.run(serialize(columns));
     return () => {
-      const [group, key, v3, v4, evidence, parentKey, parentSvcId] = deserialize(
+      const [group, key, v3, v4, evidence, parent, parentSvcId] = deserialize(
         this.#read.get(id) ?? Buffer.alloc(0),
       );
       return group.map((place: number, at: number) => ({
@@ -179,7 +231,7 @@ export class RowSpool {
         v3: v3[at],
         v4: v4[at],
         evidence: evidence[at],
-        parentKey: parentKey[at],
+        parent: parent[at],
         parentSvcId: parentSvcId[at],
       }));
     };

@@ -114,29 +114,54 @@ CREATE TABLE company(
   note TEXT NOT NULL
 ) STRICT;`;
 
-/** SQL that creates the public table `remap`, or `remap_next`, which is built first and then replaces it. */
-export function remapTable(name: string): string {
-  return `
-CREATE TABLE ${name}(
+/** SQL that creates the tables of the remap, without indexes. */
+export const REMAP_TABLES = `
+-- what rows have in common; rows of the same list, companies and outcome are one group
+CREATE TABLE remap_group(
+  id INTEGER PRIMARY KEY,
   model TEXT NOT NULL, path TEXT NOT NULL, region TEXT, v3_company_id INTEGER, v4_company_id INTEGER,
-  platform_id TEXT, parent_platform_id TEXT, v3_svc_id INTEGER, v4_svc_id INTEGER,
-  -- the usual value first: SQLite rebuilds a list of three or more values for each row, which doubles the time
-  status TEXT NOT NULL CHECK (status = 'matched' OR status IN ('unmatched', 'deleted', 'ambiguous', 'v4_only')),
+  status TEXT NOT NULL CHECK (status IN ('matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only')),
   reason TEXT,
-  matched_by TEXT CHECK (matched_by = 'platform_id' OR matched_by IN ('platform_unique_id', 'decision')),
-  evidence TEXT NOT NULL,
-  -- not part of the public contract: 1 if the platform_unique_ids of a pair are both set and differ
-  unique_id_conflict INTEGER NOT NULL DEFAULT 0
+  matched_by TEXT CHECK (matched_by IN ('platform_id', 'platform_unique_id', 'decision')),
+  -- 1 if a list of the pair was not read in full
+  provisional INTEGER NOT NULL,
+  -- 1 if the platform_unique_ids of a pair are both set and differ
+  unique_id_conflict INTEGER NOT NULL,
+  -- the number of its rows, the ids of the first and the last, and of the first few unless they are matched, as JSON
+  count INTEGER NOT NULL, first_row INTEGER NOT NULL, last_row INTEGER NOT NULL,
+  first_rows TEXT NOT NULL
+) STRICT;
+-- ids run from 1 in the order of the remap; parent: the row of the record that holds a child
+CREATE TABLE remap_row(
+  id INTEGER PRIMARY KEY, group_id INTEGER NOT NULL, parent INTEGER,
+  v3_svc_id INTEGER, v4_svc_id INTEGER, platform_id TEXT,
+  -- JSON; null for none beyond that of the group
+  evidence TEXT
+) STRICT;
+-- V3 records of a group by the day of their latest date, counted from 1970; null if it is unreadable
+CREATE TABLE remap_day(
+  group_id INTEGER NOT NULL, day INTEGER, count INTEGER NOT NULL, earliest_ms INTEGER, latest_ms INTEGER
 ) STRICT;`;
-}
 
-/** SQL that creates the indexes of `remap`, after it is filled. */
-export function remapIndexes(name: string): string {
-  return `
-CREATE INDEX ${name}_v3 ON ${name}(model, v3_svc_id);
-CREATE INDEX ${name}_v4 ON ${name}(model, v4_svc_id);
-CREATE INDEX ${name}_key ON ${name}(model, platform_id, v3_company_id);`;
-}
+/** SQL that creates the indexes of the remap, after it is filled. */
+export const REMAP_INDEXES = `
+CREATE INDEX remap_v3 ON remap_row(v3_svc_id);
+CREATE INDEX remap_v4 ON remap_row(v4_svc_id);
+CREATE INDEX remap_key ON remap_row(platform_id);`;
+
+/** The row comes first: a query by an id is a search of its index, and any other reads the rows in their order. */
+const REMAP_VIEWS = `
+-- the public view remap with internal columns
+CREATE VIEW remap_entry AS
+  SELECT r.id, g.model, g.path, g.region, g.v3_company_id, g.v4_company_id, r.platform_id,
+      (SELECT platform_id FROM remap_row AS p WHERE p.id = r.parent) AS parent_platform_id, r.v3_svc_id, r.v4_svc_id, g.status, g.reason, g.matched_by,
+      ifnull(r.evidence, iif(g.provisional, '{"provisional":true}', '{}')) AS evidence,
+      g.unique_id_conflict, r.parent, r.group_id
+    FROM remap_row AS r CROSS JOIN remap_group AS g ON g.id = r.group_id;
+CREATE VIEW remap AS
+  SELECT model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id, v4_svc_id, status,
+      reason, matched_by, evidence
+    FROM remap_entry;`;
 
 const DRIFT = `
 -- matched pairs whose shared fields differ; fields is JSON: [{field, v3, v4}]
@@ -176,8 +201,9 @@ export const SCHEMA = [
   STREAM,
   RECORD,
   COMPANY,
-  remapTable('remap'),
-  remapIndexes('remap'),
+  REMAP_TABLES,
+  REMAP_INDEXES,
+  REMAP_VIEWS,
   DRIFT,
   DECISION,
   REMAP_RUN,

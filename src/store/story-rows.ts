@@ -19,7 +19,7 @@ export interface StoryQuestion {
   readonly companyId: bigint | null;
 }
 
-/** A row of the remap with its rowid and internal columns. */
+/** A row of the remap with its id and internal columns. */
 export interface StoryRow extends RemapRow {
   readonly row: bigint;
   readonly unique_id_conflict: bigint;
@@ -43,10 +43,10 @@ export function readStoryRows(
   const { model, by, value, path, region, companyId } = question;
   return db
     .prepare<[object], StoryRow>(
-      `SELECT rowid AS row, ${REMAP_COLUMNS.join(', ')}, unique_id_conflict FROM remap
-       WHERE rowid IN (SELECT value FROM json_each(@rows)) AND (@path IS NULL OR path = @path)
+      `SELECT id AS row, ${REMAP_COLUMNS.join(', ')}, unique_id_conflict FROM remap_entry
+       WHERE id IN (SELECT value FROM json_each(@rows)) AND (@path IS NULL OR path = @path)
          AND (@region IS NULL OR region = @region) AND (@company IS NULL OR ${COMPANY[by]})
-       ORDER BY rowid LIMIT @limit`,
+       ORDER BY id LIMIT @limit`,
     )
     .all({
       rows: findRows(db, remap, PART[by], model, value),
@@ -58,15 +58,15 @@ export function readStoryRows(
 }
 
 /**
- * The rowids of a key, as JSON. Their rows are counted, because blocks are verified as ranges of rowids, and a damaged inner
- * page of the table can hide rows from searches for single rowids only.
+ * The ids of the rows of a key, as JSON. Their rows are counted, because blocks are verified as ranges of ids, and a damaged
+ * inner page of the table can hide rows from searches for single ids only.
  */
 function findRows(db: Db, remap: VerifiedRemap, part: IndexPart, model: string, key: IndexKey): string {
-  const rowids = remap.find(part, model, key);
-  const rows = `[${rowids.join(',')}]`;
-  const sql = 'SELECT count(*) FROM remap WHERE rowid IN (SELECT value FROM json_each(?))';
-  if (db.prepare<[string], bigint>(sql).pluck().get(rows) !== BigInt(rowids.length))
-    throw damagedRemap('rows');
+  const ids = remap.find(part, model, key);
+  const rows = `[${ids.join(',')}]`;
+  const sql = 'SELECT count(*) FROM remap_row WHERE id IN (SELECT value FROM json_each(?))';
+  if (db.prepare<[string], bigint>(sql).pluck().get(rows) !== BigInt(ids.length)) throw damagedRemap('rows');
+  for (const id of ids) remap.verifyRow(id);
   return rows;
 }
 
@@ -136,11 +136,11 @@ export function readParents(
   const rows = parentPlatformId === null ? null : findRows(db, remap, 'key', model, parentPlatformId);
   const records = db
     .prepare<[object], StoredObject>(
-      `SELECT DISTINCT ${RECORD} FROM remap ${rows === null ? 'INDEXED BY remap_key' : 'NOT INDEXED'}
+      `SELECT DISTINCT ${RECORD} FROM remap_entry AS remap
        CROSS JOIN stream ON stream.generation = @generation AND stream.region = @region AND stream.model = remap.model
        CROSS JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id
          AND record.svc_id = remap.${side}_svc_id AND record.company_id = @companyId
-       WHERE ${rows === null ? 'remap.model = @model AND remap.platform_id IS NULL' : 'remap.rowid IN (SELECT value FROM json_each(@rows))'}
+       WHERE ${rows === null ? 'remap.model = @model AND remap.platform_id IS NULL' : 'remap.id IN (SELECT value FROM json_each(@rows))'}
          AND remap.path = ''
          AND remap.${side}_company_id = @companyId AND EXISTS (
            SELECT 1 FROM child WHERE child.record_id = record.id AND child.path = @path AND child.svc_id = @svcId)

@@ -12,7 +12,7 @@ import {
   prepareIndexBlock,
   prepareRowBlock,
 } from './remap-blocks.js';
-import { damagedRemap, parseIndexBlocks, readBlocks } from './remap-digest.js';
+import { assertDigests, damagedRemap, parseIndexBlocks, readBlocks } from './remap-digest.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
 
 /** Narrows down which record an id refers to; null: any. */
@@ -53,7 +53,7 @@ export type Lookup = (
 export function prepareLookup(db: Db): Lookup {
   const remap = openVerifiedRemap(db);
   const sql =
-    'SELECT status, reason, v3_svc_id, v4_svc_id, region, v3_company_id, v4_company_id, path FROM remap WHERE rowid = ?';
+    'SELECT status, reason, v3_svc_id, v4_svc_id, region, v3_company_id, v4_company_id, path FROM remap_entry WHERE id = ?';
   const select = db.prepare<[bigint], Row>(sql).raw();
   const read = (at: bigint): Row => {
     const row = select.get(at);
@@ -112,20 +112,20 @@ export interface Answer {
 /** Finds rows of the remap by a key. Each block is verified once, when it is first read; see `remap-digest.ts`. */
 export interface VerifiedRemap {
   /**
-   * The rowids of all rows of a model with this key, in the table's order; the rows are verified.
+   * The row ids of all rows of a model with this key, in the table's order; the rows are verified.
    *
    * @throws SvcError `corrupt_database`
    */
   find(part: IndexPart, model: string, key: IndexKey): readonly bigint[];
   /**
-   * Ranges of rowids, in ascending order, in which all rows of a model with a key are; the rows are verified. Call it,
-   * and read the rows, in one transaction.
+   * Ranges of row ids, in ascending order, in which all rows of a model are; the rows are verified. Call it, and read the rows,
+   * in one transaction.
    *
    * @throws SvcError `corrupt_database`
    */
-  rangesOf(part: IndexPart, model: string): Iterable<readonly [from: bigint, to: bigint]>;
+  rangesOf(model: string): Iterable<readonly [from: bigint, to: bigint]>;
   /**
-   * Verifies the row with a rowid, however it was found.
+   * Verifies a row by its id, however it was found, and the row of the record that holds it: a child shows its key.
    *
    * @throws SvcError `corrupt_database`
    */
@@ -150,13 +150,20 @@ export function openVerifiedRemap(db: Db): VerifiedRemap {
   };
   return {
     find: (part, model, key) => current().find(part, model, key),
-    rangesOf: (part, model) => current().rangesOf(part, model),
+    rangesOf: (model) => current().rangesOf(model),
     verifyRow: (row) => current().verifyRow(row),
   };
 }
 
 function createBlocks(db: Db): VerifiedRemap {
-  const verifyBlock = prepareVerifyBlock(db);
+  const readBlock = prepareVerifiedBlocks(db);
+  const modelOf = prepareModelOf(db);
+  const readRange = db
+    .prepare<[string], [bigint | null, bigint | null]>(
+      'SELECT min(first_row), max(last_row) FROM remap_group WHERE model = ?',
+    )
+    .raw();
+  const readParent = db.prepare<[bigint], bigint | null>('SELECT parent FROM remap_row WHERE id = ?').pluck();
   const indexes = new Map<IndexPart, IndexEntries>();
   const indexOf = (part: IndexPart): IndexEntries => {
     const index = indexes.get(part) ?? openIndex(db, part);
@@ -164,20 +171,25 @@ function createBlocks(db: Db): VerifiedRemap {
     return index;
   };
   return {
-    find: (part, model, key) => {
-      const rows = indexOf(part).find(model, key);
-      for (const row of rows) verifyBlock(blockOf(row));
-      return rows.map(BigInt);
-    },
-    *rangesOf(part, model) {
-      const numbers = new Set<number>();
-      for (const { rows } of indexOf(part).readAll(model)) for (const row of rows) numbers.add(blockOf(row));
-      for (const block of Float64Array.from(numbers).sort()) {
-        verifyBlock(block);
+    find: (part, model, key) =>
+      indexOf(part)
+        .find(key)
+        .filter((row) => modelOf(readBlock(blockOf(row))[(row - 1) % ROWS_PER_BLOCK] ?? 0) === model)
+        .map(BigInt),
+    *rangesOf(model) {
+      assertDigests(db, ['remap_group']);
+      const [first, last] = readRange.get(model) ?? [null, null];
+      if (first === null || last === null) return;
+      for (let block = blockOf(Number(first)); block <= blockOf(Number(last)); block++) {
+        readBlock(block);
         yield [BigInt(block * ROWS_PER_BLOCK + 1), BigInt((block + 1) * ROWS_PER_BLOCK)];
       }
     },
-    verifyRow: (row) => verifyBlock(blockOf(Number(row))),
+    verifyRow: (row) => {
+      readBlock(blockOf(Number(row)));
+      const parent = readParent.get(row) ?? null;
+      if (parent !== null) readBlock(blockOf(Number(parent)));
+    },
   };
 }
 
@@ -185,62 +197,60 @@ function blockOf(row: number): number {
   return Math.floor((row - 1) / ROWS_PER_BLOCK);
 }
 
-function prepareVerifyBlock(db: Db): (block: number) => void {
+/** Makes the function that verifies a block and returns the group of each of its rows. */
+function prepareVerifiedBlocks(db: Db): (block: number) => Uint32Array {
   const text = readBlocks(db, 'rows') ?? '';
   const digests = text.slice(text.indexOf('\n') + 1);
-  const digestBlock = prepareRowBlock(db);
-  const verified = new Set<number>();
+  const read = prepareRowBlock(db);
+  const verified = new Map<number, Uint32Array>();
   return (block) => {
-    if (verified.has(block)) return;
-    const expected = digests.slice(block * DIGEST_LENGTH, (block + 1) * DIGEST_LENGTH);
-    if (digestBlock(block) !== expected) throw damagedRemap('rows');
-    verified.add(block);
+    const known = verified.get(block);
+    if (known !== undefined) return known;
+    const { rows, whole } = read(block);
+    if (whole === '' || whole !== digests.slice(block * DIGEST_LENGTH, (block + 1) * DIGEST_LENGTH))
+      throw damagedRemap('rows');
+    const groups = Uint32Array.from(rows, ({ group }) => group);
+    verified.set(block, groups);
+    return groups;
+  };
+}
+
+/** Makes the function that reads the model of a group; the digest of a block covers the groups that its rows name. */
+function prepareModelOf(db: Db): (group: number) => string | undefined {
+  const read = db.prepare<[number], string>('SELECT model FROM remap_group WHERE id = ?').pluck();
+  const known = new Map<number, string | undefined>();
+  return (group) => {
+    if (!known.has(group)) known.set(group, read.get(group));
+    return known.get(group);
   };
 }
 
 /** The verified entries of an index. */
 interface IndexEntries {
-  /** The rowids of a key, in ascending order. */
-  find(model: string, key: IndexKey): readonly number[];
-  /** All entries of a model, block by block. */
-  readAll(model: string): Iterable<Entries>;
-}
-
-/** The blocks of one model: the first key, the digest, and the entries (once verified) of each. */
-interface ModelBlocks {
-  readonly firsts: readonly IndexKey[];
-  readonly digests: readonly string[];
-  readonly entries: (Entries | undefined)[];
+  /** The ids of the rows of a key, in ascending order. */
+  find(key: IndexKey): readonly number[];
 }
 
 function openIndex(db: Db, part: IndexPart): IndexEntries {
-  const byModel = new Map(
-    parseIndexBlocks(readBlocks(db, part) ?? '[]').map(([model, blocks]): [string, ModelBlocks] => {
-      const firsts = blocks.map(([first]) => parseKey(part, first));
-      return [model, { firsts, digests: blocks.map(([, digest]) => digest), entries: [] }];
-    }),
-  );
+  const text = readBlocks(db, part);
+  const blocks = text === null ? [] : parseIndexBlocks(text)[0];
+  const firsts = blocks.map(([first]) => parseKey(part, first));
+  const verified: (Entries | undefined)[] = [];
   const readBlock = prepareIndexBlock(db, part);
-  const verifyBlock = (model: string, { firsts, digests }: ModelBlocks, at: number): Entries => {
-    const { text, digest } = readBlock(model, firsts[at] ?? lowestKey(part), firsts[at + 1] ?? null);
-    if (digest !== digests[at]) throw damagedRemap(part);
-    return parseEntries(part, text);
+  const verifyBlock = (at: number): Entries => {
+    const found = readBlock(firsts[at] ?? lowestKey(part), firsts[at + 1] ?? null);
+    if (found.digest !== blocks[at]?.[1]) throw damagedRemap(part);
+    return parseEntries(part, found.text);
   };
   return {
-    find: (model, key) => {
-      const blocks = byModel.get(model);
-      if (blocks === undefined) return [];
-      const at = countBelow(blocks.firsts, key, true) - 1;
-      const entries = blocks.entries[at] ?? verifyBlock(model, blocks, at);
-      blocks.entries[at] = entries;
+    find: (key) => {
+      if (firsts.length === 0) return [];
+      const at = countBelow(firsts, key, true) - 1;
+      const entries = verified[at] ?? verifyBlock(at);
+      verified[at] = entries;
       const from = countBelow(entries.keys, key, false);
       const to = countBelow(entries.keys, key, true);
       return [...entries.rows.subarray(from, to)].sort((a, b) => a - b);
-    },
-    *readAll(model) {
-      const blocks = byModel.get(model);
-      for (const at of blocks?.firsts.keys() ?? [])
-        if (blocks !== undefined) yield verifyBlock(model, blocks, at);
     },
   };
 }

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { remapIndexes, remapTable } from '../../dist/store/schema.js';
 import { Sqlite } from '../../dist/store/sqlite.js';
 import { makeDatabase } from './made-database.mjs';
 import { CLI, inFolder, interleave, measure, median, medianOf, print, printBar } from './processes.mjs';
@@ -62,7 +61,16 @@ function copyRemap(file) {
   }
   const [started, cpu] = [performance.now(), process.cpuUsage()];
   db.exec(
-    `BEGIN; ${remapTable('copy')} INSERT INTO copy SELECT * FROM remap; ${remapIndexes('copy')} COMMIT`,
+    `BEGIN;
+     CREATE TABLE copy(
+       model TEXT NOT NULL, path TEXT NOT NULL, region TEXT, v3_company_id INTEGER, v4_company_id INTEGER,
+       platform_id TEXT, parent_platform_id TEXT, v3_svc_id INTEGER, v4_svc_id INTEGER, status TEXT NOT NULL, reason TEXT,
+       matched_by TEXT, evidence TEXT NOT NULL) STRICT;
+     INSERT INTO copy SELECT * FROM remap;
+     CREATE INDEX copy_v3 ON copy(model, v3_svc_id);
+     CREATE INDEX copy_v4 ON copy(model, v4_svc_id);
+     CREATE INDEX copy_key ON copy(model, platform_id, v3_company_id);
+     COMMIT`,
   );
   const { user, system } = process.cpuUsage(cpu);
   const seconds = (performance.now() - started) / 1000;

@@ -103,7 +103,7 @@ describe('backup', () => {
     writeFileSync(join(cwd, `${DB}.lock`), note);
     const db = openDatabase(join(cwd, DB), 'write');
     db.pragma('cache_size = 1');
-    db.exec('BEGIN IMMEDIATE; DELETE FROM remap');
+    db.exec('BEGIN IMMEDIATE; DELETE FROM remap_row');
     const ended = await spawnCli(['backup', 'copy.db', '--quiet'], { cwd });
     db.exec('COMMIT');
     closeDatabase(db);

@@ -11,6 +11,7 @@ import { readDecisionCounts } from '../../src/store/remap-tables.js';
 import { newIo, type TestDatabase, withDatabase } from '../report/support.js';
 import { configOf, type Exported, INVOICES } from '../support/exported.js';
 import { givenOf, type OptionValues, runNamed } from '../support/given.js';
+import { allowEdits } from '../support/remap-edits.js';
 
 const SAME_ID = { companies: { match: 'same_id', include: [], exclude: [] } } as const;
 /** Breaks out of a comment, out of a cell, and into a formula where it is not escaped. */
@@ -145,14 +146,19 @@ describe('findings', () => {
         true,
         expect.stringContaining('svc-migrate remap'),
       ]);
-      write((db) => db.exec('DELETE FROM remap_run; DELETE FROM remap'));
+      write((db) =>
+        db.exec(
+          'DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day',
+        ),
+      );
       await expect(run(config)).rejects.toMatchObject({ code: 'incomplete' });
     }));
 
   it('never answers from a remap that was altered', () =>
     withScene(async ({ config }) => {
       const db = openDatabase(config.database, 'write');
-      db.exec("UPDATE remap SET status = 'matched' WHERE v3_svc_id = 4");
+      allowEdits(db);
+      db.exec("UPDATE remap_entry SET status = 'matched' WHERE v3_svc_id = 4");
       db.close();
       await expect(run(config)).rejects.toMatchObject({ code: 'corrupt_database' });
     }));

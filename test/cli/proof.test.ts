@@ -56,9 +56,10 @@ function exportedFromDeaf(): string {
 }
 
 const WRONG =
-  "UPDATE remap SET v4_svc_id = v4_svc_id + 1 WHERE rowid = (SELECT min(rowid) FROM remap WHERE status = 'matched' AND path = '')";
+  "UPDATE remap_row SET v4_svc_id = v4_svc_id + 1 WHERE id = (SELECT min(id) FROM remap_entry WHERE status = 'matched' AND path = '')";
 const STALE = "UPDATE meta SET value = value + 1 WHERE key = 'export_seq'";
-const NO_REMAP = 'DELETE FROM remap_run; DELETE FROM remap';
+const NO_REMAP =
+  'DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day';
 const NO_PAIR = "DELETE FROM record; UPDATE stream SET state = 'complete'";
 const OTHER_MODELS = { models: [{ v3: INVOICES, v4: 'invoices' }] };
 

@@ -38,7 +38,7 @@ describe('building a remap that is stopped', () => {
       };
       expect(() => build(stop)).toThrow(stopped);
       expect(db.inTransaction).toBe(false);
-      expect(db.prepare('SELECT * FROM remap ORDER BY rowid').all()).toEqual(before);
+      expect(db.prepare('SELECT * FROM remap_entry ORDER BY id').all()).toEqual(before);
     }
     expect(remapOf(db, config)).toEqual(before);
     close();

@@ -238,7 +238,7 @@ describe('a damaged database', () => {
 
   it('answers as before or not at all after an inner page of a table was given a wrong key', async () => {
     const places = listPages('internal').filter(({ start }) => whole.readUInt8(start) === TABLE_INTERNAL);
-    const bits = campaign({ small: [7], full: [1, 2, 7] });
+    const bits = campaign({ small: [6, 7], full: [1, 2, 6, 7] });
     const silent: string[] = [];
     let cases = 0;
     for (const { start, cells } of places) {
@@ -304,16 +304,7 @@ describe('a damaged database', () => {
   });
 
   it('ends the verification of an index with a key that leads back to an earlier one', () => {
-    const model = Buffer.from(INVOICES);
-    const places = listPages('leaf').flatMap(({ start }) => {
-      if (whole.readUInt8(start) !== INDEX_LEAF) return [];
-      const page = whole.subarray(start, start + PAGE_BYTES);
-      const found: number[] = [];
-      // In an index, the id follows the model: its first bit is the sign.
-      for (let at = page.indexOf(model); at !== -1; at = page.indexOf(model, at + 1))
-        found.push(start + at + model.length);
-      return found;
-    });
+    const places = listIdPlaces();
     const endings = new Map<string, number>();
     // The search for the next block goes wrong where a block begins: these keys are tried at any size.
     const firsts = listBlockFirsts();
@@ -394,7 +385,9 @@ describe('a damaged database', () => {
     const silent: string[] = [];
     const sql = [
       'DROP TABLE meta',
-      'DROP TABLE remap',
+      'DROP VIEW remap',
+      'DROP TABLE remap_row',
+      'DROP TABLE remap_group',
       'DROP TABLE company',
       'DROP INDEX remap_v3',
       'DROP VIEW child',
@@ -415,10 +408,10 @@ describe('a damaged database', () => {
 });
 
 const ALTERED_OBJECTS = [
-  'DROP INDEX remap_v3; CREATE INDEX remap_v3 ON remap(model, v3_svc_id) WHERE v3_svc_id > 100',
-  'DROP INDEX remap_v3; CREATE INDEX remap_v3 ON remap(model, v3_svc_id DESC)',
-  'DROP INDEX remap_v3; CREATE INDEX remap_v3 ON remap(v3_svc_id, model)',
-  'DROP INDEX remap_key; CREATE INDEX remap_key ON remap(model, platform_id COLLATE NOCASE, v3_company_id)',
+  'DROP INDEX remap_v3; CREATE INDEX remap_v3 ON remap_row(v3_svc_id) WHERE v3_svc_id > 100',
+  'DROP INDEX remap_v3; CREATE INDEX remap_v3 ON remap_row(v3_svc_id DESC)',
+  'DROP INDEX remap_v3; CREATE INDEX remap_v3 ON remap_row(v3_svc_id, id)',
+  'DROP INDEX remap_key; CREATE INDEX remap_key ON remap_row(platform_id COLLATE NOCASE)',
   "DROP INDEX stream_key; CREATE INDEX stream_key ON stream(generation, region, model, ifnull(company_id, 'all'))",
   'DROP INDEX stream_key; CREATE UNIQUE INDEX stream_key ON stream(generation, region, model, ifnull(company_id, 0))',
   'DROP VIEW child; CREATE VIEW child AS SELECT id AS record_id, NULL AS path, 1 AS svc_id, NULL AS platform_id, NULL AS unique_id, 0 AS deleted FROM record',
@@ -440,7 +433,7 @@ const ADDED_OBJECTS = [
   'ALTER TABLE record ADD COLUMN mine TEXT',
   'CREATE TABLE mine(id INTEGER PRIMARY KEY, name TEXT UNIQUE COLLATE NOCASE)',
   'CREATE VIEW mine AS SELECT * FROM remap',
-  'CREATE INDEX mine ON remap(status)',
+  'CREATE INDEX mine ON remap_row(group_id)',
 ];
 
 /** Bits of all regions of the file by turns, or of as many as there are flips. */
@@ -456,12 +449,36 @@ function chooseFlips(): { readonly at: number; readonly bit: number }[] {
   });
 }
 
+/** Where the pages of the indexes of ids hold an id of three bytes: its first bit is the sign. */
+function listIdPlaces(): number[] {
+  writeFileSync(config.database, whole);
+  const db = new Sqlite(config.database, { readonly: true });
+  const pages = db
+    .prepare<[], number>(
+      "SELECT pageno FROM dbstat WHERE name IN ('remap_v3', 'remap_v4') AND pagetype = 'leaf' ORDER BY pageno",
+    )
+    .pluck()
+    .all();
+  db.close();
+  return pages.flatMap((page) => {
+    const start = (page - 1) * PAGE_BYTES;
+    const cells = Array.from(
+      { length: whole.readUInt16BE(start + 3) },
+      (_, at) => start + whole.readUInt16BE(start + 8 + 2 * at),
+    );
+    // a cell is its length, the length of its header, the types of id and row, then the id
+    return cells
+      .filter((cell) => whole.readUInt8(cell + 2) === 3)
+      .map((cell) => cell + 1 + whole.readUInt8(cell + 1));
+  });
+}
+
 /** The ids that blocks of the indexes of ids begin with, but for the first. */
 function listBlockFirsts(): number[] {
   const db = openDatabase(config.database, 'read');
   try {
-    const indexes = (['v3', 'v4'] as const).flatMap((part) => finish(digestIndex(db, part)));
-    return indexes.flatMap(([, blocks]) => blocks.slice(1).map(([first]) => Number(first)));
+    const indexes = (['v3', 'v4'] as const).map((part) => finish(digestIndex(db, part)));
+    return indexes.flatMap(([blocks]) => blocks.slice(1).map(([first]) => Number(first)));
   } finally {
     db.close();
   }
@@ -494,7 +511,6 @@ function verifyIds(): string {
 
 const PAGE_BYTES = 16_384;
 /** The first byte of a leaf of an index, and of an inner page of a table. */
-const INDEX_LEAF = 10;
 const TABLE_INTERNAL = 5;
 
 /** Where the pages of a kind start, but for the first, and how many entries they have. */

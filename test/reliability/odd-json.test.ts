@@ -126,7 +126,9 @@ function query(sql: string): unknown[] {
 
 describe('JSON that few would send', () => {
   it('gives records with exact ids and the keys that the contract says', () => {
-    const rows = query('SELECT v3_svc_id, platform_id FROM remap WHERE v3_svc_id IS NOT NULL ORDER BY rowid');
+    const rows = query(
+      'SELECT v3_svc_id, platform_id FROM remap_entry WHERE v3_svc_id IS NOT NULL ORDER BY id',
+    );
     const wanted = KEYS.map(([, key], at) => [idAt(at), key]);
     expect(new Map(rows as [bigint, string | null][])).toEqual(new Map(wanted as [bigint, string | null][]));
     const pairs = KEYS.flatMap(([, key], at) => (key === null ? [] : [[idAt(at), BigInt(1000 + at)]]));

@@ -37,17 +37,13 @@ function dump(options: OptionValues, what: Exported = exported): Promise<{ text:
     const io = newIo();
     expect(await runNamed('dump', givenOf(config, options), io)).toBe(0);
     const db = new Sqlite(config.database, { readonly: true }).defaultSafeIntegers(true);
-    const rows = db.prepare<[], Columns>('SELECT * FROM remap ORDER BY rowid').all().map(publicColumns);
+    const rows = db.prepare<[], Columns>('SELECT * FROM remap').all();
     db.close();
     return { text: io.stdout.text, rows };
   });
 }
 
 type Columns = Record<string, string | bigint | null>;
-
-function publicColumns({ unique_id_conflict: _, ...rest }: Columns): Columns {
-  return rest;
-}
 
 /** RFC 4180, written from the RFC: cells that were quoted keep that, since empty text is not null. */
 function parseCsv(text: string): { text: string; quoted: boolean }[][] {

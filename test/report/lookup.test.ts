@@ -193,7 +193,11 @@ describe('openRemap', () => {
 
   it('knows no id where there is no remap', async () => {
     await withDatabase(MIXED, {}, ({ config, write }) => {
-      write((db) => db.exec('DELETE FROM remap_run; DELETE FROM remap'));
+      write((db) =>
+        db.exec(
+          'DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day',
+        ),
+      );
       expect(() => openRemap(config.database)).toThrow(expect.objectContaining({ code: 'incomplete' }));
       const remap = openRemap(config.database, { allowIncomplete: true });
       expect(remap.find(INVOICES, 1).status).toBe('unknown');

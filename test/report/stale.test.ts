@@ -18,7 +18,10 @@ const CLEAN: Exported = {
 };
 
 const REMAPS = {
-  none: ({ write }: TestDatabase) => write((db) => db.exec('DELETE FROM remap_run; DELETE FROM remap')),
+  none: ({ write }: TestDatabase) =>
+    write((db) =>
+      db.exec('DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day'),
+    ),
   complete: () => {},
   incomplete: ({ write, remap }: TestDatabase) => {
     write((db) => setStates(db, 'failed'));

@@ -120,7 +120,7 @@ describe('status', () => {
 
   it('says so where nothing was exported', async () => {
     const lines = await status(
-      'DELETE FROM record; DELETE FROM stream; DELETE FROM v4_company; DELETE FROM remap_run; DELETE FROM remap',
+      'DELETE FROM record; DELETE FROM stream; DELETE FROM v4_company; DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day',
     );
     expect(lines.slice(-5)).toEqual([
       'V3: not exported yet',

@@ -84,8 +84,7 @@ describe('what is known of the lists', () => {
 
   it('is refused if there is a remap without its build', () => {
     const db = databaseWith(2, 0);
-    db.exec(`INSERT INTO remap(model, path, v3_svc_id, status, reason, evidence)
-      VALUES ('crm/companies', '', 1, 'unmatched', 'unexplained', '{}')`);
+    db.exec('INSERT INTO remap_row(group_id, v3_svc_id) VALUES (1, 1)');
     expect(codeOf(() => readReadiness(db, CONFIG, EVERYTHING))).toBe('corrupt_database');
   });
 

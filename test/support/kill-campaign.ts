@@ -219,7 +219,7 @@ function contentsOf(database: string): string {
   const contents = {
     sound: db.pragma('integrity_check', { simple: true }),
     digest: all('SELECT sha256 FROM remap_run ORDER BY id DESC LIMIT 1'),
-    remap: all('SELECT * FROM remap ORDER BY rowid'),
+    remap: all('SELECT * FROM remap_entry ORDER BY id'),
     streams: all(
       'SELECT generation, model, company_id, state, unique_records, rejected FROM stream ORDER BY 1, 2, 3',
     ),

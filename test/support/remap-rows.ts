@@ -27,7 +27,7 @@ export function remapOf(
   decisions: readonly Decision[] = [],
 ): Row[] {
   buildRemap({ db, config, named, decisions, clock: CLOCK, onProgress: () => {} });
-  return db.prepare<[], Row>('SELECT * FROM remap ORDER BY rowid').all();
+  return db.prepare<[], Row>('SELECT * FROM remap_entry ORDER BY id').all();
 }
 
 export function remapRows(

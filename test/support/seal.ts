@@ -2,6 +2,7 @@ import { checksumOf, ID_SUM } from '../../src/store/checksum.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { digestRemap, sealRun } from '../../src/store/remap-digest.js';
 import { sealV4Companies } from '../../src/store/streams.js';
+import { allowEdits, countGroups } from './remap-edits.js';
 
 /** Gives rows that no export and no remap wrote the checksums, counters and digests that they would have. */
 export function seal(db: Db): void {
@@ -17,6 +18,7 @@ export function seal(db: Db): void {
     UPDATE remap_run SET checksum = ${checksumOf('remap_run')};
   `);
   sealV4Companies(db);
+  countGroups(db);
   const run = db.prepare<[], bigint | null>('SELECT max(id) FROM remap_run').pluck().get() ?? null;
   if (run !== null) sealRun(db, run, digestRemap(db));
 }
@@ -25,6 +27,7 @@ export function seal(db: Db): void {
 export function alterDatabase(file: string, sql: string): void {
   const db = openDatabase(file, 'write');
   try {
+    allowEdits(db);
     db.exec(sql);
     seal(db);
   } finally {

@@ -91,45 +91,33 @@ export class RemapIds {
     return this.#find('v3', ref, id, mapDeleted);
   }
 
-  /** Every model and child path. Verifies all rows. */
+  /** Every model and child path. */
   refs(): readonly ModelRef[] {
     if (this.#refs === null) {
-      assertDigests(this.#db, ['rows']);
+      assertDigests(this.#db, ['remap_group']);
       this.#refs = this.#db
-        .prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap NOT INDEXED ORDER BY model, path')
+        .prepare<[], ModelRef>('SELECT DISTINCT model, path FROM remap_group ORDER BY model, path')
         .all();
     }
     return this.#refs;
   }
 
-  /** Whether there are rows of a model or child path. Verifies all rows if there are none. */
+  /** Whether there are rows of a model or child path. */
   holdsModel({ model, path }: ModelRef): boolean {
     return this.#holds('model = ? AND path = ?', [model, path]);
   }
 
-  /** Whether there are rows of a region. Verifies all rows if there are none. */
+  /** Whether there are rows of a region. */
   holdsRegion(region: string): boolean {
     return this.#holds('region = ?', [region]);
   }
 
   #holds(where: string, values: readonly string[]): boolean {
-    const row = this.#db
-      .prepare<string[], bigint>(`SELECT rowid FROM remap WHERE ${where} LIMIT 1`)
-      .pluck()
-      .get(...values);
-    if (row === undefined) {
-      assertDigests(this.#db, ['rows']);
-      return this.#isRow(`NOT INDEXED WHERE ${where}`, values);
-    }
-    this.#remap.verifyRow(row);
-    // The index that found it could be damaged.
-    if (!this.#isRow(`NOT INDEXED WHERE rowid = ${row} AND ${where}`, values)) throw damagedRemap('rows');
-    return true;
-  }
-
-  #isRow(where: string, values: readonly string[]): boolean {
-    const select = this.#db.prepare<string[]>(`SELECT 1 FROM remap ${where} LIMIT 1`);
-    return select.get(...values) !== undefined;
+    assertDigests(this.#db, ['remap_group']);
+    return (
+      this.#db.prepare<string[]>(`SELECT 1 FROM remap_group WHERE ${where} LIMIT 1`).get(...values) !==
+      undefined
+    );
   }
 
   #find(part: 'v3' | 'v4', { model, path }: ModelRef, id: Id, mapDeleted: boolean): RowOfId[] {
@@ -146,12 +134,12 @@ export class RemapIds {
   #readModel<Row>({ model, path }: ModelRef, columns: string, onRow: (row: Row) => void): void {
     const select = this.#db
       .prepare<[bigint, bigint, string, string], Row>(
-        `SELECT ${columns} FROM remap NOT INDEXED
-         WHERE rowid BETWEEN ? AND ? AND model = ? AND path = ? AND v3_svc_id IS NOT NULL`,
+        `SELECT ${columns} FROM remap_entry
+         WHERE id BETWEEN ? AND ? AND model = ? AND path = ? AND v3_svc_id IS NOT NULL`,
       )
       .raw();
     const read = () => {
-      for (const [from, to] of this.#remap.rangesOf('v3', model)) {
+      for (const [from, to] of this.#remap.rangesOf(model)) {
         for (const row of select.all(from, to, model, path)) onRow(row);
       }
     };
@@ -166,7 +154,7 @@ function prepareRow(db: Db) {
     `SELECT path, region, CAST(v3_company_id AS TEXT) AS company, v4_svc_id AS v4, platform_id AS platformId,
        status || '/' || coalesce(reason, '') AS outcome,
        CASE WHEN @mapDeleted THEN ${categorySql(true)} ELSE ${categorySql(false)} END AS category
-     FROM remap WHERE rowid = @row AND model = @model AND iif(@part = 'v3', v3_svc_id, v4_svc_id) = @id`,
+     FROM remap_entry WHERE id = @row AND model = @model AND iif(@part = 'v3', v3_svc_id, v4_svc_id) = @id`,
   );
 }
 

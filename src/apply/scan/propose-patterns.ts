@@ -145,9 +145,7 @@ function readScopes(db: Db): {
   readonly companies: ReadonlySet<string>;
 } {
   const rows = db
-    .prepare<[], [string | null, bigint | null]>(
-      'SELECT DISTINCT region, v3_company_id FROM remap NOT INDEXED',
-    )
+    .prepare<[], [string | null, bigint | null]>('SELECT DISTINCT region, v3_company_id FROM remap_group')
     .raw()
     .all();
   const texts = (cells: readonly (string | bigint | null)[]) =>

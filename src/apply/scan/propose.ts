@@ -44,7 +44,7 @@ function probes([low, high]: readonly [bigint, bigint]): bigint[] {
 export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: ColumnSample) => ColumnEvidence {
   const prepare = (id: 'v3_svc_id' | 'v4_svc_id') =>
     db.prepare<[string, bigint, string]>(
-      `SELECT 1 FROM remap INDEXED BY remap_${id.slice(0, 2)} WHERE model = ? AND ${id} = ? AND path = ? LIMIT 1`,
+      `SELECT 1 FROM remap WHERE model = ? AND ${id} = ? AND path = ? LIMIT 1`,
     );
   const [isV3, isV4] = [prepare('v3_svc_id'), prepare('v4_svc_id')];
   const overlapOf = (

@@ -121,7 +121,7 @@ describe('what cannot be applied to', () => {
     for (const args of [['--check'], [], ['--yes']])
       expect(await scene.run(['apply', ...args])).toMatchObject({ code: 4 });
     alterDatabase(database, "UPDATE stream SET state = 'complete'");
-    query(database, 'UPDATE remap SET v4_svc_id = 5 WHERE v3_svc_id = 1');
+    query(database, 'UPDATE remap_row SET v4_svc_id = 5 WHERE v3_svc_id = 1');
     const changed = await scene.run(['apply', '--yes']);
     expect([changed.code, changed.stderr]).toEqual([
       6,

@@ -3,6 +3,7 @@ import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { type ApplyTarget, applyTargetSchema } from '../../../src/config/apply-targets.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
+import { allowEdits } from '../../support/remap-edits.js';
 import { seal } from '../../support/seal.js';
 
 export const INVOICES = 'accounting/invoices';
@@ -24,8 +25,9 @@ export interface RemapRow {
 export function createRemap(file: string, rows: Iterable<RemapRow>): void {
   const db = openDatabase(file, 'create');
   try {
+    allowEdits(db);
     const insert = db.prepare(
-      `INSERT INTO remap(model, path, region, v3_company_id, platform_id, v3_svc_id, v4_svc_id, status, reason, evidence)
+      `INSERT INTO remap_entry(model, path, region, v3_company_id, platform_id, v3_svc_id, v4_svc_id, status, reason, evidence)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '{}')`,
     );
     db.transaction(() => {

@@ -297,7 +297,8 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     });
     await expect(explain(MIXED, { id: '01' })).rejects.toMatchObject({ code: 'usage' });
     await expect(explain(MIXED, { id: '1', model: 'x/y' })).rejects.toMatchObject({ code: 'usage' });
-    const spoil = (db: Db) => db.exec('DELETE FROM remap_run; DELETE FROM remap');
+    const spoil = (db: Db) =>
+      db.exec('DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day');
     await expect(explain(MIXED, { id: '1', spoil })).rejects.toMatchObject({ code: 'incomplete' });
   });
 });

@@ -79,13 +79,13 @@ function withDb(file: string, work: (db: Db) => void): void {
 }
 
 const SWAP = `
-  UPDATE remap SET v4_svc_id = CASE v4_svc_id
+  UPDATE remap_row SET v4_svc_id = CASE v4_svc_id
     WHEN (SELECT v4_svc_id FROM pick LIMIT 1) THEN (SELECT v4_svc_id FROM pick LIMIT 1 OFFSET 1)
     ELSE (SELECT v4_svc_id FROM pick LIMIT 1) END
-  WHERE rowid IN (SELECT row FROM pick)`;
+  WHERE id IN (SELECT row FROM pick)`;
 const PICK = `
-  CREATE TEMP TABLE pick AS SELECT rowid AS row, v4_svc_id FROM remap
-    WHERE model = 'payments/orders' AND status = 'matched' ORDER BY rowid LIMIT 2;`;
+  CREATE TEMP TABLE pick AS SELECT id AS row, v4_svc_id FROM remap_entry
+    WHERE model = 'payments/orders' AND status = 'matched' ORDER BY id LIMIT 2;`;
 
 describe('verify', () => {
   it('proves every pair of a right remap and says how it was held', async () => {

@@ -11,6 +11,7 @@ import {
   saveExported,
   type Thing,
 } from '../../support/exported.js';
+import { allowEdits } from '../../support/remap-edits.js';
 import { remapOf } from '../../support/remap-rows.js';
 import { CORRUPTIONS } from './corruptions.js';
 
@@ -23,6 +24,7 @@ const opened = openExported(config, { v3: [], v4: [] });
 beforeAll(() => {
   // Nothing of this is to outlive the test.
   opened.db.pragma('synchronous = OFF');
+  allowEdits(opened.db);
 });
 afterAll(() => opened.close());
 
@@ -105,23 +107,23 @@ describe('a contradiction is named for what is wrong', () => {
   it.each<[what: string, sql: string, codes: readonly string[]]>([
     [
       'a V3 record without a row',
-      'DELETE FROM remap WHERE v3_svc_id = 1',
+      'DELETE FROM remap_entry WHERE v3_svc_id = 1',
       ['not_in_remap', 'v4_not_in_remap'],
     ],
     [
       'a row that is there twice',
-      'INSERT INTO remap SELECT * FROM remap WHERE v3_svc_id = 1',
+      'INSERT INTO remap_entry SELECT * FROM remap_entry WHERE v3_svc_id = 1',
       ['twice_in_remap', 'v4_claimed_twice'],
     ],
     [
       'a row of a record nobody showed',
-      'UPDATE remap SET v3_svc_id = 77 WHERE v3_svc_id = 1',
+      'UPDATE remap_entry SET v3_svc_id = 77 WHERE v3_svc_id = 1',
       ['not_in_remap', 'not_exported'],
     ],
-    ['a V4 record without a row', 'DELETE FROM remap WHERE v3_svc_id IS NULL', ['v4_not_in_remap']],
+    ['a V4 record without a row', 'DELETE FROM remap_entry WHERE v3_svc_id IS NULL', ['v4_not_in_remap']],
     [
       'a V4 id nobody showed',
-      'UPDATE remap SET v4_svc_id = 77 WHERE v3_svc_id = 1',
+      'UPDATE remap_entry SET v4_svc_id = 77 WHERE v3_svc_id = 1',
       ['v4_not_in_remap', 'v4_not_exported'],
     ],
   ])('%s', (_, sql, codes) => {

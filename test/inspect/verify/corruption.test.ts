@@ -5,6 +5,7 @@ import { createPairReader, type PairReader, type RecordRef } from '../../../src/
 import { createRandom, type VerifyResult, verifyRemap } from '../../../src/inspect/verify/verify-remap.js';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
 import { campaign } from '../../support/campaign.js';
+import { allowEdits } from '../../support/remap-edits.js';
 import { openSandboxApi } from '../../support/sandbox-api.js';
 import { doWholeJob, type Job } from '../../support/whole-job.js';
 import { CORRUPTIONS, type Corruption } from './corruptions.js';
@@ -102,6 +103,7 @@ describe('verify --all', () => {
 async function verifySpoilt(corrupt: Corruption, seed: number): Promise<VerifyResult> {
   const { db } = job;
   const random = createRandom(seed);
+  allowEdits(db);
   db.exec('SAVEPOINT whole');
   try {
     for (let tries = 0; !corrupt(db, random); tries++) {

@@ -17,9 +17,9 @@ interface Pair {
 function pairsOf(db: Db): Pair[] {
   return db
     .prepare<[], Pair>(
-      `SELECT rowid AS row, model, path, v3_company_id AS company, v3_svc_id AS v3, v4_svc_id AS v4,
+      `SELECT id AS row, model, path, v3_company_id AS company, v3_svc_id AS v3, v4_svc_id AS v4,
          v4_company_id AS v4Company, platform_id AS key
-       FROM remap WHERE v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL ORDER BY rowid`,
+       FROM remap_entry WHERE v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL ORDER BY id`,
     )
     .all();
 }
@@ -44,7 +44,7 @@ function pickOther(one: Pair, pairs: readonly Pair[], random: () => number): Pai
 }
 
 const setV4 = (db: Db, row: bigint, v4: bigint) =>
-  db.prepare('UPDATE remap SET v4_svc_id = ? WHERE rowid = ?').run(v4, row);
+  db.prepare('UPDATE remap_entry SET v4_svc_id = ? WHERE id = ?').run(v4, row);
 
 const swapIds: Corruption = (db, random) => {
   const pairs = pairsOf(db);
@@ -62,7 +62,7 @@ const swapPlaces: Corruption = (db, random) => {
   const one = pick(pairs, random);
   const other = pickOther(one, pairs, random);
   if (other === null) return false;
-  const set = db.prepare('UPDATE remap SET v4_svc_id = ?, v4_company_id = ? WHERE rowid = ?');
+  const set = db.prepare('UPDATE remap_entry SET v4_svc_id = ?, v4_company_id = ? WHERE id = ?');
   set.run(other.v4, other.v4Company, one.row);
   set.run(one.v4, one.v4Company, other.row);
   return true;
@@ -73,7 +73,7 @@ const swapV3: Corruption = (db, random) => {
   const one = pick(pairs, random);
   const other = pickOther(one, pairs, random);
   if (other === null || other.v3 === one.v3) return false;
-  const set = db.prepare('UPDATE remap SET v3_svc_id = ? WHERE rowid = ?');
+  const set = db.prepare('UPDATE remap_entry SET v3_svc_id = ? WHERE id = ?');
   set.run(other.v3, one.row);
   set.run(one.v3, other.row);
   return true;
@@ -101,12 +101,12 @@ const shiftByOne: Corruption = (db, random) => {
 
 const shiftV3ByOne: Corruption = (db, random) => {
   const one = pick(pairsOf(db), random);
-  db.prepare('UPDATE remap SET v3_svc_id = v3_svc_id + 1 WHERE rowid = ?').run(one.row);
+  db.prepare('UPDATE remap_entry SET v3_svc_id = v3_svc_id + 1 WHERE id = ?').run(one.row);
   return true;
 };
 
 const dropRow: Corruption = (db, random) => {
-  db.prepare('DELETE FROM remap WHERE rowid = ?').run(pick(pairsOf(db), random).row);
+  db.prepare('DELETE FROM remap_entry WHERE id = ?').run(pick(pairsOf(db), random).row);
   return true;
 };
 
@@ -114,7 +114,7 @@ const dropRow: Corruption = (db, random) => {
 const dropTwin: Corruption = (db, random) => {
   const { row } = pick(pairsOf(db), random);
   db.prepare(
-    "UPDATE remap SET v4_svc_id = NULL, status = 'unmatched', reason = 'unexplained' WHERE rowid = ?",
+    "UPDATE remap_entry SET v4_svc_id = NULL, status = 'unmatched', reason = 'unexplained' WHERE id = ?",
   ).run(row);
   return true;
 };
@@ -122,7 +122,7 @@ const dropTwin: Corruption = (db, random) => {
 /** Only the id goes; status and reason stay as they were. */
 const dropId: Corruption = (db, random) => {
   const { row } = pick(pairsOf(db), random);
-  db.prepare('UPDATE remap SET v4_svc_id = NULL WHERE rowid = ?').run(row);
+  db.prepare('UPDATE remap_entry SET v4_svc_id = NULL WHERE id = ?').run(row);
   return true;
 };
 
@@ -131,7 +131,7 @@ const COLUMNS =
 
 const duplicateRow: Corruption = (db, random) => {
   const { row } = pick(pairsOf(db), random);
-  db.prepare(`INSERT INTO remap(${COLUMNS}) SELECT ${COLUMNS} FROM remap WHERE rowid = ?`).run(row);
+  db.prepare(`INSERT INTO remap_entry(${COLUMNS}) SELECT ${COLUMNS} FROM remap_entry WHERE id = ?`).run(row);
   return true;
 };
 
@@ -142,7 +142,7 @@ const duplicateWithOtherTwin: Corruption = (db, random) => {
   const other = pickOther(one, pairs, random);
   if (other === null) return false;
   const columns = COLUMNS.replace('v4_svc_id', '?');
-  db.prepare(`INSERT INTO remap(${COLUMNS}) SELECT ${columns} FROM remap WHERE rowid = ?`).run(
+  db.prepare(`INSERT INTO remap_entry(${COLUMNS}) SELECT ${columns} FROM remap_entry WHERE id = ?`).run(
     other.v4,
     one.row,
   );

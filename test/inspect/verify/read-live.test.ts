@@ -43,6 +43,7 @@ function pageOf(records: readonly ParsedRecord[], next: string | null = null): P
 function pairOf(more: Partial<MappedPair> = {}): MappedPair {
   return {
     row: 1n,
+    parent: null,
     model: INVOICES,
     path: '',
     region: 'default',
