@@ -130,11 +130,6 @@ describe('what the documentation shows', () => {
     folder = makeFolder({ ...sandbox.config(), apply: { targets: [shop] } });
     env = { ...keysOf(sandbox.apiKey), GITHUB_STEP_SUMMARY: join(folder, 'summary.md') };
     expect((await runCli(['run', '--quiet'], { cwd: folder, env })).code).toBe(0);
-    for (const [generation, part] of [
-      ['v3', 'a.db'],
-      ['v4', 'b.db'],
-    ] as const)
-      await runCli(['export', generation, '--db', part, '--quiet'], { cwd: folder, env });
     writeFileSync(join(folder, 'rehearsal.db'), readFileSync(join(folder, 'svc-migrate.db')));
     const db = new Sqlite(join(folder, 'svc-migrate.db'), { readonly: true });
     v4Company = String(db.prepare('SELECT max(v4_company_id) FROM company').pluck().get());
@@ -154,7 +149,6 @@ describe('what the documentation shows', () => {
     mkdirSync(join(folder, 'src'));
     writeFileSync(join(folder, 'src/app.ts'), 'export const answer = 42;\n');
     writeFileSync(join(folder, 'orders.csv'), `invoice_id\n${ids.join('\n')}\n`);
-    writeFileSync(join(folder, 'flip.sh'), '#!/bin/sh\n', { mode: 0o755 });
     const shop = new Sqlite(join(folder, 'shop.db'));
     shop.exec('CREATE TABLE orders(id INTEGER PRIMARY KEY, invoice_id INTEGER)');
     const insert = shop.prepare('INSERT INTO orders(invoice_id) VALUES (?)');

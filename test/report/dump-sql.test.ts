@@ -72,7 +72,7 @@ beforeAll(() => {
 });
 
 describe('dump --format sql', () => {
-  it('is read exactly by sqlite3', () => {
+  it.runIf(spawnSync('sqlite3', ['-version']).status === 0)('is read exactly by sqlite3', () => {
     const options = { input: `CREATE TABLE victim(x INTEGER);\n${sqlOf(TEXTS)}`, encoding: 'utf8' } as const;
     expect(execFileSync('sqlite3', ['-bail', file], options)).toBe('');
     expect(
