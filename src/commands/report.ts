@@ -107,12 +107,13 @@ function renderForStdout(
   return verdict === 'print' && !targets.includes('-') ? renderVerdict(report, targets, io) : null;
 }
 
-/** The parts of the remap that this report reads, and so must verify: counts use no index, findings one. */
+/** The parts of the remap that this report reads, and so must verify: counts are in tables, and only findings are rows. */
 function partsReadBy(db: Db, { outputs }: ReportOptions): readonly RemapPart[] {
-  const indexes = outputs.ndjson !== undefined || outputs.html !== undefined ? (['v3'] as const) : [];
+  const readsFindings = outputs.ndjson !== undefined || outputs.html !== undefined;
   const [run] = readRemapRuns(db, 1);
   const isCurrent = run !== undefined && !isStale(run, readExportSeq(db));
-  return ['rows', ...indexes, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
+  const ofFindings = readsFindings ? (['rows', 'v3'] as const) : [];
+  return [...ofFindings, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
 }
 
 /** The files that formats are written to. */

@@ -175,15 +175,20 @@ export function* digestRows(db: Db): Generator<null, RowsText> {
     .prepare<[], [bigint | null, bigint | null]>('SELECT min(id), max(id) FROM remap_row NOT INDEXED')
     .raw()
     .get() ?? [null, null];
-  // rows with an id below 1 are in no block
-  const count = first !== null && first < 1n ? -1 : Number(rows ?? 0n);
+  const count = Number(rows ?? 0n);
   const digests = new RowDigests();
   for (let block = 0; block * ROWS_PER_BLOCK < count; block++) {
     digests.add(digest(block));
     if (block % BLOCKS_PER_STEP === 0) yield null;
   }
-  return digests.finish(count);
+  // rows with an id below 1 are in no block, and damage to inner pages of the table can hide a parent from a search by its id
+  const isWhole = (first === null || first > 0n) && db.prepare(LOST_PARENT).get() === undefined;
+  return digests.finish(isWhole ? count : -1);
 }
+
+const LOST_PARENT = `
+  SELECT 1 FROM remap_row AS r NOT INDEXED
+    WHERE parent IS NOT NULL AND NOT EXISTS (SELECT 1 FROM remap_row AS p WHERE p.id = r.parent) LIMIT 1`;
 
 /** Collects the digests of blocks. */
 export class RowDigests {
