@@ -67,7 +67,7 @@ const GIVEN = /([A-Za-z_]\w*)["'\])]*\s*(?:\??:[^=:;]{0,40})?(?:=>|:=|[:=])(?![=
 function readOwners(found: readonly FoundAddress[], code: string): ReadonlyMap<string, FoundAddress> {
   const owners = new Map<string, FoundAddress | null>();
   for (const one of found) {
-    if (one.url.hostAt === null) continue;
+    if (one.url.hostAt === null && one.url.kind !== 'v4') continue;
     for (const [, given, defined] of lineBefore(code, one.start).matchAll(GIVEN)) {
       const name = given ?? defined ?? '';
       if (COMMON_NAME.test(name)) continue;

@@ -97,25 +97,12 @@ describe('what is read', () => {
     });
   });
 
-  it('finds the columns of a table in SQL on one line or on several, and none in a query or a comment', async () => {
+  it('finds ids in the statements of SQL, and none in its comments', async () => {
     save(
-      'schema.sql',
-      `CREATE TABLE a (id serial, svc_id integer not null, svc_company_id bigint);
--- svc_id integer, svc_company_id int
-SELECT svc_id AS x, svc_company_id FROM a WHERE svc_id IN (1, 2);
-CREATE TABLE b (
-  svc_id int,
-  amount decimal(10,2), svc_company_id numeric(20,0)
-);
-`,
+      'fix.sql',
+      'UPDATE orders SET paid = 1 WHERE svc_id = 5120044;\n-- WHERE svc_id = 5120045\nSELECT svc_id FROM a WHERE svc_id IN (17, 18);\n',
     );
-    expect(rulesIn(await scanFolder())).toEqual([
-      '1 stored-id',
-      '1 id-width',
-      '5 stored-id',
-      '5 id-width',
-      '6 stored-id',
-    ]);
+    expect(rulesIn(await scanFolder())).toEqual(['1 hard-coded-id', '3 hard-coded-id']);
   });
 
   it('reads what git tracks, though it is ignored', async () => {

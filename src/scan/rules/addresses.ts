@@ -1,3 +1,4 @@
+import type { ModelPair } from '../../domain.js';
 import { decodeBrackets } from '../parse-url.js';
 import type { Certainty } from '../scan-settings.js';
 import { lastBefore } from '../scopes.js';
@@ -29,27 +30,38 @@ function inAddresses({ addresses }: RuleInput): RuleHit[] {
   return addresses.flatMap(({ url: { route }, start, certainty }): RuleHit[] => {
     if (route === null || certainty === null) return [];
     const { pair } = route;
-    const v4 =
-      pair?.v4 === null ? 'not available in V4' : `/v4/core/companies/{companyId}/${pair?.v4 ?? '{model}'}`;
-    return [{ start: start + route.from, certainty, v4, ...(pair === null ? {} : { route: pair.v3 }) }];
+    const named = pair === null ? {} : { route: pair.v3 };
+    return [{ start: start + route.from, certainty, v4: v4RouteOf(pair), ...named }];
   });
 }
 
-/** A category and a model, or a category after `v3`, as literals that follow each other in a list. */
+/** A category and a model that follow each other as arguments, or in a list that is joined. */
 function inLists(input: RuleInput): RuleHit[] {
-  const { text, settings, v3 } = input;
+  const { text, settings, v3, addresses } = input;
   if (!text.isCode || v3 === null) return [];
   return text.literals.flatMap((one, at): RuleHit[] => {
     const next = text.literals[at + 1];
     if (next === undefined || !/^["'`]?\s*,\s*["'`]?$/.test(text.code.slice(one.end, next.start))) return [];
     const category = one.text.replace(/^\/?(v3\/)?/, '');
     const pair = settings.models.find((model) => model.v3 === `${category}/${next.text}`);
-    const before = input.addresses[lastBefore(input.addresses, one.start - 1)];
+    const before = addresses[lastBefore(addresses, one.start - 1)];
     const isForeign = before?.url.kind === 'other' && one.start - before.end < 5;
-    if (pair === undefined || isForeign) return [];
-    const v4 = pair.v4 === null ? 'not available in V4' : `/v4/core/companies/{companyId}/${pair.v4}`;
-    return [{ start: one.start, certainty: 'likely', v4, route: pair.v3 }];
+    if (pair === undefined || isForeign || isKept(text.code, one.start, next.end)) return [];
+    return [{ start: one.start, certainty: 'likely', v4: v4RouteOf(pair), route: pair.v3 }];
   });
+}
+
+/** Whether two texts are all of a list that is kept as it is, such as the key of a cache. */
+function isKept(code: string, start: number, end: number): boolean {
+  const before = code.slice(Math.max(0, start - 60), start);
+  const isList = /\[\s*["'`]?$/.test(before) && /^["'`]?\s*\](?!\s*\.join)/.test(code.slice(end, end + 20));
+  return isList && !/(join|implode)\([^\n]*$/.test(before);
+}
+
+function v4RouteOf(pair: ModelPair | null): string {
+  return pair?.v4 === null
+    ? 'not available in V4'
+    : `/v4/core/companies/{companyId}/${pair?.v4 ?? '{model}'}`;
 }
 
 export const companyFilter: Rule = {
@@ -122,9 +134,13 @@ const KEY =
 
 /** Parameters as names of arguments or members of objects; common words only beside a request to V3. */
 function keysIn(input: RuleInput): Parameter[] {
-  const { code } = input.text;
+  const { settings, text } = input;
+  const { code } = text;
   return [...code.matchAll(KEY)].flatMap(({ 1: name = '', index }): Parameter[] => {
-    const context = contextOf(input, index);
+    const isBeside = code
+      .slice(Math.max(0, index - 100), index)
+      .includes(`${settings.fieldPrefix}company_id[`);
+    const context = isBeside ? 'request' : contextOf(input, index);
     const isEnvelope = /\b(next|total_count)["']?\s*[:=]/.test(
       code.slice(Math.max(0, index - 30), index + 60),
     );

@@ -13,8 +13,6 @@ export const RULE_IDS = [
   'hard-coded-id',
   'webhook',
   'recorded-response',
-  'stored-id',
-  'id-width',
   'client-library',
 ] as const;
 export type RuleId = (typeof RULE_IDS)[number];

@@ -2,7 +2,7 @@ import { baseUrl, companyFilter, queryParameter, route } from './addresses.js';
 import { clientLibrary, webhook } from './clients.js';
 import { envelope, recordedResponse } from './envelope.js';
 import { graphql } from './graphql.js';
-import { hardCodedId, idWidth, storedId } from './ids.js';
+import { hardCodedId } from './ids.js';
 import type { Rule } from './rule.js';
 
 /** Every rule, in the order of the output. */
@@ -16,7 +16,5 @@ export const RULES: readonly Rule[] = [
   hardCodedId,
   webhook,
   recordedResponse,
-  storedId,
-  idWidth,
   clientLibrary,
 ];
