@@ -92,7 +92,22 @@ export type Server = (typeof SERVERS)[number];
 /** Formats of `dump`. Parquet is a folder of files, the others are text. */
 export const DUMP_FORMATS = ['csv', 'ndjson', 'sql', 'parquet'] as const;
 
-export const LIMIT_UNITS = ['rows', 'objects', 'streams', 'decisions', 'uses', 'hours'] as const;
+/** What a row of the remap counts as: by the generation of its id, V3 where it has both. */
+export const ROW_UNITS = ['v3_record', 'v3_line_item', 'v4_record', 'v4_line_item'] as const;
+export type RowUnit = (typeof ROW_UNITS)[number];
+
+/** `ids`: of V3 and V4, or of neither. */
+export const LIMIT_UNITS = [
+  'ids',
+  'v3_ids',
+  'v4_ids',
+  'pairs',
+  'objects',
+  'streams',
+  'decisions',
+  'uses',
+  'hours',
+] as const;
 
 /** One limit of the gate and what it judged. */
 export interface ReportLimit {
@@ -111,7 +126,13 @@ export interface ReportLimit {
   readonly pass: boolean;
   readonly detail: string | null;
   /** If the limit fails: the counts it judged, by model and `status/reason`. */
-  readonly contributors: { readonly model: string; readonly key: string; readonly count: number }[];
+  readonly contributors: {
+    readonly model: string;
+    readonly key: string;
+    /** Null for counts that are not of rows. */
+    readonly unit: RowUnit | null;
+    readonly count: number;
+  }[];
 }
 
 /** A V3 path paired with its V4 model name; `v4: null` says the model is known to be absent from V4. */

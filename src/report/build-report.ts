@@ -19,6 +19,7 @@ import type { CodeUses } from './code-uses-schema.js';
 import { type CountedRows, countRows } from './count-rows.js';
 import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
+import { countReasons } from './reason-counts.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
 import {
   countStaleDecisions,
@@ -116,6 +117,7 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
       ...one,
       candidates: [...candidates],
     })),
+    reasons: countReasons(counts.rows),
     completeness: rowsOf(
       () => iterateStreams(db, countedScopeOf(config, scope)),
       (stream) => toReportStream(stream, v4NameOf(stream.model)),

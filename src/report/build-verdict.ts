@@ -1,7 +1,9 @@
 import type { Outcome, ReportLimit } from '../domain.js';
 import { shellLine } from '../text/escape.js';
-import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
-import { describeKey, nameKey } from './describe.js';
+import { groupBy } from '../text/group-by.js';
+import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { describeKey } from './describe.js';
+import { bareKey, describeIds, groupByReason } from './reason-counts.js';
 import type { Report } from './report-schema.js';
 
 /** The verdict, the same in every format for people. */
@@ -17,10 +19,14 @@ export interface CutoverVerdict {
 export interface Obstacle {
   /** A blocker's or limit's name, or `status/reason`. */
   readonly key: string;
-  /** A plain title, followed by the key. */
-  readonly name: string;
+  /** A few plain words. */
+  readonly title: string;
+  /** The key, if the user can write it: in limits, or as an option. */
+  readonly code: string | null;
   /** The number found and the number allowed. */
   readonly numbers: string;
+  /** The number found alone; '' if it is not of ids. */
+  readonly found: string;
   /** By model, highest count first. */
   readonly models: readonly { readonly model: string; readonly count: number }[];
   readonly meaning: string;
@@ -51,8 +57,10 @@ const MAX_NAMED_LIMITS = 3;
 export function buildVerdict(report: Report): CutoverVerdict {
   const blockers = report.blockers.map(({ code, text, next }) => ({
     key: code,
-    name: BLOCKERS[code],
+    title: BLOCKERS[code],
+    code: null,
     numbers: '',
+    found: '',
     models: [],
     meaning: text,
     action: next,
@@ -61,8 +69,7 @@ export function buildVerdict(report: Report): CutoverVerdict {
   const commands = new Set(report.blockers.map((blocker) => blocker.next));
   const [first] = obstacles;
   const blocker = report.blockers[0]?.next;
-  const next =
-    first === undefined ? 'svc-migrate dump --output remap.csv' : (blocker ?? commandFor(first.key, report));
+  const next = first === undefined ? 'svc-migrate verify' : (blocker ?? commandFor(first.key, report));
   return {
     title: TITLES[report.outcome],
     sentence: sentenceOf(report),
@@ -108,61 +115,76 @@ function countIn(obstacle: Obstacle): number {
 }
 
 function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
-  const { meaning, action } = describeKey(limit.name);
-  const head = { key: limit.name, name: nameKey(limit.name), models: [], action };
-  if (limit.unit === 'hours') return { ...head, numbers: describeAge(limit, report), meaning };
+  const head = { ...headOf(limit.name), found: '', models: [] };
+  if (limit.unit === 'hours') return { ...head, numbers: describeAge(limit, report) };
+  const { meaning } = head;
   const withDetail = limit.detail === null ? meaning : `${meaning} Here: ${limit.detail}.`;
   return { ...head, numbers: describeLimit(limit), meaning: withDetail };
 }
 
-function describeAge(limit: ReportLimit, report: Report): string {
-  if (limit.detail !== null) return limit.detail;
-  const { oldestReadAt } = report.evidence;
-  const ageMs = oldestReadAt === null ? 0 : Date.parse(report.generatedAt) - Date.parse(oldestReadAt);
-  return `${formatDuration(ageMs)} old, ${formatDuration(Number(limit.allowed) * 3_600_000)} allowed`;
+function headOf(key: string): Pick<Obstacle, 'key' | 'title' | 'code' | 'meaning' | 'action'> {
+  const { title, meaning, action } = describeKey(key);
+  return { key, title: title === '' ? key : title, code: title === '' ? null : key, meaning, action };
 }
 
-/** `12 found, 0 allowed`. */
+function describeAge(limit: ReportLimit, { evidence }: Report): string {
+  if (limit.detail !== null) return limit.detail;
+  return `read at ${formatTime(evidence.oldestReadAt ?? '')}; accepted for ${formatDuration(Number(limit.allowed) * 3_600_000)}`;
+}
+
+const UNIT_NAMES: Readonly<Record<ReportLimit['unit'], readonly [one: string, more: string]>> = {
+  ids: ['id of V3 or V4', 'ids of V3 and V4'],
+  v3_ids: ['V3 id', 'V3 ids'],
+  v4_ids: ['V4 id', 'V4 ids'],
+  pairs: ['pair', 'pairs'],
+  objects: ['object', 'objects'],
+  streams: ['list', 'lists'],
+  decisions: ['decision', 'decisions'],
+  uses: ['use', 'uses'],
+  hours: ['h', 'h'],
+};
+
+/** What a limit found, with its unit: `1,204 V3 ids`. */
+export function describeFound({ actual, unit }: ReportLimit): string {
+  return actual === null ? 'not measured' : countOf(actual, ...UNIT_NAMES[unit]);
+}
+
+/** `12 objects found, 0 allowed`. */
 export function describeLimit(limit: ReportLimit): string {
-  const actual = limit.actual === null ? 'not measured' : `${groupDigits(limit.actual)} found`;
-  return `${actual}, ${describeAllowed(limit)} allowed`;
+  const found = limit.actual === null ? 'not measured' : `${describeFound(limit)} found`;
+  return `${found}, ${describeAllowed(limit)} allowed`;
 }
 
 /** The allowed value of a limit, for people. */
 export function describeAllowed(limit: ReportLimit): string {
   if (limit.allowed === null) return 'any number';
-  if (typeof limit.allowed === 'string') return `${limit.allowed} of ${groupDigits(limit.base ?? 0)}`;
+  if (typeof limit.allowed === 'string') return `${limit.allowed} of ${countOf(limit.base ?? 0, 'V3 id')}`;
   return limit.unit === 'hours' ? formatDuration(limit.allowed * 3_600_000) : groupDigits(limit.allowed);
 }
 
-/** Obstacles by reason; children of a parent without a twin count under the reason of the parent. */
+/** Obstacles by reason; line items of a record without a twin count under its reason. */
 function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
-  const byKey = new Map<string, Map<string, number>>();
-  for (const { key, model, count } of limit.contributors) {
-    const bare = key.replace('/parent_', '/');
-    const models = byKey.get(bare) ?? new Map<string, number>();
-    models.set(model, (models.get(model) ?? 0) + count);
-    byKey.set(bare, models);
-  }
-  return [...byKey].map(([key, counts]) => {
+  const byKey = groupBy(limit.contributors, ({ key }) => bareKey(key));
+  return [...byKey].map(([key, rows]) => {
+    const counts = new Map<string, number>();
+    for (const { model, count } of rows) counts.set(model, (counts.get(model) ?? 0) + count);
     const models = [...counts].map(([model, count]) => ({ model, count }));
-    const total = models.reduce((sum, { count }) => sum + count, 0);
-    const { meaning, action } = describeKey(key);
+    const [ids] = groupByReason(rows);
+    const isWhole = byKey.size === 1;
+    const found = ids === undefined ? '' : describeIds(ids);
     return {
-      key,
-      name: nameKey(key),
-      numbers: `${countOf(total, ...unitOf(key))}, where ${limitName(limit)} allows ${describeAllowed(limit)}`,
+      ...headOf(key),
+      numbers: `${found === '' ? describeFound(limit) : found}; ${describeExcess(limit, isWhole)}`,
+      found,
       models: models.sort((a, b) => b.count - a.count || (a.model < b.model ? -1 : 1)),
-      meaning,
-      action,
     };
   });
 }
 
-/** What the rows of a status have: all a V3 id, all a V4 id, or some only a V4 id. */
-function unitOf(key: string): [one: string, more: string] {
-  if (key.startsWith('unmatched/')) return ['V3 id', 'V3 ids'];
-  return key.startsWith('v4_only/') ? ['V4 id', 'V4 ids'] : ['id of V3 or V4', 'ids of V3 and V4'];
+/** `the default allows 0`; `limit v4_only allows 100 and found 150 V4 ids` where a reason is only a part of them. */
+function describeExcess(limit: ReportLimit, isWhole: boolean): string {
+  const allows = `${limitName(limit)} allows ${describeAllowed(limit)}`;
+  return isWhole ? allows : `${allows}, and ${describeFound(limit)} in all count`;
 }
 
 /** `limit unmatched for crm/companies`, `the default`. */

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Generation } from '../domain.js';
+import type { Generation, RowUnit } from '../domain.js';
 import { bareReason } from '../reasons.js';
 import type { Pause } from '../runtime/pause.js';
 import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/exported.js';
@@ -47,6 +47,9 @@ interface SideCount {
 }
 
 type Increase = (name: CountName, n: number) => void;
+
+const RECORDS = ['v3_record', 'v4_record'] as const satisfies readonly RowUnit[];
+const LINE_ITEMS = ['v3_line_item', 'v4_line_item'] as const satisfies readonly RowUnit[];
 
 const MAX_SAMPLES_PER_KIND = 5;
 const MAX_SAMPLES = 500;
@@ -124,15 +127,23 @@ class RowCounter {
       this.#reasons.add(key);
       increase(`byReason ${key}`, n);
     }
-    const row = this.#rows.get(kindOf(group)) ?? { model, status, reason, count: 0 };
-    row.count += n;
+    const [ofV3, ofV4] = group.isChild === 1n ? LINE_ITEMS : RECORDS;
+    this.#addRows({ model, status, reason, unit: ofV3, count: v3 });
+    this.#addRows({ model, status, reason, unit: ofV4, count: n - v3 });
     const firstRows = [...(this.#firstRows.get(kindOf(group)) ?? []), ...group.firstRows];
     this.#firstRows.set(kindOf(group), firstRows.sort((a, b) => a - b).slice(0, MAX_SAMPLES_PER_KIND));
-    this.#rows.set(kindOf(group), row);
     this.#addOutside(group);
     this.#pairs += Number(group.pairs);
     if (status === 'matched' && group.isChild === 0n) this.#matchedRecords += n;
     this.#v3Rows.set(model, (this.#v3Rows.get(model) ?? 0) + v3);
+  }
+
+  #addRows(rows: RowCount): void {
+    if (rows.count === 0) return;
+    const key = `${kindOf(rows)} ${rows.unit}`;
+    const known = this.#rows.get(key) ?? { ...rows, count: 0 };
+    known.count += rows.count;
+    this.#rows.set(key, known);
   }
 
   #addOutside(group: RemapGroup): void {

@@ -66,7 +66,7 @@ export function describeKey(key: string): KeyText {
 }
 
 /** The title, followed by the key: `Older than V4's history (unmatched/outside_backfill_window)`. */
-export function nameKey(key: string): string {
+function nameKey(key: string): string {
   const { title } = describeKey(key);
   return title === '' ? key : `${title} (${key})`;
 }
@@ -91,18 +91,20 @@ export function nameOfCompany(company: ReportCompany): string {
   return `${company.v3CompanyId} in ${company.region} → ${company.v4CompanyId ?? 'none'}`;
 }
 
-/** Numbers of companies and records in what to ask the operator for. */
+/** Numbers of companies, records and line items in what to ask the operator for. */
 export function countFullSync(rows: Iterable<FullSync>): {
   readonly companies: number;
   readonly records: number;
+  readonly lineItems: number;
 } {
   const companies = new Set<string>();
-  let records = 0;
+  let [records, lineItems] = [0, 0];
   for (const row of rows) {
     companies.add(`${row.v3CompanyId} ${row.region}`);
     records += row.records;
+    lineItems += row.children;
   }
-  return { companies: companies.size, records };
+  return { companies: companies.size, records, lineItems };
 }
 
 /** `2024-01-02 to 2026-08-01`. */
@@ -160,13 +162,15 @@ export function describeDecisions(section: DecisionsSection, shown: number): str
 
 const MAX_DRIFT_MODELS = 4;
 
-/** `Drift: 3 of 1,200 matched records …`; null if nothing differs. */
-function describeDrift({ differing, compared, models }: DriftSection): string | null {
-  if (differing === 0) return null;
+/** `Drift: 3 of 1,200 matched records …`; empty if nothing differs. */
+export function describeDrift({ differing, compared, models }: DriftSection): string[] {
+  if (differing === 0) return [];
   const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
   const counts = sorted.map(({ model, differing: count }) => ({ model, count }));
   const verb = differing === 1 ? 'differs' : 'differ';
-  return `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${listModels(counts, MAX_DRIFT_MODELS)}).`;
+  return [
+    `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${listModels(counts, MAX_DRIFT_MODELS)}).`,
+  ];
 }
 
 /** `crm/stages 3, crm/companies 2, 5 more models`. */
@@ -179,8 +183,10 @@ export function listModels(
   return names.join(', ');
 }
 
-/** Changes since an earlier build, one line each. */
-function describeSince({ from, to, sameRows, changes, note }: SinceSection): string[] {
+/** Changes since an earlier build, one line each; empty if there is no comparison. */
+export function describeSince(since: SinceSection | null): string[] {
+  if (since === null) return [];
+  const { from, to, sameRows, changes, note } = since;
   const head = `Since build ${from.run} of the remap (${formatTime(from.builtAt)})`;
   if (from.run === to.run) return [`${head}: it is the last one.`];
   if (sameRows) return [`${head}: nothing changed.`];
@@ -193,7 +199,9 @@ function describeSince({ from, to, sameRows, changes, note }: SinceSection): str
 }
 
 /** `Uses of V3 in code: 3 places (…)`, then the rules with findings. */
-export function describeCode({ places, rules, scannedAt, ...files }: CodeUses): string[] {
+export function describeCode(uses: CodeUses | null): string[] {
+  if (uses === null) return [];
+  const { places, rules, scannedAt, ...files } = uses;
   const { certain, likely, look } = places;
   const all = countOf(certain + likely + look, 'place');
   const skipped = files.filesSkipped === null ? '' : `, ${groupDigits(files.filesSkipped)} not read`;
@@ -202,19 +210,4 @@ export function describeCode({ places, rules, scannedAt, ...files }: CodeUses): 
     (one) => `${one.title}: ${one.certain} certain, ${one.likely} likely, ${one.look} to look at`,
   );
   return [head, ...lines];
-}
-
-/** Further notes for people: a sentence and its detail lines each; empty if there is nothing to note. */
-export function describeNotes(
-  report: Report,
-  decisionsShown: number,
-): Readonly<Record<'code' | 'decisions' | 'drift' | 'since', readonly string[]>> {
-  const { codeUses, decisions, since } = report;
-  const drift = describeDrift(report.drift);
-  return {
-    code: codeUses === null ? [] : describeCode(codeUses),
-    decisions: decisions === null ? [] : describeDecisions(decisions, decisionsShown),
-    drift: drift === null ? [] : [drift],
-    since: since === null ? [] : describeSince(since),
-  };
 }

@@ -1,20 +1,21 @@
 import type { Config } from '../config/config.js';
 import type { LimitValue } from '../config/values.js';
-import type { Outcome, ReportLimit } from '../domain.js';
+import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
 import type { StreamGroup } from '../store/scoped-streams.js';
 import type { Report } from './report-schema.js';
 
-/** Rows of the remap that share model, status and reason. */
+/** Rows of the remap that share model, status, reason and unit. */
 export interface RowCount {
   readonly model: string;
   readonly status: Status;
   readonly reason: string | null;
+  readonly unit: RowUnit;
   readonly count: number;
 }
 
 /** A text for the model, status and reason of rows, to group them by. */
-export function kindOf({ model, status, reason }: Omit<RowCount, 'count'>): string {
+export function kindOf({ model, status, reason }: Pick<RowCount, 'model' | 'status' | 'reason'>): string {
   return JSON.stringify([model, status, reason]);
 }
 
@@ -72,6 +73,8 @@ const UNMEASURED: Readonly<Record<string, string>> = {
 };
 
 const UNITS: Readonly<Record<string, ReportLimit['unit']>> = {
+  unique_id_conflict: 'pairs',
+  drift: 'pairs',
   rejected: 'objects',
   short: 'streams',
   decision_stale: 'decisions',
@@ -116,7 +119,7 @@ export const EXIT_BY_OUTCOME = { pass: 0, fail: 1, incomplete: 4, not_ready: 5 }
 function newSlots(limits: Config['limits']): Slots {
   const slots: Slots = new Map();
   const add = (name: string, model: string | null, value: LimitValue | null, configured: boolean): void => {
-    const unit = UNITS[name] ?? 'rows';
+    const unit = UNITS[name] ?? 'ids';
     const found = { actual: 0, measured: true, contributors: [] };
     slots.set(slotKey(name, model), { name, model, value, configured, unit, ...found });
   };
@@ -139,7 +142,7 @@ function judgeRow(slots: Slots, row: RowCount): void {
   if (slot === undefined) return;
   slot.actual += row.count;
   const key = row.reason === null ? row.status : `${row.status}/${row.reason}`;
-  slot.contributors.push({ model: row.model, key, count: row.count });
+  slot.contributors.push({ model: row.model, key, unit: row.unit, count: row.count });
 }
 
 function slotOfRow(slots: Slots, row: RowCount): Slot | undefined {
@@ -162,7 +165,7 @@ function judgeCounter(slots: Slots, name: string, counts: CountByModel | null): 
     const slot = slots.get(slotKey(name, model)) ?? slots.get(slotKey(name, null));
     if (slot === undefined || count === 0) continue;
     slot.actual += count;
-    slot.contributors.push({ model, key: name, count });
+    slot.contributors.push({ model, key: name, unit: null, count });
   }
 }
 
@@ -184,12 +187,20 @@ function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
     allowed: slot.value?.kind === 'percent' ? slot.value.text : (slot.value?.count ?? null),
     actual: slot.measured ? slot.actual : null,
     base,
-    unit: slot.unit,
+    unit: slot.unit === 'ids' ? unitOfRows(slot.contributors) : slot.unit,
     configured: slot.configured,
     pass,
     detail: slot.measured ? null : (UNMEASURED[slot.name] ?? 'it was not measured'),
     contributors: pass ? [] : slot.contributors,
   };
+}
+
+/** The ids that all of the rows have; `ids` if some have a V3 id and others do not. */
+function unitOfRows(rows: Slot['contributors']): ReportLimit['unit'] {
+  const isV3 = ({ unit }: (typeof rows)[number]) => unit === 'v3_record' || unit === 'v3_line_item';
+  if (rows.length === 0) return 'ids';
+  if (rows.every(isV3)) return 'v3_ids';
+  return rows.some(isV3) ? 'ids' : 'v4_ids';
 }
 
 function isWithin(value: LimitValue | null, actual: number, base: number): boolean {

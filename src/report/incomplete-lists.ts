@@ -11,16 +11,17 @@ interface ListGroup {
   counted: number;
 }
 
-/** Groups the lists that are not complete, and counts the complete lists and all lists. */
+/** Groups the lists that are not complete, and counts the complete lists, all, and those read company by company. */
 export function groupIncomplete(lists: Iterable<ReportStream>) {
   const groups = new Map<string, ListGroup>();
-  let [complete, all] = [0, 0];
+  let [complete, all, byCompany] = [0, 0, 0];
   for (const one of lists) {
     all += 1;
+    if (one.readBy === 'companies') byCompany += 1;
     if (one.state === 'complete') complete += 1;
     else addList(groups, one);
   }
-  return { groups: [...groups.values()], complete, all };
+  return { groups: [...groups.values()], complete, all, byCompany };
 }
 
 function addList(groups: Map<string, ListGroup>, one: ReportStream): void {

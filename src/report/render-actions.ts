@@ -13,8 +13,12 @@ export function renderAnnotations(report: Report): string {
   const level = LEVELS[report.outcome];
   const lines = obstacles
     .slice(0, MAX_ANNOTATIONS - 1)
-    .map(({ name, numbers, meaning, action }) =>
-      renderAnnotation(level, name, asSentences([numbers, meaning, action])),
+    .map(({ title: name, code, numbers, meaning, action }) =>
+      renderAnnotation(
+        level,
+        code === null ? name : `${name} (${code})`,
+        asSentences([numbers, meaning, action]),
+      ),
     );
   return [renderAnnotation(level, title, `${sentence} Next: ${next}`), ...lines].join('');
 }

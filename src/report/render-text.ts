@@ -1,24 +1,17 @@
-import { prepareDescribeAmbiguous } from '../text/describe-evidence.js';
 import { addFlags, escapeUnseen } from '../text/escape.js';
-import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
-import { type Column, clipText, displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
-import { buildVerdict, type CutoverVerdict, type Obstacle } from './build-verdict.js';
-import {
-  countFullSync,
-  countIds,
-  describeKey,
-  describeNotes,
-  describeScope,
-  listModels,
-} from './describe.js';
+import { groupDigits } from '../text/numbers.js';
+import { clipText, displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
+import type { Block, Cell, ListBlock, ListItem, NumbersBlock, Section, TableBlock } from './blocks.js';
+import type { CutoverVerdict, Obstacle } from './build-verdict.js';
+import { listModels } from './describe.js';
+import { buildDocument } from './document.js';
 import type { Report } from './report-schema.js';
-import { limitTable, listStatuses, modelTable, type ReportTable, STATUS_NAMES } from './tables.js';
 
 export interface TextOptions {
   /** Longest line, in columns. */
   readonly width: number;
   readonly color: boolean;
-  /** Show all obstacles and limits, not only the first. */
+  /** Show all details, not only the first screen. */
   readonly verbose?: boolean;
   /** Options to add to the command at the end. */
   readonly flags?: string;
@@ -26,43 +19,36 @@ export interface TextOptions {
   readonly closing?: { readonly lines: readonly string[]; readonly next: string };
 }
 
-const MAX_MODELS = 40;
-const MAX_OBSTACLES = 5;
+const MAX_ROWS = 40;
+const MAX_ITEMS = 5;
 const MAX_OBSTACLE_MODELS = 4;
-const MAX_DECISIONS = 5;
-const MAX_COMPANIES = 5;
 
-/** The summary for a terminal: the verdict and what stands in the way, the evidence, and the verdict again. */
+/** The report for a terminal: the verdict and what stands in the way, the numbers, and the verdict again. */
 export function renderText(report: Report, options: TextOptions): string {
-  const { width } = options;
-  const verdict = buildVerdict(report);
-  const notes = describeNotes(report, MAX_DECISIONS);
-  const blocks = [
-    verdictBlock(report, verdict, options),
-    obstacleBlock(verdict, options),
-    totalsBlock(report),
-    modelBlock(report, options),
-    // Where limits fail, the obstacles say by how much.
-    options.verbose === true || report.gate.pass ? limitBlock(report, options) : [],
-    ambiguousBlock(report, options),
-    noteBlock(notes.decisions, width),
-    fullSyncBlock(report, width),
-    noteBlock(notes.drift, width),
-    noteBlock(notes.code, width),
-    noteBlock(notes.since, width),
-    evidenceBlock(report, width),
+  const { outcome, verdict, lead, ids, sections } = buildDocument(report);
+  const [obstacles, others] = [sections.filter(isFirst), sections.filter((one) => !isFirst(one))];
+  const title = wrapText(verdict.title, options.width).map((line) => paint(line, TONES[outcome], options));
+  return joinBlocks([
+    [...title, ...lead.flatMap((block) => printBlock(block, options))],
+    ...obstacles.map((section) => printSection(section, options)),
+    printBlock(ids, options),
+    ...others.map((section) => printSection(section, options)),
+    printFolded(sections, options),
     [...(options.closing?.lines ?? [])],
-    endBlock(report, verdict, options),
-  ];
-  return joinBlocks(blocks);
+    printEnd(report, verdict, options),
+  ]);
 }
 
 /** What stands in the way, the files that were written, and the verdict. */
 export function renderVerdict(report: Report, files: readonly string[], options: TextOptions): string {
-  const verdict = buildVerdict(report);
-  const written = wrapText(escapeUnseen(`Written: ${files.join(', ')}`), options.width);
-  const blocks = [obstacleBlock(verdict, options), [...written, ...endBlock(report, verdict, options)]];
-  return joinBlocks(blocks);
+  const { verdict, sections } = buildDocument(report);
+  const written = wrap(`Written: ${files.join(', ')}`, options.width);
+  const obstacles = sections.filter(isFirst).map((section) => printSection(section, options));
+  return joinBlocks([...obstacles, [...written, ...printEnd(report, verdict, options)]]);
+}
+
+function isFirst({ id }: Section): boolean {
+  return id === 'obstacles';
 }
 
 function joinBlocks(blocks: readonly (readonly string[])[]): string {
@@ -79,27 +65,121 @@ function paint(text: string, tone: keyof typeof PAINT, options: TextOptions): st
   return options.color ? `\u001b[${PAINT[tone]}m${text}\u001b[0m` : text;
 }
 
-function verdictBlock(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
-  const { width } = options;
-  const lines = (text: string | null) => (text === null ? [] : wrapText(text, width));
-  // Ids of these models that the user may have stored are not checked.
-  const absent = new Set<string>();
-  for (const { generation, state, model } of report.completeness) {
-    if (generation === 'v3' && state === 'absent') absent.add(model);
+/** Stands for a space at which a line must not be broken. */
+const FIXED_SPACE = '\u00a0';
+
+/** Wraps a text; a command between backticks stays on one line where it fits on one. */
+function wrap(text: string, width: number, indent = ''): string[] {
+  const room = width - displayWidth(indent);
+  const fixed = escapeUnseen(text).replace(/`[^`]+`/g, (code) =>
+    displayWidth(code) < room ? code.replaceAll(' ', FIXED_SPACE) : code,
+  );
+  return wrapText(fixed, width, indent).map((line) => line.replaceAll(FIXED_SPACE, ' '));
+}
+
+/** A section; its title only where its first block has none. */
+function printSection({ title, blocks }: Section, options: TextOptions): string[] {
+  const lines = blocks.flatMap((block) => printBlock(block, options));
+  return blocks[0]?.kind === 'list' ? [paint(title, 'bold', options), ...lines] : lines;
+}
+
+function printBlock(block: Block, options: TextOptions): string[] {
+  switch (block.kind) {
+    case 'sentence': {
+      const lines = wrap(block.text, options.width);
+      return block.isWarning ? lines.map((line) => paint(line, 'yellow', options)) : lines;
+    }
+    case 'numbers':
+      return printNumbers(block);
+    case 'table':
+      return printTable(block, options);
+    case 'list':
+      return printList(block, options);
+    case 'fold':
+      if (!isPrinted(block, options)) return [];
+      return [
+        ...wrap(block.title, options.width).map((line) => paint(line, 'bold', options)),
+        ...block.blocks.flatMap((one) => printBlock(one, options)),
+      ];
+    case 'ages':
+      return [];
+    default:
+      return block satisfies never;
   }
-  const names = [...absent].join(', ');
-  const warning =
-    names === '' ? null : `Warning: V3 answered 404 for ${names}; V3 ids of these lists are not checked.`;
+}
+
+function isPrinted(block: Block, { verbose }: TextOptions): boolean {
+  return block.kind !== 'fold' || (verbose === true && block.page !== 'only');
+}
+
+/** Names what was left out. */
+function printFolded(sections: readonly Section[], options: TextOptions): string[] {
+  const folds = sections.flatMap(({ blocks }) =>
+    blocks.flatMap((block) => (block.kind === 'fold' && block.page !== 'only' ? [block.title] : [])),
+  );
+  return options.verbose === true || folds.length === 0
+    ? []
+    : wrap(`With --verbose: ${folds.join('; ')}.`, options.width);
+}
+
+function printNumbers({ rows }: NumbersBlock): string[] {
+  const cells = rows.map(({ name, count, note, isPart }) => [
+    `${isPart ? '  ' : ''}${name}`,
+    groupDigits(count),
+    note,
+  ]);
+  const columns = (['left', 'right', 'left'] as const).map((align) => ({ title: '', align }));
+  return layOutTable(columns, cells, 60).slice(1);
+}
+
+function printTable({ columns, rows, total }: TableBlock, options: TextOptions): string[] {
+  const isShown = (_: unknown, at: number) => columns[at]?.only === undefined;
+  const aligned = columns
+    .filter(isShown)
+    .map(({ title, numeric }) => ({ title, align: numeric ? 'right' : 'left' }) as const);
+  const shown = options.verbose === true ? rows : rows.slice(0, MAX_ROWS);
+  const cells = shown.map((row) => row.filter(isShown).map(textOf));
+  if (cells.length === 0) return [];
+  const [head = '', ...lines] = layOutTable(aligned, cells, options.width);
+  return [paint(head, 'bold', options), ...lines, ...printMore(total - shown.length, '  ')];
+}
+
+function textOf(cell: Cell): string {
+  if (typeof cell === 'string') return escapeUnseen(cell);
+  if (cell.kind === 'code' || cell.kind === 'inline') return escapeUnseen(cell.text);
+  if (cell.kind === 'judged') return cell.pass ? 'ok' : 'EXCEEDED';
+  return cell.kind === 'sentences' ? escapeUnseen(cell.texts.join(' ')) : '';
+}
+
+function printList({ items, total, isOrdered }: ListBlock, options: TextOptions): string[] {
+  const shown = options.verbose === true ? items : items.slice(0, MAX_ITEMS);
   return [
-    ...lines(verdict.title).map((line) => paint(line, TONES[report.outcome], options)),
-    ...lines(verdict.sentence),
-    ...lines(describeScope(report.scope)),
-    ...lines(warning).map((line) => paint(line, 'yellow', options)),
+    ...shown.flatMap((item) => printItem(item, isOrdered === true, options)),
+    ...printMore(total - shown.length, '  '),
+  ];
+}
+
+function printMore(count: number, indent: string): string[] {
+  return count > 0
+    ? [`${indent}… and ${groupDigits(count)} more: see --verbose, or the files of report`]
+    : [];
+}
+
+function printItem(item: ListItem, isBold: boolean, options: TextOptions): string[] {
+  const { title, code = null, numbers = '', lines = [], meaning = '', action = '' } = item;
+  const name = code === null ? title : `${title} (${code})`;
+  const head = wrap(numbers === '' ? name : `${name}: ${numbers}`, options.width, '  ');
+  // With numbers and models, the title alone says what it means.
+  const needsMeaning = options.verbose === true || numbers === '' || lines.length === 0;
+  const details = [...lines, needsMeaning ? meaning : '', action === '' ? '' : `→ ${action}`];
+  return [
+    ...(isBold ? head.map((line) => paint(line, 'bold', options)) : head),
+    ...details.filter((text) => text !== '').flatMap((text) => wrap(text, options.width, '    ')),
   ];
 }
 
 /** The last lines on the screen. `Next` is not wrapped, so that it can be copied. */
-function endBlock(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
+function printEnd(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
   const { width, closing, flags = '' } = options;
   const [biggest] = verdict.obstacles;
   const next = addFlags(closing?.next ?? verdict.next, flags);
@@ -107,173 +187,21 @@ function endBlock(report: Report, verdict: CutoverVerdict, options: TextOptions)
     ...wrapText(`${verdict.title}: ${verdict.sentence}`, width).map((line) =>
       paint(line, TONES[report.outcome], options),
     ),
-    ...(biggest === undefined ? [] : [describeBiggest(biggest, width)]),
+    ...(biggest === undefined ? [] : [printBiggest(biggest, width)]),
     paint(`Next: ${escapeUnseen(next)}`, 'bold', options),
   ];
 }
 
 /** One line, with as many of the models as fit. */
-function describeBiggest(biggest: Obstacle, width: number): string {
+function printBiggest(biggest: Obstacle, width: number): string {
   const lines = [MAX_OBSTACLE_MODELS, 3, 2, 1, 0].map(
-    (most) => `Biggest blocker: ${summarise(biggest, most)}`,
+    (most) => `Biggest blocker: ${escapeUnseen(summarise(biggest, most))}`,
   );
   return lines.find((line) => displayWidth(line) <= width) ?? clipText(lines.at(-1) ?? '', width);
 }
 
-function summarise({ key, numbers, models, meaning }: Obstacle, most: number): string {
-  if (numbers === '') return escapeUnseen(meaning);
-  const total = models.reduce((sum, { count }) => sum + count, 0);
-  const where = most === 0 ? '' : ` (${listModels(models, most)})`;
-  const found = total === 0 ? numbers : `${countOf(total, 'id')}${where}`;
-  return escapeUnseen(`${describeKey(key).title || key}: ${found}`);
-}
-
-function obstacleBlock(verdict: CutoverVerdict, options: TextOptions): string[] {
-  if (verdict.obstacles.length === 0) return [];
-  const most = options.verbose === true ? verdict.obstacles.length : MAX_OBSTACLES;
-  const shown = verdict.obstacles.slice(0, most).flatMap((one) => obstacleLines(one, options));
-  const more = verdict.obstacles.length - most;
-  const rest = more > 0 ? [`  … and ${groupDigits(more)} more: --verbose lists them`] : [];
-  return [paint('What stands in the way', 'bold', options), ...shown, ...rest];
-}
-
-function obstacleLines(obstacle: Obstacle, options: TextOptions): string[] {
-  const lines = (text: string, indent: string) => wrapText(escapeUnseen(text), options.width, indent);
-  const title = obstacle.numbers === '' ? obstacle.name : `${obstacle.name}: ${obstacle.numbers}`;
-  // With numbers, the title alone says what it means.
-  const isKnown = obstacle.numbers !== '' && obstacle.models.length > 0 && options.verbose !== true;
-  const details = [listModels(obstacle.models, MAX_OBSTACLE_MODELS), isKnown ? '' : obstacle.meaning];
-  return [
-    ...lines(title, '  ').map((line) => paint(line, 'bold', options)),
-    ...details.filter((text) => text !== '').flatMap((text) => lines(text, '    ')),
-    ...lines(`→ ${obstacle.action}`, '    '),
-  ];
-}
-
-/** V3 ids by status, then V4 ids; shares are of the V3 ids. */
-function totalsBlock({ totals }: Report): string[] {
-  const idsIn = (records: number, children: number) =>
-    `${countOf(records, 'record')}, ${countOf(children, 'child', 'children')}`;
-  const { v3, v4Only } = countIds(totals);
-  const v4Ids = groupDigits(totals.v4Records + totals.v4Children);
-  const ifAny = (name: string, count: number, what: string) =>
-    count === 0 ? [] : [[name, groupDigits(count), what]];
-  const lines = [
-    ['V3 ids', groupDigits(v3), idsIn(totals.v3Records, totals.v3Children)],
-    ...listStatuses(totals).flatMap(({ status, count, share }) =>
-      share === null ? [] : [[`  ${STATUS_NAMES[status]}`, groupDigits(count), `${share} of V3 ids`]],
-    ),
-    ['V4 ids', v4Ids, idsIn(totals.v4Records, totals.v4Children)],
-    ...ifAny('  only in V4', v4Only, 'without a V3 id'),
-    ...ifAny('rejected', totals.rejected, 'objects without a usable id'),
-    ...ifAny(
-      'unique id conflicts',
-      totals.uniqueIdConflicts,
-      totals.uniqueIdConflicts === 1 ? 'pair' : 'pairs',
-    ),
-  ];
-  const columns: Column[] = [
-    { title: 'Ids', align: 'left' },
-    { title: '', align: 'right' },
-    { title: '', align: 'left' },
-  ];
-  return layOutTable(columns, lines, 60).slice(1);
-}
-
-function modelBlock(report: Report, options: TextOptions): string[] {
-  const more = report.models.length - MAX_MODELS;
-  const { columns, rows } = modelTable({ ...report, models: report.models.slice(0, MAX_MODELS) });
-  // The V4 names, and statuses that no model has, are left out.
-  const isShown = (_: unknown, at: number) => at !== 1 && (at < 4 || rows.some((row) => row[at] !== '0'));
-  const table = { columns: columns.filter(isShown), rows: rows.map((row) => row.filter(isShown)) };
-  const rest = more > 0 ? [`  … and ${countOf(more, 'more model')}, in the files of report`] : [];
-  return [...tableBlock(table, options), ...rest];
-}
-
-function limitBlock(report: Report, options: TextOptions): string[] {
-  const limits = report.gate.limits.filter((limit) => limit.allowed !== null && limit.unit !== 'hours');
-  const { columns, rows } = limitTable(limits);
-  const verdicts = limits.map((limit) => (limit.pass ? 'ok' : 'EXCEEDED'));
-  const table = {
-    columns: [...columns, { title: '' }],
-    rows: rows.map((row, at) => [...row, verdicts[at] ?? '']),
-  };
-  return tableBlock(table, options);
-}
-
-function tableBlock({ columns, rows }: ReportTable, options: TextOptions): string[] {
-  if (rows.length === 0) return [];
-  const aligned = columns.map(
-    ({ title, numeric }) => ({ title, align: numeric ? 'right' : 'left' }) as const,
-  );
-  const [head = '', ...lines] = layOutTable(aligned, rows, options.width);
-  return [paint(head, 'bold', options), ...lines];
-}
-
-/** A sentence, with its detail lines indented. */
-function noteBlock([head, ...lines]: readonly string[], width: number): string[] {
-  if (head === undefined) return [];
-  return [
-    ...wrapText(escapeUnseen(head), width),
-    ...lines.flatMap((line) => wrapText(escapeUnseen(line), width, '  ')),
-  ];
-}
-
-/** The companies that only a person can pair, with the evidence for each candidate. */
-function ambiguousBlock({ ambiguousCompanies: all }: Report, { width, verbose }: TextOptions): string[] {
-  if (all.length === 0) return [];
-  const shown = all
-    .slice(0, verbose === true ? all.length : MAX_COMPANIES)
-    .map(prepareDescribeAmbiguous(all));
-  const more = all.length - shown.length;
-  const rest =
-    more > 0
-      ? [`… and ${groupDigits(more)} more: findings --write-companies FILE drafts a line for each`]
-      : [];
-  return noteBlock(['Companies to pair by hand', ...shown, ...rest], width);
-}
-
-function fullSyncBlock({ fullSync }: Report, width: number): string[] {
-  const { companies, records } = countFullSync(fullSync);
-  if (companies === 0) return [];
-  const text = `${countOf(records, 'record')} of ${countOf(companies, 'company', 'companies')} outside the backfill window: ask the operator for a full sync; report --full-sync FILE writes the letter.`;
-  return wrapText(text, width);
-}
-
-const STATES = ['complete', 'short', 'absent', 'running', 'failed'] as const;
-
-function evidenceBlock(report: Report, width: number): string[] {
-  const { evidence, completeness } = report;
-  const counts = { complete: 0, short: 0, absent: 0, running: 0, failed: 0 };
-  let byCompany = 0;
-  for (const { state, readBy } of completeness) {
-    counts[state] += 1;
-    if (readBy === 'companies') byCompany += 1;
-  }
-  const divided = byCompany === 0 ? '' : `; ${groupDigits(byCompany)} of V3 company by company`;
-  const lists = STATES.filter((state) => counts[state] > 0).map(
-    (state) => `${groupDigits(counts[state])} ${state}`,
-  );
-  const { oldestReadAt, remap } = evidence;
-  const lines = [`Lists read: ${lists.length === 0 ? 'none' : lists.join(', ')}${divided}.`];
-  if (oldestReadAt !== null) {
-    const ageMs = Date.parse(report.generatedAt) - Date.parse(oldestReadAt);
-    lines.push(`Oldest evidence: ${formatDuration(ageMs)} old.`);
-  }
-  if (report.codeUses !== null) {
-    const ageMs = Date.parse(report.generatedAt) - Date.parse(report.codeUses.scannedAt);
-    lines.push(`Scan of the code: ${formatDuration(ageMs)} old.`);
-  }
-  if (remap !== null)
-    lines.push(`Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}….`);
-  const { differing } = report.drift;
-  const also =
-    differing === 0
-      ? ''
-      : `, and report --ndjson FILE also lists the ${countOf(differing, 'matched record')} that ${differing === 1 ? 'differs' : 'differ'}`;
-  lines.push(
-    `Findings: ${groupDigits(report.findings.total)}; findings --limit 0 lists them all${also}.`,
-    `What no report can see (svc-migrate help guarantees): ${report.cannotSee.map((one) => one.name).join('; ')}.`,
-  );
-  return lines.flatMap((line) => wrapText(escapeUnseen(line), width));
+function summarise({ title, numbers, found, models, meaning }: Obstacle, most: number): string {
+  if (numbers === '') return meaning;
+  const where = most === 0 || models.length === 0 ? '' : ` (${listModels(models, most)})`;
+  return `${title}: ${found === '' ? numbers : found + where}`;
 }

@@ -3,6 +3,7 @@ import {
   COMPANY_MATCHES,
   LIMIT_UNITS,
   OUTCOMES,
+  ROW_UNITS,
   STALE_REASONS,
   STREAM_STATES,
 } from '../domain.js';
@@ -26,6 +27,18 @@ const counts = {
   byReason: z.record(z.string(), count).describe('Rows of remap that are not matched, by `status/reason`.'),
 };
 
+const idCounts = z.strictObject({
+  records: count,
+  theirLineItems: count.describe('Line items that are findings because their records are.'),
+  otherLineItems: count.describe('Line items of records that are matched.'),
+});
+
+const reasonCounts = z.strictObject({
+  key: z.string().describe('`status/reason`; a reason `parent_…` counts under the reason of the record.'),
+  v3: idCounts.describe('Rows with a V3 id.'),
+  v4: idCounts.describe('Rows without one.'),
+});
+
 const limit = z.strictObject({
   name: z.string().describe('As configured; defaults are named `status` or `status/reason`.'),
   model: z.string().nullable().describe('null: all models.'),
@@ -39,7 +52,7 @@ const limit = z.strictObject({
   pass: z.boolean(),
   detail: z.string().nullable(),
   contributors: z
-    .array(z.strictObject({ model: z.string(), key: z.string(), count }))
+    .array(z.strictObject({ model: z.string(), key: z.string(), unit: z.enum(ROW_UNITS).nullable(), count }))
     .describe('Where the limit fails: what it judged, by model and `status/reason`.'),
 });
 
@@ -227,7 +240,8 @@ export const reportSchema = z
       .describe(
         'V3 companies that could not be paired beyond doubt, with up to three V4 companies that they may be.',
       ),
-    completeness: z.array(stream),
+    reasons: z.array(reasonCounts).describe('The findings by reason.'),
+    completeness: z.array(stream).describe("Every list; V4's company list is core/companies."),
     fullSync: z.array(fullSync).describe('What to ask the operator for.'),
     findings: z.strictObject({
       total: count,
@@ -270,5 +284,7 @@ export type FullSync = WrittenReport['fullSync'][number];
 export type ReportStream = z.infer<typeof stream>;
 export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;
+export type IdCounts = z.infer<typeof idCounts>;
+export type ReasonCounts = z.infer<typeof reasonCounts>;
 export type SinceSection = z.infer<typeof sinceSchema>;
 export type Counts = Report['totals'];

@@ -127,15 +127,15 @@ export interface StreamFilter {
 }
 
 /**
- * Reads the lists of `readStreamGroups` one by one, in the order of `listStreams` and V4's company list last. Nothing may
- * be written meanwhile.
+ * Reads the lists of records in a scope and V4's company list one by one, in the order of `listStreams` and the company list
+ * last. Nothing may be written meanwhile.
  *
  * @throws SvcError `corrupt_database`
  */
 export function* iterateStreams(db: Db, scope: Scope, filter: StreamFilter = {}): Generator<ListRow> {
   const { generation = null, states = STREAM_STATES, limit = -1 } = filter;
   const rows = db.prepare<[object], StoredStream>(`
-    ${STREAM_SELECT} WHERE ${inScope(scope)} AND (@generation IS NULL OR generation = @generation)
+    ${STREAM_SELECT} WHERE (${IS_COMPANY_LIST} OR ${inScope(scope)}) AND (@generation IS NULL OR generation = @generation)
       AND state IN (SELECT value FROM json_each(@states))
     ORDER BY ${IS_COMPANY_LIST}, generation, region, model, company_id LIMIT @limit`);
   const params = { generation, states: JSON.stringify(states), limit: BigInt(limit) };

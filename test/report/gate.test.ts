@@ -29,7 +29,8 @@ function rowOf(text: string): RowCount {
   const [model = '', key = '', count = '0'] = text.split(' ');
   const [name, reason = null] = key.split('/');
   const status = STATUSES.find((one) => one === name) ?? 'matched';
-  return { model, status, reason, count: Number(count) };
+  const unit = status === 'v4_only' ? 'v4_record' : 'v3_record';
+  return { model, status, reason, unit, count: Number(count) };
 }
 
 function countsOf(rows: readonly string[], extra: Partial<GateCounts> = {}): GateCounts {
@@ -236,7 +237,7 @@ describe('the gate', () => {
         const counts = countsOf(drawn.map(([model, kind, n]) => `${model} ${kind} ${n}`));
         const { limits } = judge(counts, limitsOf(global, { m: own }), DAY);
         const judged = limits
-          .filter(({ unit }) => unit === 'rows')
+          .filter(({ unit }) => ['ids', 'v3_ids', 'v4_ids'].includes(unit))
           .reduce((sum, { actual }) => sum + (actual ?? 0), 0);
         expect(judged).toBe(drawn.reduce((sum, [, , n]) => sum + n, 0));
       }),

@@ -1,6 +1,7 @@
 import type { LimitValue } from '../../src/config/values.js';
 import type { Status } from '../../src/reasons.js';
 import { judge, type RowCount } from '../../src/report/gate.js';
+import { countReasons } from '../../src/report/reason-counts.js';
 import type { Counts, WrittenReport } from '../../src/report/report-schema.js';
 
 export const HOSTILE_TEXT =
@@ -22,7 +23,13 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
   );
   const perModel = names.map((_, at) => countsOf(at + 1));
   const rows: RowCount[] = names.flatMap((model, at) => [
-    { model, status: 'matched' as const, reason: null, count: perModel[at]?.byStatus.matched ?? 0 },
+    {
+      model,
+      status: 'matched' as const,
+      reason: null,
+      unit: 'v3_record' as const,
+      count: perModel[at]?.byStatus.matched ?? 0,
+    },
     ...Object.entries(perModel[at]?.byReason ?? {}).map(([key, count]) => rowOf(model, key, count)),
   ]);
   const v3Rows = new Map(names.map((name, at) => [name, idsOf(perModel[at])]));
@@ -63,6 +70,7 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
       ...countsOf(at),
     })),
     ambiguousCompanies: [],
+    reasons: countReasons(rows),
     completeness: listStreams(names, text),
     fullSync: names.slice(0, 12).map((model, at) => ({
       requestId: `req_${at}`,
@@ -110,7 +118,8 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
 function rowOf(model: string, key: string, count: number): RowCount {
   const [status = '', reason = ''] = key.split('/');
   const known: readonly Status[] = ['unmatched', 'deleted', 'ambiguous', 'v4_only'];
-  return { model, status: known.find((one) => one === status) ?? 'unmatched', reason, count };
+  const unit = status === 'v4_only' ? 'v4_record' : 'v3_record';
+  return { model, status: known.find((one) => one === status) ?? 'unmatched', reason, unit, count };
 }
 
 function countsOf(seed: number): Counts {

@@ -96,7 +96,7 @@ describe('verify', () => {
     expect(text).toMatch(
       /\nAgainst both APIs: all [\d,]+ pairs\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
     );
-    expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate dump --output remap\.csv\n$/);
+    expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate help apply\n$/);
   });
 
   it('samples with a bound for all pairs, the same sample for the same seed', async () => {

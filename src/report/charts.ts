@@ -1,75 +1,7 @@
-import { escapeMarkup } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
-import type { Counts, Report } from './report-schema.js';
-import { listStatuses, type ReportColumn, STATUS_NAMES } from './tables.js';
-
-/** Escaped HTML. Only `html` and `trusted` create it. */
-export interface Html {
-  readonly markup: string;
-}
-
-type Part = string | number | Html | null | readonly Html[];
-
-/** A template tag that escapes all values except HTML; null becomes ''. */
-export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  let markup = texts[0] ?? '';
-  for (const [at, part] of parts.entries()) markup += markupOf(part) + (texts[at + 1] ?? '');
-  return { markup };
-}
-
-function markupOf(part: Part): string {
-  if (part === null) return '';
-  if (typeof part === 'string') return escapeMarkup(part);
-  if (typeof part === 'number') return String(part);
-  return 'markup' in part ? part.markup : part.map((one) => one.markup).join('');
-}
-
-/** Renders text in which backticks mark commands and names. */
-export function withCode(text: string): Html {
-  return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : asCode(part)))}`;
-}
-
-/** A command or name that wraps between words only: a browser would also break `--in-place` at its hyphens. */
-export function asCode(text: string): Html {
-  const words = text
-    .split(' ')
-    .map((word) => (word.includes('-') ? html`<span class="word">${word}</span>` : html`${word}`));
-  return html`<code>${words.map((word, at) => html`${at === 0 ? '' : ' '}${word}`)}</code>`;
-}
-
-/** A code such as `unmatched/key_changed` that wraps between its words. */
-export function withWordBreaks(code: string): Html {
-  return html`${code.split(/(?<=[/_])/).map((part, at) => (at === 0 ? html`${part}` : html`<wbr/>${part}`))}`;
-}
-
-/** Markup that is known to be safe, such as our own style sheet. */
-export function trusted(markup: string): Html {
-  return { markup };
-}
-
-/** A table with a caption, scrollable if it is wide; the first cell of each row is its heading. */
-export function htmlTable(
-  caption: string,
-  columns: readonly ReportColumn[],
-  rows: readonly (readonly (string | Html)[])[],
-): Html {
-  const head = columns.map(({ title, numeric, unordered }) => {
-    const more = html`${numeric ? html` class="n"` : null}${unordered ? html` data-unordered=""` : null}`;
-    return html`<th scope="col"${more}>${title}</th>`;
-  });
-  const body = rows.map(
-    (row) => html`<tr>${row.map((cell, at) => {
-      if (at === 0) return html`<th scope="row">${cell}</th>`;
-      return columns[at]?.numeric ? html`<td class="n">${cell}</td>` : html`<td>${cell}</td>`;
-    })}</tr>
-`,
-  );
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${caption}"><table><caption>${caption}</caption>
-<thead><tr>${head}</tr></thead>
-<tbody>
-${body}</tbody></table></div>
-`;
-}
+import { STATUS_NAMES, type StatusCount } from './blocks.js';
+import { type Html, html } from './html.js';
+import type { Report } from './report-schema.js';
 
 /** A legend of the colours. */
 export function renderKey(names: readonly (readonly [string, string])[]): Html {
@@ -85,8 +17,8 @@ const BAR_WIDTH = 1000;
 const MIN_PART_WIDTH = 6;
 
 /** A stacked bar of statuses, in which every part that is not empty is visible. */
-export function renderStatusBar(counts: Counts): Html {
-  const parts = listStatuses(counts).filter(({ count }) => count > 0);
+export function renderStatusBar(counts: readonly StatusCount[]): Html {
+  const parts = counts.filter(({ count }) => count > 0);
   const total = parts.reduce((sum, { count }) => sum + count, 0);
   const room = BAR_WIDTH - parts.length * MIN_PART_WIDTH;
   let x = 0;
@@ -107,8 +39,14 @@ const BASE_Y = CHART.top + PLOT_HEIGHT;
 
 type Month = Report['timeline']['months'][number];
 
+const AGE_KEY = [
+  ['matched', 'matched'],
+  ['unmatched', 'unmatched'],
+  ['other', 'deleted or ambiguous'],
+] as const;
+
 /** V3 records by month of their latest date, against the start of the backfill window. */
-export function renderTimeline(timeline: Report['timeline']): Html {
+export function renderAges(timeline: Report['timeline']): Html {
   const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
   const top = niceTop(Math.max(...months.map((month) => month.matched + month.unmatched + month.other)));
   const step = PLOT_WIDTH / months.length;
@@ -121,12 +59,7 @@ export function renderTimeline(timeline: Report['timeline']): Html {
   );
   const label = `V3 records by month, ${months[0]?.month} to ${months.at(-1)?.month}; the table below has the numbers.`;
   const parts = html`${bars}${labels}${renderWindow(timeline, months, step)}`;
-  return renderChart('Chart of the ages', label, top, parts);
-}
-
-/** A scrollable chart: the axis up to `top`, then `parts`. */
-function renderChart(name: string, label: string, top: number, parts: Html): Html {
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${name}"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
+  return html`${renderKey(AGE_KEY)}<div class="scroll" role="region" tabindex="0" aria-label="Chart of the ages"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
 ${renderAxis(top)}${parts}</svg></div>
 `;
 }

@@ -1,0 +1,138 @@
+import type { Status } from '../reasons.js';
+import type { Report } from './report-schema.js';
+
+/** A part of a report with its own title. Text between backticks is code. */
+export interface Section {
+  readonly id: string;
+  readonly title: string;
+  readonly blocks: readonly Block[];
+}
+
+export type Block = SentenceBlock | NumbersBlock | TableBlock | ListBlock | FoldBlock | AgesBlock;
+
+export interface SentenceBlock {
+  readonly kind: 'sentence';
+  readonly text: string;
+  readonly isWarning?: true;
+}
+
+/** A few counts, each with its unit. */
+export interface NumbersBlock {
+  readonly kind: 'numbers';
+  readonly rows: readonly {
+    readonly name: string;
+    readonly count: number;
+    readonly note: string;
+    /** For its colour. */
+    readonly status: Status | null;
+    /** Whether it is a part of the count above it. */
+    readonly isPart: boolean;
+  }[];
+}
+
+export interface TableBlock {
+  readonly kind: 'table';
+  readonly caption: string;
+  readonly columns: readonly Column[];
+  /** The first rows. */
+  readonly rows: readonly (readonly Cell[])[];
+  /** The number of all rows. */
+  readonly total: number;
+}
+
+export interface Column {
+  readonly title: string;
+  readonly numeric?: true;
+  /** Whether sorting by it would be meaningless, as with charts, sentences and mixed units. */
+  readonly unordered?: true;
+  /** Where it is shown: everywhere, in files only, or on the HTML page only. */
+  readonly only?: 'files' | 'page';
+}
+
+/** Text as it is, a code such as a reason, text with code between backticks, several sentences, an outcome, or a bar of the statuses. */
+export type Cell =
+  | string
+  | { readonly kind: 'code' | 'inline'; readonly text: string }
+  | { readonly kind: 'sentences'; readonly texts: readonly string[] }
+  | { readonly kind: 'judged'; readonly pass: boolean }
+  | { readonly kind: 'bar'; readonly parts: readonly StatusCount[] };
+
+export interface ListBlock {
+  readonly kind: 'list';
+  readonly isOrdered?: true;
+  readonly items: readonly ListItem[];
+  readonly total: number;
+}
+
+export interface ListItem {
+  readonly title: string;
+  readonly code?: string | null;
+  /** The rest of the line of the title. */
+  readonly numbers?: string;
+  readonly lines?: readonly string[];
+  /** Left out where there is little room and the numbers say enough. */
+  readonly meaning?: string;
+  readonly action?: string;
+  readonly links?: readonly { readonly id: string; readonly text: string }[];
+}
+
+/** Details, closed at first. */
+export interface FoldBlock {
+  readonly kind: 'fold';
+  readonly title: string;
+  readonly code?: string;
+  readonly id?: string;
+  readonly blocks: readonly Block[];
+  /** Open on the HTML page, or only there: details of details. */
+  readonly page?: 'open' | 'only';
+}
+
+/** The ages of the records beside the start of V4's window: a chart on the HTML page. */
+export interface AgesBlock {
+  readonly kind: 'ages';
+  readonly timeline: Report['timeline'];
+}
+
+/** Display names of the statuses. */
+export const STATUS_NAMES: Readonly<Record<Status, string>> = {
+  matched: 'matched',
+  unmatched: 'unmatched',
+  deleted: 'deleted',
+  ambiguous: 'ambiguous',
+  v4_only: 'only in V4',
+};
+
+/** Count of one status of V3 ids, or of the V4 ids without a V3 id. */
+export interface StatusCount {
+  readonly status: Status;
+  readonly count: number;
+}
+
+export function sentence(text: string): SentenceBlock {
+  return { kind: 'sentence', text };
+}
+
+export function fold(title: string, blocks: readonly Block[], page?: 'open' | 'only'): FoldBlock {
+  return { kind: 'fold', title, blocks, ...(page === undefined ? {} : { page }) };
+}
+
+export function table(
+  caption: string,
+  columns: readonly Column[],
+  rows: TableBlock['rows'],
+  total = rows.length,
+): TableBlock {
+  return { kind: 'table', caption, columns, rows, total };
+}
+
+export function list(items: readonly ListItem[], total = items.length): ListBlock {
+  return { kind: 'list', items, total };
+}
+
+export function plain(...titles: readonly string[]): Column[] {
+  return titles.map((title) => ({ title }));
+}
+
+export function numeric(...titles: readonly string[]): Column[] {
+  return titles.map((title) => ({ title, numeric: true }));
+}
