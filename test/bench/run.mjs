@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --records N] [--rounds N] [--only export,latency,…]`, against the built program. Prints times,
+ * `npm run bench [-- --records N] [--rounds N] [--only export,latency,…] [--old CLI]`, against the built program. Prints times,
  * ratios of interleaved runs, and which bars were reached; asserts nothing.
  */
 import { parseArgs } from 'node:util';
@@ -7,6 +7,7 @@ import { benchExport } from './export.mjs';
 import { benchGrowth } from './growth.mjs';
 import { benchLatency } from './latency.mjs';
 import { benchMatch, benchNotes } from './match.mjs';
+import { benchMixed } from './mixed.mjs';
 import { describeMachine, print } from './processes.mjs';
 import { benchScan } from './scan.mjs';
 import { benchStart } from './start.mjs';
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     records: { type: 'string', default: '100000' },
     rounds: { type: 'string', default: '3' },
     only: { type: 'string' },
+    old: { type: 'string' },
   },
 });
 const BENCHES = {
@@ -24,11 +26,12 @@ const BENCHES = {
   growth: benchGrowth,
   latency: benchLatency,
   match: benchMatch,
+  mixed: benchMixed,
   notes: benchNotes,
   scan: benchScan,
   start: benchStart,
   whole: benchWhole,
 };
-const size = { records: Number(values.records), rounds: Number(values.rounds) };
+const size = { records: Number(values.records), rounds: Number(values.rounds), old: values.old };
 print(describeMachine());
 for (const name of values.only?.split(',') ?? Object.keys(BENCHES)) await BENCHES[name](size);
