@@ -15,9 +15,8 @@ import {
 } from './mysql-catalog.js';
 import { loadMysqlMap, mysqlFillRanges, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
-import { MYSQL_EMIT } from './mysql-scripts.js';
 import { MysqlSession } from './mysql-session.js';
-import { MYSQL_TEXT, quoteMysqlIdentifier, updateMysql } from './mysql-text.js';
+import { MYSQL_EMIT, MYSQL_TEXT, quoteMysqlIdentifier, updateMysql } from './mysql-text.js';
 import { openServerStore } from './server-session.js';
 
 /** Opens the tables of one MySQL or MariaDB database. */

@@ -9,9 +9,8 @@ import { quoteIdentifier } from '../sql-names.js';
 import { listPgTables, readPgFacts } from './postgres-catalog.js';
 import { loadPostgresMap, openTrial, postgresFillRanges } from './postgres-lookups.js';
 import { obstacleNotes } from './postgres-obstacles.js';
-import { POSTGRES_EMIT } from './postgres-scripts.js';
 import { PgSession } from './postgres-session.js';
-import { ledgerIn, OTHER_SCHEMA, POSTGRES_TEXT } from './postgres-text.js';
+import { ledgerIn, OTHER_SCHEMA, POSTGRES_EMIT, POSTGRES_TEXT } from './postgres-text.js';
 import { openServerStore } from './server-session.js';
 
 /** Opens the tables of one PostgreSQL database. */

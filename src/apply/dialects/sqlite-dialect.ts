@@ -6,9 +6,8 @@ import { OWN_LEDGER } from '../engine/ledger.js';
 import { createLedgerSql } from '../engine/ledger-tables.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
 import { keyNotes, loadSqliteMap, readOnlyNotes, sqliteFillRanges, trialNotes } from './sqlite-lookups.js';
-import { SQLITE_EMIT } from './sqlite-scripts.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
-import { SQLITE_TEXT } from './sqlite-text.js';
+import { SQLITE_EMIT, SQLITE_TEXT } from './sqlite-text.js';
 
 /** Opens the tables of one SQLite database. */
 export function openSqliteStore(
