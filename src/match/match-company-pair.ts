@@ -189,7 +189,9 @@ class PairRows {
   #writeV3(at: number, row: Pick<NewRow, 'group' | 'v4' | 'evidence'>): number {
     const { keys, svcIds, latestMs } = this.#judged.pair.v3;
     this.#writer.countDay(row.group, latestMs[at] ?? Number.NaN);
-    const id = this.#writer.add({ ...row, key: keys[at] ?? null, v3: svcIds[at] ?? null, parent: null });
+    const { group, v4, evidence } = row;
+    const [key = null, v3 = null] = [keys[at], svcIds[at]];
+    const id = this.#writer.add({ group, key, v3, v4, evidence, parent: null });
     this.#rowOf[at] = id;
     return id;
   }

@@ -1,7 +1,14 @@
 import { deserialize, serialize } from 'node:v8';
 import type { Db } from './open.js';
 import { prepareInsertRows } from './records.js';
-import { digestBlock, type RemapGroup, RowDigests, type RowsText, renderGroup } from './remap-blocks.js';
+import {
+  digestBlock,
+  type RemapGroup,
+  RowDigests,
+  type RowsText,
+  renderGroup,
+  type StoredRow,
+} from './remap-blocks.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
 import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
 
@@ -45,8 +52,9 @@ export class RemapWriter {
   readonly #texts: string[] = [];
   readonly #insert: ReturnType<typeof prepareInsertRows>;
   readonly #digests = new RowDigests();
-  #block: NewRow[] = [];
-  #last: CountedGroup | null = null;
+  /** The last group of each path: most rows are of the same group as the one before. */
+  readonly #last = new Map<string, CountedGroup>();
+  #block: StoredRow[] = [];
   #rows = 0;
   /** Rows that are `matched` without an id on both sides. */
   halfMatched = 0;
@@ -58,7 +66,8 @@ export class RemapWriter {
   }
 
   groupOf(group: RemapGroup): CountedGroup {
-    if (this.#last !== null && isSameGroup(this.#last, group)) return this.#last;
+    const last = this.#last.get(group.path);
+    if (last !== undefined && isSameGroup(last, group)) return last;
     const name = renderGroup(0, group);
     let known = this.#groups.get(name);
     if (known === undefined) {
@@ -74,21 +83,21 @@ export class RemapWriter {
       this.#groups.set(name, known);
       this.#texts[known.id] = renderGroup(known.id, group);
     }
-    this.#last = known;
+    this.#last.set(group.path, known);
     return known;
   }
 
   /** Returns the id of the row. */
-  add(row: NewRow): number {
-    const { group } = row;
+  add({ group, parent, v3, v4, key, evidence }: NewRow): number {
     this.#rows += 1;
     group.count += 1;
     group.firstRow = Math.min(group.firstRow, this.#rows);
     group.lastRow = this.#rows;
     if (group.status !== 'matched' && group.firstRows.length < MAX_FIRST_ROWS)
       group.firstRows.push(this.#rows);
-    if (group.status === 'matched' && (row.v3 === null || row.v4 === null)) this.halfMatched += 1;
-    if (this.#block.push(withProvisional(row)) === ROWS_PER_BLOCK) this.#flush();
+    if (group.status === 'matched' && (v3 === null || v4 === null)) this.halfMatched += 1;
+    const stored = { group: group.id, parent, v3, v4, key, evidence: evidenceOf(group, evidence) };
+    if (this.#block.push(stored) === ROWS_PER_BLOCK) this.#flush();
     return this.#rows;
   }
 
@@ -144,15 +153,14 @@ export class RemapWriter {
       const row = block[at];
       if (row === undefined) return;
       values[to] = first + at;
-      values[to + 1] = row.group.id;
+      values[to + 1] = row.group;
       values[to + 2] = row.parent;
       values[to + 3] = row.v3;
       values[to + 4] = row.v4;
       values[to + 5] = row.key;
       values[to + 6] = row.evidence;
     });
-    const rows = block.map(({ group, ...row }) => ({ ...row, group: group.id }));
-    this.#digests.add(digestBlock(rows, (group) => this.#texts[group] ?? ''));
+    this.#digests.add(digestBlock(block, (group) => this.#texts[group] ?? ''));
     this.#block = [];
   }
 }
@@ -161,10 +169,10 @@ const ROW_WIDTH = 7;
 const GROUP_WIDTH = 15;
 
 /** The evidence of a row without any of its own is that of its group. */
-function withProvisional(row: NewRow): NewRow {
-  if (row.evidence === null || !row.group.provisional) return row;
-  const before: object = JSON.parse(row.evidence);
-  return { ...row, evidence: JSON.stringify({ ...before, provisional: true }) };
+function evidenceOf({ provisional }: RemapGroup, evidence: string | null): string | null {
+  if (evidence === null || !provisional) return evidence;
+  const before: object = JSON.parse(evidence);
+  return JSON.stringify({ ...before, provisional: true });
 }
 
 function isSameGroup(a: RemapGroup, b: RemapGroup): boolean {

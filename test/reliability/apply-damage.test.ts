@@ -99,7 +99,7 @@ async function carryOut(name: string, from: string, options: OptionValues): Prom
   return JSON.stringify({ result, rows, texts }, (_, value) =>
     typeof value === 'bigint' ? String(value) : value,
   )
-    .replaceAll(/\d{8}T?-?\d{6}Z?-[0-9a-f]{4,}/g, 'RUN')
+    .replaceAll(/\d{8}T?[-_]?\d{6}Z?[-_][0-9a-f]{4,}/g, 'RUN')
     .replaceAll(/[0-9a-f]{64}/g, 'SHA');
 }
 
