@@ -8,6 +8,7 @@ import type { Io } from './commands/command.js';
 import {
   argumentsOf,
   type Command,
+  configFlags,
   groupByHeading,
   type RawOptions,
   sentenceOf,
@@ -154,7 +155,7 @@ function buildOption(listed: ListedOption, heading = ''): Option {
 
 function givenOf(parsed: CommanderCommand, { options }: Command, host: ProgramHost): Unparsed {
   const raw = rawOptions(parsed, [...options, ...listOptions(COMMON_OPTIONS)]);
-  const flags = { config: textOf(raw['config']), db: textOf(raw['db']) };
+  const flags = configFlags(raw);
   let config: Promise<Config> | undefined;
   const load = async () => {
     const { loadConfig } = await import('./config/load-config.js');
@@ -184,10 +185,6 @@ function rawOptions(parsed: CommanderCommand, options: readonly ListedOption[]):
     return [name, values[name.charAt(2).toLowerCase() + name.slice(3)] === false];
   });
   return Object.fromEntries(raw);
-}
-
-function textOf(value: RawOptions[string]): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 async function runWithProgress(command: Command, given: Unparsed, host: ProgramHost): Promise<number> {
@@ -254,10 +251,9 @@ function wrapFor({ isTTY, columns }: Output, text: string): string {
 
 /** The options that a printed command needs to concern the same configuration and database. */
 function flagsOf(raw: RawOptions): string {
-  const words = ['config', 'db'].flatMap((name) => {
-    const value = textOf(raw[name]);
-    return value === undefined ? [] : [`--${name}`, value];
-  });
+  const words = Object.entries(configFlags(raw)).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
+  );
   return words.length === 0 ? '' : ` ${shellLine(words)}`;
 }
 

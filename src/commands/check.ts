@@ -1,11 +1,12 @@
 import type { Config } from '../config/config.js';
 import type { Report } from '../report/report-schema.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { readDatabase } from './database.js';
+import type { Given } from './define-command.js';
 import { assertListsExist } from './export-result.js';
-import { announceReport, withGitHubActions } from './github-actions.js';
-import { narrowingOf, outputsOf } from './option-values.js';
+import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
+import { type NarrowingOptions, narrowingOf, outputsOf, type ReportOutputs } from './option-values.js';
 import { assertOutputs, type ReportOptions, writeReport } from './report.js';
 import { withOutputs } from './with-outputs.js';
 
@@ -14,15 +15,18 @@ export interface CheckOptions extends ReportOptions {
   readonly onReport?: ((report: Report) => Promise<void>) | undefined;
 }
 
+interface CheckCommandOptions extends NarrowingOptions, ReportOutputs, ActionsOptions {}
+
 /**
  * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
  * incomplete, 5 if there is nothing to compare.
  */
-export async function runCheck(given: CommandLine, io: Io): Promise<number> {
-  const outputs = outputsOf(given);
-  return withGitHubActions(given, io, announceReport, (onReport) =>
+export async function runCheck(given: Given<CheckCommandOptions>, io: Io): Promise<number> {
+  const { options } = given;
+  const outputs = outputsOf(options);
+  return withGitHubActions(options, io, announceReport, (onReport) =>
     withOutputs(given, io, { outputs }, (config, within) =>
-      judgeRemap({ config, ...narrowingOf(given, config), outputs, onReport }, within),
+      judgeRemap({ config, ...narrowingOf(options, config), outputs, onReport }, within),
     ),
   );
 }

@@ -8,9 +8,9 @@ import { readRemapRuns } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { readDatabase } from './database.js';
-import type { Command } from './define-command.js';
+import type { Command, Given } from './define-command.js';
 import { type ListedOption, listOptions } from './option.js';
 
 /** Calls `completion words`, which prints the possible words, or `:files|BEFORE|NAME` (see `listWords`). */
@@ -50,15 +50,21 @@ complete -c svc-migrate -f -a '(__svc_migrate)'
 
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: BASH,
-  zsh: `autoload -U +X bashcompinit && bashcompinit\n${BASH}`,
+  zsh: `(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i -D }\nautoload -Uz +X bashcompinit && bashcompinit\n${BASH}`,
   fish: FISH,
 };
+
+interface CompletionOptions {
+  readonly shell: string;
+  readonly words: readonly string[];
+}
 
 /**
  * `completion`: prints a completion script. The scripts call `completion words`, which prints what can replace the last
  * word that was typed.
  */
-export async function runCompletion({ args: [shell = '', ...typed] }: CommandLine, io: Io): Promise<number> {
+export async function runCompletion({ options }: Given<CompletionOptions>, io: Io): Promise<number> {
+  const { shell, words: typed } = options;
   const script = SCRIPTS[shell];
   if (shell === 'words') await writeText(io.stdout, [(await listWords(typed, io)).map(endLine).join('')]);
   else if (script !== undefined) await writeText(io.stdout, [script]);

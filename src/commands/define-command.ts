@@ -105,6 +105,15 @@ export function defineCommand<Options extends z.ZodObject>(definition: CommandDe
   };
 }
 
+/** `--config` and `--db`, which every command has. */
+export function configFlags({ config, db }: RawOptions): {
+  readonly config: string | undefined;
+  readonly db: string | undefined;
+} {
+  const textOf = (value: RawOptions[string]) => (typeof value === 'string' ? value : undefined);
+  return { config: textOf(config), db: textOf(db) };
+}
+
 /** The typed values of what was given on a command line. */
 export function parseOptions<Options extends z.ZodObject>(
   {

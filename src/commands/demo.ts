@@ -1,18 +1,17 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { listPossibleInputs, loadConfig } from '../config/load-config.js';
+import { loadConfig } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
 import { renderText } from '../report/render-text.js';
-import { assertTargets } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
 import { type Sandbox, startSandbox } from '../sandbox/start.js';
-import type { CommandLine, Io } from './command.js';
-import { outputsOf, wholeNumberOption } from './option-values.js';
+import type { Io } from './command.js';
+import type { Given } from './define-command.js';
+import { outputsOf, type ReportOutputs } from './option-values.js';
 import { rebuildRemap } from './remap.js';
-import { type ReportOptions, type ReportOutputs, writeReport } from './report.js';
+import { type ReportOptions, writeReport } from './report.js';
 import { runExports } from './run.js';
-import { replaceOutputs } from './with-outputs.js';
 
 const CONFIG_FILE = 'svc-migrate.config.json';
 const FILES = {
@@ -23,24 +22,23 @@ const FILES = {
   junit: 'junit.xml',
 } as const satisfies ReportOutputs;
 
+interface DemoOptions extends ReportOutputs {
+  readonly seed: number;
+  readonly output?: string | undefined;
+}
+
 /**
  * `demo`: runs a whole migration (both exports over HTTP, remap, report) against a sandbox on a free port. Exits like
  * `check`.
  */
-export async function runDemo(given: CommandLine, io: Io): Promise<number> {
-  const seed = wholeNumberOption(given, 'seed') ?? 1;
-  const outputs = outputsOf(given);
-  const targets = Object.values(outputs);
-  assertTargets(targets, listPossibleInputs(io.env, { config: given.text('config'), db: given.text('db') }));
-  return replaceOutputs(outputs, io, async (within) => {
-    const folder = makeFolder(given.text('output'));
-    const sandbox = await startSandbox({ seed });
-    try {
-      return await runJob(folder, sandbox, outputs, within);
-    } finally {
-      await sandbox.close();
-    }
-  });
+export async function runDemo({ options }: Given<DemoOptions>, io: Io): Promise<number> {
+  const folder = makeFolder(options.output);
+  const sandbox = await startSandbox({ seed: options.seed });
+  try {
+    return await runJob(folder, sandbox, outputsOf(options), io);
+  } finally {
+    await sandbox.close();
+  }
 }
 
 async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, io: Io): Promise<number> {

@@ -3,12 +3,12 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { versions } from 'node:process';
 import { applyEdits, type JSONPath, modify, parse } from 'jsonc-parser';
 import { type ApiKeys, loadKey } from '../config/api-keys.js';
-import type { Config } from '../config/config.js';
-import { findConfigFile, listPossibleInputs } from '../config/load-config.js';
+import type { Config, Endpoint } from '../config/config.js';
+import { findConfigFile } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
 import { judgeFacts } from '../inspect/doctor/checks.js';
 import { type Correction, listCorrections } from '../inspect/doctor/corrections.js';
-import { type Finding, judgeFindings, problem } from '../inspect/doctor/doctor-finding.js';
+import { type Finding, judgeFindings, ok, problem } from '../inspect/doctor/doctor-finding.js';
 import {
   judgeProgram,
   orError,
@@ -26,44 +26,104 @@ import {
 } from '../inspect/doctor/probe-results.js';
 import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
+import { writeOutput, writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
-import { shellLine } from '../text/escape.js';
+import { escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { CommandLine, Io } from './command.js';
+import { layOutTable } from '../text/text-layout.js';
+import type { Io } from './command.js';
 import { readDatabase } from './database.js';
-import { configWithMaxWait } from './option-values.js';
+import { configFlags, type Given } from './define-command.js';
+import { type MaxWait, withMaxWait } from './option-values.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
-import { ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
+import { ownFilesOf, writeResult } from './with-outputs.js';
+
+interface DoctorOptions extends MaxWait {
+  readonly all: boolean;
+  readonly offline: boolean;
+  readonly writeConfig?: string | undefined;
+  readonly force: boolean;
+  readonly json?: string | undefined;
+}
 
 /**
  * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
  * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
  */
-export async function runDoctor(given: CommandLine, io: Io): Promise<number> {
+export async function runDoctor(given: Given<DoctorOptions>, io: Io): Promise<number> {
+  const { options } = given;
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
-  const config = await orError(() => configWithMaxWait(given));
-  const target = given.text('json');
-  const flags = { config: given.text('config'), db: given.text('db') };
-  const inputs = config instanceof SvcError ? listPossibleInputs(io.env, flags) : ownFilesOf(config);
-  assertTargets(target === undefined ? [] : [target], inputs);
-  if (target === undefined || target === '-') assertStdout();
-  const newConfig = given.text('writeConfig');
+  const config = await orError(async () => withMaxWait(await given.config(), options));
+  const { json: target, writeConfig: newConfig } = options;
   if (newConfig !== undefined && !(config instanceof SvcError)) {
-    assertNewConfig(newConfig, config, given.isSet('force'));
+    assertNewConfig(newConfig, config, options.force);
   }
-  return replaceOutputs({ json: target }, io, async (within) => {
-    const facts = config instanceof SvcError ? null : await collectFacts(config, given.isSet('all'), within);
-    const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
-    const json = () => renderDoctorJson(findings, facts);
-    if (newConfig !== undefined && facts !== null) {
-      await writeConfig(newConfig, facts.config, listCorrections(facts), within);
-    }
-    const next = nextOf(facts, findings, given, io.env);
-    await writeResult(target, { json, text: () => renderDoctor(findings, next, io.width) }, within);
-    return judgeFindings(findings);
-  });
+  if (options.offline && !(config instanceof SvcError)) return checkOffline(config, target, io);
+  const facts = config instanceof SvcError ? null : await collectFacts(config, options.all, io);
+  const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
+  const json = () => renderDoctorJson(findings, facts);
+  if (newConfig !== undefined && facts !== null) {
+    await writeConfig(newConfig, facts.config, listCorrections(facts), io);
+  }
+  const next = nextOf(facts, findings, given, io.env);
+  await writeResult(target, { json, text: () => renderDoctor(findings, next, io.width) }, io);
+  return judgeFindings(findings);
+}
+
+/** `doctor --offline`: checks the configuration, its files and keys, and shows the settings that are in force. */
+async function checkOffline(config: Config, target: string | undefined, io: Io): Promise<number> {
+  const { fileErrors } = await readUserFiles(config);
+  const { keyErrors } = await readKeys(config, io.env);
+  const findings = [
+    ...judgeProgram(readVersions()),
+    ok('configuration', 'config_valid', `${config.file} is valid.`),
+    ...fileErrors.map(([code, { message, hint }]) =>
+      problem('configuration', code, 6, message, hint ?? 'Correct the file.'),
+    ),
+    ...[...keyErrors.values()].map(({ message, hint }) =>
+      problem('configuration', 'key_missing', 2, message, hint ?? 'Set the variable.'),
+    ),
+  ];
+  const isReady = judgeFindings(findings) === 0;
+  const rows = describeSettings(config).map(([name, value]) => [name, escapeUnseen(value)]);
+  const columns = ['in force', ''].map((title) => ({ title, align: 'left' as const }));
+  const settings = layOutTable(columns, rows, Number.MAX_SAFE_INTEGER, '  ').join('\n');
+  const text = () =>
+    `${settings}\n\n${renderDoctor(findings, isReady ? 'svc-migrate doctor' : 'svc-migrate doctor --offline', io.width)}`;
+  await writeResult(target, { json: () => renderDoctorJson(findings, null), text }, io);
+  return judgeFindings(findings);
+}
+
+/** The settings with flags, environment and defaults applied. */
+function describeSettings(config: Config): [name: string, value: string][] {
+  const { v3, v4, models, backfill, limits, apply } = config;
+  const speed = ({ pageSize, concurrency, requestsPerSecond }: Endpoint) =>
+    `pages of ${pageSize}, ${concurrency} at a time, ${requestsPerSecond} requests per second`;
+  const since = backfill.sinceMs === null ? 'inferred from V4' : new Date(backfill.sinceMs).toISOString();
+  return [
+    ['configuration', config.file],
+    ['database', config.database],
+    ['fieldPrefix', config.fieldPrefix],
+    ...[...v3.regions, v4].flatMap((endpoint): [string, string][] => [
+      [endpoint.region === '' ? 'v4' : `v3.regions.${endpoint.region}`, endpoint.baseUrl],
+      ['', `key from ${endpoint.keySource}; ${speed(endpoint)}`],
+    ]),
+    ...models.map((model): [string, string] => [
+      model.v3,
+      [model.v4 ?? 'not in V4', ...model.children.map((field) => `with ${field}`)].join(', '),
+    ]),
+    [
+      'companies',
+      JSON.stringify(config.companies, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+    ],
+    ['decisions', config.decisions ?? 'none'],
+    ['backfill.since', since],
+    ['payload', config.payload],
+    ['limits', JSON.stringify(limits)],
+    ['maxAge', `${config.maxAgeMs / 3_600_000}h`],
+    ['apply.targets', apply.targets.map(({ name }) => name).join(', ') || 'none'],
+  ];
 }
 
 /** Findings without a valid configuration, which all other checks need. */
@@ -79,12 +139,12 @@ const CORRECTED_FILE = 'corrected.jsonc';
 function nextOf(
   facts: DoctorFacts | null,
   findings: readonly Finding[],
-  given: CommandLine,
+  given: Given<DoctorOptions>,
   env: Io['env'],
 ): string {
-  const newConfig = given.text('writeConfig');
+  const newConfig = given.options.writeConfig;
   if (facts === null) {
-    const file = given.text('config');
+    const file = configFlags(given.raw).config;
     if (existsSync(findConfigFile(env, file))) return 'svc-migrate doctor';
     return shellLine(['svc-migrate', 'init', ...(file === undefined ? [] : ['--config', file])]);
   }

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { DUMP_FORMATS } from '../domain.js';
+import type { DUMP_FORMATS } from '../domain.js';
 import { DUMP_RENDERERS } from '../report/render-rows.js';
 import { type ParquetFacts, writeParquet } from '../report/write-parquet.js';
 import { readVersion } from '../runtime/version.js';
@@ -15,26 +15,31 @@ import {
 } from '../store/readiness.js';
 import { EVERYTHING, readRemap, type Scope } from '../store/remap-rows.js';
 import { escapeUnseen } from '../text/escape.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
-import { narrowingOf } from './option-values.js';
+import type { Given } from './define-command.js';
+import { type NarrowingOptions, narrowingOf } from './option-values.js';
 import { scopeOf } from './report.js';
-import { withOutputs } from './with-outputs.js';
+
+interface DumpOptions extends NarrowingOptions {
+  readonly format: (typeof DUMP_FORMATS)[number];
+  readonly output?: string | undefined;
+  readonly allowIncomplete: boolean;
+}
 
 /** `dump`: writes the whole remap in its stored order, with exact values. */
-export async function runDump(given: CommandLine, io: Io): Promise<number> {
-  const format = DUMP_FORMATS.find((one) => one === given.text('format')) ?? 'csv';
-  const target = given.text('output') ?? '-';
-  return withOutputs(given, io, { outputs: { dump: target } }, async (config, within) => {
-    const scope = scopeOf(narrowingOf(given, config));
-    if (target === '-') assertStdout();
-    return readDatabase(config, async (db) => {
-      const readiness = await assertUsable(db, config, given, within);
-      const rows = () => readRemap(db, scope);
-      if (format === 'parquet') await writeParquet(target, rows, factsOf(readiness, scope), within.signal);
-      else await writeRows(target, () => DUMP_RENDERERS[format](rows()), within);
-      return 0;
-    });
+export async function runDump(given: Given<DumpOptions>, io: Io): Promise<number> {
+  const { options } = given;
+  const { format, output: target = '-' } = options;
+  const config = await given.config();
+  const scope = scopeOf(narrowingOf(options, config));
+  if (target === '-') assertStdout();
+  return readDatabase(config, async (db) => {
+    const readiness = await assertUsable(db, config, options, io);
+    const rows = () => readRemap(db, scope);
+    if (format === 'parquet') await writeParquet(target, rows, factsOf(readiness, scope), io.signal);
+    else await writeRows(target, () => DUMP_RENDERERS[format](rows()), io);
+    return 0;
   });
 }
 
@@ -60,16 +65,16 @@ function factsOf(readiness: Readiness, scope: Scope): ParquetFacts {
 }
 
 /** Checks that the remap may be passed on. */
-async function assertUsable(db: Db, config: Config, given: CommandLine, io: Io): Promise<Readiness> {
+async function assertUsable(db: Db, config: Config, options: DumpOptions, io: Io): Promise<Readiness> {
   const facts = readReadiness(db, config, EVERYTHING);
-  if (!given.isSet('allowIncomplete')) {
+  if (!options.allowIncomplete) {
     // once the export is finished, `remap` builds a current one
     if (findOpenLists(facts).length === 0) refuseIncomplete(facts);
     else assertCompleteRemap(facts);
   }
   await warnOfIncomplete(facts, io);
   await assertRemapIntact(db, io, ['rows', 'company']);
-  assertCompanies(db, narrowingOf(given, config).companies);
+  assertCompanies(db, options.company);
   return facts;
 }
 

@@ -23,15 +23,13 @@ const COLUMNS: readonly Column[] = [
 export function renderExportSummary(
   ended: readonly { readonly generation: Generation; readonly summary: ExportSummary | null }[],
   config: Config,
+  next: string | null,
   width: number,
 ): string {
   const lines = ended.flatMap(({ generation, summary }) =>
     summary === null ? [] : describeGeneration(generation, summary, config, width),
   );
-  const isKnown = ended.every(({ summary }) => summary !== null);
-  // Otherwise the error that follows says what to do.
-  const next = isKnown ? [`Next: ${nextCommand(ended)}`] : [];
-  return `${[...lines, ...next].join('\n')}\n`;
+  return `${[...lines, ...(next === null ? [] : [`Next: ${next}`])].join('\n')}\n`;
 }
 
 function describeGeneration(
@@ -110,12 +108,6 @@ function listWarnings(generation: Generation, { streams }: ExportSummary): strin
     );
   }
   return warnings;
-}
-
-function nextCommand(ended: Parameters<typeof renderExportSummary>[0]): string {
-  const [open, ...more] = ended.filter(({ summary }) => summary?.complete !== true);
-  if (open !== undefined) return `svc-migrate export${more.length > 0 ? '' : ` ${open.generation}`}`;
-  return ended.some(({ generation }) => generation === 'v4') ? 'svc-migrate remap' : 'svc-migrate export v4';
 }
 
 /**

@@ -2,19 +2,23 @@ import { setTimeout } from 'node:timers/promises';
 import type { Api } from '../api/client.js';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import { type Generation, isUnfinished, progressOf } from '../domain.js';
+import { GENERATIONS, type Generation, isUnfinished, progressOf } from '../domain.js';
 import { EXIT_BY_CODE, isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { waitSettled } from '../inspect/settle/wait-settled.js';
 import { listenForEvents, type WebhookListener } from '../inspect/settle/webhook-events.js';
 import { writeText } from '../runtime/write-output.js';
+import { isExported, readReadiness } from '../store/readiness.js';
+import { EVERYTHING } from '../store/remap-rows.js';
+import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
+import { readDatabase } from './database.js';
+import type { Given } from './define-command.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-in-thread.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
-import { flagOf } from './option.js';
-import { configWithMaxWait, durationOption, narrowingOf, needsOption } from './option-values.js';
+import { type MaxWait, type NarrowingOptions, narrowingOf, withMaxWait } from './option-values.js';
 import { orInterrupted, withClient, withHostWaits } from './with-api.js';
 import { printText } from './with-outputs.js';
 
@@ -23,10 +27,20 @@ export interface ExportCommandOptions extends ExportRequest {
   readonly wait?: WaitSettings | undefined;
 }
 
-/** Defaults of `--settle` and `--wait-timeout`. */
-const SETTLE_MS = 300_000;
-const WAIT_TIMEOUT_MS = 7_200_000;
-const WAIT_OPTIONS = ['wait', 'settle', 'waitTimeout', 'listen'];
+/** The options of `run` that `export` has too. */
+export interface ReadOptions extends NarrowingOptions, MaxWait {
+  readonly restart: boolean;
+  readonly wait: boolean;
+  /** ms. */
+  readonly settle: number;
+  /** ms. */
+  readonly waitTimeout: number;
+  readonly listen?: WaitSettings['listen'] | undefined;
+}
+
+interface ExportOptions extends ReadOptions {
+  readonly generation?: Generation | undefined;
+}
 
 /** What became of the export of one generation. */
 export interface Exported {
@@ -37,31 +51,47 @@ export interface Exported {
   readonly error: SvcError | null;
 }
 
-const BOTH: readonly Generation[] = ['v3', 'v4'];
-
 /** `export`: reads V3, V4, or both at the same time into the database, and prints summaries. */
-export async function runExport(given: CommandLine, io: Io): Promise<number> {
-  const generations = generationsOf(given);
-  const options = await exportOptions(given);
-  const ended = await exportInThread(generations, ['export', ...given.args].join(' '), options, io);
+export async function runExport(given: Given<ExportOptions>, io: Io): Promise<number> {
+  const { generation, wait } = given.options;
+  if (wait && generation === 'v3') {
+    throw new SvcError('usage', '--wait is for V4, which `export v3` does not read.');
+  }
+  const options = exportOptions(given.options, await given.config());
+  const generations = generation === undefined ? GENERATIONS : [generation];
+  const ended = await exportInThread(
+    generations,
+    generation === undefined ? 'export' : `export ${generation}`,
+    options,
+    io,
+  );
   if (ended.some(({ summary }) => summary !== null)) {
-    await printText(renderExportSummary(ended, options.config, io.width), io);
+    const next = await nextCommand(ended, options);
+    await printText(renderExportSummary(ended, options.config, next, io.width), io);
   }
   await throwWorst(ended, io);
   return 0;
 }
 
-function generationsOf(given: CommandLine): readonly Generation[] {
-  const [name] = given.args;
-  const generations = name === undefined ? BOTH : BOTH.filter((generation) => generation === name);
-  if (generations.length === 0) {
-    throw new SvcError('usage', `There is no generation "${name}".`, {
-      hint: 'Write v3 or v4; without either, both are read at the same time.',
-    });
+/** The command to run next; null if the error that follows says what to do. */
+async function nextCommand(
+  ended: readonly Exported[],
+  options: ExportCommandOptions,
+): Promise<string | null> {
+  if (ended.some(({ summary }) => summary === null)) return null;
+  const { config, models } = options;
+  const only = models.flatMap((model) => ['--model', model]);
+  const [open, ...more] = ended.filter(({ summary }) => summary?.complete !== true);
+  if (open !== undefined) {
+    return shellLine(['svc-migrate', 'export', ...(more.length > 0 ? [] : [open.generation]), ...only]);
   }
-  const waiting = WAIT_OPTIONS.find((option) => given.isSet(option) || given.text(option) !== undefined);
-  if (waiting === undefined || generations.includes('v4')) return generations;
-  throw new SvcError('usage', `${flagOf(waiting)} is for V4, which \`export v3\` does not read.`);
+  const exported = await readDatabase(config, async (db) => readReadiness(db, config, EVERYTHING));
+  const missing = GENERATIONS.find(
+    (generation) =>
+      !ended.some((one) => one.generation === generation) &&
+      (generation === 'v4' || !isExported(exported, generation)),
+  );
+  return missing === undefined ? 'svc-migrate remap' : shellLine(['svc-migrate', 'export', missing, ...only]);
 }
 
 /** Throws the error with the most weight, if any, and prints the others as warnings. */
@@ -151,31 +181,14 @@ function concernsOne(error: unknown): error is SvcError {
   );
 }
 
-/** Parses the options of exports. */
-export async function exportOptions(given: CommandLine): Promise<ExportCommandOptions> {
-  const narrowing = narrowingOf(given, await given.config());
-  const config = await configWithMaxWait(given);
-  return { ...narrowing, config, restart: given.isSet('restart'), wait: waitOptions(given) };
-}
-
-function waitOptions(given: CommandLine): WaitSettings | undefined {
-  if (!given.isSet('wait')) {
-    const alone = WAIT_OPTIONS.find((name) => given.text(name) !== undefined);
-    if (alone === undefined) return undefined;
-    throw needsOption(flagOf(alone), '--wait');
-  }
+export function exportOptions(options: ReadOptions, configured: Config): ExportCommandOptions {
+  const { wait, settle: settleMs, waitTimeout: timeoutMs, listen = null, restart } = options;
   return {
-    settleMs: durationOption(given, 'settle') ?? SETTLE_MS,
-    timeoutMs: durationOption(given, 'waitTimeout') ?? WAIT_TIMEOUT_MS,
-    listen: parseAddress(given.text('listen')),
+    ...narrowingOf(options, configured),
+    config: withMaxWait(configured, options),
+    restart,
+    wait: wait ? { settleMs, timeoutMs, listen } : undefined,
   };
-}
-
-function parseAddress(text: string | undefined): WaitSettings['listen'] {
-  if (text === undefined) return null;
-  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
-  if (port !== '' && Number(port) <= 65_535) return { host, port: Number(port) };
-  throw new SvcError('usage', `--listen takes a port or host:port, not "${text}".`);
 }
 
 /** Requests the pages of one generation and exports them. */

@@ -3,7 +3,7 @@ import { dirname, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { COMPANIES_HEADER, DECISIONS_HEADER } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
-import { isReason, REASONS, STATUSES, type Status } from '../reasons.js';
+import type { Status } from '../reasons.js';
 import {
   type Candidate,
   renderCompaniesDraft,
@@ -13,7 +13,7 @@ import {
 } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-rows.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
+import { writeOutput, writeText } from '../runtime/write-output.js';
 import {
   countFindings,
   type FindingFilter,
@@ -29,34 +29,36 @@ import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
 import { listUnpaired, readRemapRuns } from '../store/remap-tables.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import { didYouMean } from '../text/suggest.js';
-import type { CommandLine, Io, Narrowing } from './command.js';
+import type { Io, Narrowing } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
+import type { Given } from './define-command.js';
 import { flagOf } from './option.js';
-import { narrowingOf, wholeNumberOption } from './option-values.js';
+import { type NarrowingOptions, narrowingOf } from './option-values.js';
 import { scopeOf } from './report.js';
-import { ownFilesOf, printText, withOutputs } from './with-outputs.js';
+import { ownFilesOf, printText } from './with-outputs.js';
 
 /** Default number of findings to print. Files contain all of them. */
 const DEFAULT_LIMIT = 50;
 const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
-const OUTPUT_NAMES = ['json', ...DRAFT_NAMES] as const;
 
-/** `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`. */
-export async function runFindings(given: CommandLine, io: Io): Promise<number> {
-  const inputs = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
-  return withOutputs(given, io, { outputs: { ndjson: given.text('json') }, inputs }, (config, within) =>
-    showFindings(given, config, within),
-  );
+interface FindingsOptions extends NarrowingOptions {
+  readonly reason: readonly string[];
+  readonly status: readonly Status[];
+  readonly limit?: number | undefined;
+  readonly json?: string | undefined;
+  readonly writeDecisions?: string | undefined;
+  readonly writeCompanies?: string | undefined;
+  readonly force: boolean;
 }
 
-async function showFindings(given: CommandLine, config: Config, io: Io): Promise<number> {
-  const narrowing = narrowingOf(given, config);
-  const limit = wholeNumberOption(given, 'limit');
-  const filter = filterOf(given, narrowing);
-  const [json, writeDecisions, writeCompanies] = OUTPUT_NAMES.map((name) => given.text(name));
-  assertOutputFiles(given, config);
-  if (json === '-') assertStdout();
+/** `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`. */
+export async function runFindings(given: Given<FindingsOptions>, io: Io): Promise<number> {
+  const { options } = given;
+  const config = await given.config();
+  const narrowing = narrowingOf(options, config);
+  const filter = filterOf(options, narrowing);
+  const { limit, json, writeDecisions, writeCompanies } = options;
+  assertDrafts(options, config);
   const text = await readDatabase(config, async (db) => {
     await assertRemapIntact(db, io);
     assertRemap(db);
@@ -83,47 +85,30 @@ async function showFindings(given: CommandLine, config: Config, io: Io): Promise
   return 0;
 }
 
-function filterOf(given: CommandLine, narrowing: Narrowing): FindingFilter {
-  const found = given.texts('status').map(parseStatus);
-  const reasons = given.texts('reason');
+/** A reason includes the children of its records; with `parent_` in front, only the children. */
+function filterOf({ status, reason }: FindingsOptions, narrowing: Narrowing): FindingFilter {
   return {
     ...scopeOf(narrowing),
-    statuses: found.length === 0 ? null : found,
-    reasons: reasons.length === 0 ? null : reasons.flatMap(parseReason),
+    statuses: status.length === 0 ? null : status,
+    reasons: reason.length === 0 ? null : reason.flatMap((one) => [one, `parent_${one}`]),
   };
 }
 
-function parseStatus(text: string): Status {
-  const known = STATUSES.filter((status) => status !== 'matched');
-  const status = known.find((one) => one === text);
-  if (status !== undefined) return status;
-  throw new SvcError('usage', `There is no status "${text}" among findings.`, {
-    hint: didYouMean(text, known) ?? undefined,
+function assertDrafts(options: FindingsOptions, config: Config): void {
+  const named = DRAFT_NAMES.flatMap((name) => {
+    const file = options[name];
+    return file === undefined ? [] : [[name, file] as const];
   });
-}
-
-/** A reason includes the children of its records; with `parent_` in front, only the children. */
-function parseReason(text: string): string[] {
-  const parents = REASONS.map((reason) => `parent_${reason}`);
-  if (parents.includes(text)) return [text];
-  if (isReason(text)) return [text, `parent_${text}`];
-  throw new SvcError('usage', `There is no reason "${text}".`, {
-    hint: didYouMean(text, [...REASONS, ...parents]) ?? `Known: ${REASONS.join(', ')}.`,
-  });
-}
-
-function assertOutputFiles(given: CommandLine, config: Config): void {
-  const drafts = DRAFT_NAMES.flatMap((name) => given.text(name) ?? []);
-  const toStdout = DRAFT_NAMES.find((name) => given.text(name) === '-');
+  const [toStdout] = named.find(([, file]) => file === '-') ?? [];
   if (toStdout !== undefined) throw new SvcError('usage', `${flagOf(toStdout)} writes a file, not stdout.`);
+  const drafts = named.map(([, file]) => file);
   // A draft may be written to a configured file that does not exist yet.
-  const own = ownFilesOf(config).filter((file) => existsSync(file));
   assertTargets(
-    OUTPUT_NAMES.flatMap((name) => given.text(name) ?? []),
-    own,
+    drafts,
+    ownFilesOf(config).filter((file) => existsSync(file)),
   );
   const existing = drafts.find((file) => existsSync(file));
-  if (existing === undefined || given.isSet('force')) return;
+  if (existing === undefined || options.force) return;
   const hint = 'Edit it and run `svc-migrate remap`, name another file, or replace this one with --force.';
   throw alreadyThere(existing, hint);
 }

@@ -5,7 +5,15 @@ import { renderMarkdown } from '../report/render-markdown.js';
 import type { Report } from '../report/report-schema.js';
 import { realPath } from '../runtime/output-targets.js';
 import { writeText } from '../runtime/write-output.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
+
+/** What is not announced, and a file that gets the Markdown as well. */
+export interface ActionsOptions {
+  readonly noAnnotations: boolean;
+  readonly noJobSummary: boolean;
+  readonly noJobOutputs: boolean;
+  readonly markdown?: string | undefined;
+}
 
 /** What a job of GitHub Actions is told about a result. */
 export interface Announcement {
@@ -21,21 +29,21 @@ export interface Announcement {
  * annotations (on stderr), to the job summary and to the outputs of the step. An option switches off each of these.
  */
 export async function withGitHubActions<Result>(
-  given: CommandLine,
+  options: ActionsOptions,
   io: Io,
   describe: (result: Result) => Announcement,
   work: (onReport: (result: Result) => Promise<void>) => Promise<number>,
 ): Promise<number> {
   if (io.env['GITHUB_ACTIONS'] !== 'true') return work(async () => {});
   try {
-    return await work((result) => announce(describe(result), given, io));
+    return await work((result) => announce(describe(result), options, io));
   } catch (thrown) {
     const error = expectedError(thrown);
     const message = [error?.message ?? 'This is a bug.', error?.hint ?? ''].join(' ').trim();
-    if (given.isSet('annotations')) {
+    if (!options.noAnnotations) {
       await writeText(io.stderr, [renderAnnotation('error', 'No result', message)]);
     }
-    if (given.isSet('jobOutputs')) {
+    if (!options.noJobOutputs) {
       await append(io, 'GITHUB_OUTPUT', `outcome=error\nexit-code=${exitCodeOf(thrown)}\n`);
     }
     throw thrown;
@@ -53,15 +61,15 @@ export function announceReport(report: Report): Announcement {
 
 async function announce(
   { annotations, outputs, summary: text }: Announcement,
-  given: CommandLine,
+  options: ActionsOptions,
   io: Io,
 ): Promise<void> {
-  if (given.isSet('annotations')) await writeText(io.stderr, [annotations]);
-  if (given.isSet('jobOutputs')) await append(io, 'GITHUB_OUTPUT', outputs);
+  if (!options.noAnnotations) await writeText(io.stderr, [annotations]);
+  if (!options.noJobOutputs) await append(io, 'GITHUB_OUTPUT', outputs);
   const summary = io.env['GITHUB_STEP_SUMMARY'] ?? '';
-  const markdown = given.text('markdown');
+  const { markdown } = options;
   const isThere = markdown !== undefined && markdown !== '-' && realPath(markdown) === realPath(summary);
-  if (given.isSet('jobSummary') && !isThere) {
+  if (!options.noJobSummary && !isThere) {
     await append(io, 'GITHUB_STEP_SUMMARY', text);
   }
 }

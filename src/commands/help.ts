@@ -6,16 +6,20 @@ import { didYouMean } from '../text/suggest.js';
 import { displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import type { CommandLine, Io } from './command.js';
-import { argumentsOf, type Command, sentenceOf } from './define-command.js';
+import type { Io } from './command.js';
+import { argumentsOf, type Command, type Given, sentenceOf } from './define-command.js';
 import { describeOption, type ListedOption, listOptions } from './option.js';
 
 /** Widest text, in columns: longer lines are hard to read. */
 const MAX_WIDTH = 100;
 
 /** `help`: prints a page of the reference. */
-export async function runHelp({ args }: CommandLine, { stdout, width }: Io): Promise<number> {
-  const topic = args.join(' ');
+export async function runHelp(
+  { options }: Given<{ readonly topic: readonly string[] }>,
+  io: Io,
+): Promise<number> {
+  const { stdout, width } = io;
+  const topic = options.topic.join(' ');
   const markdown = readTopic(topic);
   if (markdown === null) {
     const names = [...COMMANDS, ...TOPICS].map(({ name }) => name);

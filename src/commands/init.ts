@@ -5,27 +5,41 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/defaults.js';
 import { findConfigFile } from '../config/load-config.js';
-import { baseUrlProblem, PLACEHOLDER_HOST } from '../config/values.js';
+import { PLACEHOLDER_HOST, parseRegions, regionsProblem, v4UrlProblem } from '../config/values.js';
 import { type ModelPair, SERVERS } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
+import { configFlags, type Given } from './define-command.js';
+
+interface InitOptions {
+  readonly force: boolean;
+  /** The addresses by region. */
+  readonly v3?: Readonly<Record<string, string>> | undefined;
+  readonly v4?: string | undefined;
+}
 
 /**
- * `init`: writes a commented starter configuration. On a terminal it asks for addresses, key variables and
- * models first.
+ * `init`: writes a commented starter configuration. On a terminal it first asks for what the options do not name: addresses,
+ * key variables and models. With both addresses it asks nothing.
  */
-export async function runInit(given: CommandLine, io: Io): Promise<number> {
-  const file = findConfigFile(io.env, given.text('config'));
-  const force = given.isSet('force');
-  const input = io.isTty && given.input.isTTY ? given.input : null;
+export async function runInit(given: Given<InitOptions>, io: Io): Promise<number> {
+  const { force, v3, v4 } = given.options;
+  const file = findConfigFile(io.env, configFlags(given.raw).config);
+  const isNamed = v3 !== undefined && v4 !== undefined;
+  const input = !isNamed && io.isTty && given.input.isTTY ? given.input : null;
   // Checked before asking; `createFile` checks again.
   if (!force && existsSync(file)) throw existsError(file);
-  const answers = input === null ? STARTER_DEFAULTS : await ask(input, io);
+  const named = {
+    ...STARTER_DEFAULTS,
+    v3BaseUrls: v3 ?? STARTER_DEFAULTS.v3BaseUrls,
+    v4BaseUrl: v4 ?? STARTER_DEFAULTS.v4BaseUrl,
+  };
+  const answers = input === null ? named : { ...named, ...(await ask(input, given.options, io)) };
   write(file, renderStarter({ ...answers, schema: locateSchema(file, import.meta.url) }), force);
-  const todo = input === null ? ['Put both addresses into it.'] : [];
+  const todo = input === null && !isNamed ? ['Put the addresses into it.'] : [];
   await writeText(io.stdout, [
     `Wrote ${file}.\n`,
     ...todo.map((line) => `${line}\n`),
@@ -52,13 +66,17 @@ function existsError(file: string): SvcError {
   return alreadyThere(file, 'Name another file with --config, or replace this one with --force.');
 }
 
-async function ask(input: Readable, io: Io): Promise<Omit<StarterAnswers, 'schema'>> {
+async function ask(
+  input: Readable,
+  { v3, v4 }: InitOptions,
+  io: Io,
+): Promise<Omit<StarterAnswers, 'schema'>> {
   const terminal = createInterface({ input, output: io.stderr, terminal: true });
   try {
     const { v3KeyEnv, v4KeyEnv } = STARTER_DEFAULTS;
     return {
-      v3BaseUrls: parseRegions(await askFor(terminal, io, V3_QUESTION, '', regionsProblem)),
-      v4BaseUrl: await askFor(terminal, io, 'V4 address (without /v4)', '', v4UrlProblem),
+      v3BaseUrls: v3 ?? parseRegions(await askFor(terminal, io, V3_QUESTION, '', regionsProblem)),
+      v4BaseUrl: v4 ?? (await askFor(terminal, io, 'V4 address (without /v4)', '', v4UrlProblem)),
       v3KeyEnv: await askFor(terminal, io, 'Variable with the V3 key', v3KeyEnv, variableProblem),
       v4KeyEnv: await askFor(terminal, io, 'Variable with the V4 key', v4KeyEnv, variableProblem),
       models: parseModels(
@@ -109,23 +127,6 @@ function answerTo(terminal: Interface, question: string, { signal, stderr }: Io)
 
 const V3_QUESTION = 'V3 address (with /v3); several as region=address, separated by commas';
 
-/** One address is the region `default`. */
-function parseRegions(answer: string): Record<string, string> {
-  const named = answer.split(',').map((part) => /^\s*(?:([\w-]+)=)?(.*?)\s*$/.exec(part) ?? []);
-  return Object.fromEntries(named.map(([, region = 'default', url = '']) => [region, url]));
-}
-
-function regionsProblem(answer: string): string | null {
-  const regions = parseRegions(answer);
-  if (Object.keys(regions).length < answer.split(',').length)
-    return 'must name each region once, as eu=https://…';
-  return Object.values(regions).reduce<string | null>((found, url) => found ?? baseUrlProblem(url), null);
-}
-
-function v4UrlProblem(answer: string): string | null {
-  return baseUrlProblem(answer) ?? (/\/v4\/*$/i.test(answer) ? 'must not end in /v4: it is added' : null);
-}
-
 function variableProblem(answer: string): string | null {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(answer) ? null : 'must be the name of an environment variable';
 }
@@ -175,13 +176,14 @@ export const STARTER_DEFAULTS: StarterAnswers = {
 
 /**
  * The address of the JSON Schema for a configuration `file`: relative within the project that this program is installed in or
- * the clone it runs from, else, as under npx, the file URL of the schema.
+ * the clone it runs from. Elsewhere, as under npx, where it will be once the package is installed in the project: a path of this
+ * machine would mean nothing to others who use the file.
  */
 export function locateSchema(file: string, moduleUrl: string): string {
   const schema = new URL('../../schema/config.schema.json', moduleUrl);
   const root = fileURLToPath(new URL('../../', moduleUrl));
   const [project = root] = root.split(`node_modules${sep}`);
-  if (!file.startsWith(project)) return schema.href;
+  if (!file.startsWith(project)) return STARTER_DEFAULTS.schema;
   const path = relative(dirname(file), fileURLToPath(schema)).replaceAll(sep, '/');
   return path.startsWith('../') ? path : `./${path}`;
 }

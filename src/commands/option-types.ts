@@ -1,4 +1,4 @@
-import { parseDuration } from '../config/values.js';
+import { parseDuration, parseRegions, regionsProblem, v4UrlProblem } from '../config/values.js';
 import { parseId, parseSvcId } from '../domain.js';
 import * as z from '../zod.js';
 
@@ -52,3 +52,17 @@ export const listenAddress = parsed('takes a port or host:port', (word) => {
   const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(word) ?? [];
   return port !== '' && Number(port) <= 65_535 ? { host, port: Number(port) } : null;
 });
+
+/** Addresses of V3, by region. */
+export const v3Addresses = parsed(
+  'takes the address of V3, or several as eu=https://…,us=https://…',
+  (word) => (regionsProblem(word) === null ? parseRegions(word) : null),
+);
+
+export const v4Address = parsed('takes the address of V4, without /v4', (word) =>
+  v4UrlProblem(word) === null ? word : null,
+);
+
+export const httpAddress = parsed('takes an http address', (word) =>
+  /^https?:/.test(word) && URL.canParse(word) ? word : null,
+);

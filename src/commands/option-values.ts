@@ -1,8 +1,7 @@
 import type { Config } from '../config/config.js';
 import { parseDuration } from '../config/values.js';
-import { parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { Since } from '../report/sections.js';
+import type { OutputFlag } from '../report/renderers.js';
 import { didYouMean } from '../text/suggest.js';
 import { OUTPUTS } from './catalogue/options.js';
 import type { CommandLine, Narrowing } from './command.js';
@@ -33,12 +32,6 @@ export function durationOption(given: CommandLine, name: string): number | undef
   throw new SvcError('usage', `${flagOf(name)} takes a duration such as 90s, 5m or 2h, not "${text}".`);
 }
 
-function requireId(text: string): bigint {
-  const id = parseId(text);
-  if (id !== null) return id;
-  throw new SvcError('usage', `"${text}" is not a company id: digits only, at most 9223372036854775807.`);
-}
-
 /** The error for two options of which only one can be given. */
 export function notTogether(one: string, other: string, hint?: string): SvcError {
   return new SvcError('usage', `${one} cannot be combined with ${other}.`, { hint });
@@ -49,18 +42,14 @@ export function needsOption(one: string, other: string): SvcError {
   return new SvcError('usage', `${one} needs ${other}.`);
 }
 
-/** Values of the output options that were given, by the names of the renderers. */
-export function outputsOf(given: CommandLine): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.keys(OUTPUTS).flatMap((name) => {
-      const target = given.text(name);
-      return target === undefined ? [] : [[name, target]];
-    }),
-  );
-}
+/** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
+export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
 
-/** The same limit as for `http.maxWaitMs` in the configuration. */
-const MAX_WAIT_MS = 86_400_000;
+/** The files to write reports to, by the names of the renderers. */
+export function outputsOf(options: ReportOutputs): ReportOutputs {
+  const names = Object.keys(OUTPUTS);
+  return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
+}
 
 export interface MaxWait {
   /** `--max-wait` in ms. */
@@ -72,33 +61,15 @@ export function withMaxWait(config: Config, { maxWait }: MaxWait): Config {
   return maxWait === undefined ? config : { ...config, http: { ...config.http, maxWaitMs: maxWait } };
 }
 
-/** The configuration with `--max-wait`. */
-export async function configWithMaxWait(given: CommandLine): Promise<Config> {
-  const config = await given.config();
-  const text = given.text('maxWait');
-  if (text === undefined) return config;
-  const maxWaitMs = parseDuration(text);
-  if (maxWaitMs !== null && maxWaitMs <= MAX_WAIT_MS) {
-    return { ...config, http: { ...config.http, maxWaitMs } };
-  }
-  throw new SvcError('usage', `--max-wait takes a duration up to 24h, not "${text}".`, {
-    hint: 'Write it as 90s or 15m, for example.',
-  });
-}
-
-/** @throws SvcError `usage` if `--since` is neither a number nor `previous` */
-export function sinceOption(given: CommandLine): Since | undefined {
-  const text = given.text('since');
-  if (text === undefined || text === 'previous') return text;
-  if (/^\d{1,15}$/.test(text)) return BigInt(text);
-  throw new SvcError('usage', `--since takes the number of a build or previous, not "${text}".`);
+export interface NarrowingOptions {
+  readonly model: readonly string[];
+  readonly company: readonly bigint[];
 }
 
 /** The values of `--model` and `--company`. */
-export function narrowingOf(given: CommandLine, config: Config): Narrowing {
-  const models = given.texts('model');
-  for (const model of models) assertConfigured(config, model);
-  return { models, companies: given.texts('company').map(requireId) };
+export function narrowingOf({ model, company }: NarrowingOptions, config: Config): Narrowing {
+  for (const one of model) assertConfigured(config, one);
+  return { models: model, companies: company };
 }
 
 /** Where to look up an id; null: anywhere in the model. */
@@ -115,10 +86,12 @@ export interface IdScopeOptions {
   readonly region?: string | undefined;
 }
 
-/** The model, `--path` and `--region`. They must be configured: the remap has no ids of others. */
+/** The model, which may be `accounting/invoices#line_items`, `--path` and `--region`. They must be configured: the remap has no ids of others. */
 export function idScopeOf(options: IdScopeOptions, config: Config): IdScope {
-  const { model, path = null, region = null } = options;
+  const [model = '', field] = options.model.split('#');
+  const { path = field ?? null, region = null } = options;
   assertConfigured(config, model);
+  if (field !== undefined && field !== path) throw notTogether('--path', options.model);
   const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
   if (path !== null && path !== '' && !children.includes(path)) {
     throw new SvcError('usage', `"${path}" is not a field with children of ${model}.`, {

@@ -1,18 +1,32 @@
+import { statSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 import { SvcError } from '../errors.js';
+import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
-import { purgePayloads } from '../store/stream-contents.js';
-import { countOf } from '../text/numbers.js';
-import type { CommandLine, Io } from './command.js';
-import { withDatabase } from './database.js';
+import { countPayloads, purgePayloads } from '../store/stream-contents.js';
+import { countOf, groupDigits } from '../text/numbers.js';
+import type { Io } from './command.js';
+import { readDatabase, withDatabase } from './database.js';
+import type { Given } from './define-command.js';
 import { printText } from './with-outputs.js';
 
-/** `purge --payloads`: deletes record payloads from the database; keeps ids and the remap. */
-export async function runPurge(given: CommandLine, io: Io): Promise<number> {
-  const { database } = await given.config();
-  if (!given.isSet('payloads')) {
+interface PurgeOptions {
+  readonly payloads: boolean;
+  readonly yes: boolean;
+}
+
+/** `purge --payloads`: deletes record payloads from the database, after a question; keeps ids and the remap. */
+export async function runPurge(given: Given<PurgeOptions>, io: Io): Promise<number> {
+  const config = await given.config();
+  const { database } = config;
+  if (!given.options.payloads) {
     throw new SvcError('usage', 'Say what to purge; nothing was changed.', {
       hint: 'svc-migrate purge --payloads',
     });
+  }
+  if (!given.options.yes) {
+    const count = await readDatabase(config, async (db) => countPayloads(db));
+    await confirm(`Delete ${countOf(count, 'payload')} from ${database} (${sizeOf(database)})?`, given, io);
   }
   const hold = { file: database, mode: 'write', command: 'purge', nowMs: io.clock.now() } as const;
   const dropped = await withDatabase(hold, async (db) =>
@@ -21,4 +35,26 @@ export async function runPurge(given: CommandLine, io: Io): Promise<number> {
   const text = `Deleted ${countOf(dropped, 'payload')} from ${database}; ids and remap are unchanged.`;
   await printText(`${text}\nNext: svc-migrate status\n`, io);
   return 0;
+}
+
+function sizeOf(file: string): string {
+  return `${groupDigits(Math.ceil(statSync(file).size / 1024))} KiB`;
+}
+
+/** @throws SvcError `usage` where nobody can be asked, `interrupted` if the answer is not yes */
+async function confirm(question: string, { input }: Given<unknown>, io: Io): Promise<void> {
+  if (!io.isTty || input.isTTY !== true) {
+    throw new SvcError('usage', `${question} Nothing was changed.`, { hint: 'Confirm it with --yes.' });
+  }
+  await writeText(io.stderr, ['Ids, keys and the remap stay. Drift cannot be measured afterwards.\n']);
+  const terminal = createInterface({ input, output: io.stderr, terminal: true });
+  try {
+    const answer = await terminal.question(`${question} [y/N] `, { signal: io.signal });
+    if (/^y(es)?$/i.test(answer.trim())) return;
+  } catch {
+    // Ctrl-C, or the end of input.
+  } finally {
+    terminal.close();
+  }
+  throw new SvcError('interrupted', 'Stopped; nothing was changed.');
 }

@@ -8,13 +8,14 @@ import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { readDatabase, removeOwnerNote } from './database.js';
+import type { Given } from './define-command.js';
 import type { RemapRequest, RemapThread } from './remap-thread.js';
 import { printText } from './with-outputs.js';
 
 /** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
-export async function runRemap(given: CommandLine, io: Io): Promise<number> {
+export async function runRemap(given: Given<unknown>, io: Io): Promise<number> {
   const config = await given.config();
   await assertBothExported(config);
   const summary = await rebuildRemap(config, io);

@@ -16,13 +16,11 @@ import { TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
-import { narrowingOf, notTogether, outputsOf, sinceOption } from './option-values.js';
-import { ownFilesOf, withOutputs } from './with-outputs.js';
-
-/** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
-export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
+import type { Given } from './define-command.js';
+import { type NarrowingOptions, narrowingOf, outputsOf, type ReportOutputs } from './option-values.js';
+import { ownFilesOf } from './with-outputs.js';
 
 export interface ReportOptions {
   readonly config: Config;
@@ -40,12 +38,16 @@ export interface ReportOptions {
   readonly verdict?: 'print' | 'omit';
 }
 
+interface ReportCommandOptions extends NarrowingOptions, ReportOutputs {
+  readonly since?: Since | undefined;
+}
+
 /** `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs. */
-export async function runReport(given: CommandLine, io: Io): Promise<number> {
-  const outputs = outputsOf(given);
-  return withOutputs(given, io, { outputs }, (config, within) =>
-    showReport({ config, ...narrowingOf(given, config), outputs, since: sinceOption(given) }, within),
-  );
+export async function runReport(given: Given<ReportCommandOptions>, io: Io): Promise<number> {
+  const { options } = given;
+  const config = await given.config();
+  const outputs = outputsOf(options);
+  return showReport({ config, ...narrowingOf(options, config), outputs, since: options.since }, io);
 }
 
 async function showReport(options: ReportOptions, io: Io): Promise<number> {
@@ -76,9 +78,6 @@ export async function writeReport<T>(
   const { config, outputs, since } = options;
   const targets = assertOutputs(options);
   const scope = scopeOf(options);
-  if (since !== undefined && (scope.models ?? scope.companies) !== null) {
-    throw notTogether('--since', '--model or --company', 'The counts of earlier builds are of everything.');
-  }
   if (targets.includes('-')) assertStdout();
   io.onProgress({ kind: 'stage', name: 'report' });
   const { text, result } = await readDatabase(config, async (db) => {

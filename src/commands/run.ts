@@ -1,17 +1,19 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
 import { type CheckOptions, judgeRemap } from './check.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
+import type { Given } from './define-command.js';
 import {
   type ExportCommandOptions,
   type Exported,
   exportInThread,
   exportOptions,
+  type ReadOptions,
   throwWorst,
   warn,
 } from './export.js';
-import { announceReport, withGitHubActions } from './github-actions.js';
-import { outputsOf } from './option-values.js';
+import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
+import { outputsOf, type ReportOutputs } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './remap.js';
 import { assertOutputs } from './report.js';
 import { withOutputs } from './with-outputs.js';
@@ -19,15 +21,17 @@ import { withOutputs } from './with-outputs.js';
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
 
+interface RunOptions extends ReadOptions, ReportOutputs, ActionsOptions {}
+
 /**
  * `run`: export of both generations, remap and check. Continues after an incomplete export, so that the report shows what is
  * known.
  */
-export async function runRun(given: CommandLine, io: Io): Promise<number> {
-  const outputs = outputsOf(given);
+export async function runRun(given: Given<RunOptions>, io: Io): Promise<number> {
+  const outputs = outputsOf(given.options);
   const work = (onReport: CheckOptions['onReport']) =>
-    withOutputs(given, io, { outputs }, async (_, within) => {
-      const options = { ...(await exportOptions(given)), outputs, onReport };
+    withOutputs(given, io, { outputs }, async (config, within) => {
+      const options = { ...exportOptions(given.options, config), outputs, onReport };
       loadKeys(options.config, io.env);
       assertOutputs(options);
       loadRemapInputs(options.config);
@@ -35,7 +39,7 @@ export async function runRun(given: CommandLine, io: Io): Promise<number> {
       await rebuildRemap(options.config, within);
       return judgeRemap(options, within);
     });
-  return withGitHubActions(given, io, announceReport, work);
+  return withGitHubActions(given.options, io, announceReport, work);
 }
 
 /**

@@ -6,29 +6,47 @@ import { addQuirk, NO_QUIRKS, QUIRKS } from '../sandbox/quirks.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { CommandLine, Io } from './command.js';
-import { wholeNumberOption } from './option-values.js';
+import type { Io } from './command.js';
+import type { Given } from './define-command.js';
+
+interface SandboxCommandOptions {
+  readonly seed: number;
+  readonly scenario: 'clean' | 'ugly';
+  readonly port?: number | undefined;
+  readonly records?: number | undefined;
+  readonly companies?: number | undefined;
+  /** Days. */
+  readonly window?: number | undefined;
+  readonly backfillSeconds?: number | undefined;
+  /** ms. */
+  readonly latency?: number | undefined;
+  readonly truth?: string | undefined;
+  readonly configOut?: string | undefined;
+  readonly events?: string | undefined;
+  readonly fault: readonly string[];
+  readonly quirk: readonly string[];
+}
 
 /**
  * `sandbox`: serves V3 and V4 until a signal. When ready, prints addresses, key and seed: as one JSON line, or on a
  * terminal as lines to copy. The truth is written at the start, and again at the end if the service changed meanwhile.
  */
 export async function runSandbox(
-  given: CommandLine,
+  { options: given }: Given<SandboxCommandOptions>,
   io: Pick<Io, 'stdout' | 'signal'> & Partial<Pick<Io, 'isTty' | 'onProgress'>>,
 ): Promise<number> {
   const options = parseOptions(given);
-  const truth = given.text('truth');
+  const { truth } = given;
   const records = options.scale === undefined ? 'its records' : `about ${countOf(options.scale, 'record')}`;
   io.onProgress?.({ kind: 'note', level: 'info', text: `Preparing a sandbox with ${records} …` });
   const sandbox = await start(options);
   try {
     await writeTruth(truth, sandbox);
-    await writeConfig(given.text('configOut'), sandbox);
+    await writeConfig(given.configOut, sandbox);
     const { v3, v4, apiKey } = sandbox;
     const { seed, scenario } = options;
     const json = `${JSON.stringify({ v3, v4, apiKey, seed, scenario })}\n`;
-    io.stdout.write(io.isTty === true ? renderBanner(sandbox, options, given.text('configOut')) : json);
+    io.stdout.write(io.isTty === true ? renderBanner(sandbox, options, given.configOut) : json);
     if (!io.signal.aborted) await once(io.signal, 'abort');
     if (options.faults?.some(({ name }) => name === 'mutate')) await writeTruth(truth, sandbox);
     return 0;
@@ -71,32 +89,22 @@ function renderBanner(
   return `${lines.join('\n')}\n`;
 }
 
-const MAX_LATENCY_MS = 60_000;
-const MAX_RECORDS = 10_000_000;
-const LARGEST_PORT = 65_535;
-const LARGEST_SEED = 2 ** 32 - 1;
-const MAX_COMPANIES = 1000;
-const MIN_DAYS = 7;
-const MAX_DAYS = 700;
-const MAX_SECONDS = 86_400;
-
-function parseOptions(given: CommandLine): SandboxOptions {
-  const count = (name: string, most: number, least = 0) => wholeNumberOption(given, name, least, most);
+function parseOptions(given: SandboxCommandOptions): SandboxOptions {
   return {
-    seed: count('seed', LARGEST_SEED) ?? 1,
-    scenario: given.text('scenario') === 'ugly' ? 'ugly' : 'clean',
-    port: count('port', LARGEST_PORT) ?? 0,
-    scale: count('records', MAX_RECORDS),
-    companies: count('companies', MAX_COMPANIES),
-    windowDays: count('window', MAX_DAYS, MIN_DAYS),
-    backfillSeconds: count('backfillSeconds', MAX_SECONDS),
-    latencyMs: count('latency', MAX_LATENCY_MS),
-    eventsUrl: parseUrl(given.text('events')),
-    faults: given.texts('fault').map((text) => {
+    seed: given.seed,
+    scenario: given.scenario,
+    port: given.port ?? 0,
+    scale: given.records,
+    companies: given.companies,
+    windowDays: given.window,
+    backfillSeconds: given.backfillSeconds,
+    latencyMs: given.latency,
+    eventsUrl: given.events,
+    faults: given.fault.map((text) => {
       const hint = `NAME or NAME:RATE, where NAME is ${FAULTS.join(', ')}.`;
       return parseOr(`--fault ${text}`, hint, () => parseFault(text));
     }),
-    quirks: given.texts('quirk').reduce((quirks, text) => {
+    quirks: given.quirk.reduce((quirks, text) => {
       return parseOr(`--quirk ${text}`, `Known: ${QUIRKS.join(', ')}.`, () => addQuirk(quirks, text));
     }, NO_QUIRKS),
   };
@@ -110,12 +118,6 @@ function parseOr<T>(option: string, hint: string, parse: () => T): T {
     if (!(cause instanceof TypeError)) throw cause;
     throw new SvcError('usage', `${option}: ${cause.message}`, { hint, cause });
   }
-}
-
-function parseUrl(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  if (/^https?:/.test(text) && URL.canParse(text)) return text;
-  throw new SvcError('usage', `--events takes an http address, not "${text}".`);
 }
 
 async function writeTruth(file: string | undefined, sandbox: Sandbox): Promise<void> {

@@ -20,15 +20,16 @@ import {
 } from '../scan/render-uses.js';
 import { RULES } from '../scan/rules/rules.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
-import { buildScanSettings, CERTAINTIES, type Certainty, type ScanSettings } from '../scan/scan-settings.js';
+import { buildScanSettings, type Certainty, type ScanSettings } from '../scan/scan-settings.js';
 import { isOwnJson } from '../scan/walk-files.js';
 import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import { renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
-import type { CommandLine, Io } from './command.js';
+import type { Io } from './command.js';
 import { withDatabase } from './database.js';
-import { type Announcement, withGitHubActions } from './github-actions.js';
+import { configFlags, type Given } from './define-command.js';
+import { type ActionsOptions, type Announcement, withGitHubActions } from './github-actions.js';
 import { flagOf } from './option.js';
 import type { ScanThread } from './scan-thread.js';
 import { type NamedOutputs, ownFilesOf, printText, replaceOutputs, withOutputs } from './with-outputs.js';
@@ -47,12 +48,21 @@ const THREAD: ThreadOptions<ScanThread> = {
   end: { afterMs: 500, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
 };
 
+interface ScanOptions extends ActionsOptions {
+  readonly paths: readonly string[];
+  readonly v3Host: readonly string[];
+  readonly failOn: Certainty;
+  readonly facts?: string | undefined;
+  readonly traffic?: string | undefined;
+  readonly save: boolean;
+}
+
 /**
  * `scan`: finds uses of V3 in source code. Exits with 1 if uses remain that are at least as sure as
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
  */
-export async function runScan(given: CommandLine, io: Io): Promise<number> {
-  return withGitHubActions(given, io, announceUses, (onReport) => scanAndJudge(given, io, onReport));
+export async function runScan(given: Given<ScanOptions>, io: Io): Promise<number> {
+  return withGitHubActions(given.options, io, announceUses, (onReport) => scanAndJudge(given, io, onReport));
 }
 
 /** What a job of GitHub Actions is told. */
@@ -69,24 +79,26 @@ function announceUses(report: ScanReport): Announcement {
 }
 
 async function scanAndJudge(
-  given: CommandLine,
+  given: Given<ScanOptions>,
   io: Io,
   onReport: (report: ScanReport) => Promise<void>,
 ): Promise<number> {
-  const outputs = Object.fromEntries(Object.keys(RENDERERS).map((name) => [name, given.text(name)]));
+  const outputs = Object.fromEntries(
+    Object.entries(given.options).filter(([name]) => Object.hasOwn(RENDERERS, name)),
+  );
   const targets = Object.values(outputs).filter((target) => target !== undefined);
-  const inputs = ['facts', 'traffic'].flatMap((name) => given.text(name) ?? []);
+  const inputs = [given.options.facts ?? [], given.options.traffic ?? []].flat();
   assertNotSource(targets);
   if (targets.includes('-')) assertStdout();
   const scanAndWrite = async (config: Config | null, within: Io): Promise<number> => {
-    if (config === null && given.isSet('save')) {
+    if (config === null && given.options.save) {
       throw new SvcError('usage', '--save needs a configuration: it names the database.', {
         hint: 'Run `svc-migrate init`.',
       });
     }
     const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...targets, ...inputs];
     const report = await scan(given, { config, ownFiles }, within);
-    if (given.isSet('save')) await saveCounts(config, report, within);
+    if (given.options.save) await saveCounts(config, report, within);
     await writeFindings(report, { outputs, isConfigured: config !== null }, given, within);
     await onReport(report);
     return report.exitCode;
@@ -102,16 +114,16 @@ interface ScanScope {
   readonly ownFiles: readonly string[];
 }
 
-async function scan(given: CommandLine, { config, ownFiles }: ScanScope, io: Io): Promise<ScanReport> {
-  const parameters = parametersOf(given.text('facts'));
-  const settings = buildScanSettings(config, given.texts('v3Host').map(hostOf), parameters);
-  const paths = given.args.length === 0 ? ['.'] : given.args;
+async function scan(given: Given<ScanOptions>, { config, ownFiles }: ScanScope, io: Io): Promise<ScanReport> {
+  const parameters = parametersOf(given.options.facts);
+  const settings = buildScanSettings(config, given.options.v3Host.map(hostOf), parameters);
+  const paths = given.options.paths.length === 0 ? ['.'] : given.options.paths;
   const hidden = ownFiles.map((file) => resolve(file));
   const request = { paths, folder: resolve('.'), ownFiles: hidden, settings };
-  const failOn = failOnOf(given);
+  const { failOn } = given.options;
   io.onProgress({ kind: 'stage', name: 'scan' });
   const result = await withThread(THREAD, io, (thread) => thread.call('scan', request));
-  const traffic = given.text('traffic');
+  const traffic = given.options.traffic;
   const seen = traffic === undefined ? null : await readTraffic(traffic, settings);
   const scale = { seen, failOn, hosts: settings.v3Urls, toolVersion: readVersion() };
   return buildScanReport(result, scale);
@@ -153,7 +165,7 @@ async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io
 async function writeFindings(
   report: ScanReport,
   { outputs, isConfigured }: { readonly outputs: NamedOutputs; readonly isConfigured: boolean },
-  given: CommandLine,
+  given: Given<ScanOptions>,
   io: Io,
 ): Promise<void> {
   const files = Object.entries(RENDERERS).flatMap(([name, render]) => {
@@ -163,22 +175,17 @@ async function writeFindings(
   for (const file of files) await writeOutput(file, io);
   if (files.length === 0) {
     const options = ['config', 'failOn', 'v3Host'].flatMap((name) =>
-      [given.text(name) ?? [], given.texts(name)].flat().flatMap((text) => [flagOf(name), text]),
+      [given.raw[name] ?? []].flat().flatMap((text) => [flagOf(name), String(text)]),
     );
-    return printText(renderUses(report, io.width, { paths: given.args, options, isConfigured }), io);
+    return printText(renderUses(report, io.width, { paths: given.options.paths, options, isConfigured }), io);
   }
   io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
 }
 
 /** Whether a configuration is named or exists; `scan` needs none. */
-function isConfigured(given: CommandLine, io: Io): boolean {
-  const isNamed = given.text('config') !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
+function isConfigured(given: Given<ScanOptions>, io: Io): boolean {
+  const isNamed = configFlags(given.raw).config !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
   return isNamed || existsSync(findConfigFile(io.env, undefined));
-}
-
-function failOnOf(given: CommandLine): Certainty {
-  const text = given.text('failOn') ?? 'certain';
-  return CERTAINTIES.find((one) => one === text) ?? 'certain';
 }
 
 const doctorSchema = z.object({ facts: z.object({ parameters: z.record(z.string(), z.unknown()) }) });

@@ -9,8 +9,8 @@ import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
 import { addFlagsToNext } from '../text/escape.js';
-import type { CommandLine, Io } from './command.js';
-import type { Command, RawOptions, Unparsed } from './define-command.js';
+import type { Io } from './command.js';
+import { type Command, configFlags, type Unparsed } from './define-command.js';
 import type { ListedOption } from './option.js';
 
 /** Output files by the name of their option, such as `json`; `-` is stdout. */
@@ -26,15 +26,14 @@ const SIGTERM_EXIT_CODE = 143;
  * `inputs`: files that no output may replace, besides those that the configuration names.
  */
 export async function withOutputs(
-  given: CommandLine,
+  given: Pick<Unparsed, 'raw' | 'config'>,
   io: Io,
   { outputs, inputs = [] }: { readonly outputs: NamedOutputs; readonly inputs?: readonly string[] },
   work: (config: Config, io: Io) => Promise<number>,
 ): Promise<number> {
   const targets = targetsOf(outputs);
   const config = await given.config().catch((error: unknown) => {
-    const flags = { config: given.text('config'), db: given.text('db') };
-    if (!areSafe(targets, [...listPossibleInputs(io.env, flags), ...inputs])) throw error;
+    if (!areSafe(targets, [...listPossibleInputs(io.env, configFlags(given.raw)), ...inputs])) throw error;
     return replaceOutputs(outputs, io, () => Promise.reject(error));
   });
   assertTargets(targets, [...ownFilesOf(config), ...inputs]);
@@ -59,7 +58,7 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
   const read = filesOf('input').map(([, file]) => file);
   const config = await orSvcError(given.config());
   const isBroken = config instanceof SvcError;
-  const inputs = isBroken ? listPossibleInputs(io.env, flagsIn(raw)) : ownFilesOf(config);
+  const inputs = isBroken ? listPossibleInputs(io.env, configFlags(raw)) : ownFilesOf(config);
   if (isBroken && command.worksWithoutConfig !== true) {
     if (!areSafe(targets, [...inputs, ...read])) throw config;
     return replaceOutputs(outputs, io, () => Promise.reject(config));
@@ -68,11 +67,6 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
   assertTargets(targets, [...inputs, ...read, ...more]);
   if (targets.includes('-')) assertStdout();
   return replaceOutputs(outputs, io, (within) => command.run(given, within));
-}
-
-function flagsIn({ config, db }: RawOptions) {
-  const textOf = (value: RawOptions[string]) => (typeof value === 'string' ? value : undefined);
-  return { config: textOf(config), db: textOf(db) };
 }
 
 async function orSvcError<T>(promise: Promise<T>): Promise<T | SvcError> {

@@ -22,6 +22,24 @@ export function baseUrlProblem(text: string): string | null {
   return null;
 }
 
+/** V3 addresses by region; one address without a name is the region `default`. */
+export function parseRegions(text: string): Record<string, string> {
+  const named = text.split(',').map((part) => /^\s*(?:([\w-]+)=)?(.*?)\s*$/.exec(part) ?? []);
+  return Object.fromEntries(named.map(([, region = 'default', url = '']) => [region, url]));
+}
+
+/** The problem of V3 addresses as `parseRegions` takes them. */
+export function regionsProblem(text: string): string | null {
+  const regions = parseRegions(text);
+  if (Object.keys(regions).length < text.split(',').length)
+    return 'must name each region once, as eu=https://…';
+  return Object.values(regions).reduce<string | null>((found, url) => found ?? baseUrlProblem(url), null);
+}
+
+export function v4UrlProblem(text: string): string | null {
+  return baseUrlProblem(text) ?? (/\/v4\/*$/i.test(text) ? 'must not end in /v4: it is added' : null);
+}
+
 const UNITS_MS = new Map([
   ['ms', 1],
   ['s', 1000],

@@ -252,6 +252,11 @@ export function prepareStoredCounts(db: Db): (row: StreamRow) => StreamRow {
   };
 }
 
+/** The number of stored payloads. */
+export function countPayloads(db: Db): number {
+  return Number(db.prepare('SELECT count(*) FROM payload').pluck().get());
+}
+
 /**
  * Deletes all stored payloads and data copied from them, and rewrites the file so that none of them remain in freed
  * pages. Ids, keys and the remap are kept.
@@ -261,7 +266,7 @@ export function prepareStoredCounts(db: Db): (row: StreamRow) => StreamRow {
 export function purgePayloads(db: Db): number {
   const dropped = db
     .transaction(() => {
-      const count = Number(db.prepare('SELECT count(*) FROM payload').pluck().get());
+      const count = countPayloads(db);
       db.exec(`
       DELETE FROM payload;
       DELETE FROM drift;

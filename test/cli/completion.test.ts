@@ -163,7 +163,6 @@ for line in "$@"; do
 done
 zpty -d z`;
 const ZSH_SETUP = `PS1=
-autoload -U compinit; compinit -u -D
 source ../complete
 compadd() {
   local -a found; local prefix= i

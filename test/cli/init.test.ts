@@ -1,7 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/command.js';
 import { locateSchema, renderStarter, STARTER_DEFAULTS } from '../../src/commands/init.js';
@@ -85,7 +84,12 @@ describe('the address of the schema', () => {
     ],
     ['above', '/job/a/c.jsonc', `/job/${INSTALLED}`, '../node_modules/svc-migrate/schema/config.schema.json'],
     ['a clone', '/clone/c.jsonc', '/clone/dist/commands/init.js', './schema/config.schema.json'],
-    ['npx', '/job/c.jsonc', `${NPX}/dist/commands/init.js`, `file://${NPX}/schema/config.schema.json`],
+    [
+      'npx',
+      '/job/c.jsonc',
+      `${NPX}/dist/commands/init.js`,
+      './node_modules/svc-migrate/schema/config.schema.json',
+    ],
   ])('%s', (_, file, module, schema) => {
     expect(locateSchema(file, `file://${module}`)).toBe(schema);
   });
@@ -102,7 +106,41 @@ describe('init', () => {
     const written = readFileSync(join(cwd, FILE), 'utf8');
     const schema = /"\$schema": "(.*)"/.exec(written)?.[1] ?? '';
     expect(written).toBe(renderStarter({ ...STARTER_DEFAULTS, schema }));
-    expect(existsSync(new URL(schema, pathToFileURL(join(cwd, FILE))))).toBe(true);
+    expect(schema).toBe(STARTER_DEFAULTS.schema);
+  });
+
+  it('takes both addresses as options, and asks nothing then', async () => {
+    const file = join(makeFolder(), FILE);
+    const { io, said } = testIo();
+    const options = {
+      config: file,
+      v3: 'eu=https://eu.example/v3,us=https://us.example/v3',
+      v4: 'https://v4.example',
+    };
+    expect(
+      await runNamed(
+        'init',
+        givenOf(null, options, [], Object.assign(new PassThrough(), { isTTY: true })),
+        io,
+      ),
+    ).toBe(0);
+    expect(said()).not.toContain('?');
+    const { v3, v4 } = loadText(readFileSync(file, 'utf8'));
+    expect(v3.regions.map(({ region, baseUrl }) => [region, baseUrl])).toEqual([
+      ['eu', 'https://eu.example/v3'],
+      ['us', 'https://us.example/v3'],
+    ]);
+    expect(v4.baseUrl).toBe('https://v4.example');
+  });
+
+  it.each([
+    ['--v3', 'eu.example'],
+    ['--v3', 'eu=https://a.example,eu=https://b.example'],
+    ['--v4', 'https://v4.example/v4'],
+  ])('refuses %s %s', async (name, value) => {
+    const cwd = makeFolder();
+    expect((await runCli(['init', name, value], { cwd })).code).toBe(2);
+    expect(filesIn(cwd)).toEqual([]);
   });
 
   it.each(DEFAULT_CONFIG_FILES)('keeps to the one file where %s exists', async (name) => {

@@ -88,3 +88,50 @@ it('ships each JSON Schema with its own $id', () => {
     expect(schema).toMatchObject({ $id: `urn:svc-migrate:schema:${name}:1` });
   }
 });
+
+describe('doctor --offline', () => {
+  it('shows what is in force and sends nothing', async () => {
+    const before = sandbox.requests().length;
+    const ended = await run('doctor', '--offline');
+    expect(ended.code).toBe(0);
+    for (const shown of ['svc-migrate.db', 'accounting/invoices', 'SVC_MIGRATE_V4_API_KEY', 'maxAge']) {
+      expect(ended.stdout).toContain(shown);
+    }
+    expect(ended.stdout).toMatch(/Ready\.\nNext: svc-migrate doctor\n$/);
+    expect(sandbox.requests().length).toBe(before);
+  });
+
+  it('names a key that is missing', async () => {
+    const ended = await runCli(['doctor', '--offline', '--json', '-'], { cwd, env: {} });
+    expect([ended.code, JSON.parse(ended.stdout).ready]).toEqual([2, false]);
+  });
+});
+
+describe('the model of lookup', () => {
+  it('may name children as apply does', async () => {
+    const short = await run('lookup', 'accounting/bill_credit_notes#line_items', '1', '--json', '-');
+    const long = await run(
+      'lookup',
+      'accounting/bill_credit_notes',
+      '1',
+      '--path',
+      'line_items',
+      '--json',
+      '-',
+    );
+    expect([short.stdout, short.code]).toEqual([long.stdout, long.code]);
+    const wrong = await run('lookup', 'accounting/bill_credit_notes#line_item', '1');
+    expect(wrong.stderr).toContain('Did you mean "line_items"?');
+  });
+});
+
+describe('the command after an export', () => {
+  it.each([
+    [['export', 'v3', '--model', 'crm/stages'], 'svc-migrate export v4 --model crm/stages'],
+    [['export', 'v4'], 'svc-migrate export v3'],
+    [['export'], 'svc-migrate remap'],
+  ])('%j is %s', async (args, next) => {
+    const { stdout } = await run(...args, '--quiet', '--db', `${args.join('').replace(/\W/g, '')}.db`);
+    expect(stdout.trimEnd().split('\n').at(-1)).toContain(`Next: ${next}`);
+  });
+});

@@ -61,16 +61,14 @@ describe('files of an earlier run do not survive one that fails', () => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ outcome: 'error', exitCode: 3 });
   });
 
-  it.each([
-    ['findings', ['findings', '--json', FILES.ndjson]],
-    ['dump', ['dump', '--output', FILES.ndjson]],
-  ])('%s removes its file', async (_, args) => {
-    expect((await run(args)).code).toBe(4);
+  it('dump removes its file', async () => {
+    expect((await run(['dump', '--output', FILES.ndjson])).code).toBe(4);
     expect(textOf(FILES.ndjson)).toBeNull();
   });
 
   it.each([
     ['explain', 'accounting/invoices', '1'],
+    ['findings'],
     ['lookup', 'accounting/invoices', '1'],
     ['verify'],
     ['recheck'],

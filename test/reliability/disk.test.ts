@@ -104,7 +104,7 @@ describe.runIf(CAN_MOUNT)('a disk of its own', () => {
     const { code, stdout, stderr } = await onSmallDisk('read-only', 4096, [
       'remount ro; told export v3; remount rw',
       'run export v3 --quiet > /dev/null',
-      'remount ro; told export v4; told purge --payloads; run status; remount rw',
+      'remount ro; told export v4; told purge --payloads --yes; run status; remount rw',
       'run run --quiet > /dev/null || exit 1',
       'remount ro; told remap; told report; told report --json x.json',
       `run dump --output "${folder}/read-only.csv"`,

@@ -252,7 +252,7 @@ describe('hostile texts leave their place nowhere', () => {
     expectClean(healed.stdout);
     const keys = (JSON.parse(healed.stdout) as { healed: Cells[] }).healed.map((row) => row['platform_id']);
     expect(keys.sort()).toEqual([...hostile.scene.values].sort());
-    expect((await hostile.run('purge', '--payloads')).code).toBe(0);
+    expect((await hostile.run('purge', '--payloads', '--yes')).code).toBe(0);
     for (const { v3Id } of campaignCases(hostile.scene.pairs, 25)) expectNarrow(await explain(v3Id, 60), 60);
   });
 });

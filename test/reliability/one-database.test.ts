@@ -22,7 +22,7 @@ import { makeFastFolder } from '../support/fast-folder.js';
 
 const DB = 'svc-migrate.db';
 const NOTE = `${DB}.lock`;
-const WRITERS = ['export v3', 'export v4', 'remap', 'run', 'recheck', 'purge --payloads'];
+const WRITERS = ['export v3', 'export v4', 'remap', 'run', 'recheck', 'purge --payloads --yes'];
 /** What reads, with its exit codes beside an export that has begun: the last remap answers, and judges nothing. */
 const READERS: readonly (readonly [line: string, code: number])[] = [
   ['report', 0],

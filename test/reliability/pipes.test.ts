@@ -38,7 +38,7 @@ const COMMANDS = [
   'dump',
   'dump --format ndjson',
   'dump --format sql',
-  'purge --payloads',
+  'purge --payloads --yes',
   'backup copy.db --force',
   'sandbox',
 ];

@@ -37,7 +37,7 @@ const COMMANDS = [
   'dump --format sql --output dump.sql',
   'dump',
   'export v3 --company 12345 --verbose',
-  'purge --payloads',
+  'purge --payloads --yes',
   'backup copy.db --force',
 ];
 

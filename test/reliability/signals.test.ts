@@ -157,9 +157,9 @@ describe('a signal in the middle of long work', () => {
   );
 
   it('ends a purge that cannot be heard, at once, and the database is sound', async () => {
-    const { thread, steps } = await measure(['purge', '--payloads']);
+    const { thread, steps } = await measure(['purge', '--payloads', '--yes']);
     const point = { thread, step: steps, signal: 'SIGTERM' } as const;
-    expect((await runWith(point, ['purge', '--payloads'])).code).toBe(143);
+    expect((await runWith(point, ['purge', '--payloads', '--yes'])).code).toBe(143);
     expect(digest()).toBe(before);
   });
 });

@@ -1,8 +1,7 @@
 import { REASONS, STATUSES } from '../../reasons.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { readingText } from '../legacy.js';
-import { argument, flag, listOption, option, optionalArgument, optionOr, output } from '../option.js';
+import { argument, flag, input, listOption, option, optionalArgument, optionOr, output } from '../option.js';
 import { companyId, duration, svcId, text, wholeNumber } from '../option-types.js';
 import { COMPANY, DEFAULT_SAMPLE, MAX_WAIT, MODEL } from './options.js';
 
@@ -28,16 +27,8 @@ const findings = defineCommand({
       wholeNumber(),
     ),
     json: output('write the findings as NDJSON, one per line (- is stdout)'),
-    writeDecisions: option(
-      '<file>',
-      'write a draft of decisions.csv with the candidates of each open V3 id',
-      text,
-    ),
-    writeCompanies: option(
-      '<file>',
-      'write a draft of companies.csv with the candidates of each company',
-      text,
-    ),
+    writeDecisions: input('write a draft of decisions.csv with the candidates of each open V3 id'),
+    writeCompanies: input('write a draft of companies.csv with the candidates of each company'),
     force: flag('replace an existing draft'),
   }),
   examples: {
@@ -45,7 +36,7 @@ const findings = defineCommand({
     'svc-migrate findings --reason key_changed --json -': 'for a script',
     'svc-migrate findings --write-decisions decisions-draft.csv': 'draft the file in which to settle them',
   },
-  ...readingText(async () => (await import('../findings.js')).runFindings),
+  load: async () => (await import('../findings.js')).runFindings,
 });
 
 const explain = defineCommand({

@@ -1,7 +1,6 @@
 import { GENERATIONS } from '../../domain.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { readingText } from '../legacy.js';
 import { flag, optionalArgument, optionOr, output } from '../option.js';
 import { duration } from '../option-types.js';
 import {
@@ -35,7 +34,8 @@ const run = defineCommand({
     'svc-migrate run --quiet --json report.json --ndjson findings.ndjson':
       'the same in CI, with files for scripts',
   },
-  ...readingText(async () => (await import('../run.js')).runRun),
+  ownsOutputs: true,
+  load: async () => (await import('../run.js')).runRun,
 });
 
 const exportBoth = defineCommand({
@@ -57,7 +57,7 @@ const exportBoth = defineCommand({
     'svc-migrate export v4 --company 4711': 'read one V4 company',
     'svc-migrate export --wait --settle 10m': 'read V4 once its counts have stayed the same for ten minutes',
   },
-  ...readingText(async () => (await import('../export.js')).runExport),
+  load: async () => (await import('../export.js')).runExport,
 });
 
 const remap = defineCommand({
@@ -69,7 +69,7 @@ const remap = defineCommand({
     'svc-migrate remap': 'rebuild the remap from what is in the database',
     'svc-migrate remap --db rehearsal.db': 'the same for another database',
   },
-  ...readingText(async () => (await import('../remap.js')).runRemap),
+  load: async () => (await import('../remap.js')).runRemap,
 });
 
 const report = defineCommand({
@@ -89,7 +89,7 @@ const report = defineCommand({
       'write what to ask the operator for',
     'svc-migrate report --since previous': 'show what the last build of the remap changed',
   },
-  ...readingText(async () => (await import('../report.js')).runReport),
+  load: async () => (await import('../report.js')).runReport,
 });
 
 const check = defineCommand({
@@ -101,7 +101,8 @@ const check = defineCommand({
     'svc-migrate check': 'judge the remap in the database',
     'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
   },
-  ...readingText(async () => (await import('../check.js')).runCheck),
+  ownsOutputs: true,
+  load: async () => (await import('../check.js')).runCheck,
 });
 
 const status = defineCommand({

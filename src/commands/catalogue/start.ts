@@ -1,8 +1,7 @@
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { readingText } from '../legacy.js';
 import { flag, listOption, option, optionOr, output } from '../option.js';
-import { text, wholeNumber } from '../option-types.js';
+import { httpAddress, text, v3Addresses, v4Address, wholeNumber } from '../option-types.js';
 import { FORCE, MAX_WAIT, OUTPUTS } from './options.js';
 
 const MAX_LATENCY_MS = 60_000;
@@ -17,13 +16,18 @@ const MAX_SECONDS = 86_400;
 const init = defineCommand({
   name: 'init',
   summary: 'write a commented starter configuration',
-  more: 'On a terminal it first asks for the addresses, the environment variables that hold the API keys, and the models. It never overwrites a file without --force.',
-  options: z.object(FORCE),
+  more: 'On a terminal it first asks for the addresses, the environment variables that hold the API keys, and the models; with --v3 and --v4 it asks nothing. It never overwrites a file without --force.',
+  options: z.object({
+    v3: option('<url>', 'address of V3, with /v3; several as region=url, separated by commas', v3Addresses),
+    v4: option('<url>', 'address of V4, without /v4', v4Address),
+    ...FORCE,
+  }),
   examples: {
     'svc-migrate init': 'write svc-migrate.config.jsonc',
+    'svc-migrate init --v3 https://eu.example/v3 --v4 https://api.example': 'with both addresses',
     'svc-migrate init --config staging.jsonc': 'write to another file',
   },
-  ...readingText(async () => (await import('../init.js')).runInit),
+  load: async () => (await import('../init.js')).runInit,
 });
 
 const doctor = defineCommand({
@@ -32,6 +36,7 @@ const doctor = defineCommand({
   more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and changes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
   options: z.object({
     all: flag('check the models of every V4 company, not of a sample of ten'),
+    offline: flag('send nothing: check the configuration alone, and show what is in force'),
     writeConfig: option(
       '<file>',
       'write a copy of the configuration, with names, addresses, page sizes and parameters corrected to what both APIs accept',
@@ -44,9 +49,15 @@ const doctor = defineCommand({
   examples: {
     'svc-migrate doctor': 'before the first export, and when something looks wrong',
     'svc-migrate doctor --write-config corrected.jsonc': 'write a corrected configuration',
+    'svc-migrate doctor --offline': 'what is configured, with flags, environment and defaults',
     'svc-migrate doctor --all --json doctor.json': 'check every company, for a script',
   },
-  ...readingText(async () => (await import('../doctor.js')).runDoctor),
+  conflicts: [
+    ['offline', 'all'],
+    ['offline', 'writeConfig'],
+  ],
+  worksWithoutConfig: true,
+  load: async () => (await import('../doctor.js')).runDoctor,
 });
 
 const demo = defineCommand({
@@ -62,7 +73,8 @@ const demo = defineCommand({
     'svc-migrate demo': 'see what svc-migrate does',
     'svc-migrate demo --seed 7 --output rehearsal': 'use other data and a folder of your choice',
   },
-  ...readingText(async () => (await import('../demo.js')).runDemo),
+  worksWithoutConfig: true,
+  load: async () => (await import('../demo.js')).runDemo,
 });
 
 const sandbox = defineCommand({
@@ -84,7 +96,7 @@ const sandbox = defineCommand({
     latency: option('<ms>', 'how long every answer takes (default: 0)', wholeNumber(0, MAX_LATENCY_MS)),
     truth: option('<file>', 'write the correct answer for each V3 id, as NDJSON', text),
     configOut: option('<file>', 'write a configuration for this service', text),
-    events: option('<url>', 'send webhook events to this address', text),
+    events: option('<url>', 'send webhook events to this address', httpAddress),
     fault: listOption(
       '<name[:rate]>',
       'inject a fault into this share of the requests (default: 0.05): 429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
@@ -101,7 +113,7 @@ const sandbox = defineCommand({
     'svc-migrate sandbox --scenario ugly --fault 429:0.1 --truth truth.ndjson':
       'start one that misbehaves, and write the correct answers',
   },
-  ...readingText(async () => (await import('../sandbox.js')).runSandbox),
+  load: async () => (await import('../sandbox.js')).runSandbox,
 });
 
 /** Commands to begin with. */

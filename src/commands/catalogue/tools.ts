@@ -1,6 +1,5 @@
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { readingText } from '../legacy.js';
 import { argument, flag, listArgument } from '../option.js';
 import { text } from '../option-types.js';
 import { FORCE } from './options.js';
@@ -14,19 +13,22 @@ const backup = defineCommand({
     'svc-migrate backup before-cutover.db': 'keep what the cutover was decided on',
     'svc-migrate backup nightly.db --force': "replace last night's copy",
   },
-  ...readingText(async () => (await import('../backup.js')).runBackup),
+  load: async () => (await import('../backup.js')).runBackup,
 });
 
 const purge = defineCommand({
   name: 'purge',
   summary: 'delete record payloads, keep ids and the remap',
-  more: 'Rewrites the file, so that no part of the payloads remains in it. Drift can no longer be measured afterwards.',
-  options: z.object({ payloads: flag('required: confirms that payloads are deleted') }),
+  more: 'Says how many payloads there are, and asks on a terminal. Rewrites the file, so that no part of the payloads remains in it. Drift can no longer be measured afterwards.',
+  options: z.object({
+    payloads: flag('required: says what to delete'),
+    yes: flag('delete without a question; required where there is no terminal'),
+  }),
   examples: {
     'svc-migrate purge --payloads': 'delete everything that the remap does not need',
-    'svc-migrate purge --payloads --db rehearsal.db': 'the same for another database',
+    'svc-migrate purge --payloads --yes --db rehearsal.db': 'the same in a script, for another database',
   },
-  ...readingText(async () => (await import('../purge.js')).runPurge),
+  load: async () => (await import('../purge.js')).runPurge,
 });
 
 const completion = defineCommand({
@@ -41,7 +43,7 @@ const completion = defineCommand({
     'svc-migrate completion bash > svc-migrate.bash': 'then source it from ~/.bashrc',
     'svc-migrate completion fish > svc-migrate.fish': 'then move it to ~/.config/fish/completions',
   },
-  ...readingText(async () => (await import('../completion.js')).runCompletion),
+  load: async () => (await import('../completion.js')).runCompletion,
 });
 
 const help = defineCommand({
@@ -53,7 +55,7 @@ const help = defineCommand({
     'svc-migrate help config': 'every setting of the configuration file',
     'svc-migrate help exit-codes': 'what each exit code means',
   },
-  ...readingText(async () => (await import('../help.js')).runHelp),
+  load: async () => (await import('../help.js')).runHelp,
 });
 
 /** Everything else. */

@@ -1,7 +1,6 @@
 import { DUMP_FORMATS } from '../../domain.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { readingText } from '../legacy.js';
 import { argument, flag, input, listArgument, listOption, option, optionOr, output } from '../option.js';
 import { companyId, svcId, text } from '../option-types.js';
 import { ALLOW_INCOMPLETE, COMPANY, IN_ACTIONS, MODEL } from './options.js';
@@ -9,7 +8,7 @@ import { ALLOW_INCOMPLETE, COMPANY, IN_ACTIONS, MODEL } from './options.js';
 const lookup = defineCommand({
   name: 'lookup',
   summary: 'translate V3 ids to V4 ids, or back',
-  more: 'Prints one line per id, in the order given: V3 id, V4 id or - (with --reverse: V4 id, V3 id or -), status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
+  more: 'For ids of children, write the model as accounting/invoices#line_items or add --path. Prints one line per id, in the order given: V3 id, V4 id or - (with --reverse: V4 id, V3 id or -), status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
   options: z.object({
     model: argument('<model>', 'the V3 path of the model', text),
     ids: listArgument('[ids...]', 'the ids', svcId),
@@ -34,7 +33,7 @@ const dump = defineCommand({
   summary: 'write the whole remap table for other programs',
   options: z.object({
     format: optionOr('<format>', 'format of the output', z.enum(DUMP_FORMATS), 'csv'),
-    output: option('<file>', 'write to this file instead of stdout; parquet needs one', text),
+    output: output('write to this file instead of stdout; parquet needs one'),
     ...MODEL,
     ...COMPANY,
     ...ALLOW_INCOMPLETE,
@@ -45,7 +44,7 @@ const dump = defineCommand({
       'print one model as SQL that SQLite, PostgreSQL and MySQL read',
     'svc-migrate dump --format parquet --output remap.parquet': 'write one Parquet file for a warehouse',
   },
-  ...readingText(async () => (await import('../dump.js')).runDump),
+  load: async () => (await import('../dump.js')).runDump,
 });
 
 const scan = defineCommand({
@@ -81,7 +80,8 @@ const scan = defineCommand({
     'svc-migrate scan --v3-host eu.ledger.example --fail-on likely': 'judge without a configuration',
     'svc-migrate scan --sarif scan.sarif --markdown scan.md': 'write files for CI',
   },
-  ...readingText(async () => (await import('../scan.js')).runScan),
+  ownsOutputs: true,
+  load: async () => (await import('../scan.js')).runScan,
 });
 
 /** Commands that use what is known. */
