@@ -60,7 +60,7 @@ describe.runIf(hasPty)('on a real terminal', () => {
     expect(last).toBeGreaterThan(0);
     expect(first).toBeGreaterThanOrEqual(last - 1);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(160);
-    expect(lines.join('\n')).toContain('Next: svc-migrate dump --output remap.csv --config c.json');
+    expect(lines.join('\n')).toContain('Next: svc-migrate verify --config c.json');
   });
 
   it('waiting for the backfill says what it sees', async () => {
