@@ -49,7 +49,7 @@ const COMMENTS: Readonly<Record<string, RegExp>> = {
   sql: /--.*$|\/\*[\s\S]*?(?:\*\/|$(?![\s\S]))/gm,
   prisma: /\/\/.*$/gm,
   gradle: /(?<!:)\/\/.*$|\/\*[\s\S]*?(?:\*\/|$(?![\s\S]))/gm,
-  graphql: /^\s*#.*$/gm,
+  graphql: /^[ \t]*#.*$/gm,
   text: /(?:^|(?<=\s))(?:#(?=[\s!#]|[A-Za-z]{2,}\s).*$)|<!--[\s\S]*?(?:-->|$(?![\s\S]))/gm,
 };
 

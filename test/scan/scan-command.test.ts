@@ -225,6 +225,7 @@ describe('what is read', () => {
     ['comments of HTML that never end', 'a.yml', '<!--'.repeat(200_000)],
     ['a megabyte of one word', 'a.yml', 'a'.repeat(1_000_000)],
     ['a megabyte of blanks', 'a.yml', ' '.repeat(1_000_000)],
+    ['a query of blank lines', 'a.graphql', '\n'.repeat(200_000)],
     ['a query of comments', 'a.graphql', '#'.repeat(50_000)],
     ['a YAML of quotes', 'a.yml', `a: ${'"\\'.repeat(200_000)}`],
     ['signs that may open type arguments', 'a.ts', inLines('a<b,'.repeat(60_000))],
