@@ -157,40 +157,39 @@ export interface RecordList {
   ordinalOf(svcId: bigint): number | null;
 }
 
-/** The records of all companies in a table. */
-export function listTable(world: World, table: Table): RecordList {
-  const arrived = [...table.changes.keys()].filter((position) => position >= table.present).length;
-  const size = table.present + arrived;
+/** The records of a table, or those of one company; during a backfill, only a `share` of them (0 to 1). */
+export function listRecords(
+  world: World,
+  table: Table,
+  member: TableMember | null = null,
+  share = 1,
+): RecordList {
+  const sides = (member === null ? table.members : [member]).map(({ block }) => block[table.generation]);
+  const index = member === null ? -1 : table.members.indexOf(member);
+  const isListed = (position: number) => member === null || table.memberOf[position] === index;
+  let size = 0;
+  let live = 0;
+  for (const { present, deleted } of sides) {
+    size += present;
+    live += present - deleted;
+  }
+  for (const [position, { deleted }] of table.changes) {
+    if (!isListed(position)) continue;
+    const isNew = position >= table.present;
+    if (isNew) size++;
+    if (isNew !== deleted) live += isNew ? 1 : -1;
+  }
+  size = Math.floor(size * share);
   return {
     table,
     size,
-    live: table.members.reduce((sum, member) => sum + liveOf(table, member), 0),
-    at: (ordinal) => recordAt(world, table, ordinal),
+    live: share < 1 ? null : live,
+    at: (ordinal) => recordAt(world, table, member === null ? ordinal : (member.positions[ordinal] ?? 0)),
     ordinalOf: (svcId) => {
       const position = table.ids.indexOf(svcId);
-      return position === null || position >= size ? null : position;
-    },
-  };
-}
-
-/** The records of one company in a table; during a backfill, only a `share` of them (0 to 1). */
-export function listMember(world: World, table: Table, member: TableMember, share: number): RecordList {
-  const index = table.members.indexOf(member);
-  const side = member.block[table.generation];
-  const arrived = [...table.changes.keys()].filter(
-    (position) => position >= table.present && table.memberOf[position] === index,
-  ).length;
-  const size = Math.floor((side.present + arrived) * share);
-  return {
-    table,
-    size,
-    live: share < 1 ? null : liveOf(table, member),
-    at: (ordinal) => recordAt(world, table, member.positions[ordinal] ?? 0),
-    ordinalOf: (svcId) => {
-      const position = table.ids.indexOf(svcId);
-      if (position === null || table.memberOf[position] !== index) return null;
-      const place = table.placeOf[position] ?? size;
-      return place < size ? place : null;
+      if (position === null || !isListed(position)) return null;
+      const ordinal = member === null ? position : (table.placeOf[position] ?? size);
+      return ordinal < size ? ordinal : null;
     },
   };
 }
@@ -201,18 +200,6 @@ export function listNothing(table: Table): RecordList {
     throw new RangeError('The list is empty.');
   };
   return { table, size: 0, live: 0, at, ordinalOf: () => null };
-}
-
-function liveOf(table: Table, member: TableMember): number {
-  const index = table.members.indexOf(member);
-  const side = member.block[table.generation];
-  let live = side.present - side.deleted;
-  for (const [position, change] of table.changes) {
-    if (table.memberOf[position] !== index) continue;
-    if (position >= table.present && !change.deleted) live++;
-    if (position < table.present && change.deleted) live--;
-  }
-  return live;
 }
 
 interface OrderKey {

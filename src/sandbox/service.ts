@@ -13,7 +13,7 @@ import type { AttemptFaults } from './faults.js';
 import { writeJson } from './json.js';
 import { notFound, parseQuery, type Query, RequestError } from './list-query.js';
 import { MODELS, type ModelShape } from './models.js';
-import { listMember, listNothing, listTable, type Page, type RecordList, readPage } from './pages.js';
+import { listNothing, listRecords, type Page, type RecordList, readPage } from './pages.js';
 import { capLimit, dropIgnoredParameters, type Quirks } from './quirks.js';
 import type { Table } from './record-tables.js';
 import { createRequestCounter, hashOf, hexOf, mix, mixText } from './seeded-random.js';
@@ -163,9 +163,9 @@ function readFaultyPage(state: State, list: RecordList, query: Query, faults: At
 /** For a filter on one company, reads that company's list instead of all records. */
 function chooseV3List(world: World, table: Table, query: Query): { list: RecordList; rest: Query } {
   const wanted = query.filters.find(({ field, operator }) => field === 'svc_company_id' && operator === 'eq');
-  if (wanted === undefined) return { list: listTable(world, table), rest: query };
+  if (wanted === undefined) return { list: listRecords(world, table), rest: query };
   const member = table.members.find(({ company }) => company.id === wanted.operands[0]);
-  const list = member === undefined ? listNothing(table) : listMember(world, table, member, 1);
+  const list = member === undefined ? listNothing(table) : listRecords(world, table, member);
   return { list, rest: { ...query, filters: query.filters.filter((filter) => filter !== wanted) } };
 }
 
@@ -174,7 +174,7 @@ function chooseV4List(world: World, shape: ModelShape, companyId: bigint, share:
   const member = table?.members.find(({ company }) => company.id === companyId);
   if (table === undefined || member === undefined) throw notFound(`company ${companyId}`);
   if (world.isAbsent(member.company.connection, shape)) throw notFound(`data model ${shape.v4}`);
-  return listMember(world, table, member, share);
+  return listRecords(world, table, member, share);
 }
 
 /** One webhook event that the service sent. */
