@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../src/apply/context.js';
+import { SvcError } from '../../src/errors.js';
 import { makeFolder } from './support/folder.js';
 import { fileOf, openPlaces, type Place } from './support/places.js';
 import { createRemap, INVOICES, NEW, openContext } from './support/remap.js';
@@ -34,6 +35,23 @@ const verdict = async (store: DataStore) =>
     wrongCount,
     changedSinceCount,
   ]);
+
+/** Does a part of an apply that is stopped when it looks for a signal for the nth time; returns whether it was. */
+async function isStopped(nth: number, work: (context: ApplyContext) => Promise<unknown>): Promise<boolean> {
+  let looks = 0;
+  const signal = new AbortController().signal;
+  const context = { ...openContext(first, POLICY, { batchRows: 2 }), signal };
+  Object.defineProperty(signal, 'aborted', { get: () => looks++ >= nth });
+  try {
+    await work(context);
+    return false;
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'interrupted') return true;
+    throw error;
+  } finally {
+    context.remap.close();
+  }
+}
 
 const PLACES = await openPlaces(folder);
 
@@ -110,6 +128,26 @@ describe.each(PLACES)('new columns in %s', (product, open) => {
     expect(await store.undo('run-1')).toMatchObject([{ restored: 5, changedSinceCount: 0 }]);
     expect(await columns(place)).toBe(2);
     await close();
+  });
+
+  it('are filled once and undone, wherever both are stopped', async () => {
+    let stops = 0;
+    for (let nth = 0, goesOn = true; goesOn; nth += 1) {
+      const { place, store, close } = await begin();
+      const before = await place.rows('SELECT * FROM t ORDER BY k');
+      const open = (context: ApplyContext) => place.open(context, { ids: MODEL });
+      goesOn = await isStopped(nth, (context) => write(open(context), 'run-1'));
+      await write(store, 'run-2');
+      expect(await cells(place)).toBe('1,11,2,12,1,11,,,5,,404,');
+      expect(await verdict(store)).toEqual([[3, 0, 0]]);
+      const [run] = (await store.runs()).map((one) => one.run);
+      if (await isStopped(nth, (context) => open(context).undo(run ?? ''))) goesOn = true;
+      await store.undo(run ?? '');
+      expect(await place.rows('SELECT * FROM t ORDER BY k')).toBe(before);
+      if (goesOn) stops += 1;
+      await close();
+    }
+    expect(stops).toBeGreaterThan(4);
   });
 
   it('are undone by whichever tool, also with their platform_ids', async () => {
