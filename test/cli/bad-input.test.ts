@@ -179,7 +179,7 @@ describe('a service that cannot be used', () => {
     expect(ended.stderr).toMatch(
       /svc-migrate: .* could not be read to the end\. First: .*ECONNREFUSED.*\n {2}→ .*again/,
     );
-    expect(ended.stdout).toContain('Next: svc-migrate export v3\n');
+    expect(ended.stdout).toContain('Next: svc-migrate export v3 --model crm/stages\n');
     expect(ended.code).toBe(4);
   });
 });
