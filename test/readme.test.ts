@@ -188,7 +188,7 @@ describe('what the documentation shows', () => {
       line
         .replace('4711', v4Company)
         // The target is a SQLite table.
-        .replace(/--emit-sql \w+/, '--emit-sql sqlite')
+        .replace(/apply sql \w+/, 'apply sql sqlite')
         .replace('1001', `${v3Ids[0]}`)
         .replace('1002', `${v3Ids[1]}`)
         .replace('INV-1', `'${platformId}'`)
@@ -204,9 +204,10 @@ describe('what the documentation shows', () => {
     const cwd = makeFolder();
     if (!line.startsWith('svc-migrate init')) cpSync(folder, cwd, { recursive: true });
     // A plan names the files it was made for.
-    if (line.includes('--yes --plan')) await runShell(line.replace('--yes', '--in-place'), { cwd, env });
-    if (/--emit-sql \w+ --plan/.test(line))
-      await runShell('svc-migrate apply --plan plan.json', { cwd, env });
+    if (line.includes('--yes --plan'))
+      await runShell('svc-migrate apply plan --in-place --save plan.json', { cwd, env });
+    if (/apply sql \w+ --plan/.test(line))
+      await runShell('svc-migrate apply plan --save plan.json', { cwd, env });
     // What serves or waits is shown to begin, and ended.
     const begins = /^svc-migrate sandbox|--wait|--watch/.test(line);
     // It tells how far it is every ten seconds, and what each list holds at once.

@@ -1,9 +1,9 @@
 import type { ApplyTarget } from '../config/apply-targets.js';
 import { MODEL_REF } from '../config/id-pattern.js';
-import type { ReportLimit } from '../domain.js';
+import type { Outcome, ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { ApplyContext, LedgerRun, WriteResult } from './context.js';
+import type { ApplyContext, WriteResult } from './context.js';
 import { isIdText } from './ids/id-form.js';
 import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
 import type { Plan } from './plan.js';
@@ -19,7 +19,13 @@ import { listRuns, type OpenStore, survey } from './stores.js';
 import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } from './unmapped.js';
 import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
-export type ListedRun = Pick<LedgerRun, 'run' | 'state' | 'startedAt'>;
+/** A command of `apply` that a result suggests. */
+export type NextAction = 'plan' | 'write' | 'verify' | 'undo' | 'runs';
+
+/** What `check` says of the remap. */
+export interface RemapGate {
+  readonly outcome: Outcome;
+}
 
 /** The result of an apply action. */
 export interface ApplyResult {
@@ -32,10 +38,8 @@ export interface ApplyResult {
   readonly next: string;
   /** The plan, if the action made one. */
   readonly plan: Plan | null;
-  /** The runs that changed something just now. */
-  readonly changedBy?: readonly string[];
-  /** The runs in the ledgers, oldest first, one entry for each target; only for `undo` without a run. */
-  readonly runs?: readonly ListedRun[];
+  /** Whether the plan cannot be carried out. */
+  readonly isBlocked?: boolean;
 }
 
 /** The input of every action. */
@@ -44,27 +48,30 @@ export interface ApplyTask {
   readonly stores: readonly OpenStore[];
   readonly targets: readonly ApplyTarget[];
   readonly width: number;
+  /** Whether to print every count. */
+  readonly isVerbose: boolean;
   /** Called for every value that is left without a V4 id. */
   readonly onUnmapped?: OnUnmapped;
-  /** Formats a command line for these targets: `formatCommand('apply', '--verify')`. */
-  readonly formatCommand: (command: 'apply' | 'undo', ...words: readonly string[]) => string;
+  /** Formats a command line for these targets: `formatCommand('plan', '--again')`. */
+  readonly formatCommand: (action: NextAction, ...words: readonly string[]) => string;
 }
 
 /** Surveys the targets and reports what a write would do. */
-export async function makePlan(task: ApplyTask): Promise<ApplyResult> {
-  const { width, formatCommand } = task;
+export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyResult> {
+  const { width, isVerbose, formatCommand } = task;
   const plan = await surveyTargets(task);
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
   const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
-  const writeCommand = formatCommand('apply', isDone ? '--verify' : '--yes');
+  const nextCommand = formatCommand(isDone ? 'verify' : 'write');
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
-    text: `${renderPlanText(plan, width)}${renderVerdict(verdict, width)}`,
-    json: { action: 'plan', ...verdictJson(plan, verdict), left, targets: plan.targets },
+    text: `${renderPlanText(plan, { width, isVerbose })}${renderGate(gate, width)}${renderVerdict(verdict, width)}`,
+    json: { action: 'plan', gate, ...verdictJson(plan, verdict), left, targets: plan.targets },
+    isBlocked: verdict.exitCode !== 0,
     next:
       verdict.exitCode === 0
-        ? (nextOfUnmapped(left, plan, formatCommand) ?? writeCommand)
+        ? (nextOfUnmapped(left, plan, formatCommand) ?? nextCommand)
         : nextOfBlocks(verdict, plan),
     plan,
   };
@@ -85,12 +92,13 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
   const verdict = judgeCheck(plan, age);
   const isPass = verdict.exitCode === 0;
   const title = `${isPass ? 'PASS' : 'FAIL'}: ${describeIds(verdict.ids)}\n`;
-  const nextOfPass = verdict.ids.stored === 0 ? ['--verify'] : ['--plan', 'plan.json'];
+  const next =
+    verdict.ids.stored === 0 ? formatCommand('verify') : formatCommand('plan', '--save', 'plan.json');
   return {
     exitCode: verdict.exitCode,
     text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, width)}`,
     json: { action: 'check', ...verdictJson(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
-    next: isPass ? formatCommand('apply', ...nextOfPass) : nextOfBlocks(verdict, plan),
+    next: isPass ? next : nextOfBlocks(verdict, plan),
     plan,
   };
 }
@@ -114,16 +122,16 @@ export async function write(task: ApplyTask, agreed: Plan | null, newRun: string
 
 /** The result if a plan cannot be carried out. */
 export async function describeBlocked(
-  action: 'write' | 'emit',
+  action: 'write' | 'sql',
   task: ApplyTask,
   plan: Plan,
   verdict: PlanVerdict,
 ): Promise<ApplyResult> {
-  const { width, onUnmapped } = task;
+  const { width, isVerbose, onUnmapped } = task;
   if (onUnmapped !== undefined) await surveyTargets(task);
   return {
     exitCode: verdict.exitCode,
-    text: `${renderPlanText(plan, width)}Nothing was written.\n${renderVerdict(verdict, width)}`,
+    text: `${renderPlanText(plan, { width, isVerbose })}Nothing was written.\n${renderVerdict(verdict, width)}`,
     json: { action, ...verdictJson(plan, verdict), left: listUnmapped(plan), written: [] },
     next: nextOfBlocks(verdict, plan),
     plan,
@@ -171,15 +179,14 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
     ? 'Look at the rows that other programs changed meanwhile: --again rewrites those that hold V3 ids.\n'
     : '';
   const next = isSkipped
-    ? formatCommand('apply', '--again')
-    : (nextOfUnmapped(left, after, formatCommand) ?? formatCommand('apply', '--verify'));
+    ? formatCommand('plan', '--again')
+    : (nextOfUnmapped(left, after, formatCommand) ?? formatCommand('verify'));
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
     text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}${skipped}${undo}`,
     json: { action: 'write', ...verdictJson(plan, verdict), runs, written, left },
     next,
     plan,
-    changedBy: fresh.length === 0 ? [] : runs,
   };
 }
 
@@ -203,7 +210,7 @@ function nextOfUnmapped(
   if (kinds.has('came_since')) {
     return policy.mode === 'new'
       ? 'run the same command again: it fills the rows added since'
-      : `look at the rows added since; ${formatCommand('apply', '--again')} rewrites the cells that hold V3 ids, --others keep leaves them`;
+      : `look at the rows added since; ${formatCommand('plan', '--again')} rewrites the cells that hold V3 ids, --others keep leaves them`;
   }
   if (kinds.has('kept')) return 'decide about ids without a twin: the same command with --missing keep';
   if (kinds.has('left_alone')) return 'look at the values above; --unknown keep leaves them';
@@ -214,12 +221,24 @@ function nextOfUnmapped(
 
 /**
  * Recomputes finished runs from ledger and remap. Exit code 0: everything is correct; 1: something is wrong, another
- * program changed rows since, a run is unfinished, or there is nothing to verify.
+ * program changed rows since, a run is unfinished, or there is nothing to verify. `run`: the one to verify; null: all.
+ * `isPlace`: the stores are places that options name.
  */
-export async function verifyRuns({ context, stores, width, formatCommand }: ApplyTask): Promise<ApplyResult> {
+export async function verifyRuns(
+  { context, stores, width, formatCommand }: ApplyTask,
+  run: string | null,
+  isPlace: boolean,
+): Promise<ApplyResult> {
+  const all = await listRuns(stores);
+  const runs = run === null ? all : all.filter((one) => one.run === run);
+  if (run !== null && runs.length === 0)
+    throw new SvcError('usage', `No ledger of these targets holds a run "${run}".`, {
+      hint: '`svc-migrate apply runs` lists them.',
+    });
+  // A place that options name has no targets of its own, but those of its runs.
+  const names = run === null && !isPlace ? [null] : new Set(runs.map((one) => one.run));
   const verified = [];
-  for (const store of stores) verified.push(...(await store.verify(null)));
-  const runs = await listRuns(stores);
+  for (const store of stores) for (const name of names) verified.push(...(await store.verify(name)));
   const unfinished = runs.filter(({ state }) => state === 'working' || state === 'undoing');
   const isKept =
     context.policy.others === 'keep' || verified.every(({ changedSinceCount }) => changedSinceCount === 0);
@@ -235,7 +254,7 @@ export async function verifyRuns({ context, stores, width, formatCommand }: Appl
     text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}`,
     json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
     next: isGood
-      ? `let your programs read the V4 ids; ${formatCommand('undo')} lists the runs that can be undone`
+      ? `let your programs read the V4 ids; ${formatCommand('runs')} lists the runs that can be undone`
       : nextOfVerify(verified.length, unfinished.length, formatCommand),
     plan: null,
   };
@@ -247,10 +266,19 @@ function nextOfVerify(
   formatCommand: ApplyTask['formatCommand'],
 ): string {
   if (unfinished > 0)
-    return `finish it with the same command as before, or undo it: ${formatCommand('undo')}`;
+    return `finish it with the same command as before, or undo it: ${formatCommand('runs')} lists the runs`;
   return verified === 0
-    ? formatCommand('apply')
-    : `look at the rows above, or undo the run: ${formatCommand('undo')}`;
+    ? formatCommand('plan')
+    : `look at the rows above, or undo the run: ${formatCommand('runs')} lists the runs`;
+}
+
+/** A warning where the remap is not one that `check` lets pass. */
+function renderGate({ outcome }: RemapGate, width: number): string {
+  if (outcome === 'pass') return '';
+  return wrapLines(
+    [`Warning: the gate of this remap is red (${outcome}); svc-migrate check says why.`],
+    width,
+  );
 }
 
 function verdictJson(plan: Plan, { ids, blocks }: PlanVerdict): object {
@@ -267,7 +295,7 @@ function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
   const codes = new Set(blocks.map(({ note }) => note.code));
   if (exitCode === 6) return 'fix what blocks the plan, then run the same command again';
   if (codes.has('unfinished'))
-    return 'finish the run with the command that started it, or undo it with svc-migrate undo';
+    return 'finish the run with the command that started it, or undo it with svc-migrate apply undo';
   if (codes.has('max_age')) return 'svc-migrate run';
   if (codes.has('unknown'))
     return 'correct the targets for the values above, or leave those as they are: --unknown keep';

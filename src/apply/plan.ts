@@ -12,8 +12,11 @@ const texts = z.array(z.string()).readonly();
 /** How to handle ids, as requested by the user. */
 export const policySchema = z.strictObject({
   mode: z.enum(['new', 'in_place']),
-  /** Ids without a twin: refuse to write, keep them, or set them to NULL. */
-  missing: z.enum(['fail', 'keep', 'null']),
+  /**
+   * Ids without a twin: refuse to write, keep them, or set them to NULL. In a new file or column, `keep` leaves the new cell empty;
+   * `keep-v3` has the V3 id in a new file.
+   */
+  missing: z.enum(['fail', 'keep', 'keep-v3', 'null']),
   /** Values not known to be V3 ids: refuse to write, or keep them. */
   unknown: z.enum(['fail', 'keep']),
   /** Cells that other programs added or changed during or after a run: fail, or accept them. */
@@ -85,7 +88,7 @@ export type PlanCount = Readonly<z.output<typeof planCountSchema>>;
 const unmappedKind = z.enum([
   /** The policy is `fail`; nothing is written. */
   'undecided',
-  /** An id without a twin that stays. With new columns, the new cell stays empty; in a new file, it keeps the id. */
+  /** An id without a twin that stays. In a new file or column the new cell is empty, but for `keep-v3`. */
   'kept',
   /** An id without a twin whose cell is emptied. */
   'emptied',
@@ -211,7 +214,7 @@ const planSchema = z.strictObject({
 export type Plan = Readonly<z.output<typeof planSchema>>;
 
 /**
- * Reads a plan that was written with `--plan`.
+ * Reads a plan that `apply plan --save` wrote.
  *
  * @throws SvcError `bad_input`
  */
@@ -220,7 +223,7 @@ export function readPlan(file: string): Plan {
     return planSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (cause) {
     throw new SvcError('bad_input', `${file} is not a plan of this version of svc-migrate.`, {
-      hint: 'Write a new one: the same command without --yes.',
+      hint: 'Write a new one: `svc-migrate apply plan --save FILE`.',
       facts: { error: cause instanceof z.ZodError ? cause.issues[0]?.message : String(cause) },
       cause,
     });

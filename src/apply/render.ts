@@ -13,27 +13,80 @@ import {
 import type { ColumnPlan, Lock, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
 import { describeCategory, listEarlierUnmapped, renderUnmapped } from './unmapped.js';
 
-/** A plan for people. */
-export function renderPlanText(plan: Plan, width: number): string {
+/** Most targets of a plan that are shown in detail, unless everything is. */
+const SHOWN_TARGETS = 4;
+
+interface PlanStyle {
+  readonly width: number;
+  /** Whether to show every count; otherwise one line for each column. */
+  readonly isVerbose: boolean;
+}
+
+/** A plan for people: what stops it first. */
+export function renderPlanText(plan: Plan, { width, isVerbose }: PlanStyle): string {
   const { mode, missing, unknown } = plan.policy;
   const how = mode === 'in_place' ? 'in place' : 'into new columns and files';
+  const title = `rewrite ${countOf(plan.targets.length, 'target')} ${how}, --missing ${missing}, --unknown ${unknown}`;
+  const isStopped = (target: TargetPlan) => notesOf(target, plan).some(({ level }) => level === 'blocks');
+  const stopped = isVerbose ? [] : plan.targets.filter(isStopped);
+  const targets = [...stopped, ...plan.targets.filter((target) => !stopped.includes(target))];
+  const shown = isVerbose ? targets : targets.slice(0, SHOWN_TARGETS);
+  const rest = targets.length - shown.length;
+  const more = rest === 0 ? [] : ['', `… and ${countOf(rest, 'more target')}: --verbose shows them.`];
+  const describe = isVerbose ? describeTarget : summarizeTarget;
   const lines = [
-    `Plan: rewrite ${countOf(plan.targets.length, 'target')} ${how}, --missing ${missing}, --unknown ${unknown}.`,
+    `Plan: ${title}.`,
     `Remap of ${formatTime(plan.remap.builtAt)}, sha256 ${plan.remap.sha256.slice(0, 12)}.`,
-    ...plan.targets.flatMap((target) => ['', ...describeTarget(target, plan)]),
+    ...shown.flatMap((target) => ['', ...describe(target, plan)]),
+    ...more,
     '',
   ];
   return `${wrapLines(lines, width)}${renderUnmapped(listEarlierUnmapped(plan), width)}`;
 }
 
-function describeTarget(target: TargetPlan, { policy }: Plan): string[] {
+/** Notes on a target and on the ids in it, the gravest first. */
+function notesOf(target: TargetPlan, { policy }: Plan): Note[] {
+  return [...target.notes, ...judgeColumns(target, policy)].sort(bySeverity);
+}
+
+/** A target in a few lines: what changes, and what stands in the way. */
+function summarizeTarget(target: TargetPlan, plan: Plan): string[] {
   const output = target.output === null ? '' : ` → ${target.output}`;
   return [
     `${target.name}: ${target.kind} ${target.place}${output}`,
     ...describeWork(target).map((line) => `  ${line}`),
-    ...describeEarlier(target, policy),
+    ...describeEarlier(target, plan.policy),
+    ...target.columns.map(summarizeColumn),
+    ...notesOf(target, plan)
+      .filter(({ level }) => level !== 'info')
+      .map(describeNote),
+  ];
+}
+
+/** `invoice_id → invoice_id_v4 (accounting/invoices): 180 ids map, 10 do not: unmatched/unexplained 10` */
+function summarizeColumn(column: ColumnPlan): string {
+  const [head = ''] = describeColumn({ ...column, counts: [] });
+  const { counts, platformIdOf } = column;
+  const mapped = sum(counts.filter(({ name }) => name === 'mapped'));
+  const others = counts
+    .filter((count) => isMissing(count) || isUnknown(count))
+    .sort((a, b) => rank(a) - rank(b) || b.ids - a.ids);
+  if (platformIdOf !== undefined || counts.length === 0) return head;
+  const names = others.map(
+    ({ name, ids, atLeast }) => `${name} ${atLeast ? 'at least ' : ''}${groupDigits(ids)}`,
+  );
+  const not = others.length === 0 ? '' : `, ${groupDigits(sum(others))} do not: ${names.join(', ')}`;
+  return `${head}: ${countOf(mapped, 'id')} ${mapped === 1 ? 'maps' : 'map'}${not}`;
+}
+
+function describeTarget(target: TargetPlan, plan: Plan): string[] {
+  const output = target.output === null ? '' : ` → ${target.output}`;
+  return [
+    `${target.name}: ${target.kind} ${target.place}${output}`,
+    ...describeWork(target).map((line) => `  ${line}`),
+    ...describeEarlier(target, plan.policy),
     ...target.columns.flatMap(describeColumn),
-    ...[...target.notes, ...judgeColumns(target, policy)].sort(bySeverity).map(describeNote),
+    ...notesOf(target, plan).map(describeNote),
   ];
 }
 

@@ -50,7 +50,7 @@ export function classifyUnmapped(
     return state === 'pending' && unknown === 'fail' ? 'undecided' : 'left_alone';
   }
   if (missing === 'fail') return state === 'pending' ? 'undecided' : 'kept';
-  if (missing === 'keep') return 'kept';
+  if (missing === 'keep' || missing === 'keep-v3') return 'kept';
   return state === 'not_in_ledger' ? 'came_since' : 'emptied';
 }
 

@@ -34,7 +34,7 @@ export async function confirmPlan(stores: readonly OpenStore[], agreed: Plan, no
   const more = changes.length - NAMED_CHANGES;
   const lines = [...changes.slice(0, NAMED_CHANGES), ...(more > 0 ? [`… and ${more} more`] : [])];
   const text = `The data changed since the plan; nothing was written.\n${lines.map((line) => `  ${line}`).join('\n')}`;
-  throw new SvcError('bad_input', text, { hint: 'Look at a new plan: the same command without --yes.' });
+  throw new SvcError('bad_input', text, { hint: 'Look at a new plan: `svc-migrate apply plan`.' });
 }
 
 /** Unfinished and finished runs of a plan. */
@@ -97,7 +97,7 @@ async function describeStop(
   if (started?.length === 0 && done.length === 0) return error;
   const names = [...new Set([...done, ...(started ?? [])])];
   const undo = (names.length === 0 ? runs.slice(0, 1) : names.toReversed())
-    .map((name) => `\`svc-migrate undo ${name}\``)
+    .map((name) => `\`svc-migrate apply undo ${name}\``)
     .join(', then ');
   const where =
     started === null

@@ -1,27 +1,49 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_TUNING, type Tuning } from '../apply/context.js';
-import { EMIT_DIALECTS, type EmitRequest, LAYOUTS } from '../apply/emit/emit-request.js';
+import type { EmitRequest } from '../apply/emit/emit-request.js';
 import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
-import type { CommandLine } from './command.js';
-import { flagOf } from './option.js';
-import { durationOption, needsOption, notTogether, wholeNumberOption } from './option-values.js';
-import { parseLocation, parseTarget, type TargetOptions, type TargetSource } from './target-options.js';
+import {
+  LOCATION_HINT,
+  parseLocation,
+  parseTarget,
+  type TargetOptions,
+  type TargetSource,
+} from './target-options.js';
 
-/** A parsed command line of `apply`. */
+/** What a command of `apply` does. */
+export type ApplyAction = 'plan' | 'write' | 'check' | 'verify' | 'find' | 'sql' | 'undo' | 'runs';
+
+/** Options of the commands of `apply`; each has some of them. */
+export interface ApplyOptions extends TargetOptions {
+  readonly inPlace?: boolean;
+  readonly missing?: Policy['missing'] | undefined;
+  readonly unknown?: Policy['unknown'] | undefined;
+  readonly others?: Policy['others'] | undefined;
+  readonly mapDeleted?: boolean;
+  readonly again?: boolean;
+  readonly allowIncomplete?: boolean;
+  readonly json?: string | undefined;
+  readonly unmapped?: string | undefined;
+  readonly run?: string | undefined;
+  readonly batchRows?: number | undefined;
+  readonly lockTimeout?: number | undefined;
+  readonly statementTimeout?: number | undefined;
+}
+
+/** What a command of `apply` is asked to do. */
 export interface ApplyRequest {
-  readonly action: 'plan' | 'write' | 'check' | 'verify' | 'scan' | 'emit';
+  readonly action: ApplyAction;
   /** The SQL to write; null: none. */
   readonly emit: EmitRequest | null;
-  /** The file to write the plan to; for `write`, to read it from. */
-  readonly planFile: string | undefined;
-  readonly json: string | undefined;
+  /** The run to verify or undo; null: not named. */
+  readonly run: string | null;
   /** The file to list every value left without a V4 id in. */
   readonly unmapped: string | undefined;
-  /** The one table to scan; null: all. */
+  /** The one table to look through; null: all. */
   readonly table: string | null;
   readonly targets: readonly ApplyTarget[];
   /** Where the targets come from. If they were named or given by options, a plan must have exactly those. */
@@ -33,135 +55,98 @@ export interface ApplyRequest {
   readonly allowIncomplete: boolean;
 }
 
-const MODES = ['yes', 'check', 'verify', 'scan', 'emitSql'] as const;
+/** Actions for which the place of a target is enough: its ledger, or its columns, say the rest. */
+const NEEDS_PLACE_ONLY: ReadonlySet<ApplyAction> = new Set(['find', 'verify', 'undo', 'runs']);
 
-/** Parses the command line of `apply`. */
-export function parseApplyRequest(given: CommandLine, config: Config): ApplyRequest {
-  const modes = MODES.filter(
-    (name) => given.isSet(name) || (name === 'emitSql' && given.text(name) !== undefined),
-  );
-  assertModeOptions(given, modes);
-  const [mode] = modes;
-  const emit = parseEmit(given);
-  const asked = askedPolicy(given);
-  const targets = chooseTargets(emit === null ? given : withoutOutput(given), config, mode === 'scan');
-  return {
-    action: mode === 'yes' ? 'write' : mode === 'emitSql' ? 'emit' : (mode ?? 'plan'),
-    emit,
-    planFile: given.text('plan'),
-    json: given.text('json'),
-    unmapped: given.text('unmapped'),
-    table: given.text('table') ?? null,
-    ...targets,
-    // `--check` judges ids, not where they would be written: cells rewritten in place count as done.
-    policy: { ...DEFAULT_POLICY, ...(mode === 'check' ? { mode: 'in_place' } : {}), ...asked },
-    asked,
-    tuning: parseTuning(given),
-    allowIncomplete: given.isSet('allowIncomplete'),
-  };
-}
-
-/** @throws SvcError `usage` if an option cannot be combined with the mode */
-function assertModeOptions(given: CommandLine, modes: readonly (typeof MODES)[number][]): void {
-  const [mode, other] = modes;
-  if (mode !== undefined && other !== undefined) throw notTogether(flagOf(mode), flagOf(other));
-  if (given.text('plan') !== undefined && mode !== undefined && mode !== 'yes' && mode !== 'emitSql')
-    throw notTogether('--plan', flagOf(mode));
-  if (mode === 'emitSql' && given.isSet('again'))
-    throw notTogether('--emit-sql', '--again', 'Use apply --yes --again.');
-  const unmapped = given.text('unmapped');
-  if (unmapped !== undefined && (mode === 'verify' || mode === 'scan'))
-    throw notTogether('--unmapped', flagOf(mode));
+/** @throws SvcError `usage` if the options name no target, or do not go together */
+export function buildRequest(
+  action: ApplyAction,
+  options: ApplyOptions,
+  config: Config,
+  emit: EmitRequest | null = null,
+): ApplyRequest {
+  const { unmapped, table, run, allowIncomplete = false } = options;
   if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
-  if (mode === 'check' && given.isSet('allowIncomplete'))
-    throw notTogether('--check', '--allow-incomplete', '--check judges complete data only.');
-}
-
-function parseEmit(given: CommandLine): EmitRequest | null {
-  const dialect = EMIT_DIALECTS.find((name) => name === given.text('emitSql'));
-  if (dialect === undefined) {
-    if (given.text('layout') === undefined) return null;
-    throw needsOption('--layout', '--emit-sql');
-  }
-  const folder = given.text('output');
-  if (folder === undefined || folder === '-')
-    throw new SvcError('usage', '--emit-sql writes files: name their folder with --output.');
+  const asked = askedPolicy(options);
+  const { targets, source } = chooseTargets(action, options, config);
+  const policy = { ...DEFAULT_POLICY, ...asked };
+  if (asked.missing === 'keep-v3') assertNewFiles(policy, targets);
   return {
-    dialect,
-    layout: LAYOUTS.find((name) => name === given.text('layout')) ?? 'plain',
-    folder,
+    action,
+    emit,
+    run: run ?? null,
+    unmapped,
+    table: table ?? null,
+    targets,
+    source,
+    // A check judges ids, not where they would be written: cells rewritten in place count as done.
+    policy: action === 'check' ? { ...policy, mode: 'in_place' } : policy,
+    asked,
+    tuning: tuningOf(options),
+    allowIncomplete,
   };
 }
 
-/** Here `--output` names the folder of the SQL, not the file of a target. */
-function withoutOutput({ args, text, texts, isSet }: CommandLine): TargetOptions {
-  return { args, texts, isSet, text: (name) => (name === 'output' ? undefined : text(name)) };
+/** @throws SvcError `usage` if there are none */
+export function assertSomeTargets(targets: readonly ApplyTarget[]): void {
+  if (targets.length > 0) return;
+  throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
+    hint: `Name some under apply.targets in the configuration; apply find proposes them. Or give one by options. ${LOCATION_HINT}`,
+  });
 }
 
-function askedPolicy(given: CommandLine): Partial<Policy> {
-  const [missing, unknown, others] = [given.text('missing'), given.text('unknown'), given.text('others')];
+/** @throws SvcError `usage` where `--missing keep-v3` would mean the same as `keep`, or V3 ids in a column of V4 ids */
+function assertNewFiles({ mode }: Policy, targets: readonly ApplyTarget[]): void {
+  const table = targets.find(({ kind }) => kind !== 'csv' && kind !== 'ndjson');
+  if (mode === 'new' && table === undefined) return;
+  const why =
+    mode === 'in_place'
+      ? 'in place, keep leaves the V3 id'
+      : `the new column of ${table?.name ?? 'a table'} holds V4 ids only`;
+  throw new SvcError('usage', `--missing keep-v3 is for new files: ${why}.`, { hint: 'Use --missing keep.' });
+}
+
+function askedPolicy(options: ApplyOptions): Partial<Policy> {
+  const { inPlace, missing, unknown, others, mapDeleted, again } = options;
   return {
-    ...(given.isSet('inPlace') ? { mode: 'in_place' } : {}),
-    ...(missing === 'fail' || missing === 'keep' || missing === 'null' ? { missing } : {}),
-    ...(unknown === 'fail' || unknown === 'keep' ? { unknown } : {}),
-    ...(others === 'fail' || others === 'keep' ? { others } : {}),
-    ...(given.isSet('mapDeleted') ? { mapDeleted: true } : {}),
-    ...(given.isSet('again') ? { again: true } : {}),
+    ...(inPlace === true ? { mode: 'in_place' } : {}),
+    ...(missing === undefined ? {} : { missing }),
+    ...(unknown === undefined ? {} : { unknown }),
+    ...(others === undefined ? {} : { others }),
+    ...(mapDeleted === true ? { mapDeleted } : {}),
+    ...(again === true ? { again } : {}),
   };
 }
 
 function chooseTargets(
-  given: TargetOptions,
+  action: ApplyAction,
+  options: ApplyOptions,
   config: Config,
-  isScan: boolean,
 ): Pick<ApplyRequest, 'targets' | 'source'> {
-  const own = isScan ? parseLocation(given) : parseTarget(given, config);
+  const own = NEEDS_PLACE_ONLY.has(action) ? parseLocation(options) : parseTarget(options, config);
   const { targets } = config.apply;
+  const { targets: given = [] } = options;
   if (own !== null) {
-    if (given.args.length === 0) return { targets: [own], source: { kind: 'given', target: own } };
+    if (given.length === 0) return { targets: [own], source: { kind: 'given', target: own } };
     throw new SvcError('usage', 'Name configured targets, or give one by options, not both.');
   }
   const known = targets.map(({ name }) => name);
-  for (const name of given.args) {
+  for (const name of given) {
     if (known.includes(name)) continue;
     const hint = didYouMean(name, known) ?? 'Targets are named under apply.targets in the configuration.';
     throw new SvcError('usage', `There is no target "${name}" in the configuration.`, { hint });
   }
-  if (given.args.length === 0) return { targets, source: { kind: 'configured' } };
-  const named = targets.filter(({ name }) => given.args.includes(name));
+  if (given.length === 0) return { targets, source: { kind: 'configured' } };
+  const named = targets.filter(({ name }) => given.includes(name));
   return { targets: named, source: { kind: 'named', names: named.map(({ name }) => name) } };
 }
 
-function parseTuning(given: CommandLine): Tuning {
-  const { batchRows, lockTimeoutMs, statementTimeoutMs } = DEFAULT_TUNING;
+function tuningOf({ batchRows, lockTimeout, statementTimeout }: ApplyOptions): Tuning {
   return {
     ...DEFAULT_TUNING,
-    batchRows: wholeNumberOption(given, 'batchRows', 1) ?? batchRows,
-    lockTimeoutMs: durationOption(given, 'lockTimeout') ?? lockTimeoutMs,
-    statementTimeoutMs: durationOption(given, 'statementTimeout') ?? statementTimeoutMs,
-  };
-}
-
-export interface UndoRequest {
-  /** Undefined: list the runs. */
-  readonly run: string | undefined;
-  readonly json: string | undefined;
-  readonly targets: readonly ApplyTarget[];
-  readonly source: TargetSource;
-  readonly tuning: Tuning;
-}
-
-/** Parses the command line of `undo`. If options name a place, the targets come from its ledger. */
-export function parseUndoRequest(given: CommandLine, config: Config): UndoRequest {
-  const [run, ...more] = given.args;
-  if (more.length > 0) throw new SvcError('usage', 'undo takes one run at a time.');
-  const place = parseLocation(given);
-  return {
-    run,
-    json: given.text('json'),
-    targets: place === null ? config.apply.targets : [place],
-    source: place === null ? { kind: 'configured' } : { kind: 'given', target: place },
-    tuning: parseTuning(given),
+    ...(batchRows === undefined ? {} : { batchRows }),
+    ...(lockTimeout === undefined ? {} : { lockTimeoutMs: lockTimeout }),
+    ...(statementTimeout === undefined ? {} : { statementTimeoutMs: statementTimeout }),
   };
 }
 
@@ -191,9 +176,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
     throw new SvcError(
       'bad_input',
       `The definition of target ${name} differs from the plan; nothing was written.`,
-      {
-        hint: 'Plan again: the same command without --yes.',
-      },
+      { hint: 'Plan again: `svc-migrate apply plan`.' },
     );
   }
 }

@@ -52,9 +52,17 @@ const place = z.strictObject({
 
 const action = <A extends string>(name: A) => ({ action: z.literal(name) });
 
-/** The JSON of `apply`, by its action, and of `undo`, which without a run lists the runs. */
+/** The JSON of the commands of `apply`, by their names. */
 export const applySchema = z.union([
-  z.strictObject({ ...action('plan'), ...judged, targets, ...result }),
+  z.strictObject({
+    ...action('plan'),
+    gate: z
+      .strictObject({ outcome: z.enum(['pass', 'fail', 'incomplete', 'not_ready']) })
+      .describe('What check says of the remap.'),
+    ...judged,
+    targets,
+    ...result,
+  }),
   z.strictObject({ ...action('check'), ...judged, targets, ...result }),
   z.strictObject({
     ...action('write'),
@@ -70,7 +78,7 @@ export const applySchema = z.union([
     ...result,
   }),
   z.strictObject({
-    ...action('scan'),
+    ...action('find'),
     places: z.array(place),
     apply: z
       .strictObject({ targets: z.array(applyTargetSchema) })
@@ -78,7 +86,7 @@ export const applySchema = z.union([
     ...result,
   }),
   z.strictObject({
-    ...action('emit'),
+    ...action('sql'),
     dialect: z.string(),
     layout: z.string(),
     folder: z.string(),
@@ -89,7 +97,7 @@ export const applySchema = z.union([
     values: count.describe('Values in the SQL, with those that stay.'),
     ...result,
   }),
-  z.strictObject({ ...action('emit'), ...judged, written, ...result }).describe('SQL that was refused.'),
+  z.strictObject({ ...action('sql'), ...judged, written, ...result }).describe('SQL that was refused.'),
   z.strictObject({ ...action('undo'), run: z.string(), undone: z.array(undoResultSchema), ...result }),
-  z.strictObject({ ...action('undo'), runs: z.array(ledgerRunSchema), ...result }),
+  z.strictObject({ ...action('runs'), runs: z.array(ledgerRunSchema), ...result }),
 ]);

@@ -2,22 +2,23 @@ import type { ApplyResult } from '../apply/actions.js';
 import { serveThread } from '../runtime/threads.js';
 import { type ApplyJob, runApplyJob } from './apply-work.js';
 import type { WorkIo } from './command.js';
-import { runUndoJob, type UndoJob } from './undo-work.js';
+import { runUndoJob } from './undo-work.js';
 
 /** The job, and the parts of `Io` that can be sent to a thread. */
 export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startMs'> {
-  readonly job: ApplyJob | UndoJob;
+  readonly job: ApplyJob;
 }
 
 export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<ApplyResult> };
 
 /**
- * The thread of `apply` and `undo`: long SQLite statements would keep the main thread from handling signals and showing
+ * The thread of the commands of `apply`: long SQLite statements would keep the main thread from handling signals and showing
  * progress.
  */
 serveThread<ApplyThread>(({ signal, onProgress }) => ({
   run: ({ job, ...given }) => {
     const io: WorkIo = { ...given, signal, onProgress, clock: { now: Date.now } };
-    return job.kind === 'apply' ? runApplyJob(job, io) : runUndoJob(job, io);
+    const { action } = job.request;
+    return action === 'undo' || action === 'runs' ? runUndoJob(job, io) : runApplyJob(job, io);
   },
 }));

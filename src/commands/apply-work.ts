@@ -1,9 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { dirname } from 'node:path';
 import { sleepForReal } from '../api/limiter.js';
-import { type ApplyResult, type ApplyTask, checkIds, makePlan, verifyRuns, write } from '../apply/actions.js';
+import {
+  type ApplyResult,
+  type ApplyTask,
+  checkIds,
+  makePlan,
+  type RemapGate,
+  verifyRuns,
+  write,
+} from '../apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../apply/context.js';
-import type { EmitRequest } from '../apply/emit/emit-request.js';
 import { emitSql } from '../apply/emit/emit-sql.js';
 import { RemapIds } from '../apply/ids/remap-ids.js';
 import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
@@ -17,33 +24,41 @@ import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { buildReport } from '../report/build-report.js';
 import { judgeAge, readAge } from '../report/gate.js';
 import { NdjsonFile } from '../runtime/ndjson-file.js';
+import { newPause } from '../runtime/pause.js';
 import { readVersion } from '../runtime/version.js';
 import type { Db } from '../store/open.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
+import { EVERYTHING } from '../store/remap-rows.js';
 import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
-import { type ApplyRequest, sourceOfPlan } from './apply-request.js';
+import { type ApplyAction, type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './command.js';
 import { readDatabase } from './database.js';
 import { relativeIfInside, type TargetSource, targetArguments } from './target-options.js';
 
+/** What a thread does for a command of `apply`. */
 export interface ApplyJob {
-  readonly kind: 'apply';
   readonly config: Config;
   readonly request: ApplyRequest;
   /** The plan to carry out; null: make one now. */
   readonly agreed: Plan | null;
+  /** Whether to print every count. */
+  readonly isVerbose: boolean;
 }
 
 /** Actions that may read any part of the remap, so all of it is verified first. The others verify what they read: see `RemapIds`. */
-const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['scan', 'emit']);
+const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['find', 'sql']);
 
-/** Carries out the command `apply`, in a worker thread. */
-export function runApplyJob({ config, request, agreed }: ApplyJob, io: WorkIo): Promise<ApplyResult> {
+/** Carries out a command of `apply` that needs the remap, in a worker thread. */
+export function runApplyJob(
+  { config, request, agreed, isVerbose }: ApplyJob,
+  io: WorkIo,
+): Promise<ApplyResult> {
   const { action, targets, tuning } = request;
   return readDatabase(config, async (db) => {
     if (!request.allowIncomplete) assertUsableRemap(db, config);
@@ -53,16 +68,15 @@ export function runApplyJob({ config, request, agreed }: ApplyJob, io: WorkIo): 
       io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
       assertDigests(db);
     }
-    if (action === 'scan') return proposeTargets(context, request, config, io.width);
+    if (action === 'find') return proposeTargets(context, request, config, io.width);
     const source = agreed === null ? request.source : sourceOfPlan(agreed, config);
     const formatCommand = commandFormatter(source, agreed?.policy ?? request.asked, request);
     const stores = await openStores(context, targets);
     const list = request.unmapped === undefined ? null : new NdjsonFile(request.unmapped);
     const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
     try {
-      const age = readAgeLimit(db, config, io.startMs);
-      const work = { context, stores, targets, width: io.width, formatCommand, ...onUnmapped };
-      const result = await runAction(work, action, { ...request, agreed, age, startMs: io.startMs });
+      const work = { context, stores, targets, width: io.width, isVerbose, formatCommand, ...onUnmapped };
+      const result = await runAction(work, { db, config, request, agreed }, io);
       list?.finish();
       return result;
     } finally {
@@ -72,31 +86,34 @@ export function runApplyJob({ config, request, agreed }: ApplyJob, io: WorkIo): 
   });
 }
 
-interface RunOptions {
-  readonly agreed: Plan | null;
-  readonly startMs: number;
-  readonly age: ReportLimit;
-  readonly emit: EmitRequest | null;
-}
-
-function runAction(
+async function runAction(
   work: ApplyTask,
-  action: Exclude<ApplyRequest['action'], 'scan'>,
-  options: RunOptions,
+  { db, config, request, agreed }: Pick<ApplyJob, 'config' | 'request' | 'agreed'> & { readonly db: Db },
+  io: WorkIo,
 ): Promise<ApplyResult> {
+  const { action, emit, run, source } = request;
   switch (action) {
     case 'plan':
-      return makePlan(work);
+      return makePlan(work, await readGate(db, config, io));
     case 'check':
-      return checkIds(work, options.age);
+      return checkIds(work, readAgeLimit(db, config, io.startMs));
     case 'write':
-      return write(work, options.agreed, newRunName(options.startMs));
+      return write(work, agreed, newRunName(io.startMs));
     case 'verify':
-      return verifyRuns(work);
-    case 'emit':
-      if (options.emit === null) throw new Error('no SQL was requested');
-      return emitSql(work, options.agreed, options.emit);
+      return verifyRuns(work, run, source.kind === 'given');
+    case 'sql':
+      if (emit === null) throw new Error('no SQL was requested');
+      return emitSql(work, agreed, emit);
+    default:
+      throw new Error(`${action} needs no remap`);
   }
+}
+
+/** What `check` says of the remap, for the plan that uses it. */
+async function readGate(db: Db, config: Config, io: WorkIo): Promise<RemapGate> {
+  const inputs = { config, scope: EVERYTHING, nowMs: io.startMs, toolVersion: readVersion() };
+  const { outcome } = await buildReport(db, { ...inputs, pause: newPause(io) });
+  return { outcome };
 }
 
 function newRunName(startMs: number): string {
@@ -107,18 +124,21 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
   return judgeAge(readAge(readRecordGroups(db), nowMs).ms, config.maxAgeMs);
 }
 
-/** Formats command lines for the same targets: `apply` in the same mode and, with `--yes`, with the same options. */
+/** Actions whose commands name the place of a target only: the ledger knows the rest. */
+const NAMES_PLACE: ReadonlySet<ApplyAction> = new Set(['verify', 'undo', 'runs']);
+
+/** Formats command lines for the same targets: `apply plan` in the same mode, `apply write` with the same options. */
 function commandFormatter(
   source: TargetSource,
   policy: Partial<Policy>,
   request: ApplyRequest,
 ): ApplyTask['formatCommand'] {
-  return (command, ...words) => {
-    const isApply = command === 'apply' && !words.includes('--verify');
-    const mode = isApply && policy.mode === 'in_place' ? ['--in-place'] : [];
-    const more = words.includes('--yes') ? listOptions(policy, request) : [];
-    const targets = targetArguments(source, command === 'undo');
-    return shellLine(['svc-migrate', command, ...words, ...targets, ...mode, ...more]);
+  return (action, ...words) => {
+    const isPlace = NAMES_PLACE.has(action);
+    const mode = !isPlace && policy.mode === 'in_place' ? ['--in-place'] : [];
+    const more = action === 'write' ? listOptions(policy, request) : [];
+    const targets = targetArguments(source, isPlace);
+    return shellLine(['svc-migrate', 'apply', action, ...words, ...targets, ...mode, ...more]);
   };
 }
 
@@ -184,7 +204,7 @@ function contextOf(
   };
 }
 
-/** `apply --scan`: proposes targets, with evidence, and renders them as configuration to paste. */
+/** `apply find`: proposes targets, with evidence, and renders them as configuration to paste. */
 async function proposeTargets(
   context: ApplyContext,
   { targets, table }: Pick<ApplyRequest, 'targets' | 'table'>,
@@ -197,10 +217,10 @@ async function proposeTargets(
   return {
     exitCode: 0,
     text: renderScan(scanned, proposed, width),
-    json: { action: 'scan', places: scanned.map(describePlace), apply: { targets: proposed } },
+    json: { action: 'find', places: scanned.map(describePlace), apply: { targets: proposed } },
     next: isSome
-      ? 'paste the targets that are right, then svc-migrate apply'
-      : 'name the columns yourself: svc-migrate apply --help',
+      ? 'paste the targets that are right, then svc-migrate apply plan'
+      : 'name the columns yourself: svc-migrate help apply plan',
     plan: null,
   };
 }

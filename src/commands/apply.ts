@@ -1,7 +1,8 @@
+import { createInterface } from 'node:readline/promises';
 import type { ApplyResult } from '../apply/actions.js';
-import { assertTargetKinds } from '../apply/emit/emit-request.js';
+import { assertTargetKinds, type EmitRequest } from '../apply/emit/emit-request.js';
 import { outputOf, sideCarFile } from '../apply/files/side-car.js';
-import { readPlan, renderPlan } from '../apply/plan.js';
+import { type Plan, readPlan, renderPlan } from '../apply/plan.js';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -9,68 +10,164 @@ import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
 import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
+import { countOf } from '../text/numbers.js';
 import {
+  type ApplyAction,
+  type ApplyOptions,
   type ApplyRequest,
   assertSameRequest,
-  parseApplyRequest,
-  parseUndoRequest,
+  assertSomeTargets,
+  buildRequest,
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
-import type { CommandLine, Io } from './command.js';
-import { LOCATION_HINT } from './target-options.js';
-import { type NamedOutputs, ownFilesOf, replaceOutputs, writeResult } from './with-outputs.js';
+import type { Io } from './command.js';
+import type { Given } from './define-command.js';
+import { ownFilesOf, printText, replaceOutputs, writeResult } from './with-outputs.js';
+
+interface PlanOptions extends ApplyOptions {
+  readonly save?: string | undefined;
+}
+
+interface WriteOptions extends ApplyOptions {
+  readonly yes: boolean;
+  readonly plan?: string | undefined;
+}
+
+interface SqlOptions extends ApplyOptions, Pick<EmitRequest, 'dialect' | 'layout'> {
+  readonly plan?: string | undefined;
+}
+
+/** What a command asks of the thread, and the files that it reads and writes. */
+interface Call {
+  readonly config: Config;
+  readonly request: ApplyRequest;
+  /** The plan to carry out; null: one that is made now. */
+  readonly agreed: Plan | null;
+  readonly outputs: Readonly<Record<string, string | undefined>>;
+}
 
 /**
- * `apply`: plans, checks, writes, writes SQL, verifies or scans. Exits with 0 if it succeeded and nothing blocks the plan, 1 if ids
- * have no V4 id or are wrong, 4 if the remap is incomplete, 6 if something else blocks the plan, 7 if it stopped
- * part-way.
+ * `apply plan`: exits with 0 if nothing blocks the plan, 1 if ids have no V4 id, 4 if the remap is incomplete, 6 if something
+ * else blocks the plan.
  */
-export async function runApply(given: CommandLine, io: Io): Promise<number> {
-  const config = await given.config();
-  const request = parseApplyRequest(given, config);
-  const { action, planFile } = request;
-  const isAgreed = action === 'write' || action === 'emit';
-  const agreed = isAgreed && planFile !== undefined ? readPlan(planFile) : null;
-  if (agreed !== null) assertSameRequest(agreed, request, config);
-  const targets = agreed === null ? request.targets : agreed.targets.map(({ definition }) => definition);
-  assertSomeTargets(targets);
-  if (request.emit !== null) assertTargetKinds(targets, request.emit);
-  assertOutputs(config, request, targets);
-  io.onProgress({ kind: 'stage', name: action === 'plan' ? 'plan' : action === 'write' ? 'apply' : action });
-  return replaceOutputs(outputsOf(request), io, async (within) => {
-    const job = { kind: 'apply', config, request: { ...request, targets }, agreed } as const;
-    const result = await applyInThread(job, within);
-    await writeApplied(result, request, within);
+export async function runPlan(given: Given<PlanOptions>, io: Io): Promise<number> {
+  const { save } = given.options;
+  const call = await prepare('plan', given, { save });
+  return withOutputs(call, io, async (within) => {
+    const result = await runJob(call, within);
+    if (save !== undefined && result.plan !== null) await savePlan(save, result.plan, within);
+    const isSaved = save !== undefined && result.exitCode === 0;
+    const next = isSaved ? shellLine(['svc-migrate', 'apply', 'write', '--plan', save]) : result.next;
+    await print({ ...result, next, text: save === '-' ? '' : result.text }, call, within);
     return result.exitCode;
   });
 }
 
-function assertSomeTargets(targets: readonly ApplyTarget[]): void {
-  if (targets.length > 0) return;
-  throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
-    hint: 'Name some under apply.targets in the configuration, or one by options, such as --csv FILE or --sqlite FILE. With --scan, these options find the columns that hold ids.',
+async function savePlan(file: string, plan: Plan, io: Io): Promise<void> {
+  await writeOutput({ target: file, chunks: () => [escapeJson(renderPlan(plan))] }, io);
+}
+
+/** `apply write`: exits as `apply plan`, and with 7 if it stopped part-way. */
+export async function runWrite(given: Given<WriteOptions>, io: Io): Promise<number> {
+  const { yes, plan: file, json } = given.options;
+  const input = !yes && json !== '-' && io.isTty && given.input.isTTY === true ? given.input : null;
+  if (!yes && input === null)
+    throw new SvcError('usage', 'apply write changes your data, and there is no terminal to ask on.', {
+      hint: 'Say --yes, after a look at `svc-migrate apply plan`.',
+    });
+  const call = await prepare('write', given, {}, file);
+  return withOutputs(call, io, async (within) => {
+    const agreed = input === null ? call.agreed : await askForPlan(call, input, within);
+    if (agreed === 'no') return 0;
+    const isBlocked = typeof agreed === 'number';
+    if (isBlocked) return agreed;
+    return runAndPrint({ ...call, agreed }, within);
   });
 }
 
-/** `--plan` names an output only if a plan is made. */
-function outputsOf({ action, planFile, json, unmapped }: ApplyRequest): NamedOutputs {
-  return { json, plan: action === 'plan' ? planFile : undefined, unmapped };
+/** Shows the plan and asks. The plan that was agreed to; `no`; or the exit code of a plan that cannot be carried out. */
+async function askForPlan(call: Call, input: Given<unknown>['input'], io: Io): Promise<Plan | 'no' | number> {
+  const { request } = call;
+  const planned = await runJob({ ...call, request: { ...request, action: 'plan', unmapped: undefined } }, io);
+  await printText(escapeLines(planned.text), io);
+  const plan = call.agreed ?? planned.plan;
+  if (plan === null || planned.isBlocked === true) return planned.exitCode;
+  const cells = plan.targets.reduce((sum, { work }) => sum + work.cells, 0);
+  const places = plan.targets.filter(({ work }) => work.cells > 0);
+  const what = places.every(({ kind }) => kind !== 'csv' && kind !== 'ndjson') ? 'table' : 'target';
+  const question = `Rewrite ${countOf(cells, 'cell')} in ${countOf(places.length, what)}? [y/N] `;
+  if (cells === 0 || (await askYesNo(question, input, io))) return plan;
+  await printText('Nothing was written.\n', io);
+  return 'no';
 }
 
-export function applyInThread(job: ApplyThreadInput['job'], io: Io): Promise<ApplyResult> {
-  const module = new URL('./apply-thread.js', import.meta.url);
-  const input = { job, env: { ...io.env }, width: io.width, startMs: io.clock.now() };
-  return runInThread<ApplyThread>({ name: 'apply', module }, io, input);
-}
-
-function assertOutputs(config: Config, request: ApplyRequest, targets: readonly ApplyTarget[]): void {
-  const { action, planFile } = request;
-  const outputs = Object.values(outputsOf(request)).filter((file) => file !== undefined);
-  const plan = action !== 'plan' && planFile !== undefined ? [planFile] : [];
-  assertTargets(outputs, [...ownFilesOf(config), ...plan]);
-  const inputs = filesOfTargets(targets);
+async function askYesNo(question: string, input: Given<unknown>['input'], io: Io): Promise<boolean> {
+  const terminal = createInterface({ input, output: io.stderr, terminal: true });
   try {
-    assertTargets(outputs, inputs);
+    return /^y(es)?$/i.test((await terminal.question(question, { signal: io.signal })).trim());
+  } finally {
+    terminal.close();
+  }
+}
+
+/** `apply check`: exits with 0 if every stored V3 id has a V4 id, otherwise with 1. */
+export const runCheckTargets = runner('check');
+
+/** `apply verify`: exits with 0 if finished runs left what ledger and remap say, otherwise with 1. */
+export const runVerifyRuns = runner('verify');
+
+/** `apply find`: proposes targets. */
+export const runFind = runner('find');
+
+/** `apply undo`: exits with 0 if all of the run was undone, 1 if rows that changed since were skipped, 7 if it stopped part-way. */
+export const runUndo = runner('undo');
+
+/** `apply runs`: lists the runs. */
+export const runRuns = runner('runs');
+
+/** `apply sql`: exits as `apply plan`. */
+export async function runSql(given: Given<SqlOptions>, io: Io): Promise<number> {
+  const { dialect, layout, output: folder, plan } = given.options;
+  if (folder === undefined || folder === '-')
+    throw new SvcError('usage', 'apply sql writes files: name their folder with --output.');
+  const { output: _, ...options } = given.options;
+  const call = await prepare('sql', { ...given, options }, {}, plan, { dialect, layout, folder });
+  return withOutputs(call, io, (within) => runAndPrint(call, within));
+}
+
+function runner(action: ApplyAction) {
+  return async (given: Given<ApplyOptions>, io: Io): Promise<number> => {
+    const call = await prepare(action, given);
+    return withOutputs(call, io, (within) => runAndPrint(call, within));
+  };
+}
+
+/** @throws SvcError `usage`, `config`, `bad_input` for a plan that cannot be used */
+async function prepare(
+  action: ApplyAction,
+  { options, config: loadConfig }: Pick<Given<ApplyOptions>, 'options' | 'config'>,
+  outputs: Call['outputs'] = {},
+  planFile?: string,
+  emit?: EmitRequest,
+): Promise<Call> {
+  const config = await loadConfig();
+  const asked = buildRequest(action, options, config, emit);
+  const agreed = planFile === undefined ? null : readPlan(planFile);
+  if (agreed !== null) assertSameRequest(agreed, asked, config);
+  const targets = agreed === null ? asked.targets : agreed.targets.map(({ definition }) => definition);
+  assertSomeTargets(targets);
+  if (emit !== undefined) assertTargetKinds(targets, emit);
+  const { json, unmapped } = options;
+  const call = { config, request: { ...asked, targets }, agreed, outputs: { ...outputs, json, unmapped } };
+  assertOutputs(call, planFile);
+  return call;
+}
+
+function assertOutputs({ config, request, outputs }: Call, planFile: string | undefined): void {
+  const files = Object.values(outputs).filter((file) => file !== undefined);
+  assertTargets(files, [...ownFilesOf(config), ...(planFile === undefined ? [] : [planFile])]);
+  try {
+    assertTargets(files, request.targets.flatMap(filesOf));
   } catch (cause) {
     throw new SvcError('usage', 'The plan or result would overwrite the data of a target.', {
       hint: 'Name another file.',
@@ -79,11 +176,7 @@ function assertOutputs(config: Config, request: ApplyRequest, targets: readonly 
   }
 }
 
-/** The files that targets read or write. */
-export function filesOfTargets(targets: readonly ApplyTarget[]): string[] {
-  return targets.flatMap(filesOf);
-}
-
+/** The files that a target reads or writes. */
 function filesOf(target: ApplyTarget): string[] {
   if (isServer(target)) return target.urlFile === undefined ? [] : [target.urlFile];
   if (target.kind === 'sqlite') return [target.file];
@@ -91,49 +184,36 @@ function filesOf(target: ApplyTarget): string[] {
   return files.flatMap((file) => [file, sideCarFile(file)]);
 }
 
-async function writeApplied(
-  result: ApplyResult,
-  { action, planFile, json }: Pick<ApplyRequest, 'planFile' | 'json'> & { readonly action: string },
+function withOutputs({ request, outputs }: Call, io: Io, work: (io: Io) => Promise<number>): Promise<number> {
+  io.onProgress({ kind: 'stage', name: `apply ${request.action}` });
+  return replaceOutputs(outputs, io, work);
+}
+
+async function runAndPrint(call: Call, io: Io): Promise<number> {
+  const result = await runJob(call, io);
+  await print(result, call, io);
+  return result.exitCode;
+}
+
+/** Runs the job in a thread: long SQLite statements would keep the main thread from handling signals. */
+function runJob({ config, request, agreed }: Call, io: Io): Promise<ApplyResult> {
+  const module = new URL('./apply-thread.js', import.meta.url);
+  const job: ApplyThreadInput['job'] = { config, request, agreed, isVerbose: io.verbose === true };
+  const input = { job, env: { ...io.env }, width: io.width, startMs: io.clock.now() };
+  return runInThread<ApplyThread>({ name: 'apply', module }, io, input);
+}
+
+async function print(
+  { json, text, exitCode, next }: ApplyResult,
+  { outputs }: Pick<Call, 'outputs'>,
   io: Io,
 ): Promise<void> {
-  const { plan, exitCode, next, text } = result;
-  if (action === 'plan' && planFile !== undefined && plan !== null) {
-    await writeOutput({ target: planFile, chunks: () => [escapeJson(renderPlan(plan))] }, io);
-  }
-  const step =
-    action === 'plan' && planFile !== undefined && exitCode === 0
-      ? shellLine(['svc-migrate', 'apply', '--yes', '--plan', planFile])
-      : next;
-  const shown = `${text}Next: ${step}\n`;
-  const isPlanShown = action === 'plan' && planFile === '-';
   await writeResult(
-    json,
+    outputs['json'],
     {
-      json: () => renderJson({ ...result.json, exitCode, next: step }),
-      text: () => (isPlanShown ? '' : escapeLines(shown)),
+      json: () => renderJson({ ...json, exitCode, next }),
+      text: () => (text === '' ? '' : escapeLines(`${text}Next: ${next}\n`)),
     },
     io,
   );
-}
-
-/**
- * `undo`: undoes a run, or lists the runs. Exits with 0 if all of it was undone, 1 if rows that changed since were
- * skipped, 7 if it stopped part-way. It uses the ledger and needs the run's remap only to drop new columns.
- */
-export async function runUndo(given: CommandLine, io: Io): Promise<number> {
-  const config = await given.config();
-  const request = parseUndoRequest(given, config);
-  const { json: target, targets } = request;
-  assertTargets(target === undefined ? [] : [target], ownFilesOf(config));
-  if (targets.length === 0) {
-    throw new SvcError('usage', 'No target is given or configured, so there is no ledger to read.', {
-      hint: LOCATION_HINT,
-    });
-  }
-  io.onProgress({ kind: 'stage', name: 'undo' });
-  return replaceOutputs({ json: target }, io, async (within) => {
-    const result = await applyInThread({ kind: 'undo', config, request }, within);
-    await writeApplied(result, { action: 'undo', planFile: undefined, json: target }, within);
-    return result.exitCode;
-  });
 }

@@ -1,25 +1,6 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import type { HostLimits } from '../api/limiter.js';
-import type { Config } from '../config/config.js';
 import type { Env, OnProgress, RunUninterruptible } from '../domain.js';
-
-/** The command line after parsing. */
-export interface CommandLine {
-  readonly args: readonly string[];
-  /** The value of an option such as `json`; undefined if it was not given. */
-  text(name: string): string | undefined;
-  /** All values of a repeatable option. */
-  texts(name: string): readonly string[];
-  isSet(name: string): boolean;
-  /** Standard input. */
-  readonly input: Readable & { readonly isTTY?: boolean };
-  /**
-   * The configuration, from file, environment and flags.
-   *
-   * @throws SvcError `config`
-   */
-  config(): Promise<Config>;
-}
 
 /** Limits a command to configured models and company ids; empty: no limit. */
 export interface Narrowing {

@@ -130,17 +130,22 @@ interface TypedLine {
 
 /** The command is the first one or two words that are neither options nor their values. */
 function readWords(words: readonly string[]): TypedLine {
-  const all = [...listOptions(COMMON_OPTIONS), ...COMMANDS.flatMap(({ options }) => options)];
-  const valued = new Set(all.filter(({ value }) => value !== null).map(({ flags }) => flags.split(' ')[0]));
+  const common = listOptions(COMMON_OPTIONS);
+  const commandOf = (given: readonly string[]) =>
+    COMMANDS.find(({ name }) => `${given.join(' ')} `.startsWith(`${name} `));
   const plain: string[] = [];
+  const isValued = (flag: string) =>
+    [...common, ...(commandOf(plain)?.options ?? [])].some(
+      ({ flags, value }) => value !== null && flags.split(' ')[0] === flag,
+    );
   const values: Record<string, string | undefined> = {};
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? '';
     const [, flag = word, value] = /^(--[\w-]+)=(.*)$/s.exec(word) ?? [];
     if (!word.startsWith('-')) plain.push(word);
-    else if (valued.has(flag)) values[flag] = value ?? words[++at];
+    else if (isValued(flag)) values[flag] = value ?? words[++at];
   }
-  const command = COMMANDS.find(({ name }) => `${plain.join(' ')} `.startsWith(`${name} `));
+  const command = commandOf(plain);
   const given = command === undefined ? plain : plain.slice(command.name.split(' ').length);
   return { command, given, flags: { config: values['--config'], db: values['--db'] } };
 }

@@ -256,7 +256,7 @@ ${renderModels(models)}
   // "limits": { "outside_backfill_window": "100%", "models": { "crm/companies": { "unmatched": "2%" } } },
   // "limits": {},
 
-  // Your own tables and files that hold V3 ids, for apply; apply --scan proposes them. Kinds: csv, ndjson, sqlite, ${SERVERS.map(({ kind }) => kind).join(', ')}. Such as
+  // Your own tables and files that hold V3 ids, for apply; apply find proposes them. Kinds: csv, ndjson, sqlite, ${SERVERS.map(({ kind }) => kind).join(', ')}. Such as
   // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
   // Ids inside text: { "column": "cache_key", "model": "accounting/invoices", "pattern": "invoice:{id}" }.
   // "apply": { "targets": [] },

@@ -1,46 +1,9 @@
 import type { Config } from '../config/config.js';
-import { parseDuration } from '../config/values.js';
 import { SvcError } from '../errors.js';
 import type { OutputFlag } from '../report/renderers.js';
 import { didYouMean } from '../text/suggest.js';
 import { OUTPUTS } from './catalogue/options.js';
-import type { CommandLine, Narrowing } from './command.js';
-import { flagOf } from './option.js';
-
-/** @throws SvcError `usage` if the value is not a whole number of up to ten digits from `min` to `max` */
-export function wholeNumberOption(
-  given: CommandLine,
-  name: string,
-  min = 0,
-  max?: number,
-): number | undefined {
-  const text = given.text(name);
-  if (text === undefined) return undefined;
-  const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (number >= min && number <= (max ?? number)) return number;
-  const least = min === 0 ? '' : ` of at least ${min}`;
-  const range = max === undefined ? least : ` from ${min} to ${max}`;
-  throw new SvcError('usage', `${flagOf(name)} takes a whole number${range}, not "${text}".`);
-}
-
-/** The value of an option, in ms. */
-export function durationOption(given: CommandLine, name: string): number | undefined {
-  const text = given.text(name);
-  if (text === undefined) return undefined;
-  const ms = parseDuration(text);
-  if (ms !== null) return ms;
-  throw new SvcError('usage', `${flagOf(name)} takes a duration such as 90s, 5m or 2h, not "${text}".`);
-}
-
-/** The error for two options of which only one can be given. */
-export function notTogether(one: string, other: string, hint?: string): SvcError {
-  return new SvcError('usage', `${one} cannot be combined with ${other}.`, { hint });
-}
-
-/** The error for an option that means nothing without another one. */
-export function needsOption(one: string, other: string): SvcError {
-  return new SvcError('usage', `${one} needs ${other}.`);
-}
+import type { Narrowing } from './command.js';
 
 /** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
 export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
@@ -49,6 +12,11 @@ export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined
 export function outputsOf(options: ReportOutputs): ReportOutputs {
   const names = Object.keys(OUTPUTS);
   return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
+}
+
+/** The error for two options of which only one can be given. */
+function notTogether(one: string, other: string, hint?: string): SvcError {
+  return new SvcError('usage', `${one} cannot be combined with ${other}.`, { hint });
 }
 
 export interface MaxWait {

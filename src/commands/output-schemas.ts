@@ -225,7 +225,7 @@ export const OUTPUT_SCHEMAS = {
   scan: { schema: scanSchema, of: '`scan --json`' },
   verify: { schema: verify, of: '`verify --json`' },
   recheck: { schema: recheck, of: '`recheck --json`' },
-  apply: { schema: applySchema, of: '`apply --json` and `undo --json`' },
+  apply: { schema: applySchema, of: 'the commands of `apply`' },
   error: { schema: error, of: '`--json` of a command that ended without a result' },
 } as const satisfies Record<string, { readonly schema: z.ZodType; readonly of: string }>;
 

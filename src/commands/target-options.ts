@@ -8,18 +8,21 @@ import {
 } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { findTargetProblems } from '../config/cross-checks.js';
-import { SERVERS } from '../domain.js';
+import { SERVERS, type Server } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { CommandLine } from './command.js';
 import { flagOf } from './option.js';
-import { notTogether } from './option-values.js';
 
-/** The part of a command line that names targets. */
-export type TargetOptions = Pick<CommandLine, 'args' | 'text' | 'texts' | 'isSet'>;
+/** Options that name targets. */
+export type TargetOptions = { readonly [Name in TargetOption]?: string | undefined } & {
+  readonly targets?: readonly string[];
+  readonly ids?: readonly string[];
+  readonly noHeader?: boolean;
+};
+type TargetOption = LocationOption['name'] | (typeof DETAILS)[number];
 
 /** An option that says where the data are. */
 interface LocationOption {
-  readonly name: string;
+  readonly name: 'csv' | 'ndjson' | 'sqlite' | `${Server['kind']}${'Env' | 'File'}`;
   readonly kind: ApplyTarget['kind'];
   /** The setting that it stands for. */
   readonly setting: 'file' | 'urlEnv' | 'urlFile';
@@ -51,10 +54,10 @@ const DETAILS = ['table', 'key', ...ID_DETAILS, 'output', 'delimiter', 'ledgerSc
 /** The target that options describe; null if there are no such options. */
 export function parseTarget(given: TargetOptions, config: Config): ApplyTarget | null {
   const place = locationOf(given);
-  const ids = given.texts('ids');
+  const { ids = [], noHeader = false } = given;
   if (place === null) {
-    const alone = ids.length > 0 ? 'ids' : DETAILS.find((name) => given.text(name) !== undefined);
-    if (alone === undefined && given.isSet('header')) return null;
+    const alone = ids.length > 0 ? 'ids' : DETAILS.find((name) => given[name] !== undefined);
+    if (alone === undefined && !noHeader) return null;
     throw new SvcError(
       'usage',
       `${flagOf(alone ?? 'noHeader')} describes a target, but no option says where it is.`,
@@ -65,7 +68,7 @@ export function parseTarget(given: TargetOptions, config: Config): ApplyTarget |
   }
   if (ids.length === 0) {
     throw new SvcError('usage', 'No column that holds ids is named.', {
-      hint: 'Write it as --ids invoice_id=accounting/invoices; `svc-migrate apply --scan` looks for such columns.',
+      hint: 'Write it as --ids invoice_id=accounting/invoices; `svc-migrate apply find` looks for such columns.',
     });
   }
   const input = { ...place, ...detailsOf(given), ids: ids.map((text) => idColumnOf(text, given)) };
@@ -89,32 +92,29 @@ export function parseLocation(given: TargetOptions): ApplyTarget | null {
 type Input = Readonly<Record<string, unknown>>;
 
 function locationOf(given: TargetOptions): Input | null {
-  const [option, other] = LOCATION_OPTIONS.filter(({ name }) => given.text(name) !== undefined);
+  const option = LOCATION_OPTIONS.find(({ name }) => given[name] !== undefined);
   if (option === undefined) return null;
-  if (other !== undefined) {
-    throw notTogether(flagOf(option.name), flagOf(other.name), 'Name one target at a time.');
-  }
   const { name, kind, setting } = option;
-  const value = given.text(name) ?? '';
+  const value = given[name] ?? '';
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) {
     const flags = SERVERS.map((server) => `--${server.kind}-env`).join(' or ');
     throw new SvcError('usage', 'Connection strings are never given on the command line.', {
       hint: `Put it into an environment variable and name that with ${flags}.`,
     });
   }
-  return { kind, name: given.text('table') ?? basename(value), [setting]: value };
+  return { kind, name: given.table ?? basename(value), [setting]: value };
 }
 
 function detailsOf(given: TargetOptions): Input {
-  const key = given.text('key');
-  const delimiter = given.text('delimiter');
+  const key = given.key;
+  const delimiter = given.delimiter;
   const details: Record<string, unknown> = {
-    table: given.text('table'),
-    output: given.text('output'),
-    ledgerSchema: given.text('ledgerSchema'),
+    table: given.table,
+    output: given.output,
+    ledgerSchema: given.ledgerSchema,
     key: key?.split(',').map((name) => name.trim()),
     delimiter: delimiter === '\\t' || delimiter?.toLowerCase() === 'tab' ? '\t' : delimiter,
-    header: given.isSet('header') ? undefined : false,
+    header: given.noHeader === true ? false : undefined,
   };
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
@@ -123,7 +123,7 @@ function detailsOf(given: TargetOptions): Input {
 function idColumnOf(text: string, given: TargetOptions): Input {
   const at = text.lastIndexOf('=');
   const [column, model] = at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
-  const details = Object.fromEntries(ID_DETAILS.map((name) => [name, given.text(name)]));
+  const details = Object.fromEntries(ID_DETAILS.map((name) => [name, given[name]]));
   const input = { column, model, ...details };
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
 }
@@ -148,7 +148,7 @@ function parse(input: Input): ApplyTarget {
   const name = issue?.path.findLast((part) => typeof part === 'string') ?? '';
   const what = issue?.code === 'unrecognized_keys' ? (issue.keys[0] ?? '') : String(name);
   throw new SvcError('usage', `These options do not make a valid target: ${what} ${issue?.message ?? ''}.`, {
-    hint: 'See `svc-migrate apply --help`, or name the target in the configuration.',
+    hint: 'See `svc-migrate help apply plan`, or name the target in the configuration.',
   });
 }
 

@@ -3,39 +3,54 @@ import type { ApplyResult } from '../apply/actions.js';
 import type { LedgerRun, UndoResult } from '../apply/context.js';
 import { renderRuns, renderUndone } from '../apply/render.js';
 import { closeStores, listRuns, type OpenStore, openStores } from '../apply/stores.js';
-import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { shellLine } from '../text/escape.js';
 import { suggest } from '../text/suggest.js';
-import type { UndoRequest } from './apply-request.js';
-import { buildUndoContext } from './apply-work.js';
+import { type ApplyJob, buildUndoContext } from './apply-work.js';
 import type { WorkIo } from './command.js';
 import { withLockOwner } from './database.js';
 import { argumentsOfRun, type TargetSource, targetArguments } from './target-options.js';
 
-export interface UndoJob {
-  readonly kind: 'undo';
-  readonly config: Config;
-  readonly request: UndoRequest;
-}
-
-/** Carries out the command `undo`, in a worker thread. */
-export async function runUndoJob({ config, request }: UndoJob, io: WorkIo): Promise<ApplyResult> {
-  const { run, targets, source, tuning } = request;
+/** Carries out `apply undo` and `apply runs`, in a worker thread. Neither needs a remap. */
+export async function runUndoJob(
+  { config, request }: Pick<ApplyJob, 'config' | 'request'>,
+  io: WorkIo,
+): Promise<ApplyResult> {
+  const { action, targets, source, tuning } = request;
   const db = openRemap(config.database);
   const stores = await openStores(buildUndoContext({ db, tuning }, io), targets);
   try {
     const runs = (await listRuns(stores)).toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
     const formatUndo = (name: string) =>
-      shellLine(['svc-migrate', 'undo', name, ...targetArguments(source, true)]);
-    return run === undefined
-      ? showRuns({ runs, source, formatUndo }, io)
-      : await undoRun({ stores, runs, run, source, formatUndo }, io);
+      shellLine(['svc-migrate', 'apply', 'undo', name, ...targetArguments(source, true)]);
+    if (action === 'runs') return showRuns({ runs, source, formatUndo }, io);
+    const run = request.run ?? onlyRun(runs);
+    if (run === null) return nothingToUndo(formatApply(source, undefined));
+    return await undoRun({ stores, runs, run, source, formatUndo }, io);
   } finally {
     await closeStores(stores);
     db.close();
   }
+}
+
+/**
+ * The only run that can be undone; null if there is none.
+ *
+ * @throws SvcError `usage` if there are several
+ */
+function onlyRun(runs: readonly LedgerRun[]): string | null {
+  const names = [...new Set(runs.filter(({ state }) => state !== 'undone').map(({ run }) => run))];
+  const [only, ...others] = names;
+  if (only === undefined || others.length === 0) return only ?? null;
+  throw new SvcError('usage', `${names.length} runs can be undone: ${names.slice(-5).join(', ')}.`, {
+    hint: 'Name one; `svc-migrate apply runs` says what each did.',
+  });
+}
+
+function nothingToUndo(next: string): ApplyResult {
+  const text = 'There is no run to undo.\n';
+  return { exitCode: 0, text, json: { action: 'undo', run: '', undone: [] }, next, plan: null };
 }
 
 function openRemap(file: string): Db {
@@ -53,9 +68,9 @@ interface RunsInput {
 
 /** The command that plans again what a run did before it was undone. */
 function formatApply(source: TargetSource, run: LedgerRun | undefined): string {
-  if (run === undefined) return 'svc-migrate apply';
+  if (run === undefined) return 'svc-migrate apply plan';
   const mode = run.mode === 'in_place' ? ['--in-place'] : [];
-  return shellLine(['svc-migrate', 'apply', ...argumentsOfRun(source, run.definition), ...mode]);
+  return shellLine(['svc-migrate', 'apply', 'plan', ...argumentsOfRun(source, run.definition), ...mode]);
 }
 
 function showRuns({ runs, source, formatUndo }: RunsInput, io: WorkIo): ApplyResult {
@@ -63,10 +78,9 @@ function showRuns({ runs, source, formatUndo }: RunsInput, io: WorkIo): ApplyRes
   return {
     exitCode: 0,
     text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, io.width),
-    json: { action: 'undo', runs: runs.map(({ definition: _, ...run }) => run) },
+    json: { action: 'runs', runs: runs.map(({ definition: _, ...run }) => run) },
     next: last === undefined ? formatApply(source, runs.at(-1)) : formatUndo(last.run),
     plan: null,
-    runs,
   };
 }
 

@@ -2,7 +2,7 @@
  * How long rewriting ids takes beside doing it without care: `npm run bench:apply [-- rows] [places] [rounds]`, by default
  * 1,000,000 rows in all places (`sqlite,postgres,mysql,csv,unknown`), three times.
  *
- * Tables: whole commands (`apply`, `apply --verify`, `undo`) and one plain `UPDATE … FROM` join of the same rows, in
+ * Tables: whole commands (`apply write`, `apply verify`, `apply undo`) and one plain `UPDATE … FROM` join of the same rows, in
  * turns. CPU seconds include those of the server. Exits with 1 where a bar is missed.
  */
 import { copyFileSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -54,13 +54,13 @@ async function compare(name, { config }, { fresh, run, args, env = {}, cpu = () 
     times.plain.push(await plain(statements.inPlace));
     await fresh();
     const json = join(config[1], '../written.json');
-    times.apply.push(await cli('apply', ...ids, '--in-place', '--yes', '--json', json));
-    times.verify.push(await cli('apply', ...ids, '--verify'));
-    times.undo.push(await cli('undo', JSON.parse(readFileSync(json, 'utf8')).runs[0]));
+    times.apply.push(await cli('apply', 'write', ...ids, '--in-place', '--yes', '--json', json));
+    times.verify.push(await cli('apply', 'verify'));
+    times.undo.push(await cli('apply', 'undo', JSON.parse(readFileSync(json, 'utf8')).runs[0]));
     await fresh();
     times.plainNew.push(await plain(statements.newColumn));
     await fresh();
-    times.applyNew.push(await cli('apply', ...ids, '--yes'));
+    times.applyNew.push(await cli('apply', 'write', ...ids, '--yes'));
   }
   print(`\n${name}, ${rows} rows: CPU seconds (wall)`);
   const of = (which, unit = 'cpu') => median(times[which].map((one) => one[unit]));
@@ -206,7 +206,7 @@ async function benchCsv(bench) {
     });
     const runs = [];
     for (let round = 0; round < rounds; round++) {
-      runs.push(await measure([CLI, 'apply', '--yes', '--config', config, '--quiet']));
+      runs.push(await measure([CLI, 'apply', 'write', '--yes', '--config', config, '--quiet']));
       rmSync(`${file}.new`);
       rmSync(`${file}.new.svc-migrate.json`);
     }
@@ -243,7 +243,7 @@ async function benchUnknown({ folder, config, pairs }) {
     runs.push(
       await measure(
         [
-          ...[CLI, 'apply', '--in-place', ...config, '--quiet', '--sqlite', file],
+          ...[CLI, 'apply', 'plan', '--in-place', ...config, '--quiet', '--sqlite', file],
           ...['--table', 't', '--ids', `svc_id=${MODEL}`],
         ],
         { codes: [1, 6] },

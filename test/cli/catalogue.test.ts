@@ -17,13 +17,6 @@ describe('the catalogue of commands', () => {
     },
   );
 
-  it('gives an option a value in every command that has it, or in none', () => {
-    const options = COMMANDS.flatMap((command) => command.options);
-    const flags = options.map((option) => option.flags.split(' '));
-    const valued = new Set(flags.flatMap(([name = '', value]) => (value === undefined ? [] : [name])));
-    expect(flags.filter(([name = '', value]) => value === undefined && valued.has(name))).toEqual([]);
-  });
-
   it('names every command once', () => {
     const names = COMMANDS.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);

@@ -35,11 +35,13 @@ const CASES: readonly (readonly [words: readonly string[], expected: readonly st
   [['findings', '--status', 'v4'], ['v4_only']],
   [['lookup', '--config', 'x.json', '--region', ''], ['default']],
   [['report', '--since', 'pre'], []],
-  [['apply', '--config', 'x.json', 'or'], ['orders']],
+  [['apply', 'plan', '--config', 'x.json', 'or'], ['orders']],
+  // Of scan it is a flag.
+  [['apply', 'plan', '--config', 'x.json', '--save', 'p.json', 'or'], ['orders']],
   [['report', '--json=a-'], ['a-file.json']],
-  [['apply', '--ids', 'order=crm/s'], ['crm/stages']],
-  [['apply', '--ids=order=crm/c'], ['crm/companies']],
-  [['apply', '--ids', 'ord'], []],
+  [['apply', 'plan', '--ids', 'order=crm/s'], ['crm/stages']],
+  [['apply', 'plan', '--ids=order=crm/c'], ['crm/companies']],
+  [['apply', 'plan', '--ids', 'ord'], []],
   [['lookup', 'crm/st'], ['crm/stages']],
   [['lookup', 'crm/stages', '1'], []],
   [['lookup', '--region', 'eu', 'crm/st'], ['crm/stages']],
@@ -84,7 +86,7 @@ describe('what can follow', () => {
 
   it('joins what bash separates at =, and answers with what follows it', async () => {
     expect(await answered('report', '--model', '=', 'crm/c')).toEqual(['crm/companies']);
-    expect(await answered('apply', '--ids', '=', 'order', '=', 'crm/c')).toEqual(['crm/companies']);
+    expect(await answered('apply', 'plan', '--ids', '=', 'order', '=', 'crm/c')).toEqual(['crm/companies']);
     expect(await answered('report', '--json', '=', 'a-')).toEqual([':files||a-']);
     const all = DEFAULT_MODELS.map(({ v3 }) => v3);
     expect(await answered('report', '--model', '=')).toEqual(all);
@@ -105,7 +107,7 @@ describe('what can follow', () => {
 
 /** Cases that shells are asked: each starts the program. */
 const ASKED = CASES.filter(([words]) =>
-  /^(expo|export |report --model=crm|apply --ids=|status --ver|lookup --json a-|report --json=a-)/.test(
+  /^(expo|export |report --model=crm|apply plan --ids=|status --ver|lookup --json a-|report --json=a-)/.test(
     words.join(' '),
   ),
 );

@@ -90,7 +90,7 @@ describe('help', () => {
   it('fits a pager on a narrow terminal, and so do errors', async () => {
     const pages = [
       ['help', 'exit-codes'],
-      ['apply', '--help'],
+      ['apply', 'write', '--help'],
       ['explain', '--no-such-option-of-this-command'],
     ];
     for (const words of pages) {

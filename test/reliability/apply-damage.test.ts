@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseApplyRequest } from '../../src/commands/apply-request.js';
+import { type ApplyAction, type ApplyOptions, buildRequest } from '../../src/commands/apply-request.js';
 import { runApplyJob } from '../../src/commands/apply-work.js';
 import { buildFingerprint, type Config } from '../../src/config/config.js';
 import { exitCodeOf } from '../../src/errors.js';
@@ -23,7 +23,6 @@ import { newIo } from '../report/support.js';
 import { campaign } from '../support/campaign.js';
 import { configOf, INVOICES, saveExported } from '../support/exported.js';
 import { listRegions } from '../support/file-regions.js';
-import { type OptionValues, textLineOf } from '../support/given.js';
 
 const RECORDS = 400;
 const FLIPS = campaign({ small: 8, full: 120, soak: 4000 });
@@ -58,33 +57,29 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const MODES: Readonly<Record<string, [from: () => string, options: OptionValues]>> = {
-  plan: [() => before, {}],
-  write: [() => before, { yes: true }],
-  'write --in-place': [() => before, { yes: true, inPlace: true }],
-  'write --missing keep': [() => before, { yes: true, inPlace: true, missing: 'keep', unknown: 'keep' }],
-  'write --missing null': [() => before, { yes: true, missing: 'null', unknown: 'null' }],
-  check: [() => applied, { check: true }],
-  verify: [() => applied, { verify: true }],
-  again: [() => applied, { yes: true, again: true }],
-  'emit-sql': [() => before, { emitSql: 'sqlite', output: 'sql' }],
+const MODES: Readonly<Record<string, [from: () => string, action: ApplyAction, options: ApplyOptions]>> = {
+  plan: [() => before, 'plan', {}],
+  write: [() => before, 'write', {}],
+  'write --in-place': [() => before, 'write', { inPlace: true }],
+  'write --missing keep': [() => before, 'write', { inPlace: true, missing: 'keep', unknown: 'keep' }],
+  'write --missing null': [() => before, 'write', { missing: 'null', unknown: 'keep' }],
+  check: [() => applied, 'check', {}],
+  verify: [() => applied, 'verify', {}],
+  again: [() => applied, 'write', { inPlace: true, again: true }],
+  sql: [() => before, 'sql', {}],
 };
 
 /** What `apply` answers and leaves behind, without times and names of runs. */
-async function carryOut(name: string, from: string, options: OptionValues): Promise<string> {
+async function carryOut(action: ApplyAction, from: string, options: ApplyOptions): Promise<string> {
   const file = join(folder, 'user.db');
   const sql = join(folder, 'sql');
   rmSync(sql, { recursive: true, force: true });
   copyFileSync(from, file);
-  const given = textLineOf(config, {
-    ...{ header: true, sqlite: file, table: 't', ids: [`i=${INVOICES}`] },
-    ...options,
-    ...(options['output'] === undefined ? {} : { output: sql }),
-    ...(name === 'write' ? { yes: true } : {}),
-  });
-  const request = parseApplyRequest(given, config);
+  const place = { sqlite: file, ...(action === 'verify' ? {} : { table: 't', ids: [`i=${INVOICES}`] }) };
+  const emit = action === 'sql' ? ({ dialect: 'sqlite', layout: 'plain', folder: sql } as const) : null;
+  const request = buildRequest(action, { ...place, ...options }, config, emit);
   const result = await runApplyJob(
-    { kind: 'apply', config, request, agreed: null },
+    { config, request, agreed: null, isVerbose: true },
     { ...newIo(), startMs: 0 },
   );
   const user = new Sqlite(file, { readonly: true });
@@ -105,9 +100,9 @@ async function carryOut(name: string, from: string, options: OptionValues): Prom
 
 async function askAll(): Promise<Map<string, string>> {
   const answers = new Map<string, string>();
-  for (const [name, [from, options]] of Object.entries(MODES)) {
+  for (const [name, [from, action, options]] of Object.entries(MODES)) {
     try {
-      answers.set(name, await carryOut(name, from(), options));
+      answers.set(name, await carryOut(action, from(), options));
     } catch (error) {
       const code = exitCodeOf(error);
       answers.set(name, code === 6 ? '6' : `${code} ${error instanceof Error ? error.stack : error}`);

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import type { CommandLine, Io } from '../../src/commands/command.js';
+import type { Io } from '../../src/commands/command.js';
 import type { Unparsed } from '../../src/commands/define-command.js';
-import { textLine } from '../../src/commands/legacy.js';
 import { runCommand } from '../../src/commands/run-command.js';
 import type { Config } from '../../src/config/config.js';
 
@@ -32,11 +31,6 @@ export function givenOf(
       return config;
     },
   };
-}
-
-/** `givenOf` for a command that reads its options by name. */
-export function textLineOf(...given: Parameters<typeof givenOf>): CommandLine {
-  return textLine(givenOf(...given));
 }
 
 /** Runs a command by its name, as the program does after it has split the command line. */

@@ -174,7 +174,7 @@ function runIf(condition: string, statement: string): string[] {
   ];
 }
 
-/** SQL text for scripts of `--emit-sql`. */
+/** SQL text for scripts of `apply sql`. */
 export const MYSQL_EMIT: EmitText = {
   title: 'MySQL and MariaDB',
   settings: [

@@ -128,7 +128,7 @@ export function ledgerIn(schema: string): Ledger {
   };
 }
 
-/** SQL text for scripts of `--emit-sql`. */
+/** SQL text for scripts of `apply sql`. */
 export const POSTGRES_EMIT: EmitText = {
   title: 'PostgreSQL',
   settings: [],

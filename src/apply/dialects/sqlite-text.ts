@@ -113,7 +113,7 @@ function markedLiteral(marked: string): string {
   return marked.startsWith('b') ? `x'${value}'` : SQLITE_EMIT.literal(value);
 }
 
-/** SQL text for scripts of `--emit-sql`. */
+/** SQL text for scripts of `apply sql`. */
 export const SQLITE_EMIT: EmitText = {
   title: 'SQLite',
   settings: [],

@@ -69,13 +69,16 @@ function assertEmittable({ dialect, context }: Engine, { target, facts, runs, ha
   };
   const [run] = runs;
   if (run !== undefined)
-    refuse(`run ${run.run} is in the ledger for this table`, `Undo it first: svc-migrate undo ${run.run}`);
+    refuse(
+      `run ${run.run} is in the ledger for this table`,
+      `Undo it first: svc-migrate apply undo ${run.run}`,
+    );
   if (context.policy.mode === 'in_place' && target.ids.some(writesPlatformId))
-    refuse('platform_ids cannot be stored by SQL in place', 'Use apply --yes, or leave out --in-place.');
+    refuse('platform_ids cannot be stored by SQL in place', 'Use apply write, or leave out --in-place.');
   const ids = target.ids.map(({ column }) => column);
   const tied = facts.foreignKeys.find(({ columns }) => columns.some((name) => ids.includes(name)));
   if (dialect.ddlCommits && handling.isAtomic && tied !== undefined)
-    refuse(`${tied.name} is a foreign key on these ids`, 'Use apply --yes, or drop the key meanwhile.');
+    refuse(`${tied.name} is a foreign key on these ids`, 'Use apply write, or drop the key meanwhile.');
 }
 
 /** @throws SvcError `bad_input` */
@@ -88,7 +91,7 @@ function assertIndexable(
   const indexed = crosswalks.filter((_, at) => !maps.some((map, of) => of === at && isLongMap(map)));
   if (!indexed.flat().some(({ old }) => Buffer.byteLength(old) > longestOld)) return;
   const text = `Target ${target.name}: a value is longer than ${longestOld} bytes; no SQL was written.`;
-  throw new SvcError('bad_input', text, { hint: 'Use apply --yes for this target.' });
+  throw new SvcError('bad_input', text, { hint: 'Use apply write for this target.' });
 }
 
 /** By column, SQL for the temporary values of ids that swap under a unique key. */

@@ -2,7 +2,7 @@ import type { ApplyTarget } from '../../config/apply-targets.js';
 import { SERVERS } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 
-/** What `--emit-sql` takes. */
+/** What `apply sql` takes. */
 export const EMIT_DIALECTS = [...SERVERS.map(({ kind }) => kind), 'sqlite'] as const;
 export type EmitDialect = (typeof EMIT_DIALECTS)[number];
 
@@ -10,7 +10,7 @@ export type EmitDialect = (typeof EMIT_DIALECTS)[number];
 export const LAYOUTS = ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
-/** What `--emit-sql` writes, and where. */
+/** What `apply sql` writes, and where. */
 export interface EmitRequest {
   readonly dialect: EmitDialect;
   readonly layout: Layout;
@@ -39,8 +39,8 @@ export interface SqlScript {
 export function assertTargetKinds(targets: readonly ApplyTarget[], { dialect }: EmitRequest): void {
   const other = targets.find(({ kind }) => kind !== dialect);
   if (other === undefined) return;
-  const text = `Target ${other.name} is of kind ${other.kind}, and --emit-sql ${dialect} takes tables of kind ${dialect}.`;
+  const text = `Target ${other.name} is of kind ${other.kind}, and apply sql ${dialect} takes tables of kind ${dialect}.`;
   throw new SvcError('usage', text, {
-    hint: 'Name the targets to write SQL for: `svc-migrate apply --emit-sql … ORDERS LINES`.',
+    hint: 'Name the targets to write SQL for: `svc-migrate apply sql DIALECT ORDERS LINES`.',
   });
 }

@@ -30,7 +30,7 @@ export async function emitSql(
   const now = await survey(context, stores, targets);
   const plan = agreed === null ? now : await confirmPlan(stores, agreed, now);
   const verdict = judgeEmit(plan);
-  if (verdict.exitCode !== 0) return describeBlocked('emit', task, plan, verdict);
+  if (verdict.exitCode !== 0) return describeBlocked('sql', task, plan, verdict);
   const sha256 = planSha256(agreed ?? now);
   const name = migrationName(sha256);
   // The same plan has the same run, and the same bytes, whenever it is printed.
@@ -46,7 +46,7 @@ export async function emitSql(
     exitCode: 0,
     text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${ABOUT}\n${note === null ? '' : `${note}\n`}`,
     json: {
-      action: 'emit',
+      action: 'sql',
       dialect,
       layout,
       folder,
@@ -56,7 +56,7 @@ export async function emitSql(
       policy: plan.policy,
       values: script.values,
     },
-    next: `run the SQL through your pipeline, then ${formatCommand('apply', '--verify')}`,
+    next: `run the SQL through your pipeline, then ${formatCommand('verify')}`,
     plan,
   };
 }

@@ -144,7 +144,7 @@ export function undoChecks(script: EmitScript, { found }: EmitTable): Check[] {
   if (context.policy.mode === 'new') return checks;
   const rowKey = rowKeySql(script, found);
   const changed = target.ids.map(({ column }, at) => ({
-    problem: `${target.name}: ${column} was changed since the run; svc-migrate undo ${run} leaves such rows alone`,
+    problem: `${target.name}: ${column} was changed since the run; svc-migrate apply undo ${run} leaves such rows alone`,
     count: `(SELECT count(*) FROM ${dialect.tableSql(facts.table)} AS t JOIN ${entriesOf(script, found, at)} AS e ON e.row_key = ${rowKey}
   WHERE NOT ${dialect.isSame(`t.${dialect.quote(column)}`, 'e.new')})`,
   }));

@@ -34,10 +34,10 @@ export function unfinishedNotes(
   const { run, state, mode, labels } = open;
   if (state !== 'working' || mode !== policy.mode || !isSameList(labels, target.ids.map(columnLabel))) {
     const what = state === 'undoing' ? 'is partly undone: finish with' : 'is unfinished: finish it, or';
-    return [blocks('other_run', `Run ${run} ${what} \`svc-migrate undo ${run}\`.`)];
+    return [blocks('other_run', `Run ${run} ${what} \`svc-migrate apply undo ${run}\`.`)];
   }
   if (open.remapSha256 === remapVersion.sha256) return [];
-  const text = `Run ${run} began with another remap: finish it with that one, or \`svc-migrate undo ${run}\`.`;
+  const text = `Run ${run} began with another remap: finish it with that one, or \`svc-migrate apply undo ${run}\`.`;
   return [blocks('other_remap', text)];
 }
 
@@ -87,7 +87,7 @@ export function newColumnNotes(
   );
   if (gone.length > 0) {
     return gone.map(([name, { run }]) => {
-      const text = `The column ${name}, which run ${run} filled, is gone. Undo the run with \`svc-migrate undo ${run}\`, then apply again.`;
+      const text = `The column ${name}, which run ${run} filled, is gone. Undo the run with \`svc-migrate apply undo ${run}\`, then apply again.`;
       return blocks('new_column_gone', text);
     });
   }

@@ -73,7 +73,7 @@ export async function platformColumnNotes(
       notes.push(blocks('new_column_exists', text));
     } else if (filler !== undefined && column === undefined) {
       if (dialect.ddlCommits && filler.state === 'working') continue;
-      const text = `The column ${name}, which run ${filler.run} filled, is gone. Undo the run with \`svc-migrate undo ${filler.run}\`, then apply again.`;
+      const text = `The column ${name}, which run ${filler.run} filled, is gone. Undo the run with \`svc-migrate apply undo ${filler.run}\`, then apply again.`;
       notes.push(blocks('platform_column_gone', text));
     }
   }

@@ -37,6 +37,6 @@ export interface Session {
 
 export function interrupted(): SvcError {
   return new SvcError('interrupted', 'Stopped between two steps; the ledger records where.', {
-    hint: 'Run the same command again to continue, or `svc-migrate undo RUN` to undo it.',
+    hint: 'Run the same command again to continue, or `svc-migrate apply undo RUN` to undo it.',
   });
 }

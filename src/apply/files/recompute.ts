@@ -19,7 +19,7 @@ export async function recompute(
   sideCar: SideCar,
   sink: (bytes: Buffer) => void = () => {},
 ): Promise<{ readonly sha256: string; readonly edits: number }> {
-  const context = { ...given, policy: { ...given.policy, ...sideCar.policy } };
+  const context = { ...given, policy: { ...given.policy, ...sideCar.policy, mode: sideCar.mode } };
   const copier = new Copier(sink);
   const works = openColumns(context, target);
   const pass = await streamTarget(context, target, works, { step: 'checking', copier });

@@ -223,7 +223,10 @@ export class Copier {
 
 /** Prepares to process the columns of a target. */
 export function openColumns(context: ApplyContext, target: FileTarget): ColumnWork[] {
-  return target.ids.map((column) => openColumn(context, column, context.policy));
+  const { policy } = context;
+  // A new file holds V4 ids only, unless the V3 ids were asked for.
+  const missing = policy.mode === 'new' && policy.missing === 'keep' ? 'null' : policy.missing;
+  return target.ids.map((column) => openColumn(context, column, { ...policy, missing }));
 }
 
 interface StreamOptions {

@@ -83,8 +83,8 @@ function buildFilePlan(context: ApplyContext, seen: ReadFile): TargetPlan {
 /** The cells that a run will change. */
 function countCells({ policy }: ApplyContext, { works, earlier }: ReadFile): number {
   if (earlier.earlier.state === 'finished') return 0;
-  const isChanged = (one: PlanCount) =>
-    one.name === 'mapped' || (policy.missing === 'null' && isMissing(one));
+  const empties = policy.missing === 'null' || (policy.missing === 'keep' && policy.mode === 'new');
+  const isChanged = (one: PlanCount) => one.name === 'mapped' || (empties && isMissing(one));
   const counts = works.flatMap(({ tally }) => tally.result().counts.filter(isChanged));
   return counts.reduce((sum, one) => sum + one.rows, 0);
 }

@@ -7,6 +7,11 @@ import { COMMON_OPTIONS } from './options.js';
 /** Commands that share a row. */
 const SHARED_ROWS = [
   {
+    names: ['plan', 'write', 'check', 'verify', 'find', 'sql', 'undo', 'runs'].map((name) => `apply ${name}`),
+    title: 'apply …',
+    summary: 'plan, write, check, verify, find, sql, undo, runs',
+  },
+  {
     names: ['completion', 'help'],
     title: 'completion, help',
     summary: 'for bash, zsh and fish; every command and topic',

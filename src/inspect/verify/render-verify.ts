@@ -35,7 +35,7 @@ const NEXT = {
 export function renderVerify(result: VerifyResult, width: number, hasTargets: boolean): string {
   const { remap, wrong } = result;
   const code = judgeVerify(result);
-  const use = hasTargets ? 'svc-migrate apply' : 'svc-migrate help apply';
+  const use = hasTargets ? 'svc-migrate apply plan' : 'svc-migrate help apply';
   const lines = [
     `Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…: unchanged since it was built.`,
     ...describeContradictions(result),

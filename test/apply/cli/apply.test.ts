@@ -13,20 +13,21 @@ describe('apply on a CSV file', () => {
     const scene = makeScene();
     const before = csvOf(upTo(MAPPED));
     writeFileSync(scene.path('orders.csv'), before);
-    const looked = await scene.run(['apply', ...CSV]);
+    const looked = await scene.run(['apply', 'plan', ...CSV]);
     expect(looked).toMatchObject({ code: 0 });
     expect(looked.stdout).toContain(`Of ${MAPPED} ids you store, ${MAPPED} map; none is left over.`);
     expect(existsSync(scene.path('orders.v4.csv'))).toBe(false);
-    const done = await scene.run(['apply', ...CSV, '--yes']);
+    const done = await scene.run(['apply', 'write', ...CSV, '--yes']);
     expect(done).toMatchObject({ code: 0 });
     const after = csvOf(upTo(MAPPED).map(scene.v4Of));
     expect([scene.read('orders.csv'), scene.read('orders.v4.csv')]).toEqual([before, after]);
-    const again = await scene.run(['apply', ...CSV, '--yes']);
+    const again = await scene.run(['apply', 'write', ...CSV, '--yes']);
     expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('Nothing was left to do')]);
     expect(scene.read('orders.v4.csv')).toBe(after);
-    expect(await scene.run(['apply', ...CSV, '--verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify', ...CSV.slice(0, 2)])).toMatchObject({ code: 0 });
     const fed = await scene.run([
       'apply',
+      'write',
       '--csv',
       'orders.v4.csv',
       '--ids',
@@ -37,7 +38,7 @@ describe('apply on a CSV file', () => {
       6,
       expect.stringMatching(/STOP .* wrote: its ids are V4 ids/),
     ]);
-    expect(await scene.run(['undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
     expect([existsSync(scene.path('orders.v4.csv')), scene.read('orders.csv')]).toEqual([false, before]);
   });
 
@@ -45,31 +46,32 @@ describe('apply on a CSV file', () => {
     const scene = makeScene();
     const before = csvOf(upTo(MAPPED));
     writeFileSync(scene.path('orders.csv'), before);
-    const done = await scene.run(['apply', ...CSV, '--in-place', '--yes']);
+    const done = await scene.run(['apply', 'write', ...CSV, '--in-place', '--yes']);
     const after = csvOf(upTo(MAPPED).map(scene.v4Of));
     expect([done.code, scene.read('orders.csv')]).toEqual([0, after]);
-    const again = await scene.run(['apply', ...CSV, '--in-place', '--yes']);
+    const again = await scene.run(['apply', 'write', ...CSV, '--in-place', '--yes']);
     expect([again.code, scene.read('orders.csv')]).toEqual([0, after]);
     expect(again.stdout).toContain('Nothing was left to do');
-    expect(await scene.run(['undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
     expect(scene.read('orders.csv')).toBe(before);
   });
 
   it('writes nothing while ids are without a twin, unless told what becomes of them', async () => {
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), csvOf([1, 2, 181]));
-    const refused = await scene.run(['apply', ...CSV, '--yes']);
+    const refused = await scene.run(['apply', 'write', ...CSV, '--yes']);
     expect([refused.code, existsSync(scene.path('orders.v4.csv'))]).toEqual([1, false]);
     expect(refused.stdout).toContain('Nothing was written.');
     expect(refused.stdout).toContain('Next: svc-migrate explain accounting/invoices 181');
     const [one, two] = [scene.v4Of(1), scene.v4Of(2)];
     for (const [missing, third] of [
-      ['keep', '181'],
+      ['keep', ''],
+      ['keep-v3', '181'],
       ['null', ''],
     ] as const) {
       const output = `${missing}.csv`;
       expect(
-        await scene.run(['apply', ...CSV, '--yes', '--missing', missing, '--output', output]),
+        await scene.run(['apply', 'write', ...CSV, '--yes', '--missing', missing, '--output', output]),
       ).toMatchObject({ code: 0 });
       expect(scene.read(output)).toBe(csvOf([one, two, third]));
     }
@@ -84,16 +86,22 @@ describe('apply on a SQLite table', () => {
     const file = scene.path('shop.db');
     createOrders(file, [...upTo(MAPPED), null]);
     const before = ordersIn(file);
-    expect(await scene.run(['apply', '--in-place', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
-    const done = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
+    expect(await scene.run(['apply', 'plan', '--in-place', '--save', 'plan.json'])).toMatchObject({
+      code: 0,
+    });
+    const done = await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json']);
     const after = [...upTo(MAPPED).map((id) => String(scene.v4Of(id))), null];
     expect([done.code, ordersIn(file)]).toEqual([0, after]);
-    for (const args of [['--yes', '--plan', 'plan.json'], ['--yes', '--in-place'], ['--in-place']]) {
+    for (const args of [
+      ['write', '--yes', '--plan', 'plan.json'],
+      ['write', '--yes', '--in-place'],
+      ['plan', '--in-place'],
+    ]) {
       expect(await scene.run(['apply', ...args])).toMatchObject({ code: 0 });
       expect(ordersIn(file)).toEqual(after);
     }
-    expect(await scene.run(['apply', '--verify'])).toMatchObject({ code: 0 });
-    expect(await scene.run(['undo', runOf(done)])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done)])).toMatchObject({ code: 0 });
     expect(ordersIn(file)).toEqual(before);
   });
 
@@ -101,9 +109,11 @@ describe('apply on a SQLite table', () => {
     const scene = makeScene([SHOP]);
     const file = scene.path('shop.db');
     createOrders(file, [1, 2, 3]);
-    expect(await scene.run(['apply', '--in-place', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'plan', '--in-place', '--save', 'plan.json'])).toMatchObject({
+      code: 0,
+    });
     query(file, 'UPDATE orders SET invoice_id = 4 WHERE id = 3');
-    const refused = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
+    const refused = await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json']);
     expect([refused.code, refused.stderr]).toEqual([
       6,
       expect.stringContaining('The data changed since the plan'),
@@ -132,12 +142,14 @@ describe('apply on a SQLite table', () => {
     ];
     const keep = ['--missing', 'keep', '--unknown', 'keep', '--in-place'];
     for (const named of [options, []]) {
-      const looked = await scene.run(['apply', ...named, ...keep]);
+      const looked = await scene.run(['apply', 'plan', ...named, ...keep]);
       expect(looked.stdout).toContain('invoice_id → stable: platform_id');
-      const done = await scene.spawn(['apply', ...named, ...keep, '--yes'], {});
+      const done = await scene.spawn(['apply', 'write', ...named, ...keep, '--yes'], {});
       expect(query(file, 'SELECT stable FROM orders ORDER BY id')).toEqual(['k3', 'k181', null, 'k1']);
-      expect(await scene.run(['apply', ...named, '--verify'])).toMatchObject({ code: 0 });
-      expect(await scene.run(['undo', runOf(done), ...named.slice(0, 2)])).toMatchObject({ code: 0 });
+      expect(await scene.run(['apply', 'verify', ...named.slice(0, 2)])).toMatchObject({ code: 0 });
+      expect(await scene.run(['apply', 'undo', runOf(done), ...named.slice(0, 2)])).toMatchObject({
+        code: 0,
+      });
       expect(
         query(
           file,
@@ -145,10 +157,10 @@ describe('apply on a SQLite table', () => {
         ),
       ).toEqual(before);
     }
-    const csv = await scene.run(['apply', ...CSV, '--platform-id-column', 'stable']);
+    const csv = await scene.run(['apply', 'plan', ...CSV, '--platform-id-column', 'stable']);
     expect([csv.code, csv.stderr]).toEqual([
       2,
-      expect.stringContaining('platformIdColumn is supported for tables'),
+      expect.stringContaining('--platform-id-column cannot be combined with --csv'),
     ]);
   });
 
@@ -156,14 +168,14 @@ describe('apply on a SQLite table', () => {
     const scene = makeScene([SHOP]);
     const file = scene.path('shop.db');
     createOrders(file, [3, null, 1]);
-    const done = await scene.run(['apply', 'orders', '--yes']);
+    const done = await scene.run(['apply', 'write', 'orders', '--yes']);
     expect([done.code, ordersIn(file)]).toEqual([0, ['3', null, '1']]);
     expect(query(file, 'SELECT invoice_id_v4 FROM orders ORDER BY id')).toEqual([
       String(scene.v4Of(3)),
       null,
       String(scene.v4Of(1)),
     ]);
-    expect(await scene.run(['undo', runOf(done)])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done)])).toMatchObject({ code: 0 });
     expect(query(file, "SELECT count(*) FROM pragma_table_info('orders')")).toEqual(['2']);
   });
 
@@ -171,9 +183,9 @@ describe('apply on a SQLite table', () => {
     const scene = makeScene([SHOP]);
     const file = scene.path('shop.db');
     createOrders(file, [1, 2, 3]);
-    const done = await scene.run(['apply', '--in-place', '--yes']);
+    const done = await scene.run(['apply', 'write', '--in-place', '--yes']);
     query(file, 'UPDATE orders SET invoice_id = 77 WHERE id = 2');
-    const undone = await scene.run(['undo', runOf(done)]);
+    const undone = await scene.run(['apply', 'undo', runOf(done)]);
     expect([undone.code, ordersIn(file)]).toEqual([1, ['1', '77', '3']]);
     expect(undone.stdout).toContain('row 2');
   });
@@ -181,10 +193,10 @@ describe('apply on a SQLite table', () => {
   it('lists the runs where the one to undo is missing or unknown', async () => {
     const scene = makeScene([SHOP]);
     createOrders(scene.path('shop.db'), [1]);
-    const done = await scene.run(['apply', '--in-place', '--yes']);
-    const listed = await scene.run(['undo']);
+    const done = await scene.run(['apply', 'write', '--in-place', '--yes']);
+    const listed = await scene.run(['apply', 'runs']);
     expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining(runOf(done))]);
-    const unknown = await scene.run(['undo', '20200101-000000-ffff']);
+    const unknown = await scene.run(['apply', 'undo', '20200101-000000-ffff']);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining(runOf(done))]);
   });
 
@@ -192,7 +204,7 @@ describe('apply on a SQLite table', () => {
     const scene = makeScene([SHOP]);
     const file = scene.path('shop.db');
     createOrders(file, [1, 2, 181, V4_ONLY, 5000]);
-    const failed = await scene.run(['apply', '--check', '--json', 'check.json']);
+    const failed = await scene.run(['apply', 'check', '--json', 'check.json']);
     expect([failed.code, failed.stdout]).toEqual([
       1,
       expect.stringContaining('FAIL: Of 5 ids you store, 2 map; 3 do not'),
@@ -203,8 +215,8 @@ describe('apply on a SQLite table', () => {
       ids: { stored: 5, mapped: 2, missing: 1, unknown: 2 },
     });
     query(file, 'DELETE FROM orders WHERE id > 2');
-    expect(await scene.run(['apply', '--check'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'check'])).toMatchObject({ code: 0 });
     query(file, 'DELETE FROM orders');
-    expect(await scene.run(['apply', '--check'])).toMatchObject({ code: 1 });
+    expect(await scene.run(['apply', 'check'])).toMatchObject({ code: 1 });
   });
 });

@@ -31,10 +31,10 @@ describe('what cannot be applied to', () => {
         2,
         'never given on the command line',
       ],
-      [['--check', '--yes'], 2, 'cannot be combined'],
+      [['--check'], 2, "unknown option '--check'"],
     ] as const;
     for (const [args, code, says] of cases) {
-      const ended = await scene.run(['apply', ...args]);
+      const ended = await scene.run(['apply', 'plan', ...args]);
       expect([args, ended.code, `${ended.stdout}${ended.stderr}`.replace(/\s+/g, ' ')]).toEqual([
         args,
         code,
@@ -51,7 +51,15 @@ describe('what cannot be applied to', () => {
       ['1', '2.0', '007', '0x1F', ' 5 ', '1e3', 'INV-1', 1001],
       'invoice_id TEXT',
     );
-    const planned = await scene.run(['apply', ...SHOP, '--ids', INVOICES, '--json', 'plan-result.json']);
+    const planned = await scene.run([
+      'apply',
+      'plan',
+      ...SHOP,
+      '--ids',
+      INVOICES,
+      '--json',
+      'plan-result.json',
+    ]);
     expect(planned.code).toBe(1);
     const found: unknown = JSON.parse(scene.read('plan-result.json'));
     const why = [
@@ -75,6 +83,7 @@ describe('what cannot be applied to', () => {
     });
     const kept = await scene.run([
       'apply',
+      'write',
       ...SHOP,
       '--ids',
       INVOICES,
@@ -92,21 +101,23 @@ describe('what cannot be applied to', () => {
   it('is a plan made for something else', async () => {
     const scene = makeScene();
     createOrders(scene.path('shop.db'), [1]);
-    expect(await scene.run(['apply', ...SHOP, '--ids', INVOICES, '--plan', 'plan.json'])).toMatchObject({
+    expect(
+      await scene.run(['apply', 'plan', ...SHOP, '--ids', INVOICES, '--save', 'plan.json']),
+    ).toMatchObject({
       code: 0,
     });
-    expect(await scene.run(['apply', '--yes', '--plan', 'plan.json', '--in-place'])).toMatchObject({
+    expect(await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json', '--in-place'])).toMatchObject({
       code: 2,
     });
     writeFileSync(scene.path('torn.json'), scene.read('plan.json').slice(0, 500));
-    expect(await scene.run(['apply', '--yes', '--plan', 'torn.json'])).toMatchObject({ code: 6 });
+    expect(await scene.run(['apply', 'write', '--yes', '--plan', 'torn.json'])).toMatchObject({ code: 6 });
     const other = scene
       .read('plan.json')
       .replace(/"sha256": "[0-9a-f]{64}"/, `"sha256": "${'0'.repeat(64)}"`);
     writeFileSync(scene.path('other.json'), other);
-    const refused = await scene.run(['apply', '--yes', '--plan', 'other.json']);
+    const refused = await scene.run(['apply', 'write', '--yes', '--plan', 'other.json']);
     expect([refused.code, refused.stderr]).toEqual([6, expect.stringContaining('remap › sha256')]);
-    expect(await scene.run(['apply', '--yes', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
   });
 
   it('is a remap that is not what was built, or rests on unfinished or old exports', async () => {
@@ -115,14 +126,14 @@ describe('what cannot be applied to', () => {
     const database = scene.path('svc-migrate.db');
     const config = scene.read('svc-migrate.config.json');
     writeFileSync(scene.path('svc-migrate.config.json'), config.replace('36500d', '1h'));
-    const old = await scene.run(['apply', '--check']);
+    const old = await scene.run(['apply', 'check']);
     expect([old.code, old.stdout]).toEqual([1, expect.stringContaining('The remap is too old')]);
     alterDatabase(database, "UPDATE stream SET state = 'running' WHERE generation = 'v4'");
-    for (const args of [['--check'], [], ['--yes']])
+    for (const args of [['check'], ['plan'], ['write', '--yes']])
       expect(await scene.run(['apply', ...args])).toMatchObject({ code: 4 });
     alterDatabase(database, "UPDATE stream SET state = 'complete'");
     query(database, 'UPDATE remap_row SET v4_svc_id = 5 WHERE v3_svc_id = 1');
-    const changed = await scene.run(['apply', '--yes']);
+    const changed = await scene.run(['apply', 'write', '--yes']);
     expect([changed.code, changed.stderr]).toEqual([
       6,
       expect.stringContaining('altered or damaged since it was built'),
@@ -134,7 +145,7 @@ describe('names in a ledger', () => {
   it('reach the terminal with their control and bidi characters spelled out', async () => {
     const scene = makeScene([{ name: 'shop', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
     createOrders(scene.path('shop.db'), [1, 2]);
-    expect(await scene.run(['apply', '--yes', '--in-place'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', '--yes', '--in-place'])).toMatchObject({ code: 0 });
     const odd = 'r\u001b[2J\u202e\u0007';
     query(
       scene.path('shop.db'),
@@ -143,11 +154,11 @@ describe('names in a ledger', () => {
     let said = '';
     const json = ['--json', 'out.json'];
     for (const args of [
-      ['undo'],
-      ['apply'],
-      ['apply', '--verify'],
-      ['undo', 'none'],
-      ['undo', odd, ...json],
+      ['apply', 'runs'],
+      ['apply', 'plan'],
+      ['apply', 'verify'],
+      ['apply', 'undo', 'none'],
+      ['apply', 'undo', odd, ...json],
     ]) {
       const { stdout, stderr } = await scene.run(args);
       said += stdout + stderr;
@@ -165,17 +176,25 @@ describe('apply on NDJSON', () => {
       `{"n":${a},  "lines":[{"invoice":"${b}"},{"invoice":${c}}], "id": 1.50}\n`;
     writeFileSync(scene.path('orders.ndjson'), line(1, 2, 3) + line(4, 5, 6));
     const target = ['--ndjson', 'orders.ndjson', '--ids', '$.lines[*].invoice=accounting/invoices'];
-    const done = await scene.run(['apply', ...target, '--yes', '--output', 'new.ndjson']);
+    const done = await scene.run(['apply', 'write', ...target, '--yes', '--output', 'new.ndjson']);
     expect(done).toMatchObject({ code: 0 });
     const [v2, v3, v5, v6] = [2, 3, 5, 6].map(scene.v4Of);
     expect(scene.read('new.ndjson')).toBe(line(1, v2 ?? 0, v3 ?? 0) + line(4, v5 ?? 0, v6 ?? 0));
     const undo = /^To undo it: svc-migrate (.*)$/m.exec(done.stdout)?.[1]?.split(' ') ?? [];
-    expect(undo).toEqual(['undo', runOf(done), '--ndjson', 'orders.ndjson', '--output', 'new.ndjson']);
+    expect(undo).toEqual([
+      'apply',
+      'undo',
+      runOf(done),
+      '--ndjson',
+      'orders.ndjson',
+      '--output',
+      'new.ndjson',
+    ]);
     expect(await scene.run(undo)).toMatchObject({ code: 0 });
   });
 });
 
-describe('apply --scan', () => {
+describe('apply find', () => {
   it('proposes columns and paths with their evidence, and leaves small numbers alone', async () => {
     const scene = makeScene();
     const file = scene.path('shop.db');
@@ -185,7 +204,7 @@ describe('apply --scan', () => {
       file,
       `INSERT INTO docs VALUES ('{"lines":[{"invoice_id":"7"},{"invoice_id":9}]}'), ('{"lines":[{"invoice_id":11}]}')`,
     );
-    const scanned = await scene.run(['apply', '--scan', '--sqlite', 'shop.db', '--json', 'scan.json']);
+    const scanned = await scene.run(['apply', 'find', '--sqlite', 'shop.db', '--json', 'scan.json']);
     expect([scanned.code, scanned.stdout]).toEqual([
       0,
       expect.stringContaining('orders.invoice_id → accounting/invoices'),
@@ -203,8 +222,8 @@ describe('apply --scan', () => {
     ]);
     const config = { ...JSON.parse(scene.read('svc-migrate.config.json')), apply };
     writeFileSync(scene.path('svc-migrate.config.json'), JSON.stringify(config));
-    expect(await scene.run(['apply', 'orders', '--in-place', '--yes'])).toMatchObject({ code: 0 });
-    const after = await scene.run(['apply', '--scan']);
+    expect(await scene.run(['apply', 'write', 'orders', '--in-place', '--yes'])).toMatchObject({ code: 0 });
+    const after = await scene.run(['apply', 'find']);
     expect(after.stdout).toMatch(/rewritten orders\.invoice_id: by run/);
   });
 });

@@ -12,11 +12,11 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
   it('is listed by --verify, which exits with 1', async () => {
     const { scene, place, sql, close } = await open('verify');
     const orders = [...place, '--table', 'orders', ...IDS];
-    expect(await scene.run(['apply', ...orders, '--in-place', '--yes'])).toMatchObject({ code: 0 });
-    expect(await scene.run(['apply', ...orders, '--verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...orders, '--in-place', '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify', ...orders.slice(0, 2)])).toMatchObject({ code: 0 });
     await sql('UPDATE orders SET invoice_id = 7777 WHERE id = 2');
     await sql('DELETE FROM orders WHERE id = 3');
-    const verified = await scene.run(['apply', ...orders, '--verify', '--json', '-']);
+    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 2), '--json', '-']);
     expect(JSON.parse(verified.stdout)).toMatchObject({
       exitCode: 1,
       verified: [
@@ -34,10 +34,10 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
   it('is listed where a new column was emptied or changed', async () => {
     const { scene, place, sql, close } = await open('emptied');
     const orders = [...place, '--table', 'orders', ...IDS];
-    expect(await scene.run(['apply', ...orders, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...orders, '--yes'])).toMatchObject({ code: 0 });
     await sql('UPDATE orders SET invoice_id_v4 = NULL WHERE id = 2');
     await sql('UPDATE orders SET invoice_id_v4 = 7777 WHERE id = 3');
-    const verified = await scene.run(['apply', ...orders, '--verify', '--json', '-']);
+    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 2), '--json', '-']);
     expect(JSON.parse(verified.stdout)).toMatchObject({
       exitCode: 1,
       verified: [
@@ -53,25 +53,25 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
   it('is said where the new column was dropped; undo clears the way', async () => {
     const { scene, place, sql, close } = await open('dropped');
     const orders = [...place, '--table', 'orders', ...IDS];
-    const done = await scene.run(['apply', ...orders, '--yes']);
+    const done = await scene.run(['apply', 'write', ...orders, '--yes']);
     const run = runOf(done);
     await sql('ALTER TABLE orders DROP COLUMN invoice_id_v4');
-    for (const mode of [[], ['--yes']]) {
-      const stopped = await scene.run(['apply', ...orders, ...mode]);
+    for (const action of [['plan'], ['write', '--yes']]) {
+      const stopped = await scene.run(['apply', ...action, ...orders]);
       expect([stopped.code, stopped.stdout.replace(/\s+/g, ' ')]).toEqual([
         6,
         expect.stringContaining(`The column invoice_id_v4, which run ${run} filled, is gone.`),
       ]);
     }
-    const verified = await scene.run(['apply', ...orders, '--verify']);
+    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 2)]);
     expect([verified.code, verified.stdout]).toEqual([
       1,
       expect.stringContaining('column invoice_id_v4 is gone'),
     ]);
     expect(verified.stdout).not.toContain('unfinished');
-    expect(await scene.run(['undo', run, ...place])).toMatchObject({ code: 0 });
-    expect(await scene.run(['apply', ...orders, '--yes'])).toMatchObject({ code: 0 });
-    expect(await scene.run(['apply', ...orders, '--verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', run, ...place])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...orders, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify', ...orders.slice(0, 2)])).toMatchObject({ code: 0 });
     await close();
   });
 });
@@ -84,14 +84,14 @@ describe('what others did to a rewritten file', () => {
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n2\n');
     const csv = ['--csv', 'orders.csv', ...IDS];
-    expect(await scene.run(['apply', ...csv, ...mode, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...csv, ...mode, '--yes'])).toMatchObject({ code: 0 });
     appendFileSync(scene.path(output), '3\n');
-    const verified = await scene.run(['apply', ...csv, '--verify', '--json', '-']);
+    const verified = await scene.run(['apply', 'verify', ...csv.slice(0, 2), '--json', '-']);
     expect(JSON.parse(verified.stdout)).toMatchObject({
       exitCode: 1,
       verified: [{ wrongCount: 0, changedSince: ['line 4'], changedSinceCount: 1 }],
     });
     rmSync(scene.path(output));
-    expect(await scene.run(['apply', ...csv, '--verify'])).toMatchObject({ code: 1 });
+    expect(await scene.run(['apply', 'verify', ...csv.slice(0, 2)])).toMatchObject({ code: 1 });
   });
 });

@@ -35,7 +35,7 @@ describe.each(shops)('a JSON column with several paths in %s', (kind, open) => {
     const { scene, sql, read: query, close, place } = await open(`json_${column}`, IDS);
     const before = [docOf(1, [2, 3]), docOf(2, []), docOf(3, [1])];
     await prepare(sql, before);
-    const planned = await scene.run(['apply', ...flags, '--json', '-']);
+    const planned = await scene.run(['apply', 'plan', ...flags, '--json', '-']);
     const { targets } = JSON.parse(planned.stdout);
     expect(targets[0].columns).toMatchObject(
       ['doc $.head.id', 'doc $.lines[*].id'].map((label) => ({
@@ -46,15 +46,15 @@ describe.each(shops)('a JSON column with several paths in %s', (kind, open) => {
       })),
     );
     expect(targets[0].definition.ids).toEqual(IDS);
-    const done = await scene.run(['apply', ...flags, '--yes']);
+    const done = await scene.run(['apply', 'write', ...flags, '--yes']);
     expect(done).toMatchObject({ code: 0 });
     const after = [mapped(scene, 1, [2, 3]), mapped(scene, 2, []), mapped(scene, 3, [1])];
     const docs = `SELECT ${column} FROM orders ORDER BY id`;
     expect(read(await query(docs))).toEqual(after);
-    expect(await scene.run(['apply', ...flags, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...flags, '--yes'])).toMatchObject({ code: 0 });
     expect(read(await query(docs))).toEqual(after);
-    expect(await scene.run(['apply', '--verify'])).toMatchObject({ code: 0 });
-    expect(await scene.run(['undo', runOf(done), ...place])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done), ...place])).toMatchObject({ code: 0 });
     expect(read(await query('SELECT doc FROM orders ORDER BY id'))).toEqual(before);
     await close();
   });
@@ -62,7 +62,7 @@ describe.each(shops)('a JSON column with several paths in %s', (kind, open) => {
   it('counts and lists what is kept inside a rewritten cell', async () => {
     const { scene, sql, close } = await open('json_kept', IDS);
     await prepare(sql, [docOf(1, [NO_TWIN, 2])]);
-    const args = ['apply', '--in-place', '--yes', '--missing', 'keep', '--unmapped', 'left.ndjson'];
+    const args = ['apply', 'write', '--in-place', '--yes', '--missing', 'keep', '--unmapped', 'left.ndjson'];
     for (const title of ['Done', 'Nothing was left to do']) {
       const done = await scene.run(args);
       expect([done.code, done.stdout]).toEqual([0, expect.stringContaining(title)]);
@@ -94,7 +94,7 @@ describe.each(shops)('a JSON column with several paths in %s', (kind, open) => {
     ] as const) {
       const { scene, sql, close } = await open(name, ids);
       await prepare(sql, [docOf(1, [2])]);
-      const refused = await scene.run(['apply', '--yes']);
+      const refused = await scene.run(['apply', 'write', '--yes']);
       expect([refused.code, refused.stdout.replace(/\s+/g, ' ')]).toEqual([6, expect.stringContaining(says)]);
       await close();
     }
@@ -105,7 +105,7 @@ describe.each(shops)('a JSON column with several paths in %s', (kind, open) => {
     await sql('ALTER TABLE orders RENAME COLUMN invoice_id TO plain');
     const doc = (at: number) => JSON.stringify({ invoice_id: at, other: { invoice_id: at + 1 } });
     await prepare(sql, [doc(1), doc(2), doc(3)]);
-    const scanned = await scene.run(['apply', '--scan', ...place, '--table', 'orders', '--json', '-']);
+    const scanned = await scene.run(['apply', 'find', ...place, '--table', 'orders', '--json', '-']);
     const { targets } = JSON.parse(scanned.stdout).apply;
     expect(targets).toHaveLength(1);
     expect(targets[0].ids).toEqual([

@@ -15,7 +15,8 @@ async function apply(
   scene: Scene,
   args: readonly string[],
 ): Promise<{ code: number | null; left: object[]; text: string }> {
-  const ended = await scene.run(['apply', ...args, '--json', 'out.json']);
+  const action = args.includes('--yes') ? 'write' : 'plan';
+  const ended = await scene.run(['apply', action, ...args, '--json', 'out.json']);
   const { exitCode, left } = JSON.parse(scene.read('out.json'));
   expect(ended.code).toBe(exitCode);
   return { code: ended.code, left, text: ended.stdout.replace(/\s+/g, ' ') };
@@ -113,7 +114,7 @@ describe.each(shops)('what a run leaves in %s', (kind, open) => {
         given.filter((word) => word !== '--yes'),
       ),
     ).toMatchObject({ code: 1, left: since });
-    const checked = await scene.run(['apply', ...orders(shop), '--in-place', '--check']);
+    const checked = await scene.run(['apply', 'check', ...orders(shop)]);
     expect([checked.code, checked.stdout.replace(/\s+/g, ' ')]).toEqual([
       1,
       expect.stringContaining('1 cell not rewritten: added since the run'),
@@ -150,17 +151,18 @@ describe.each(shops)('what a run leaves in %s', (kind, open) => {
     writeFileSync(scene.path('left.ndjson'), 'old');
     const failed = await scene.run([
       'apply',
+      'plan',
       ...shop.place,
       '--table',
       'none',
       ...IDS,
       '--unmapped',
       'left.ndjson',
-      '--plan',
+      '--save',
       'none/plan.json',
     ]);
     expect(failed.code).toBe(6);
-    const wrong = await scene.run(['apply', ...orders(shop), '--unmapped', 'svc-migrate.db']);
+    const wrong = await scene.run(['apply', 'plan', ...orders(shop), '--unmapped', 'svc-migrate.db']);
     expect(wrong.code).toBe(2);
     await close();
   });
@@ -225,7 +227,7 @@ describe.each([
     const scene = makeScene();
     writeFileSync(scene.path(`orders.${kind}`), `${head}${line(1)}`);
     for (const name of [`orders.${kind}`, `orders.v4.${kind}`, `orders.v4.${kind}.svc-migrate.json`]) {
-      const refused = await scene.run(['apply', ...given.slice(0, 4), '--yes', '--unmapped', name]);
+      const refused = await scene.run(['apply', 'write', ...given.slice(0, 4), '--yes', '--unmapped', name]);
       expect(refused.code).toBe(2);
     }
     expect(scene.read(`orders.${kind}`)).toBe(`${head}${line(1)}`);

@@ -124,7 +124,7 @@ export function query(file: string, sql: string): (string | null)[] {
 export const ordersIn = (file: string): (string | null)[] =>
   query(file, 'SELECT invoice_id FROM orders ORDER BY id');
 
-/** The run that a first `apply --yes` names. */
+/** The run that a first `apply write` names. */
 export function runOf({ stdout }: Ended): string {
   return /run (\d{8}-\d{6}-[0-9a-f]+)/.exec(stdout)?.[1] ?? 'no run';
 }

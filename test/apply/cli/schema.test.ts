@@ -39,23 +39,23 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
   ])('follow the schema from the plan to the undo (%s)', async (_, mode) => {
     const scene = openShop([1, 2, 3]);
     const target = [...place, ...table, ...mode];
-    const planned = await resultOf(scene, ['apply', ...target]);
+    const planned = await resultOf(scene, ['apply', 'plan', ...target]);
     expect(planned).toMatchObject({
       action: 'plan',
       exitCode: 0,
       targets: [{ work: { cells: 3 } }],
     });
-    expect(await resultOf(scene, ['apply', ...target, '--check'])).toMatchObject({ action: 'check' });
-    const first = await resultOf(scene, ['apply', ...target, '--yes']);
+    expect(await resultOf(scene, ['apply', 'check', ...place, ...table])).toMatchObject({ action: 'check' });
+    const first = await resultOf(scene, ['apply', 'write', ...target, '--yes']);
     expect(first).toMatchObject({ action: 'write', written: [{ changed: 3, alreadyDone: false }] });
-    const again = await resultOf(scene, ['apply', ...target, '--yes']);
+    const again = await resultOf(scene, ['apply', 'write', ...target, '--yes']);
     expect(again).toMatchObject({ action: 'write', written: [{ alreadyDone: true }] });
-    const verified = await resultOf(scene, ['apply', ...target, '--verify']);
+    const verified = await resultOf(scene, ['apply', 'verify', ...target.slice(0, 2)]);
     expect(verified).toMatchObject({ action: 'verify', verified: [{ checked: 3 }] });
-    const listed = await resultOf(scene, ['undo', ...place]);
-    expect(listed).toMatchObject({ action: 'undo', runs: [{ state: 'done' }] });
+    const listed = await resultOf(scene, ['apply', 'runs', ...place]);
+    expect(listed).toMatchObject({ action: 'runs', runs: [{ state: 'done' }] });
     const run = 'runs' in listed && typeof listed.runs?.[0] === 'object' ? listed.runs[0].run : '';
-    expect(await resultOf(scene, ['undo', run, ...place])).toMatchObject({
+    expect(await resultOf(scene, ['apply', 'undo', run, ...place])).toMatchObject({
       run,
       undone: [{ changedSince: [] }],
     });
@@ -63,7 +63,7 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
 
   it('follow it where the plan is refused, and in a scan', async () => {
     const scene = openShop([1, NO_TWIN]);
-    const refused = await resultOf(scene, ['apply', ...place, ...table, '--yes']);
+    const refused = await resultOf(scene, ['apply', 'write', ...place, ...table, '--yes']);
     expect(refused).toMatchObject({
       action: 'write',
       exitCode: 1,
@@ -71,32 +71,36 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
       blocks: [{ note: { code: 'missing' } }],
     });
     if (kind === 'SQLite') {
-      const emit = [...place, ...table, '--in-place', '--emit-sql', 'sqlite', '--output', 'sql'];
-      expect(await resultOf(scene, ['apply', ...emit])).toMatchObject({ action: 'emit', exitCode: 1 });
-      const kept = await resultOf(scene, ['apply', ...emit, '--missing', 'keep']);
-      expect(kept).toMatchObject({ action: 'emit', exitCode: 0, values: 2 });
+      const emit = ['apply', 'sql', 'sqlite', ...place, ...table, '--in-place', '--output', 'sql'];
+      expect(await resultOf(scene, emit)).toMatchObject({
+        action: 'sql',
+        exitCode: 1,
+      });
+      const kept = await resultOf(scene, [...emit, '--missing', 'keep']);
+      expect(kept).toMatchObject({ action: 'sql', exitCode: 0, values: 2 });
     }
-    const scanned = await resultOf(scene, ['apply', '--scan', ...place]);
-    expect(scanned).toMatchObject({ action: 'scan', places: [{ unseen: [] }] });
+    const scanned = await resultOf(scene, ['apply', 'find', ...place]);
+    expect(scanned).toMatchObject({ action: 'find', places: [{ unseen: [] }] });
   });
 });
 
 it('an unfinished run follows it in what --verify finds', async () => {
   const scene = openShop([1]);
   const target = ['--sqlite', 'shop.db', '--table', 'orders', ...IDS, '--in-place'];
-  await resultOf(scene, ['apply', ...target, '--yes']);
+  await resultOf(scene, ['apply', 'write', ...target, '--yes']);
   const db = new Sqlite(scene.path('shop.db'));
   db.exec("UPDATE svc_migrate_run SET state = 'working'");
   db.close();
-  const verified = await resultOf(scene, ['apply', ...target, '--verify']);
+  const verified = await resultOf(scene, ['apply', 'verify', ...target.slice(0, 2)]);
   expect(verified).toMatchObject({ action: 'verify', exitCode: 1, unfinished: [{ state: 'working' }] });
 });
 
 it('a plan ends with the command that carries it out', async () => {
   const scene = openShop([1, NO_TWIN]);
-  const options = ['--in-place', '--missing', 'keep', '--batch-rows', '7', '--lock-timeout', '3s'];
+  const options = ['--in-place', '--missing', 'keep', '--allow-incomplete'];
   const planned = await resultOf(scene, [
     'apply',
+    'plan',
     '--sqlite',
     'shop.db',
     '--table',
@@ -104,9 +108,9 @@ it('a plan ends with the command that carries it out', async () => {
     ...IDS,
     ...options,
   ]);
-  expect(planned.next).toContain('--in-place --missing keep --batch-rows 7 --lock-timeout 3000ms');
+  expect(planned.next).toContain('--in-place --missing keep --allow-incomplete');
   const [, ...words] = planned.next.split(' ');
-  expect(await resultOf(scene, words)).toMatchObject({
+  expect(await resultOf(scene, [...words, '--yes'])).toMatchObject({
     action: 'write',
     exitCode: 0,
     written: [{ changed: 1 }],

@@ -122,24 +122,24 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
   it('plans, carries out once, verifies and takes back', async ({ skip }) => {
     const scene = await open(skip);
     const before = await execute(scene.url, ORDERS);
-    const planned = await scene.run(['apply', '--in-place', '--plan', 'plan.json']);
+    const planned = await scene.run(['apply', 'plan', '--in-place', '--save', 'plan.json']);
     expect([planned.code, planned.stdout]).toEqual([0, expect.stringContaining(place.table)]);
     expect(await execute(scene.url, [place.hasLedger])).toEqual(['0']);
-    const done = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
+    const done = await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json']);
     const after = upTo(MAPPED).map((id) => String(scene.v4Of(id)));
     expect([done.code, await execute(scene.url, ORDERS)]).toEqual([0, after]);
-    const again = await scene.run(['apply', '--yes', '--in-place']);
+    const again = await scene.run(['apply', 'write', '--yes', '--in-place']);
     expect([again.code, await execute(scene.url, ORDERS)]).toEqual([0, after]);
-    expect(await scene.run(['apply', '--verify'])).toMatchObject({ code: 0 });
-    expect(await scene.run(['undo', runOf(done)])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done)])).toMatchObject({ code: 0 });
     expect(await execute(scene.url, ORDERS)).toEqual(before);
   });
 
   it('refuses a plan when the data changed since', async ({ skip }) => {
     const scene = await open(skip);
-    expect(await scene.run(['apply', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'plan', '--save', 'plan.json'])).toMatchObject({ code: 0 });
     await execute(scene.url, ['UPDATE orders SET invoice_id = 2 WHERE id = 1']);
-    expect(await scene.run(['apply', '--yes', '--plan', 'plan.json'])).toMatchObject({ code: 6 });
+    expect(await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json'])).toMatchObject({ code: 6 });
     expect(await execute(scene.url, [place.hasNewColumn])).toEqual(['0']);
   });
 
@@ -149,8 +149,8 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
       'CREATE VIEW orders_view AS SELECT * FROM orders',
     ]);
     const env = { APP_DB: scene.url.replace(`//${place.owner}:`, '//reader:') };
-    expect(await scene.run(['apply', '--check'], { env })).toMatchObject({ code: 0 });
-    const planned = await scene.run(['apply', '--in-place'], { env });
+    expect(await scene.run(['apply', 'check'], { env })).toMatchObject({ code: 0 });
+    const planned = await scene.run(['apply', 'plan', '--in-place'], { env });
     expect([planned.code, planned.stdout]).toEqual([
       6,
       expect.stringContaining('may not update these columns'),
@@ -163,28 +163,28 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
       '--ids',
       'invoice_id=accounting/invoices',
     ];
-    const viewed = await scene.run(['apply', ...view]);
+    const viewed = await scene.run(['apply', 'plan', ...view]);
     expect([viewed.code, viewed.stdout]).toEqual([6, expect.stringContaining('is a view')]);
   });
 
   it('lists what it left by the key of its row, and again what came since', async ({ skip }) => {
     const scene = await open(skip, () => ['INSERT INTO orders(invoice_id) VALUES (185)']);
     const left = ['--in-place', '--missing', 'keep', '--unmapped', 'left.ndjson'];
-    expect(await scene.run(['apply', '--yes', ...left])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', '--yes', ...left])).toMatchObject({ code: 0 });
     const listed = scene.read('left.ndjson').trim().split('\n');
     expect(listed.map((line) => JSON.parse(line))).toMatchObject([
       { column: 'invoice_id', kind: 'kept', value: '185', key: { id: '181' } },
     ]);
     await execute(scene.url, ['INSERT INTO orders(invoice_id) VALUES (7)']);
-    expect(await scene.run(['apply', '--yes', ...left])).toMatchObject({ code: 1 });
+    expect(await scene.run(['apply', 'write', '--yes', ...left])).toMatchObject({ code: 1 });
     expect(scene.read('left.ndjson')).toContain('came_since');
-    expect(await scene.run(['apply', '--yes', '--again', ...left])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', '--yes', '--again', ...left])).toMatchObject({ code: 0 });
     expect((await execute(scene.url, ORDERS)).slice(-2)).toEqual(['185', String(scene.v4Of(7))]);
   });
 
   it('proposes the column that holds ids', async ({ skip }) => {
     const scene = await open(skip);
-    const scanned = await scene.run(['apply', '--scan', `--${kind}-env`, 'APP_DB', '--json', '-']);
+    const scanned = await scene.run(['apply', 'find', `--${kind}-env`, 'APP_DB', '--json', '-']);
     expect(scanned).toMatchObject({ code: 0 });
     expect(JSON.parse(scanned.stdout)).toMatchObject({
       apply: { targets: [{ kind, urlEnv: 'APP_DB', table: 'orders', ids: IDS }] },
@@ -203,9 +203,12 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
     ];
     let said = '';
     for (const url of urls) {
-      const ended = await scene.run(['apply', '--verbose', '--plan', 'plan.json', '--json', 'out.json'], {
-        env: { APP_DB: url },
-      });
+      const ended = await scene.run(
+        ['apply', 'plan', '--verbose', '--save', 'plan.json', '--json', 'out.json'],
+        {
+          env: { APP_DB: url },
+        },
+      );
       said += `${ended.stdout}${ended.stderr}`;
       if (url === scene.url) said += scene.read('plan.json') + scene.read('out.json');
       else expect([2, 6]).toContain(ended.code);

@@ -53,53 +53,58 @@ async function isUnderWay(file: string): Promise<boolean> {
 describe('an apply that is stopped part-way', () => {
   it('leaves at Ctrl-C, says how to go on, and goes on where it was', async () => {
     const { scene, file, after } = sceneWithRows();
-    const stopped = await scene.spawn(['apply', ...APPLY, ...SMALL, '--yes'], {
+    const stopped = await scene.spawn(['apply', 'write', ...APPLY, ...SMALL, '--yes'], {
       onStart: async (child) => {
         if (await isUnderWay(file)) child.kill('SIGINT');
       },
     });
     expect(stopped.code).toBe(130);
-    expect(stopped.stderr).toContain('svc-migrate undo');
+    expect(stopped.stderr).toContain('svc-migrate apply undo');
     const between = ordersIn(file);
     expect(between).not.toEqual(after);
-    expect(await scene.run(['apply', ...APPLY, '--check'])).toMatchObject({ code: 1 });
-    const done = await scene.run(['apply', ...APPLY, '--yes']);
+    expect(
+      await scene.run(['apply', 'check', ...APPLY.filter((word) => word !== '--in-place')]),
+    ).toMatchObject({ code: 1 });
+    const done = await scene.run(['apply', 'write', ...APPLY, '--yes']);
     expect([done.code, ordersIn(file)]).toEqual([0, after]);
-    const undone = await scene.run(['undo', runOf(done), '--sqlite', 'shop.db']);
+    const undone = await scene.run(['apply', 'undo', runOf(done), '--sqlite', 'shop.db']);
     expect([undone.code, ordersIn(file)[5]]).toEqual([0, '6']);
     const options = '--sqlite shop.db --table orders --ids invoice_id=accounting/invoices --in-place';
-    expect(undone.stdout).toContain(`Next: svc-migrate apply ${options}\n`);
+    expect(undone.stdout).toContain(`Next: svc-migrate apply plan ${options}\n`);
   });
 
   it('exits with 7 where the database is held by another, and names run and way out', async () => {
     const { scene, file, after } = sceneWithRows();
     let held: Db | undefined;
-    const stopped = await scene.spawn(['apply', ...APPLY, ...SMALL, '--yes', '--lock-timeout', '1s'], {
-      onStart: async () => {
-        if (!(await isUnderWay(file))) return;
-        held = new Sqlite(file, { timeout: 5000 });
-        held.exec('BEGIN IMMEDIATE');
+    const stopped = await scene.spawn(
+      ['apply', 'write', ...APPLY, ...SMALL, '--yes', '--lock-timeout', '1s'],
+      {
+        onStart: async () => {
+          if (!(await isUnderWay(file))) return;
+          held = new Sqlite(file, { timeout: 5000 });
+          held.exec('BEGIN IMMEDIATE');
+        },
       },
-    });
+    );
     held?.exec('ROLLBACK');
     held?.close();
     expect(stopped.code).toBe(7);
     const run = runOf({ ...stopped, stdout: stopped.stderr });
-    expect(stopped.stderr).toContain(`svc-migrate undo ${run}`);
-    const done = await scene.run(['apply', ...APPLY, '--yes']);
+    expect(stopped.stderr).toContain(`svc-migrate apply undo ${run}`);
+    const done = await scene.run(['apply', 'write', ...APPLY, '--yes']);
     expect([done.code, runOf(done), ordersIn(file)]).toEqual([0, run, after]);
   });
 
   it('carries on the plan it began with', async () => {
     const { scene, file, after } = sceneWithRows();
-    expect(await scene.run(['apply', ...APPLY, '--plan', 'plan.json'])).toMatchObject({ code: 0 });
-    const killed = await scene.spawn(['apply', '--yes', '--plan', 'plan.json', ...SMALL], {
+    expect(await scene.run(['apply', 'plan', ...APPLY, '--save', 'plan.json'])).toMatchObject({ code: 0 });
+    const killed = await scene.spawn(['apply', 'write', '--yes', '--plan', 'plan.json', ...SMALL], {
       onStart: async (child) => {
         if (await isUnderWay(file)) child.kill('SIGKILL');
       },
     });
     expect(killed.code).toBe(137);
-    const done = await scene.run(['apply', '--yes', '--plan', 'plan.json']);
+    const done = await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json']);
     expect([done.code, ordersIn(file)]).toEqual([0, after]);
   });
 });

@@ -14,21 +14,21 @@ function sceneWithShop(columns?: string): Scene {
 }
 
 async function expectRefused(scene: Scene, args: readonly string[], says: string): Promise<void> {
-  const ended = await scene.run(['apply', ...args, '--yes']);
+  const ended = await scene.run(['apply', 'write', ...args, '--yes']);
   expect([ended.code, ended.stdout.replace(/\s+/g, ' ')]).toEqual([6, expect.stringContaining(says)]);
 }
 
 describe('an id is mapped once, also when', () => {
   it('a column that was rewritten in place is to be copied to a new one', async () => {
     const scene = sceneWithShop();
-    const done = await scene.run(['apply', ...ORDERS, ...IDS, '--in-place', '--yes']);
+    const done = await scene.run(['apply', 'write', ...ORDERS, ...IDS, '--in-place', '--yes']);
     expect(done.code).toBe(0);
     await expectRefused(
       scene,
       [...ORDERS, ...IDS],
       `was rewritten in place by run ${runOf(done)}: its ids are V4 ids`,
     );
-    const checked = await scene.run(['apply', ...ORDERS, ...IDS, '--check']);
+    const checked = await scene.run(['apply', 'check', ...ORDERS, ...IDS]);
     expect([checked.code, checked.stdout]).toEqual([
       0,
       expect.stringContaining(`${MAPPED} cells hold their V4 id already, by the ledger`),
@@ -37,7 +37,7 @@ describe('an id is mapped once, also when', () => {
 
   it('the new column is named as the old one', async () => {
     const scene = sceneWithShop();
-    expect(await scene.run(['apply', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
     const filled = query(scene.path('shop.db'), 'SELECT invoice_id_v4 FROM orders');
     for (const mode of [[], ['--in-place']]) {
       await expectRefused(
@@ -52,11 +52,12 @@ describe('an id is mapped once, also when', () => {
   it('two JSON paths lead to the same value', async () => {
     const scene = sceneWithShop('invoice_id, doc TEXT');
     query(scene.path('shop.db'), `UPDATE orders SET doc = json_object('a', json_object('id', invoice_id))`);
-    const at = (path: string) => [...ORDERS, '--ids', `doc=${INVOICES}`, '--path', path, '--in-place'];
-    expect(await scene.run(['apply', ...at('$.a.id'), '--yes'])).toMatchObject({ code: 0 });
+    const at = (path: string) => [...ORDERS, '--ids', `doc=${INVOICES}`, '--path', path];
+    const inPlace = (path: string) => [...at(path), '--in-place'];
+    expect(await scene.run(['apply', 'write', ...inPlace('$.a.id'), '--yes'])).toMatchObject({ code: 0 });
     for (const path of ['$..id', '$.*.id', "$['a'].id"])
-      await expectRefused(scene, at(path), 'its ids are V4 ids');
-    expect(await scene.run(['apply', ...at('$.b.id'), '--check'])).toMatchObject({ code: 1 });
+      await expectRefused(scene, inPlace(path), 'its ids are V4 ids');
+    expect(await scene.run(['apply', 'check', ...at('$.b.id')])).toMatchObject({ code: 1 });
   });
 
   it('two targets name the same column of a table', async () => {
@@ -75,7 +76,7 @@ describe('an id is mapped once, also when', () => {
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), `invoice_id\n${upTo(MAPPED).join('\n')}\n`);
     const csv = ['--csv', 'orders.csv', ...IDS];
-    expect(await scene.run(['apply', ...csv, '--in-place', '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...csv, '--in-place', '--yes'])).toMatchObject({ code: 0 });
     appendFileSync(scene.path('orders.csv'), '7\n');
     for (const mode of [[], ['--in-place']]) await expectRefused(scene, [...csv, ...mode], 'changed since');
   });
@@ -93,27 +94,27 @@ describe('an id is mapped once, also when', () => {
       text((id) => id),
     );
     const csv = ['--csv', 'orders.csv', ...IDS, ...mode];
-    const args = ['apply', ...csv, '--yes'];
+    const args = ['apply', 'write', ...csv, '--yes'];
     const codes = (await Promise.all([scene.spawn(args, {}), scene.spawn(args, {})])).map(({ code }) => code);
     expect(codes).toContain(0);
-    expect(await scene.run(['apply', ...csv, '--verify'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify', ...csv.slice(0, 2)])).toMatchObject({ code: 0 });
     expect(scene.read(mode.length === 0 ? 'orders.v4.csv' : 'orders.csv') === text(scene.v4Of)).toBe(true);
     const done = await scene.run(args);
     expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('Nothing was left to do')]);
-    expect(await scene.run(['undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
     expect(scene.read('orders.csv') === text((id) => id)).toBe(true);
   });
 
   it('new rows are filled in later', async () => {
     const scene = sceneWithShop();
     const file = scene.path('shop.db');
-    expect(await scene.run(['apply', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
-    const again = await scene.run(['apply', ...ORDERS, ...IDS, '--yes']);
+    expect(await scene.run(['apply', 'write', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
+    const again = await scene.run(['apply', 'write', ...ORDERS, ...IDS, '--yes']);
     expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('Nothing was left to do')]);
     query(file, 'INSERT INTO orders(invoice_id) VALUES (9)');
-    const planned = await scene.run(['apply', ...ORDERS, ...IDS]);
+    const planned = await scene.run(['apply', 'plan', ...ORDERS, ...IDS]);
     expect(planned.stdout).toContain('1 cell with an id are empty in the new column');
-    expect(await scene.run(['apply', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...ORDERS, ...IDS, '--yes'])).toMatchObject({ code: 0 });
     const expected = [...upTo(MAPPED), 9].map((id) => String(scene.v4Of(id)));
     expect(query(file, 'SELECT invoice_id_v4 FROM orders ORDER BY id')).toEqual(expected);
   });

@@ -7,7 +7,7 @@ import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, type Scene, upTo } from '../cli/scene.js';
 
 const TARGET = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
-const EMIT = ['apply', '--in-place', '--emit-sql', 'sqlite', '--output', 'sql'];
+const EMIT = ['apply', 'sql', 'sqlite', '--in-place', '--output', 'sql'];
 /** The name of a migration, and with its version, as `readFolder` has them. */
 const NAME = 'svc_migrate_ids_PLAN';
 const VERSIONED = `TIME_${NAME}`;
@@ -107,7 +107,7 @@ function changeset(files: ReadonlyMap<string, string>): string[] {
   return lines.slice(sets[0]);
 }
 
-describe('apply --emit-sql', () => {
+describe('apply sql', () => {
   it.each(TOOLS)(
     'writes a migration for $layout that runs, and is taken back',
     async ({ layout, files, up, down }) => {
@@ -125,7 +125,7 @@ describe('apply --emit-sql', () => {
       const after = before.map((id) => (id === null ? null : String(scene.v4Of(Number(id)))));
       expect(ordersIn(file)).toEqual(after);
       expect(query(file, verifyIn(written))).toEqual(['0']);
-      expect(await scene.run(['apply', '--verify'])).toMatchObject({ code: 0 });
+      expect(await scene.run(['apply', 'verify'])).toMatchObject({ code: 0 });
       runSql(file, up(written));
       expect(ordersIn(file)).toEqual(after);
       runSql(file, down(written));
@@ -190,7 +190,7 @@ describe('apply --emit-sql', () => {
       const printed = [];
       for (const name of ['orders', 'copies']) {
         const known = new Set(readdirSync(scene.path(layout)));
-        const emit = ['apply', name, '--emit-sql', 'sqlite', '--layout', layout, '--output', layout];
+        const emit = ['apply', 'sql', 'sqlite', name, '--layout', layout, '--output', layout];
         expect(await scene.run(emit)).toMatchObject({ code: 0 });
         printed.push(readdirSync(scene.path(layout)).filter((file) => !known.has(file)));
       }
@@ -210,7 +210,7 @@ describe('apply --emit-sql', () => {
     const [prisma = ''] = readdirSync(scene.path('prisma')).filter((file) => file.includes('svc_migrate'));
     writeFileSync(scene.path(`prisma/${prisma}/down.sql`), 'mine');
     for (const name of ['orders', 'copies']) {
-      const emit = ['apply', name, '--emit-sql', 'sqlite', '--layout', 'prisma', '--output', 'prisma'];
+      const emit = ['apply', 'sql', 'sqlite', name, '--layout', 'prisma', '--output', 'prisma'];
       await scene.run(emit);
     }
     expect(scene.read(`prisma/${prisma}/down.sql`)).toBe('mine');
@@ -251,8 +251,10 @@ describe('apply --emit-sql', () => {
 
   it('writes exactly a plan that was agreed, or refuses', async () => {
     const scene = open();
-    expect(await scene.run(['apply', '--in-place', '--plan', 'plan.json'])).toMatchObject({ code: 0 });
-    const emit = ['apply', '--emit-sql', 'sqlite', '--plan', 'plan.json', '--output', 'sql'];
+    expect(await scene.run(['apply', 'plan', '--in-place', '--save', 'plan.json'])).toMatchObject({
+      code: 0,
+    });
+    const emit = ['apply', 'sql', 'sqlite', '--plan', 'plan.json', '--output', 'sql'];
     expect(await scene.run(emit)).toMatchObject({ code: 0 });
     query(scene.path('shop.db'), 'UPDATE orders SET invoice_id = 2 WHERE id = 1');
     expect(await scene.run(emit)).toMatchObject({ code: 6 });
@@ -267,7 +269,7 @@ describe('apply --emit-sql', () => {
     runSql(file, 'INSERT INTO copies SELECT * FROM orders');
     for (const [name, missing] of Object.entries({ orders: 'keep', copies: 'null' })) {
       const policy = ['--missing', missing, '--unknown', 'keep'];
-      const emit = ['apply', name, '--in-place', '--emit-sql', 'sqlite', '--output', name, ...policy];
+      const emit = ['apply', 'sql', 'sqlite', name, '--in-place', '--output', name, ...policy];
       expect(await scene.run(emit)).toMatchObject({ code: 0 });
     }
     runSql(file, plainFile(scene, 'up', 'orders'));
@@ -295,7 +297,7 @@ describe('apply --emit-sql', () => {
     const scene = open();
     const { stdout } = await scene.run([...EMIT, '--json', '-']);
     expect(JSON.parse(stdout)).toMatchObject({
-      action: 'emit',
+      action: 'sql',
       dialect: 'sqlite',
       layout: 'plain',
       files: ['up', 'down', 'verify'].map((what) =>
@@ -400,18 +402,17 @@ describe('apply --emit-sql', () => {
     ]);
     for (const name of ['shop.db', 'other.db']) createOrders(scene.path(name), [1, 2], 'invoice_id INTEGER');
     writeFileSync(scene.path('list.csv'), 'invoice_id\n1\n');
-    const sqlite = ['apply', 'orders', '--in-place', '--emit-sql', 'sqlite'];
+    const sqlite = ['apply', 'sql', 'sqlite', 'orders', '--in-place'];
     const cases: readonly (readonly [readonly string[], number, string])[] = [
-      [['apply', '--emit-sql', 'postgre', '--output', 'sql'], 2, 'postgres'],
+      [['apply', 'sql', 'postgre', '--output', 'sql'], 2, 'postgres'],
       [[...sqlite, '--layout', 'flyaway', '--output', 'sql'], 2, 'flyway'],
       [sqlite, 2, '--output'],
       [[...sqlite, '--output', '-'], 2, '--output'],
-      [['apply', '--layout', 'flyway'], 2, '--emit-sql'],
-      [[...sqlite, '--output', 'sql', '--yes'], 2, 'cannot be combined'],
+      [[...sqlite, '--output', 'sql', '--yes'], 2, '--yes'],
       [[...sqlite, '--output', 'sql', '--again'], 2, '--again'],
-      [['apply', 'list', '--emit-sql', 'sqlite', '--output', 'sql'], 2, 'kind csv'],
-      [['apply', 'orders', '--emit-sql', 'postgres', '--output', 'sql'], 2, 'kind sqlite'],
-      [['apply', 'orders', 'other', '--emit-sql', 'sqlite', '--output', 'sql'], 2, 'different databases'],
+      [['apply', 'sql', 'sqlite', 'list', '--output', 'sql'], 2, 'kind csv'],
+      [['apply', 'sql', 'postgres', 'orders', '--output', 'sql'], 2, 'kind sqlite'],
+      [['apply', 'sql', 'sqlite', 'orders', 'other', '--output', 'sql'], 2, 'different databases'],
       [[...sqlite, '--output', 'list.csv'], 6, 'is a file'],
     ];
     for (const [args, code, text] of cases) {
@@ -430,7 +431,7 @@ describe('apply --emit-sql', () => {
     const ids = upTo(6000);
     createOrders(file, ids, 'invoice_id INTEGER');
     for (const more of [['--in-place'], []]) {
-      const emit = ['apply', ...more, '--emit-sql', 'sqlite', '--output', `sql${more}`];
+      const emit = ['apply', 'sql', 'sqlite', ...more, '--output', `sql${more}`];
       const args = [...emit, '--missing', 'keep', '--unknown', 'keep', '--layout', 'flyway'];
       expect(await scene.run(args)).toMatchObject({ code: 0 });
       const files = readFolder(scene.path(`sql${more}`));

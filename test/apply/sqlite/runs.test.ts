@@ -106,7 +106,11 @@ describe('runs in SQLite', () => {
     const context = openContext(remap, IN_PLACE);
     const stores = [{ ...openSqliteStore(context, file, targets), targets: targets.map(({ name }) => name) }];
     const formatCommand = (...words: readonly string[]) => words.join(' ');
-    const done = await write({ context, stores, targets, width: 200, formatCommand }, null, 'run-2');
+    const done = await write(
+      { context, stores, targets, width: 200, isVerbose: true, formatCommand },
+      null,
+      'run-2',
+    );
     context.remap.close();
     expect([done.exitCode, done.text]).toEqual([0, expect.stringContaining('undo run-1')]);
     expect(sql('SELECT DISTINCT run, state FROM svc_migrate_run')).toEqual([['run-1', 'done']]);
