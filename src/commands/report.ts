@@ -1,10 +1,15 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
 import { buildReport } from '../report/build-report.js';
 import { buildVerdict } from '../report/build-verdict.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
 import type { Since } from '../report/sections.js';
+import { openFile } from '../runtime/open-file.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { newPause } from '../runtime/pause.js';
 import { readVersion } from '../runtime/version.js';
@@ -39,6 +44,7 @@ export interface ReportOptions {
 }
 
 interface ReportCommandOptions extends NarrowingOptions, ReportOutputs {
+  readonly open: boolean;
   readonly since?: Since | undefined;
 }
 
@@ -46,8 +52,19 @@ interface ReportCommandOptions extends NarrowingOptions, ReportOutputs {
 export async function runReport(given: Given<ReportCommandOptions>, io: Io): Promise<number> {
   const { options } = given;
   const config = await given.config();
-  const outputs = outputsOf(options);
-  return showReport({ config, ...narrowingOf(options, config), outputs, since: options.since }, io);
+  const page = options.open
+    ? (options.html ?? join(mkdtempSync(join(tmpdir(), 'svc-migrate-')), 'report.html'))
+    : null;
+  if (page === '-') throw new SvcError('usage', '--open needs a file for --html, not stdout.');
+  const outputs = { ...outputsOf(options), ...(page === null ? {} : { html: page }) };
+  const code = await showReport(
+    { config, ...narrowingOf(options, config), outputs, since: options.since },
+    io,
+  );
+  if (page !== null && !(await openFile(page))) {
+    await writeText(io.stderr, [`No program could be started to open ${page}.\n`]);
+  }
+  return code;
 }
 
 async function showReport(options: ReportOptions, io: Io): Promise<number> {

@@ -76,13 +76,20 @@ const report = defineCommand({
   name: 'report',
   summary: 'show what matched and what did not, and why',
   more: 'Needs no network and does not judge: check does that. Without an output option it prints a summary.',
-  options: z.object({ ...MODEL, ...COMPANY, ...SINCE, ...OUTPUTS }),
+  options: z.object({
+    ...MODEL,
+    ...COMPANY,
+    ...SINCE,
+    ...OUTPUTS,
+    open: flag('open the HTML page in the browser; without --html it is a temporary file'),
+  }),
   conflicts: [
     ['since', 'model', 'The counts of earlier builds are of everything.'],
     ['since', 'company', 'The counts of earlier builds are of everything.'],
   ],
   examples: {
     'svc-migrate report': 'a summary to read',
+    'svc-migrate report --open': 'the same as a page in the browser',
     'svc-migrate report --model crm/companies --ndjson findings.ndjson':
       'write every finding of one model, for a script',
     'svc-migrate report --full-sync request.md --full-sync-csv request.csv':

@@ -1,0 +1,31 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { keysOf, makeFolder } from './run-cli.js';
+import { spawnCli } from './spawn-cli.js';
+
+it.skipIf(process.platform !== 'linux')('report --open opens the page that it wrote', async () => {
+  const sandbox: Sandbox = await startSandbox({ seed: 5, scale: 30 });
+  try {
+    const cwd = makeFolder(sandbox.config());
+    // What a desktop calls to open a file.
+    writeFileSync(
+      join(cwd, 'xdg-open'),
+      `#!/bin/sh\ncp "$1" "${cwd}/opened.html.part"\nmv "${cwd}/opened.html.part" "${cwd}/opened.html"\n`,
+      { mode: 0o755 },
+    );
+    const env = { ...keysOf(sandbox.apiKey), PATH: `${cwd}:${process.env['PATH']}` };
+    await spawnCli(['run', '--quiet'], { cwd, env });
+    expect((await spawnCli(['report', '--open', '--html', 'page.html'], { cwd, env })).code).toBe(0);
+    await expect.poll(() => existsSync(join(cwd, 'opened.html')), { timeout: 10_000 }).toBe(true);
+    expect(readFileSync(join(cwd, 'opened.html'), 'utf8')).toBe(readFileSync(join(cwd, 'page.html'), 'utf8'));
+    const without = await spawnCli(['report', '--open'], { cwd, env: { ...env, PATH: '/nowhere' } });
+    expect(without).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/No program could be started to open .*report\.html/),
+    });
+  } finally {
+    await sandbox.close();
+  }
+});
