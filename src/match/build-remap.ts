@@ -85,6 +85,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   });
   step('pair companies', () => {
     saveCompanyPairs(db, config, named, parts);
+    parts.keyed.clear();
     createPairedModels(db, config, parts);
   });
   const decided = groupDecisions(decisions, clock.now());

@@ -99,6 +99,15 @@ export class KeyedRecords {
     }
   }
 
+  /** Frees the memory. */
+  clear(): void {
+    this.#length = 0;
+    this.#hashes = new Uint32Array(2 * FIRST_RECORDS);
+    this.#digests = new Uint32Array(FIRST_RECORDS);
+    this.#places = new Uint32Array(FIRST_RECORDS);
+    this.#ids = new Float64Array(FIRST_RECORDS);
+  }
+
   #placeOfPart(part: ExportedPart): number {
     const known = this.#placeOf.get(part);
     if (known !== undefined) return known;
