@@ -49,10 +49,10 @@ export interface Column {
   readonly only?: 'files' | 'page';
 }
 
-/** Text as it is, a code such as a reason, text with code between backticks, several sentences, an outcome, or a bar of the statuses. */
+/** Text as it is, a code, a `status/reason`, text with code between backticks, several sentences, an outcome, or a bar of the statuses. */
 export type Cell =
   | string
-  | { readonly kind: 'code' | 'inline'; readonly text: string }
+  | { readonly kind: 'code' | 'reason' | 'inline'; readonly text: string }
   | { readonly kind: 'sentences'; readonly texts: readonly string[] }
   | { readonly kind: 'judged'; readonly pass: boolean }
   | { readonly kind: 'bar'; readonly parts: readonly StatusCount[] };

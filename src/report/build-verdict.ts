@@ -181,10 +181,10 @@ function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
   });
 }
 
-/** `the default allows 0`; `limit v4_only allows 100 and found 150 V4 ids` where a reason is only a part of them. */
+/** `the default allows 0`; `of 150 V4 ids, where limit v4_only allows 100`: a part must not look like less than allowed. */
 function describeExcess(limit: ReportLimit, isWhole: boolean): string {
   const allows = `${limitName(limit)} allows ${describeAllowed(limit)}`;
-  return isWhole ? allows : `${allows}, and ${describeFound(limit)} in all count`;
+  return isWhole || limit.allowed === 0 ? allows : `of ${describeFound(limit)}, where ${allows}`;
 }
 
 /** `limit unmatched for crm/companies`, `the default`. */

@@ -61,7 +61,7 @@ export interface ReportDocument {
 const MAX_ROWS = 500;
 const MAX_DECISIONS = 100;
 const MAX_LISTS = 300;
-const MAX_MODELS = 8;
+const MAX_MODELS = 4;
 
 /** Builds the document of a report. Pure, except that long sections of the report are read from the database. */
 export function buildDocument(report: Report): ReportDocument {
@@ -275,7 +275,7 @@ function reasonBlocks({ reasons }: Report): Block[] {
     const { title, meaning, action } = describeKey(key);
     return [
       title,
-      { kind: 'code', text: key },
+      { kind: 'reason', text: key },
       ...counts.filter(isUsed).map(groupDigits),
       meaning,
       { kind: 'inline', text: action },

@@ -53,9 +53,10 @@ export function sumIds({ records, theirLineItems, otherLineItems }: IdCounts): n
   return records + theirLineItems + otherLineItems;
 }
 
-/** `52 V3 records with 80 line items and 3 V4 records`. */
+/** `52 V3 records with 80 line items, 4 other V3 line items; 3 V4 records`. */
 export function describeIds({ v3, v4 }: Pick<ReasonCounts, 'v3' | 'v4'>): string {
-  return [...describeSide('V3', v3), ...describeSide('V4', v4)].join(' and ');
+  const sides = [describeSide('V3', v3), describeSide('V4', v4)].filter((parts) => parts.length > 0);
+  return sides.map((parts) => parts.join(', ')).join('; ');
 }
 
 function describeSide(side: 'V3' | 'V4', counts: IdCounts): string[] {

@@ -185,6 +185,8 @@ function printCell(cell: Cell): Html {
   if (typeof cell === 'string') return html`${cell}`;
   switch (cell.kind) {
     case 'code':
+      return html`<code>${cell.text}</code>`;
+    case 'reason':
       return html`<code class="key-name">${withWordBreaks(cell.text)}</code>`;
     case 'inline':
       return printInline(cell.text);

@@ -95,7 +95,7 @@ function printLines(lines: readonly (readonly string[])[]): string {
 function printCell(cell: Cell): string {
   const cut = (text: string) => escapeMarkdown(cutText(text, MAX_CELL_CHARS));
   if (typeof cell === 'string') return cut(cell);
-  if (cell.kind === 'code' || cell.kind === 'inline') return cut(cell.text);
+  if ('text' in cell) return cut(cell.text);
   if (cell.kind === 'judged') return cell.pass ? '✅' : '❌';
   return cell.kind === 'sentences' ? cut(cell.texts.join(' ')) : '';
 }

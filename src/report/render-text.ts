@@ -146,7 +146,7 @@ function printTable({ columns, rows, total }: TableBlock, options: TextOptions):
 
 function textOf(cell: Cell): string {
   if (typeof cell === 'string') return escapeUnseen(cell);
-  if (cell.kind === 'code' || cell.kind === 'inline') return escapeUnseen(cell.text);
+  if ('text' in cell) return escapeUnseen(cell.text);
   if (cell.kind === 'judged') return cell.pass ? 'ok' : 'EXCEEDED';
   return cell.kind === 'sentences' ? escapeUnseen(cell.texts.join(' ')) : '';
 }
