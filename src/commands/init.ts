@@ -212,8 +212,8 @@ export function renderStarter(answers: StarterAnswers): string {
 ${regions.join('\n')}
     },
     // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
-    // Split each list by these company ids, to be read in parallel.
-    // "companies": [],
+    // "auto": long lists are read company by company, in parallel. Or the ids of the companies to read; []: never.
+    // "companies": "auto",
     // How far the sweep for late changes reaches back before the start of the walk.
     // "sweepOverlap": "15m",
   },
