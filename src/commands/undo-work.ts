@@ -3,6 +3,7 @@ import type { ApplyResult } from '../apply/actions.js';
 import type { LedgerRun, UndoResult } from '../apply/context.js';
 import { renderRuns, renderUndone } from '../apply/render.js';
 import { closeStores, listRuns, type OpenStore, openStores } from '../apply/stores.js';
+import { isServer } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { shellLine } from '../text/escape.js';
@@ -24,6 +25,7 @@ export async function runUndoJob(
     const runs = (await listRuns(stores)).toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
     const formatUndo = (name: string) =>
       shellLine(['svc-migrate', 'apply', 'undo', name, ...targetArguments(source, true)]);
+    if (runs.length === 0) assertPlace(source);
     if (action === 'runs') return showRuns({ runs, source, formatUndo }, io);
     const run = request.run ?? onlyRun(runs);
     if (run === null) return nothingToUndo(formatApply(source, undefined));
@@ -32,6 +34,14 @@ export async function runUndoJob(
     await closeStores(stores);
     db.close();
   }
+}
+
+/** @throws SvcError `bad_input` if options name a file that does not exist: a wrong name would look like a file without runs */
+function assertPlace(source: TargetSource): void {
+  if (source.kind !== 'given' || isServer(source.target) || existsSync(source.target.file)) return;
+  throw new SvcError('bad_input', `There is no file ${source.target.file}.`, {
+    hint: 'Name the file that a run read, or the database.',
+  });
 }
 
 /**
