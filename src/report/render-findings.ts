@@ -2,6 +2,7 @@ import { bareReason, describeOutcome, type Status } from '../reasons.js';
 import { listV4Candidates } from '../store/finding-rows.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { escapeJson, shellLine } from '../text/escape.js';
+import { groupBy } from '../text/group-by.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { cutText, wrapLines } from '../text/text-layout.js';
 
@@ -65,11 +66,19 @@ function placeOf({ region, v3_company_id: v3, v4_company_id: v4, platform_id: ke
   return `${company}, platform_id ${key ?? '(none)'}`;
 }
 
+/** The counts by reason; line items that are findings because their records are, are named beside these. */
 function renderCounts(counts: readonly ReasonCount[], width: number): string {
-  const digits = Math.max(...counts.map(({ n }) => groupDigits(Number(n)).length));
-  const lines = counts.map(({ status, reason, n }) => {
-    const { title } = describeOutcome(status, reason);
-    return `${groupDigits(Number(n)).padStart(digits)}  ${title} (${status}/${reason})`;
+  const groups = groupBy(counts, ({ status, reason }) => `${status}/${bareReason(reason)}`);
+  const sum = (own: readonly ReasonCount[]) => own.reduce((all, { n }) => all + Number(n), 0);
+  const rows = [...groups].map(([key, own]) => {
+    const theirs = sum(own.filter(({ reason }) => reason !== bareReason(reason)));
+    return { key, count: sum(own) - theirs, theirs };
+  });
+  const digits = Math.max(...rows.map(({ count }) => groupDigits(count).length));
+  const lines = rows.flatMap(({ key, count, theirs }) => {
+    const [status = '', reason = null] = key.split('/');
+    const line = `${groupDigits(count).padStart(digits)}  ${describeOutcome(status, reason).title} (${key})`;
+    return theirs === 0 ? [line] : [line, `${' '.repeat(digits + 4)}with ${countOf(theirs, 'line item')}`];
   });
   return wrapLines(['Findings by reason:', ...lines], width);
 }

@@ -95,7 +95,7 @@ describe('findings', () => {
       expect(namesIn(out)).toHaveLength(2);
       expect(out).toMatch(/2 of 13 findings shown/);
       expect(out).toMatch(
-        /^6 {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)$/m,
+        /^6 {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)\n {5}with 1 line item$/m,
       );
       expect(namesIn((await run(config, { limit: '0' })).out)).toHaveLength(13);
     }));
