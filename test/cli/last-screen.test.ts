@@ -48,7 +48,7 @@ describe('the last lines of a judgement', () => {
     const { text, next } = endOf(await run(args));
     expect(text).toContain(verdict);
     if (verdict.startsWith('NOT')) expect(text).toMatch(/^Biggest blocker: .*\d[^…]*$/m);
-    expect(next).toMatch(/^svc-migrate .* --config 'my config.json'$/);
+    expect(next).toMatch(/^svc-migrate (help .*|.* --config 'my config.json')$/);
     const ended = await runPrinted(next);
     expect([next, [0, 1].includes(ended.code), ended.stderr]).toEqual([next, true, expect.anything()]);
     for (const draft of ['companies-draft.csv', 'decisions-draft.csv'])
