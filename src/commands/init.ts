@@ -212,7 +212,7 @@ export function renderStarter(answers: StarterAnswers): string {
 ${regions.join('\n')}
     },
     // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
-    // "auto": long lists are read company by company, in parallel. Or the ids of the companies to read; []: never.
+    // Whether long lists are read company by company, in parallel: "auto", the ids of companies, or [] for never.
     // "companies": "auto",
     // How far the sweep for late changes reaches back before the start of the walk.
     // "sweepOverlap": "15m",
