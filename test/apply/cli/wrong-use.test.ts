@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { APPLY } from '../../../src/commands/catalogue/apply.js';
-import { createOrders, IDS, makeScene } from './scene.js';
+import { hasPty, onTerminal } from '../../cli/on-terminal.js';
+import { createOrders, IDS, MAPPED, makeScene, ordersIn, upTo } from './scene.js';
 
 const INVOICES = 'invoice_id=accounting/invoices';
 const FILES = ['--csv', '--ndjson'];
@@ -81,4 +82,22 @@ it.each(['runs', 'undo'])('apply %s refuses a file that is not there', async (ac
   const scene = makeScene();
   const ended = await scene.run(['apply', action, '--csv', 'none.csv']);
   expect([ended.code, ended.stderr]).toEqual([6, expect.stringContaining('There is no file')]);
+});
+
+describe.runIf(hasPty)('apply write on a terminal', () => {
+  it.each([
+    ['n', false],
+    ['y', true],
+  ])('shows the plan on one screen and asks; %s decides', async (answer, isWritten) => {
+    const scene = makeScene([{ name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
+    createOrders(scene.path('shop.db'), upTo(MAPPED), 'invoice_id INTEGER');
+    const question = new RegExp(`Rewrite ${MAPPED} cells in 1 table\\? \\[y/N\\]`);
+    const { text, code } = await onTerminal('apply write --in-place', { cwd: scene.folder, env: {} }, [
+      { at: question, text: `${answer}\r` },
+    ]);
+    expect([code, text]).toEqual([0, expect.stringMatching(isWritten ? /Done: run/ : /Nothing was written/)]);
+    expect(text.slice(0, text.search(question)).split('\n').length).toBeLessThan(24);
+    const ids = upTo(MAPPED).map((id) => String(isWritten ? scene.v4Of(id) : id));
+    expect(ordersIn(scene.path('shop.db'))).toEqual(ids);
+  });
 });
