@@ -154,17 +154,21 @@ async function askCompanies(
     if (session.isOver) return;
     if (isNamed(company)) continue;
     const { region, v3CompanyId, candidates } = company;
-    const shown = candidates
-      .filter(({ v4CompanyId }) => !file.rows.some((row) => String(row.v4CompanyId) === v4CompanyId))
-      .slice(0, MAX_CANDIDATES);
+    const ownerOf = ({ v4CompanyId }: Candidate) =>
+      file.rows.find((row) => String(row.v4CompanyId) === v4CompanyId);
+    const shown = candidates.filter((one) => ownerOf(one) === undefined).slice(0, MAX_CANDIDATES);
     const head = `Company ${at + 1} of ${companies.length}: which V4 company is V3 company ${v3CompanyId} of ${region}?`;
-    const lines =
-      shown.length === 0 ? ['  No V4 company shares keys with it that is not named already.'] : [];
+    const taken = candidates.flatMap((one) => {
+      const owner = ownerOf(one);
+      if (owner === undefined) return [];
+      return [
+        `  ${labelOf(one)}, but it was already given to V3 company ${owner.v3CompanyId} of ${owner.region}.`,
+      ];
+    });
+    const none = shown.length === 0 ? ['  No V4 company shares keys with it that is not named already.'] : [];
+    const lines = [...taken, ...none];
     await writeText(io.stdout, [`\n${wrapLines([head, ...lines], io.width)}`]);
-    const options = shown.map(({ v4CompanyId, agreeingKeys, comparableKeys }, place) => ({
-      value: String(place + 1),
-      label: `V4 company ${v4CompanyId}: ${agreeingKeys} of ${countOf(comparableKeys, 'comparable key')} agree`,
-    }));
+    const options = shown.map((one, place) => ({ value: String(place + 1), label: labelOf(one) }));
     const answer = await prompt.ask('Answer', [...options, SKIP, QUIT]);
     const chosen = answer.kind === 'candidate' ? shown[answer.at] : undefined;
     if (chosen === undefined) {
@@ -175,6 +179,12 @@ async function askCompanies(
     await file.add([region, row.v3CompanyId, row.v4CompanyId], row);
     session.answers += 1;
   }
+}
+
+type Candidate = AmbiguousCompany['candidates'][number];
+
+function labelOf({ v4CompanyId, agreeingKeys, comparableKeys }: Candidate): string {
+  return `V4 company ${v4CompanyId}: ${agreeingKeys} of ${countOf(comparableKeys, 'comparable key')} agree`;
 }
 
 function note(session: Session, { kind }: Answer): void {

@@ -88,6 +88,19 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     expect(again.text).not.toContain(`V3 company ${v3} of ${region}?`);
   });
 
+  it('says which V3 company has a candidate that is no longer offered', async () => {
+    const { decide } = await openScene();
+    const { text } = await decide([
+      { at: COMPANY, text: '1' },
+      { at: COMPANY, text: 's' },
+      { at: COMPANY, text: 'q' },
+    ]);
+    const flat = text.replace(/\s+/g, ' ');
+    expect(flat).toMatch(
+      /V4 company \d+: \d+ of \d+ comparable keys? agree, but it was already given to V3 company/,
+    );
+  });
+
   it('keeps the answers when it is left with Ctrl-C', async () => {
     const { decisions, decide } = await openScene();
     const { text } = await decide([
