@@ -119,7 +119,8 @@ function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
     : facts.changedInputs.length > 0
       ? 'built with other input files than the configuration names now'
       : 'current';
-  return [`Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`, ...describeTrend(runs)];
+  const title = `Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}; its rows, of V3 and V4:`;
+  return [title, ...describeTrend(runs)];
 }
 
 /** Rows of the latest builds by status, such as `unmatched 1,204 → 310 → 12`. */

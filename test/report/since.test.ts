@@ -77,7 +77,7 @@ it('status shows the trend of every status', async () => {
     await runNamed('status', givenOf(config), io);
     expect(io.stdout.text).toContain(
       [
-        '\nRemap: build 2 of 2026-11-01 01:00 UTC, current',
+        '\nRemap: build 2 of 2026-11-01 01:00 UTC, current; its rows, of V3 and V4:',
         '  matched 2 → 2',
         '  unmatched 1,311 → 2',
         '  deleted 1 → 1',

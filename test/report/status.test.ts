@@ -20,7 +20,7 @@ describe('status', () => {
     expect(lines.slice(-9)).toEqual([
       'V3: 1 list (1 complete), 4 records, oldest reading 2 h 3 min ago',
       'V4: 1 list (1 complete), 0 records, oldest reading 2 h 3 min ago',
-      'Remap: build 1 of 2026-11-01 01:00 UTC, current',
+      'Remap: build 1 of 2026-11-01 01:00 UTC, current; its rows, of V3 and V4:',
       '  matched 2',
       '  unmatched 3',
       '  deleted 1',
@@ -39,7 +39,7 @@ describe('status', () => {
       'Unfinished:',
       '  V4 accounting/invoices, company 1: failed after 3 pages, 1,500 of 20,000 records: V4 did not',
       '  answer in time.',
-      'Remap: build 1 of 2026-11-01 01:00 UTC, older than the exported data',
+      'Remap: build 1 of 2026-11-01 01:00 UTC, older than the exported data; its rows, of V3 and V4:',
       '  matched 2',
       '  unmatched 3',
       '  deleted 1',
