@@ -96,3 +96,23 @@ export interface Polars {
 /** Polars; null if it is not installed. */
 export const polars =
   load('nodejs-polars-linux-x64-gnu', 'Polars') === null ? null : (load('nodejs-polars', 'Polars') as Polars);
+
+interface Migrations {
+  readonly directory: string;
+  readonly loadExtensions: readonly string[];
+}
+interface KnexClient {
+  readonly migrate: {
+    latest(config: Migrations): Promise<[batch: number, names: string[]]>;
+    up(config: Migrations): Promise<[batch: number, names: string[]]>;
+    down(config: Migrations): Promise<[batch: number, names: string[]]>;
+  };
+  destroy(): Promise<void>;
+}
+
+const knex = load('knex', 'Knex') as
+  | ((config: { readonly client: 'pg'; readonly connection: string }) => KnexClient)
+  | null;
+
+/** Opens Knex, the migration tool, on a PostgreSQL database; null if it is not installed. */
+export const openKnex = knex === null ? null : (url: string) => knex({ client: 'pg', connection: url });
