@@ -7,10 +7,12 @@ import {
   endPass,
   fail,
   finish,
+  isConfirming,
   isoOf,
   isUndecided,
   MAX_IDLE_PAGES,
   movedTo,
+  objectsIn,
   type PageOutcome,
   type ReadingRules,
   type Step,
@@ -20,6 +22,7 @@ import {
   startReading,
   startSweep,
   startWalk,
+  toOneList,
 } from './passes.js';
 
 /** Errors that would occur again if the stream continued at its cursor. */
@@ -49,7 +52,7 @@ export function begin(row: StreamRow, restart: boolean, rules: ReadingRules, now
     return { row: row.startedAt === startedAt ? row : { ...row, startedAt }, discard: [] };
   }
   if (restart || row.state === 'absent') return startReading(row, nowMs);
-  if (isUnfinished(row)) return resume(row);
+  if (isUnfinished(row)) return resume(row, rules);
   if (!rules.sweeps) return startReading(row, nowMs);
   const topUp: StreamRow = { ...row, state: 'running', endReason: null, finishedAt: null };
   return startSweep(movedTo(topUp, { rounds: 0 }), row.position.passWatermarkMs, rules);
@@ -59,15 +62,38 @@ function isUntouched({ state, pages, position }: StreamRow): boolean {
   return state === 'running' && pages === 0 && position.walk === 1;
 }
 
-function resume(row: StreamRow): Step {
+function resume(row: StreamRow, rules: ReadingRules): Step {
   const running: StreamRow = { ...row, state: 'running', endReason: null, endNote: null };
   const fresh = movedTo(running, { restartUnique: null });
   if (row.endReason === 'incomplete') return startPass(movedTo(fresh, { rounds: 0 }), 'recount', null);
-  return DEAD_ENDS.includes(row.endReason) ? startWalk(fresh) : { row: fresh, discard: [] };
+  if (DEAD_ENDS.includes(row.endReason)) return startWalk(fresh);
+  const isDivided = row.position.phase === 'parts' || isConfirming(row);
+  return isDivided && rules.divides !== true
+    ? toOneList({ ...fresh, readBy: 'list' })
+    : { row: fresh, discard: [] };
 }
 
 function afterPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
   const counted = countPage(startClocks(row, page), page);
+  return isConfirming(row)
+    ? afterConfirmingPage(row, counted, page, rules)
+    : afterCounted(counted, page, rules);
+}
+
+/** Ends a list that was read company by company if its total_count is still that of its parts; otherwise reads on. */
+function afterConfirmingPage(
+  before: StreamRow,
+  counted: StreamRow,
+  page: PageOutcome,
+  rules: ReadingRules,
+): Step {
+  const expected = before.totalCountLast;
+  if (page.totalCount === expected && objectsIn(counted) === expected) return endPass(counted, page, rules);
+  const note = `${counted.model} is read as one list, not company by company: it changed meanwhile.`;
+  return { note, ...afterCounted({ ...counted, readBy: 'list' }, page, rules) };
+}
+
+function afterCounted(counted: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
   if (page.next === null) return afterLastPage(counted, page, rules);
   if (page.cursorRepeats) {
     return fail(counted, 'cursor_loop', 'The server sent a cursor that it had sent before in this walk.');

@@ -3,14 +3,14 @@ import { type KnownCompanies, newPart, type Part } from '../store/parts.js';
 import type { StreamRow } from '../store/streams.js';
 import {
   countPage,
-  endPass,
   fail,
   MAX_IDLE_PAGES,
   movedTo,
+  objectsIn,
   type PageOutcome,
-  type ReadingRules,
   type Step,
   type StreamOutcome,
+  toOneList,
 } from './passes.js';
 
 /*
@@ -30,9 +30,14 @@ import {
  * | cursor is refused                                                 |                                               |
  * | a request fails otherwise                                         | the stream fails; the next export continues   |
  * |                                                                   | each part at its cursor                       |
- * | every part is read to its end                                     | so is the list: fewer records than its        |
- * |                                                                   | total_count are counted again, as one list    |
+ * | every part is read to its end, and together they do not hold as   | the list is read as one                       |
+ * | many objects as the list's total_count says                       |                                               |
+ * | every part is read to its end otherwise                           | the list's next page confirms its total_count |
+ * | that page has another total_count, or an object not seen before   | the list is read as one from there            |
+ * | that page confirms                                                | the list is read to its end                   |
+ * | the configuration no longer lets lists be divided                 | the list is read as one                       |
  *
+ * total_count is confirmed because a list that grew since its first page may hide that a company is missing.
  * Reading as one continues at the cursor where the parts began. It is a walk of its own, because the records that the
  * parts have brought would look like pages without anything new.
  */
@@ -78,7 +83,6 @@ export function decidePart(
   parts: ReadonlyMap<bigint, Part>,
   part: Part,
   outcome: StreamOutcome | ForeignOutcome,
-  rules: ReadingRules,
 ): { readonly step: Step; readonly part: Part } {
   const asOne = (why: string, counted = row) => ({ step: readAsOne(counted, part, why), part });
   switch (outcome.kind) {
@@ -90,7 +94,7 @@ export function decidePart(
       return isRefused ? asOne(`the service answered ${status}`) : { step: fail(row, code, sentence), part };
     }
     case 'page':
-      return afterPartPage(row, parts, part, outcome, rules);
+      return afterPartPage(row, parts, part, outcome);
     case 'dropped':
       throw new Error('Parts drop nothing.');
     default:
@@ -103,7 +107,6 @@ function afterPartPage(
   parts: ReadonlyMap<bigint, Part>,
   part: Part,
   page: PageOutcome,
-  rules: ReadingRules,
 ): { readonly step: Step; readonly part: Part } {
   const { idlePages, emptyEnd } = row.position;
   // The list's own count and position stay: those of the page are the part's.
@@ -122,8 +125,10 @@ function afterPartPage(
     return asOne(`the companies' total_counts add up to ${sum}, the list's is ${expected}`);
   }
   if (all.some(({ ended }) => !ended)) return { step: { row: counted, discard: [] }, part: read };
-  const whole = movedTo({ ...counted, readBy: 'companies' }, { phase: 'walk' });
-  return { step: endPass(whole, page, rules), part: read };
+  const objects = objectsIn(counted);
+  if (objects !== expected)
+    return asOne(`all parts hold ${objects} objects, the list's total_count is ${expected}`);
+  return { step: toOneList({ ...counted, readBy: 'companies' }), part: read };
 }
 
 /** An empty last page after a cursor may be an error of the service: the same page is requested once more. */
@@ -140,8 +145,6 @@ function advance(part: Part, page: PageOutcome): Part {
 }
 
 function readAsOne(row: StreamRow, { companyId }: Part, why: string): Step {
-  const { model, position } = row;
-  const note = `${model} is read as one list, not company by company: company ${companyId}: ${why}.`;
-  const next = movedTo(row, { phase: 'walk', walk: position.walk + 1, idlePages: 0 });
-  return { row: next, discard: ['parts'], note };
+  const note = `${row.model} is read as one list, not company by company: company ${companyId}: ${why}.`;
+  return { ...toOneList(row), note };
 }

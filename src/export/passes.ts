@@ -97,8 +97,7 @@ function endFullPass(row: StreamRow, rules: ReadingRules, nowMs: number): Step {
 
 /** Whether total_count is higher than the number of objects received. It never decides where a list ends. */
 function isCountDisputed(row: StreamRow): boolean {
-  const { totalCountLast, uniqueRecords, rejected, position } = row;
-  return totalCountLast !== null && totalCountLast > uniqueRecords + rejected + position.excluded;
+  return row.totalCountLast !== null && row.totalCountLast > objectsIn(row);
 }
 
 /** Whether this pass returned exactly the same records as the previous one. */
@@ -230,6 +229,22 @@ export interface ReadingRules {
 export function isUndecided(row: StreamRow, { divides = false }: ReadingRules): boolean {
   const { phase, judged } = row.position;
   return divides && row.companyId === null && phase === 'walk' && !judged;
+}
+
+/** Whether every company's part is read, and the next page of the list decides if they are all of it. */
+export function isConfirming({ readBy, position }: StreamRow): boolean {
+  return readBy === 'companies' && position.phase === 'walk';
+}
+
+/** Continues a list that was read company by company at the cursor where the parts began. */
+export function toOneList(row: StreamRow): Step {
+  const next = movedTo(row, { phase: 'walk', walk: row.position.walk + 1, idlePages: 0 });
+  return { row: next, discard: ['parts'] };
+}
+
+/** The number of objects received in a reading, each counted once. */
+export function objectsIn({ uniqueRecords, rejected, position }: StreamRow): number {
+  return uniqueRecords + rejected + position.excluded;
 }
 
 /** A row with another position. */

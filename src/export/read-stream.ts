@@ -3,7 +3,7 @@ import type { ModelPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/streams.js';
 import { PartQueues } from './part-queues.js';
-import { isUndecided, type ReadingRules, type Step } from './passes.js';
+import { isConfirming, isUndecided, type ReadingRules, type Step } from './passes.js';
 import { PageQueue, type PageSupply } from './prefetch.js';
 import type { Saver } from './saver.js';
 
@@ -69,7 +69,7 @@ function startQueue(row: StreamRow, reader: StreamReader): PageQueue {
   const { cursor, since } = row.position;
   const pair = reader.pairs.get(row.model);
   if (pair === undefined) throw new Error(`Model ${row.model} is not in the configuration.`);
-  const single = isUndecided(row, reader.rules);
+  const single = isUndecided(row, reader.rules) || isConfirming(row);
   const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since, single };
   return new PageQueue(
     row,

@@ -133,7 +133,7 @@ export function createSaver(options: SaverOptions): Saver {
           const outcome = isForeign(page)
             ? { kind: 'foreign' as const }
             : save(current, page, part.companyId);
-          const next = decidePart(current, parts, part, outcome, rules);
+          const next = decidePart(current, parts, part, outcome);
           parts.set(part.companyId, next.part);
           savePart(row.id, next.part);
           saved.push({ answer: page.answer, step: next.step });

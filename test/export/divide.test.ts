@@ -98,7 +98,7 @@ describe('a long list of V3', () => {
     expect(listOf(b)).toEqual(ended('companies', 60));
     expect(storedIn(b)).toEqual(expectedRecords(V3_LIST, mixed()));
     const pages = pagesOf(service);
-    expect(pages.filter((page) => page.startsWith('all'))).toEqual(['all 0']);
+    expect(pages.filter((page) => page.startsWith('all'))).toEqual(['all 0', 'all 3']);
     expect(new Set(pages).size).toBe(pages.length);
   });
 
@@ -197,6 +197,13 @@ describe('a list whose parts do not prove that they are all of it', () => {
       (service) => onParts(service, (_, page) => ({ ...page, totalCount: (page.totalCount ?? 0) + 1 })),
     ],
     [
+      'counts that are estimates',
+      [...mixed(65), ...late],
+      (service) => {
+        service.totalCount = (exact) => Math.floor(exact / 20) * 20;
+      },
+    ],
+    [
       'a cursor that has expired',
       mixed(),
       (service) =>
@@ -238,6 +245,39 @@ describe('a list whose parts do not prove that they are all of it', () => {
   });
 });
 
+describe('a list that grows while it is read company by company', () => {
+  it('by as many records as a company that nobody knew has is read as one list', async () => {
+    const b = auto();
+    await listInV4(b, COMPANIES);
+    const items = [...mixed(), record(500, 10n)];
+    const service = serviceOf(items);
+    const added = { ...record(600, 7n), updatedMs: Date.parse('2001-09-10') };
+    const all = [...items, added];
+    const { fetchPage } = service;
+    service.fetchPage = (request) => {
+      if (request.stream.companyId !== null) service.lists.set(V3_LIST, all);
+      return fetchPage(request);
+    };
+    await b.run(service);
+    expect(listOf(b)).toEqual(ended('list', 62));
+    expect(storedIn(b)).toEqual(expectedRecords(V3_LIST, all));
+  });
+
+  it('needs no cursor of the list to prove that the parts are all of it', async () => {
+    const b = auto();
+    await listInV4(b, COMPANIES);
+    const service = serviceOf(mixed());
+    const { fetchPage } = service;
+    service.fetchPage = async (request) => {
+      if (request.stream.companyId === null && request.cursor !== null) throw httpError(410);
+      return fetchPage(request);
+    };
+    await b.run(service);
+    expect(listOf(b)).toEqual(ended('companies', 60));
+    expect(storedIn(b)).toEqual(expectedRecords(V3_LIST, mixed()));
+  });
+});
+
 describe('an export that stops while a list is read company by company', () => {
   it.each([
     ['companies', mixed()],
@@ -260,6 +300,24 @@ describe('an export that stops while a list is read company by company', () => {
       // Of a list that is read as one, no page comes again but the one that failed.
       const pages = pagesOf(service).filter((page) => page.startsWith('all'));
       expect(pages.length - new Set(pages).size).toBeLessThanOrEqual(1);
+    }
+  });
+
+  it('ends as one list if the configuration now says so', async () => {
+    for (let at = 2, isOver = false; !isOver; at += 1) {
+      const b = auto();
+      await listInV4(b, COMPANIES);
+      const service = serviceOf(mixed());
+      service.fault = ({ number }) =>
+        number === at ? { kind: 'throw', error: new SvcError('timeout', 'It was late.') } : null;
+      isOver = (await b.run(service)).complete || service.calls.at(-1)?.updatedSince !== null;
+      const before = service.calls.length;
+      service.fault = () => null;
+      if (isOver) break;
+      await b.run(service, 'v3', { config: config({ v3Companies: [] }) });
+      expect([at, listOf(b)]).toEqual([at, ended('list', 60)]);
+      expect(storedIn(b)).toEqual(expectedRecords(V3_LIST, mixed()));
+      expect(service.calls.slice(before).filter(({ stream }) => stream.companyId !== null)).toEqual([]);
     }
   });
 
