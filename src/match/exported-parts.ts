@@ -1,3 +1,4 @@
+import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
 import { KeyedRecords } from './keyed-records.js';
 
@@ -68,9 +69,11 @@ export function readExportedParts(db: Db, throwIfStopped: () => void): ExportedP
   let [ofStream, ofCompany] = [-1, ''];
   let part = others;
   let stream: ScopeStream | undefined;
-  for (let last = -Infinity, rows = read.all(-(2 ** 53)); rows.length > 0; rows = read.all(last)) {
+  for (let last = -Infinity, rows = read.all(last); rows.length > 0; rows = read.all(last)) {
     throwIfStopped();
     for (const [id, streamId, companyId, key, fieldDigests, latestMs, fromPlatform] of rows) {
+      // no export writes such an id, and the next one cannot be told from it
+      if (!Number.isSafeInteger(id)) throw damaged('A stored record');
       last = id;
       if (streamId !== ofStream || companyId !== ofCompany) {
         [ofStream, ofCompany] = [streamId, companyId];

@@ -188,10 +188,17 @@ export function* readSlicesBy<Row>(
     (SELECT max(rowid) FROM ${table} NOT INDEXED) AS last`;
   const bounds = db.prepare<[], { first: bigint | null; last: bigint | null }>(boundsSql).get();
   if (bounds === undefined || bounds.first === null || bounds.last === null) return;
-  const total = Number((bounds.last - bounds.first) / ROWS) + 1;
-  for (let done = 1; done <= total; done += 1) {
-    const from = bounds.first + BigInt(done - 1) * ROWS;
-    const to = from + ROWS - 1n;
+  const { first, last } = bounds;
+  const total = Number((last - first) / ROWS) + 1;
+  const findAfter = db
+    .prepare<[bigint], bigint | null>(`SELECT min(rowid) FROM ${table} NOT INDEXED WHERE rowid > ?`)
+    .pluck();
+  for (let [from, done] = [first, 1]; ; done += 1) {
+    const to = from + ROWS <= last ? from + ROWS - 1n : last;
     yield { rows: read({ from, to }), from, to, done, total };
+    if (to >= last) return;
+    // ids without a row are passed over: in a damaged table the last id can be any
+    const next = findAfter.get(to) ?? last;
+    from = next > to ? next : last;
   }
 }

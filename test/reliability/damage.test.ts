@@ -285,6 +285,20 @@ describe('a damaged database', () => {
     expect(silent).toEqual([]);
   }, 3_600_000);
 
+  it.each([
+    'UPDATE remap_row SET id = 9007199254740993 WHERE id = (SELECT max(id) FROM remap_row)',
+    'UPDATE remap_row SET id = id + 128000000000 WHERE id > 200',
+    'UPDATE record SET id = 9007199254740993 WHERE id = (SELECT max(id) FROM record)',
+    'UPDATE record SET id = -9007199254740993 WHERE id = 1',
+  ])('does not read the ids between two rows after %s', async (sql) => {
+    writeFileSync(config.database, whole);
+    alterSchema(sql);
+    const silent = await askDamaged(sql);
+    expect(counts.refused).toBeGreaterThan(0);
+    tell(sql, 1);
+    expect(silent).toEqual([]);
+  });
+
   it('notices that a rejected object was removed or added', async () => {
     const silent: string[] = [];
     const sql = [
