@@ -48,17 +48,20 @@ interface HostResult {
 
 /** Sends both APIs a bounded number of requests, only GETs. */
 export async function probeRemote(options: ProbeOptions): Promise<RemoteFacts> {
-  const { config, api } = options;
+  const { config, api, onProgress } = options;
   const ask = prepareAskList(api, config.fieldPrefix);
   const [regions, { v4: found, ...v4Host }] = await Promise.all([
     Promise.all(config.v3.regions.map((endpoint) => probeV3Host(options, ask, endpoint))),
     probeV4Host(options, ask),
   ]);
   const v3 = regions.flatMap(({ lists }) => lists);
+  if (found !== null) onProgress({ kind: 'step', name: 'ask V4 for its parameters', done: 0, total: null });
   const v4 = found && {
     ...found,
     parameters: await probeParameters(ask, config.fieldPrefix, found.lists, v3),
   };
+  if (v4 !== null)
+    onProgress({ kind: 'step', name: 'look for companies that share records', done: 0, total: null });
   const preview = v4 === null ? [] : await previewCompanies(options, ask, v3, v4);
   const endpoints = api.endpoints();
   const hosts = [...regions, v4Host].map(({ host }) => {
@@ -132,6 +135,7 @@ async function probeV4Host(
   const [one] = lists;
   const impossible = one && { ...one, pair: { ...one.pair, ...NO_EXPAND, v4: IMPOSSIBLE_MODEL } };
   const answersAnything = impossible !== undefined && (await ask(impossible, 1)).kind === 'answers';
+  onProgress({ kind: 'step', name: 'try other names in V4', done: 0, total: null });
   const suggestions = await probeNames(ask, config, lists);
   const { maxBodyBytes } = config.http;
   const page = await probePageSize(ask, host, { pageSize: config.v4.pageSize, maxBodyBytes }, lists);
