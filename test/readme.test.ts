@@ -110,9 +110,9 @@ function leadsSomewhere(page: string, link: string): boolean {
   return anchors.includes(anchor);
 }
 
-/** Whether a command works on a terminal only: `test/cli/decide.test.ts` runs it there. */
+/** Whether a command asks a question, so that it works on a terminal only. Tests of these commands run them there. */
 function asks(line: string): boolean {
-  return line.startsWith('svc-migrate decide');
+  return /^svc-migrate (decide|apply write|purge)\b/.test(line) && !line.includes('--yes');
 }
 
 describe('what the documentation shows', () => {
@@ -208,6 +208,8 @@ describe('what the documentation shows', () => {
       await runShell('svc-migrate apply plan --in-place --save plan.json', { cwd, env });
     if (/apply sql \w+ --plan/.test(line))
       await runShell('svc-migrate apply plan --save plan.json', { cwd, env });
+    // Verifies what a run has written.
+    if (line.startsWith('svc-migrate apply verify')) await runCli(['apply', 'write', '--yes'], { cwd, env });
     // What serves or waits is shown to begin, and ended.
     const begins = /^svc-migrate sandbox|--wait|--watch/.test(line);
     // It tells how far it is every ten seconds, and what each list holds at once.
