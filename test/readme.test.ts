@@ -169,7 +169,7 @@ describe('what the documentation shows', () => {
   }
 
   it('has what demo prints, but for times', async () => {
-    const [sample = ''] = /^\$ npx svc-migrate demo\n[^`]*/m.exec(docs) ?? [];
+    const [sample = ''] = /^\$ npx svc-migrate demo\n[\s\S]*?(?=^```)/m.exec(docs) ?? [];
     const lines = sample.split('\n').slice(1);
     const shown = lines.filter((line) => !/^…?$|\d s$/.test(line.trim()));
     expect(shown.length).toBeGreaterThan(15);

@@ -1,19 +1,17 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { loadConfig } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
-import { renderText } from '../report/render-text.js';
+import { buildVerdict } from '../report/build-verdict.js';
 import { writeText } from '../runtime/write-output.js';
 import { type Sandbox, startSandbox } from '../sandbox/start.js';
+import { wrapText } from '../text/text-layout.js';
 import type { Io } from './command.js';
 import type { Given } from './define-command.js';
+import { openStory, tellApply, tellDecisions } from './demo-story.js';
 import { outputsOf, type ReportOutputs } from './option-values.js';
-import { rebuildRemap } from './remap.js';
-import { type ReportOptions, writeReport } from './report.js';
-import { runExports } from './run.js';
+import { writeReport } from './report.js';
 
-const CONFIG_FILE = 'svc-migrate.config.json';
 const FILES = {
   json: 'report.json',
   ndjson: 'findings.ndjson',
@@ -25,41 +23,50 @@ const FILES = {
 interface DemoOptions extends ReportOutputs {
   readonly seed: number;
   readonly output?: string | undefined;
+  readonly step: boolean;
 }
 
 /**
- * `demo`: runs a whole migration (both exports over HTTP, remap, report) against a sandbox on a free port. Exits like
- * `check`.
+ * `demo`: tells a whole migration against a sandbox on a free port, from a gate that is red to rewritten tables and back. Exits
+ * like `check`.
  */
-export async function runDemo({ options }: Given<DemoOptions>, io: Io): Promise<number> {
-  const folder = makeFolder(options.output);
-  const sandbox = await startSandbox({ seed: options.seed });
+export async function runDemo(given: Given<DemoOptions>, io: Io): Promise<number> {
+  const { seed, output, step } = given.options;
+  if (step && (!io.isTty || given.input.isTTY !== true)) {
+    throw new SvcError('usage', '--step waits for Enter on a terminal, and this is none.', {
+      hint: 'Leave it out.',
+    });
+  }
+  const folder = makeFolder(output);
+  const sandbox = await startSandbox({ seed, isStory: true });
   try {
-    return await runJob(folder, sandbox, outputsOf(options), io);
+    return await tellAll({ folder, sandbox }, given, io);
   } finally {
     await sandbox.close();
   }
 }
 
-async function runJob(folder: string, sandbox: Sandbox, outputs: ReportOutputs, io: Io): Promise<number> {
-  const file = join(folder, CONFIG_FILE);
-  writeFileSync(file, `${JSON.stringify(sandbox.config(), null, 2)}\n`, { mode: 0o600 });
-  const { apiKey } = sandbox;
-  const demoIo: Io = { ...io, env: { SVC_MIGRATE_V3_API_KEY: apiKey, SVC_MIGRATE_V4_API_KEY: apiKey } };
-  const config = loadConfig({ env: {}, flags: { config: file }, nowMs: io.clock.now() });
-  const everything = { config, models: [], companies: [], restart: false };
-  await runExports(everything, demoIo);
-  await rebuildRemap(config, demoIo);
-  const toStdout = Object.values(outputs).includes('-');
-  const inFolder = Object.entries(FILES).map(([flag, name]) => [flag, join(folder, name)]);
+async function tellAll(
+  { folder, sandbox }: { readonly folder: string; readonly sandbox: Sandbox },
+  { options, input }: Given<DemoOptions>,
+  io: Io,
+): Promise<number> {
+  const outputs = outputsOf(options);
+  const isTold = !Object.values(outputs).includes('-');
+  const story = openStory({ folder, sandbox, input, waits: options.step, isTold }, io);
+  await tellDecisions(story);
+  const inFolder = Object.entries(FILES).map(([name, file]) => [name, join(folder, file)]);
   const files: ReportOutputs = { ...Object.fromEntries(inFolder), ...outputs };
-  const options: ReportOptions = { ...everything, outputs: files, ...(toStdout ? {} : { verdict: 'omit' }) };
-  return writeReport(options, demoIo, async (report) => {
-    if (toStdout) return report.exitCode;
-    const closing = { lines: describeFolder(folder), next: 'svc-migrate init' };
-    await writeText(io.stdout, [renderText(report, { ...io, closing })]);
-    return report.exitCode;
-  });
+  const config = story.config();
+  const report = await writeReport({ config, outputs: files, verdict: 'omit' }, story.io, async (one) => one);
+  if (isTold) {
+    await tellApply(story);
+    const { title, sentence } = buildVerdict(report);
+    const verdict = wrapText(`${title}: ${sentence}`, io.width);
+    const end = [...describeFolder(options.seed, sandbox), '', ...verdict, 'Next: svc-migrate init', ''];
+    await writeText(io.stdout, [end.join('\n')]);
+  }
+  return report.exitCode;
 }
 
 function makeFolder(given: string | undefined): string {
@@ -78,9 +85,14 @@ function makeFolder(given: string | undefined): string {
   });
 }
 
-function describeFolder(folder: string): string[] {
+/** How to go on from here: every command works in the folder of the demo. */
+function describeFolder(seed: number, { v4 }: Sandbox): string[] {
   return [
-    `This was a rehearsal against a sandbox; its files are in ${folder}:`,
-    `  ${CONFIG_FILE}, svc-migrate.db, ${Object.values(FILES).join(', ')}`,
+    'All of it is still there, as the tables and files of your own migration will be:',
+    '$ svc-migrate status',
+    '$ svc-migrate findings --limit 5',
+    '$ svc-migrate report --open',
+    'The service ended with the demo. For run and verify, start it elsewhere:',
+    `$ svc-migrate sandbox --seed ${seed} --scenario story --port ${new URL(v4).port}`,
   ];
 }

@@ -11,7 +11,7 @@ import type { Given } from './define-command.js';
 
 interface SandboxCommandOptions {
   readonly seed: number;
-  readonly scenario: 'clean' | 'ugly';
+  readonly scenario: 'clean' | 'ugly' | 'story';
   readonly port?: number | undefined;
   readonly records?: number | undefined;
   readonly companies?: number | undefined;
@@ -40,13 +40,14 @@ export async function runSandbox(
   const records = options.scale === undefined ? 'its records' : `about ${countOf(options.scale, 'record')}`;
   io.onProgress?.({ kind: 'note', level: 'info', text: `Preparing a sandbox with ${records} …` });
   const sandbox = await start(options);
+  sandbox.completeFullSync();
   try {
     await writeTruth(truth, sandbox);
     await writeConfig(given.configOut, sandbox);
     const { v3, v4, apiKey } = sandbox;
-    const { seed, scenario } = options;
+    const { seed, scenario } = given;
     const json = `${JSON.stringify({ v3, v4, apiKey, seed, scenario })}\n`;
-    io.stdout.write(io.isTty === true ? renderBanner(sandbox, options, given.configOut) : json);
+    io.stdout.write(io.isTty === true ? renderBanner(sandbox, given, given.configOut) : json);
     if (!io.signal.aborted) await once(io.signal, 'abort');
     if (options.faults?.some(({ name }) => name === 'mutate')) await writeTruth(truth, sandbox);
     return 0;
@@ -71,7 +72,7 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
 /** What to copy into another terminal. */
 function renderBanner(
   { v3, v4, apiKey }: Sandbox,
-  { seed, scenario }: SandboxOptions,
+  { seed, scenario }: SandboxCommandOptions,
   file?: string,
 ): string {
   const regions = Object.entries(v3).map(([region, address]) => `  V3 ${region}: ${address}`);
@@ -92,7 +93,8 @@ function renderBanner(
 function parseOptions(given: SandboxCommandOptions): SandboxOptions {
   return {
     seed: given.seed,
-    scenario: given.scenario,
+    scenario: given.scenario === 'ugly' ? 'ugly' : 'clean',
+    isStory: given.scenario === 'story',
     port: given.port ?? 0,
     scale: given.records,
     companies: given.companies,

@@ -41,6 +41,7 @@ const LARGE = 2n ** 53n;
  * on one side only have an id that the other side does not use.
  *
  * @param companies normal connections
+ * @param isSynced whether the company of the clean scenario that V4 did not load is loaded by a full sync
  * @param idsSurvive whether companies have the same ids in V4; otherwise the normal ones swap them
  */
 export function planConnections(
@@ -48,6 +49,7 @@ export function planConnections(
   scenario: Scenario,
   companies: number,
   idsSurvive: boolean,
+  isSynced: boolean,
 ): readonly CompanyConnection[] {
   const base = 3 + (hashOf(seed, 'company') % 40);
   const planned: CompanyConnection[] = [];
@@ -71,7 +73,7 @@ export function planConnections(
 
   const special = BigInt(base + 2 * companies + 40);
   if (scenario === 'clean') {
-    add('inert', [['default', special]], [special]);
+    add(isSynced ? 'normal' : 'inert', [['default', special]], [special]);
     return planned;
   }
   add('inert', [['eu', special]], [special]);

@@ -174,6 +174,8 @@ export const CHILD_FATES = parseFates(CHILDREN);
 
 /** A record that V3 and V4 both hold: `matched`. */
 export const ORDINARY_FATE = 0;
+/** A record that V4 has twice, so that a person must say which of the two it became. */
+export const UNDECIDED_FATE = FATES.findIndex(({ name }) => name === 'twice in V4');
 /** A record that V4 already holds and that is added to V3 while V3 is read. */
 export const ARRIVING_FATE = FATES.length - 1;
 

@@ -57,8 +57,8 @@ function findRoute(path: string, regions: readonly string[]): Route | null {
 export interface ServiceOptions {
   readonly world: World;
   readonly apiKey: string;
-  /** Share of V4's records that the backfill has loaded, from 0 to 1. */
-  readonly loadedShare: () => number;
+  /** Share of a connection's records that V4 has loaded, from 0 to 1. */
+  readonly loadedShare: (connection: number) => number;
   /** Wall clock, for `mutate`. */
   readonly clock: () => number;
   readonly quirks: Quirks;
@@ -127,13 +127,13 @@ function answerRoute(
     case 'v4_list': {
       const honoured = dropIgnoredParameters(quirks, parameters);
       const query = readQuery(quirks, `${route.companyId} ${route.shape.v4}`, route.shape, honoured);
-      const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
+      const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
       const page = readFaultyPage(state, list, { ...query, returnCount: true }, faults);
       return answerPage(world, page, query, requestId, quirks);
     }
     case 'v4_record': {
       const query = parseQuery('record', route.shape, dropIgnoredParameters(quirks, parameters));
-      const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare());
+      const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
       const ordinal = list.ordinalOf(route.svcId);
       if (ordinal === null) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
       return answerRecord(writeRecord(world, list.at(ordinal), query), requestId);
@@ -169,12 +169,17 @@ function chooseV3List(world: World, table: Table, query: Query): { list: RecordL
   return { list, rest: { ...query, filters: query.filters.filter((filter) => filter !== wanted) } };
 }
 
-function chooseV4List(world: World, shape: ModelShape, companyId: bigint, share: number): RecordList {
+function chooseV4List(
+  world: World,
+  shape: ModelShape,
+  companyId: bigint,
+  share: ServiceOptions['loadedShare'],
+): RecordList {
   const table = world.v4.get(shape.v4);
   const member = table?.members.find(({ company }) => company.id === companyId);
   if (table === undefined || member === undefined) throw notFound(`company ${companyId}`);
   if (world.isAbsent(member.company.connection, shape)) throw notFound(`data model ${shape.v4}`);
-  return listRecords(world, table, member, share);
+  return listRecords(world, table, member, share(member.company.connection));
 }
 
 /** One webhook event that the service sent. */

@@ -44,9 +44,11 @@ export interface Sandbox {
   /** Base address; requests go to `{address}/v4/core/companies…`. */
   readonly v4: string;
   readonly apiKey: string;
-  /** A configuration for `svc-migrate`; the key is expected in the two default variables. */
-  config(): JsonObject;
+  /** A configuration for `svc-migrate`; without a file of the key, it is expected in the two default variables. */
+  config(apiKeyFile?: string): JsonObject;
   truth(): Iterable<TruthRow>;
+  /** With `isStory`: V4 loads the records of the company that it did not have until now. */
+  completeFullSync(): void;
   /** The last requests, at most 100,000. */
   requests(): readonly RequestLogEntry[];
   /** The webhook events that were sent. */
@@ -62,7 +64,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const apiKey = `sandbox-${hexOf(hashOf(seed, 'api_key'))}`;
   const backfillMs = (options.backfillSeconds ?? 0) * 1000;
   const startedMs = clock();
-  const loadedShare = () => (backfillMs === 0 ? 1 : Math.min(1, (clock() - startedMs) / backfillMs));
+  let isSynced = options.isStory !== true;
+  const loadedShare = (connection: number) => {
+    if (!isSynced && connection === world.connections.length - 1) return 0;
+    return backfillMs === 0 ? 1 : Math.min(1, (clock() - startedMs) / backfillMs);
+  };
   const log: RequestLogEntry[] = [];
   const server = await serve({
     port: options.port ?? 0,
@@ -88,8 +94,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     v3,
     v4: origin,
     apiKey,
-    config: () => buildConfig(world, v3, origin),
+    config: (apiKeyFile) => buildConfig(world, v3, origin, apiKeyFile),
     truth: () => buildTruth(world),
+    completeFullSync: () => {
+      isSynced = true;
+    },
     requests: () => log,
     events: () => events.log,
     close: () => {
@@ -108,14 +117,21 @@ function scheduleByTimer(delayMs: number, work: () => void): () => void {
  * A configuration of `svc-migrate` for the service: its addresses, all models, the start of the backfill window and, in
  * the clean scenario, limits that its findings do not exceed.
  */
-function buildConfig(world: World, v3: Readonly<Record<string, string>>, v4: string): JsonObject {
+function buildConfig(
+  world: World,
+  v3: Readonly<Record<string, string>>,
+  v4: string,
+  apiKeyFile?: string,
+): JsonObject {
+  const keyOf = (variable: string): JsonObject =>
+    apiKeyFile === undefined ? { apiKeyEnv: variable } : { apiKeyFile };
   const speed = { concurrency: 8, requestsPerSecond: 500 };
   const regions = Object.fromEntries(
-    Object.entries(v3).map(([region, baseUrl]) => [region, { baseUrl, apiKeyEnv: 'SVC_MIGRATE_V3_API_KEY' }]),
+    Object.entries(v3).map(([region, baseUrl]) => [region, { baseUrl, ...keyOf('SVC_MIGRATE_V3_API_KEY') }]),
   );
   return {
     v3: { regions, ...speed },
-    v4: { baseUrl: v4, apiKeyEnv: 'SVC_MIGRATE_V4_API_KEY', ...speed },
+    v4: { baseUrl: v4, ...keyOf('SVC_MIGRATE_V4_API_KEY'), ...speed },
     models: MODELS.map((shape) => ({
       v3: shape.v3,
       v4: shape.v4,

@@ -1,5 +1,5 @@
 import { type Company, type CompanyConnection, planConnections, regionsOf } from './connections.js';
-import { defaultNow, FATES, ORDINARY_FATE, type Scenario, type Times } from './fates.js';
+import { defaultNow, FATES, ORDINARY_FATE, type Scenario, type Times, UNDECIDED_FATE } from './fates.js';
 import { MODELS, type ModelShape } from './models.js';
 import { type Block, type BlockOptions, buildBlock, buildTable, type Table } from './record-tables.js';
 import { Draw, happens, hashOf, mix } from './seeded-random.js';
@@ -21,6 +21,8 @@ export interface WorldOptions {
   readonly idsSurvive?: boolean | undefined;
   /** Whether some V3 records arrive later. */
   readonly arrivals?: boolean;
+  /** The story of `demo`, in the clean scenario: one ambiguous record, and a company that V4 loads only after a full sync. */
+  readonly isStory?: boolean | undefined;
 }
 
 /** All data of the service. */
@@ -41,19 +43,26 @@ export interface World {
 
 /** Plans the data of the service, in less than 20 bytes for each V3 or V4 record; the records are built on demand. */
 export function buildWorld(options: WorldOptions): World {
-  const { seed, scenario = 'clean', scale = 800, windowDays = 90, arrivals = false } = options;
+  const {
+    seed,
+    scenario = 'clean',
+    scale = 800,
+    windowDays = 90,
+    arrivals = false,
+    isStory = false,
+  } = options;
   const companies = options.companies ?? (scenario === 'clean' ? 4 : 5);
   const hash = hashOf(seed, 'world');
   const nowMs = options.now ?? defaultNow(hash);
   const idsSurvive = options.idsSurvive ?? happens(mix(hash, 1), 0.5);
-  const connections = planConnections(seed, scenario, companies, idsSurvive);
+  const connections = planConnections(seed, scenario, companies, idsSurvive, isStory);
   const absent = planAbsent(scenario, connections, mix(hash, 2));
   const isAbsent = (connection: number, shape: ModelShape): boolean =>
     absent.has(`${connection} ${shape.v4}`) || absent.has(`all ${shape.v4}`);
   const blocks = connections.map((connection, index) =>
     MODELS.map((shape, model) =>
       buildBlock({
-        ...planBlock({ seed, scenario, scale, arrivals }, connections, index, model),
+        ...planBlock({ seed, scenario, scale, arrivals, isStory }, connections, index, model),
         shape,
         scenario,
         hasV3: connection.v3.length > 0,
@@ -94,10 +103,11 @@ interface PlanOptions {
   readonly scenario: Scenario;
   readonly scale: number;
   readonly arrivals: boolean;
+  readonly isStory: boolean;
 }
 
 function planBlock(
-  { seed, scenario, scale, arrivals }: PlanOptions,
+  { seed, scenario, scale, arrivals, isStory }: PlanOptions,
   connections: readonly CompanyConnection[],
   connection: number,
   model: number,
@@ -114,13 +124,13 @@ function planBlock(
   );
   const perModel = Math.ceil(all.length / MODELS.length);
   const first = perModel * model + 13 * connection;
+  const isUndecided = isStory && connection === 0 && MODELS[model]?.v3 === 'payments/orders';
   return {
     hash,
     groups,
     arriving: arrivals && kind === 'normal' && weight > 0 ? Math.min(5, Math.ceil(groups / 10)) : 0,
-    forced: Array.from(
-      { length: Math.min(perModel, Math.floor(groups / 2)) },
-      (_, index) => all[(first + index) % all.length] ?? ORDINARY_FATE,
+    forced: Array.from({ length: Math.min(perModel, Math.floor(groups / 2)) }, (_, index) =>
+      index === 0 && isUndecided ? UNDECIDED_FATE : (all[(first + index) % all.length] ?? ORDINARY_FATE),
     ),
   };
 }

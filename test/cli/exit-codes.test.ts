@@ -149,7 +149,7 @@ describe('demo', () => {
     const cwd = makeFolder();
     const ended = await runCli(['demo', '--output', 'rehearsal'], { cwd });
     expect(ended.code).toBe(0);
-    expect(ended.stdout).toMatch(/^SAFE TO CUT OVER\n/);
+    expect(ended.stdout).toMatch(/^SAFE TO CUT OVER: /m);
     const status = await runCli(['status', '--config', 'rehearsal/svc-migrate.config.json'], { cwd });
     expect(status.code).toBe(0);
   });

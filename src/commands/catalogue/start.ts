@@ -62,15 +62,17 @@ const doctor = defineCommand({
 
 const demo = defineCommand({
   name: 'demo',
-  summary: 'run a whole migration against the sandbox',
-  more: 'Needs no configuration and no network. Keeps its files in a folder whose name it prints.',
+  summary: 'a whole migration in a sandbox, step by step',
+  more: 'From a red gate to a green one, then to rewritten ids and back, each step as the command that does it. Needs no configuration and no network. Keeps its files in a folder whose name it prints, where every command can be run again.',
   options: z.object({
     seed: optionOr('<n>', 'seed of the test data', wholeNumber(), '1'),
     output: option('<folder>', 'new folder for the files (default: a temporary folder)', text),
+    step: flag('wait for Enter after each step, on a terminal'),
     ...OUTPUTS,
   }),
   examples: {
     'svc-migrate demo': 'see what svc-migrate does',
+    'svc-migrate demo --step': 'the same, one step at a time',
     'svc-migrate demo --seed 7 --output rehearsal': 'use other data and a folder of your choice',
   },
   worksWithoutConfig: true,
@@ -86,7 +88,12 @@ const sandbox = defineCommand({
     port: option('<n>', 'port on 127.0.0.1 (default: any free port)', wholeNumber(0, LARGEST_PORT)),
     records: option('<n>', 'approximate number of V3 records (default: 800)', wholeNumber(0, MAX_RECORDS)),
     companies: option('<n>', 'number of companies (default: 4, ugly: 5)', wholeNumber(0, MAX_COMPANIES)),
-    scenario: optionOr('<name>', 'how difficult the data are', z.enum(['clean', 'ugly']), 'clean'),
+    scenario: optionOr(
+      '<name>',
+      'how difficult the data are; story: the service of demo, after its full sync',
+      z.enum(['clean', 'ugly', 'story']),
+      'clean',
+    ),
     window: option('<days>', 'length of the backfill window (default: 90)', wholeNumber(MIN_DAYS, MAX_DAYS)),
     backfillSeconds: option(
       '<n>',
