@@ -130,7 +130,8 @@ describe('a backfill that goes on', () => {
       eventsUrl: `http://127.0.0.1:${port}/`,
     });
     const cwd = makeFolder(sandbox.config());
-    const args = ['run', '--wait', '--settle', '1s', '--wait-timeout', '1m', '--listen', String(port)];
+    // Long enough for the event of the end to arrive, however slow its delivery: counts alone settle it, too.
+    const args = ['run', '--wait', '--settle', '10s', '--wait-timeout', '1m', '--listen', String(port)];
     const running = runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
     while (!(await isHeard(port))) await sleep(20);
     start();

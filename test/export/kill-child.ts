@@ -51,7 +51,8 @@ const db = openDatabase(file, 'create');
 const summary = await (generation === 'v3' ? exportV3 : exportV4)({
   db,
   file,
-  config: killConfig(),
+  // A divided list asks for pages of several companies at the same time.
+  config: killConfig(pages === 'alone' ? [] : 'auto'),
   fingerprint: {},
   supply: createPageSupply(source, Date),
   signal: new AbortController().signal,

@@ -2,10 +2,11 @@ import type { Config } from '../../src/config/config.js';
 import { config, pair } from './config.js';
 import { createFakeService, type FakeRecord, type FakeService } from './fake-service.js';
 
-export function killConfig(): Config {
+/** `v3Companies`: how long V3 lists are read. */
+export function killConfig(v3Companies: 'auto' | [] = 'auto'): Config {
   return config({
     models: ['a/x', 'b/y', 'c/divided', 'd/undivided'].map((v3) => pair(v3)),
-    v3Companies: 'auto',
+    v3Companies,
   });
 }
 

@@ -550,8 +550,7 @@ describe('any decisions', () => {
         taken += own;
         stale += idle.length;
         const isPair = (row: Row) => row.v3_svc_id !== null && row.v4_svc_id !== null;
-        const lines = (list: readonly Row[]) =>
-          list.map((row) => JSON.stringify({ ...row, ...texts(row) })).sort();
+        const lines = (list: readonly Row[]) => list.map((row) => JSON.stringify(texts(row))).sort();
         const proven = lines(without.filter(isPair));
         const after = new Set(lines(rows));
         expect(proven.filter((line) => !after.has(line))).toEqual([]);
@@ -570,5 +569,6 @@ describe('any decisions', () => {
 
 /** JSON has no bigint. */
 function texts(row: Row): Record<string, string> {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)]));
+  const { id: _, group_id: __, parent: ___, ...shown } = { id: null, group_id: null, parent: null, ...row };
+  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, String(value)]));
 }
