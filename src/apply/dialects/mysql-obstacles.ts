@@ -97,6 +97,10 @@ async function privilegeNotes(
       mode === 'new' && isThere && !['CREATE', 'SELECT', 'INSERT'].every((privilege) => may(privilege, null)),
       'cannot keep the crosswalk of a new column: GRANT CREATE, SELECT and INSERT on the database.',
     ],
+    [
+      mode === 'new' && !may('DROP', null),
+      'may not drop the crosswalk of a new column once it is undone: GRANT DROP on the database.',
+    ],
   ];
   const user = (await session.one('SELECT CURRENT_USER()')) ?? '';
   return lacks.flatMap(([applies, text]) => (applies ? [blocks('privilege', `User ${user} ${text}`)] : []));

@@ -247,7 +247,19 @@ const CASES: readonly Case[] = [
   },
   // privileges
   { name: 'everything granted', table: PLAIN, grants: EVERYTHING },
-  { name: 'everything granted, new column', table: PLAIN, grants: [...EVERYTHING, 'ALTER'], policy: NEW },
+  {
+    name: 'everything granted, new column',
+    table: PLAIN,
+    grants: [...EVERYTHING, 'ALTER', 'DROP'],
+    policy: NEW,
+  },
+  {
+    name: 'no DROP, new column',
+    table: PLAIN,
+    grants: [...EVERYTHING, 'ALTER'],
+    policy: NEW,
+    finds: ['privilege'],
+  },
   { name: 'no ALTER, new column', table: PLAIN, grants: EVERYTHING, policy: NEW, finds: ['privilege'] },
   {
     name: 'no CREATE, new column, where the ledger is there',
