@@ -8,7 +8,7 @@ import type { ApplyContext } from '../context.js';
 import type { Cells, TransactionMode } from '../engine/session.js';
 import { quoteIdentifier } from '../sql-names.js';
 import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
-import { POSTGRES_URL, secureUrl, type TlsPolicy } from './server-url.js';
+import { POSTGRES_URL, secureUrl, type TlsPolicy, withoutTls } from './server-url.js';
 
 const BEGIN: Readonly<Record<TransactionMode, string>> = {
   read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
@@ -151,7 +151,7 @@ export class PgSession extends ServerSession<pg.Client> {
 /** The driver resolves the host from the connection string and the environment; TLS then depends on that host. */
 function buildClient(url: string, tls: TlsPolicy, config: pg.ClientConfig): pg.Client {
   try {
-    const { host } = new pg.Client({ connectionString: url });
+    const { host } = new pg.Client({ connectionString: withoutTls(url) });
     return new pg.Client({ ...config, ...secureUrl(url, host, tls) });
   } catch (error) {
     throw connectError(error);

@@ -206,13 +206,19 @@ export function secureUrl(
   host: string,
   policy: TlsPolicy,
 ): { readonly connectionString: string; readonly ssl: false | Tls } {
-  const url = new URL(text);
-  const given = (name: string) => url.searchParams.get(name);
+  const { searchParams } = new URL(text);
+  const given = (name: string) => searchParams.get(name);
   const sslmode = given('sslmode') ?? sslmodeOf(given('ssl'));
   const mode = requireTls(host, `sslmode=${sslmode}`, sslmode, policy);
   const files = { ca: given('sslrootcert'), cert: given('sslcert'), key: given('sslkey') };
+  return { connectionString: withoutTls(text), ssl: mode === 'plain' ? false : readTls(mode, files) };
+}
+
+/** A connection string of PostgreSQL without its TLS parameters, about which the driver would print warnings. */
+export function withoutTls(text: string): string {
+  const url = new URL(text);
   for (const name of SSL_PARAMETERS) url.searchParams.delete(name);
-  return { connectionString: url.href, ssl: mode === 'plain' ? false : readTls(mode, files) };
+  return url.href;
 }
 
 /** The `sslmode` for the parameter `ssl` of older connection strings. */
