@@ -101,6 +101,13 @@ function isAgainstDirection(from: string, to: string): boolean {
   return APART[from] !== undefined && !APART[from].includes(to);
 }
 
+it('URLs are parsed in one place, because URL.canParse refuses letters such as ü in Node.js 20 and 22', () => {
+  const using = sources.filter(
+    ({ name, text }) => roomOf(name) !== 'sandbox' && text.includes('URL.canParse('),
+  );
+  expect(using.map(({ name }) => name)).toEqual([]);
+});
+
 describe('imports go one way', () => {
   it('and this test sees them', () => {
     expect(sources.length).toBeGreaterThan(50);

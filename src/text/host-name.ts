@@ -1,3 +1,5 @@
+import { parseUrl } from './parse-url.js';
+
 /**
  * The host and port of an address in the one form in which hosts are compared: lower case, decoded, IPv6 shortened, without user
  * information, default port and trailing dot. null: the address has none.
@@ -25,5 +27,5 @@ function parseAddress(address: string): URL | null {
     ? `[${address}]`
     : address.replace(/^\/\//, '');
   const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${host}`;
-  return URL.canParse(url) ? new URL(url) : null;
+  return parseUrl(url);
 }
