@@ -132,7 +132,9 @@ function resourceCodeOf(error: Error): string {
   const code = 'code' in error ? String(error.code) : '';
   const isMemory = code === 'ERR_WORKER_OUT_OF_MEMORY' || code === 'ERR_MEMORY_ALLOCATION_FAILED';
   if (isMemory || (error instanceof RangeError && OUT_OF_MEMORY.test(error.message))) return 'ENOMEM';
-  return code === 'ERR_WORKER_INIT_FAILED' && error.message.includes('EAGAIN') ? 'EAGAIN' : code;
+  if (code !== 'ERR_WORKER_INIT_FAILED') return code;
+  // The message ends with the code of the system.
+  return Object.keys(RESOURCES).find((one) => error.message.includes(one)) ?? code;
 }
 
 /** V8's messages if it cannot allocate memory for a buffer or for WebAssembly. */

@@ -75,9 +75,21 @@ describe.concurrent('what the machine lacks', () => {
   });
 
   it('is said while modules are loaded, too', async () => {
-    const { code, stderr } = await runShell('ulimit -n 21; svc-migrate --version', { cwd: makeFolder() });
-    expect(stderr).toMatch(/^svc-migrate: The system allows this process no more open files\.\n {2}→ Raise/);
-    expect(code).toBe(6);
+    // How many files Node.js itself opens depends on its version.
+    const ended = [];
+    for (const limit of [20, 21, 22, 23, 24, 25]) {
+      const { code, stderr } = await runShell(`ulimit -n ${limit}; svc-migrate demo`, { cwd: makeFolder() });
+      if (stderr.startsWith('svc-migrate: The system')) ended.push({ code, stderr });
+      if (ended.length > 0) break;
+    }
+    expect(ended).toEqual([
+      {
+        code: 6,
+        stderr: expect.stringMatching(
+          /^svc-migrate: The system allows this process no more open files\.\n {2}→ Raise/,
+        ),
+      },
+    ]);
   });
 
   it('is said by the client of the API, which asks for WebAssembly first', async () => {
