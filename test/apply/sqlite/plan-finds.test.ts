@@ -130,11 +130,11 @@ describe('the plan for SQLite', () => {
     chmodSync(folder, 0o755);
     const script = join(folder, 'access.mjs');
     const trial = new URL('../../../dist/apply/dialects/sqlite-lookups.js', import.meta.url);
-    // Root may write everything: as somebody else.
+    // Root may write everything: as somebody else, who need not be able to read the program.
     writeFileSync(
       script,
-      `if (process.getuid() === 0) process.setuid(65534);
-       const { readOnlyNotes } = await import(${JSON.stringify(trial.href)});
+      `const { readOnlyNotes } = await import(${JSON.stringify(trial.href)});
+       if (process.getuid() === 0) process.setuid(65534);
        console.log(readOnlyNotes(${JSON.stringify(file)}).map(({ code }) => code).join());`,
     );
     expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toBe(
