@@ -1,6 +1,6 @@
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
 import { escapeRegExp } from '../text/escape.js';
-import { parseUrl } from '../text/parse-url.js';
+import { toUrl } from '../text/to-url.js';
 import * as z from '../zod.js';
 import type { Host } from './hosts.js';
 import { type AttemptOutcome, classify } from './http.js';
@@ -154,7 +154,7 @@ function quote(body: string, scrub: Scrub): string | undefined {
 }
 
 function redirectHost(location: string | null, from: URL): string | null {
-  return location === null ? null : (parseUrl(location, from.href)?.host ?? null);
+  return location === null ? null : (toUrl(location, from.href)?.host ?? null);
 }
 
 const HIDDEN = '[key]';

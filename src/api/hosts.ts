@@ -5,7 +5,7 @@ import { isLoopback } from '../config/values.js';
 import type { Env, Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { comparableHost } from '../text/host-name.js';
-import { parseUrl } from '../text/parse-url.js';
+import { toUrl } from '../text/to-url.js';
 import type { HostLimiter, HostLimits } from './limiter.js';
 import type { RequestOptions } from './request.js';
 
@@ -79,7 +79,7 @@ export function assertAddresses(config: Config, env: Env): void {
 }
 
 function assertAddress(label: string, endpoint: Endpoint, allowHttp: boolean, env: Env): void {
-  const url = parseUrl(endpoint.baseUrl);
+  const url = toUrl(endpoint.baseUrl);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
     throw new SvcError('config', `The base URL of ${label} is not a plain http or https address.`, {
       hint: 'Write it like https://api.example.com, without user and password.',
@@ -146,7 +146,7 @@ function isExcluded(url: URL, noProxy: string): boolean {
 /** The value may contain a password, so no message shows it. */
 function parseProxy(name: string, text: string): URL {
   const address = text.includes('://') ? text : `http://${text}`;
-  const url = parseUrl(address);
+  const url = toUrl(address);
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
   throw new SvcError('config', `${name} is not the address of an HTTP proxy.`, {
     hint: 'Write it like http://proxy.example.com:3128, or unset it.',

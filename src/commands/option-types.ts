@@ -1,6 +1,6 @@
 import { parseDuration, parseRegions, regionsProblem, v4UrlProblem } from '../config/values.js';
 import { parseId, parseSvcId } from '../domain.js';
-import { parseUrl } from '../text/parse-url.js';
+import { toUrl } from '../text/to-url.js';
 import * as z from '../zod.js';
 
 /** A value of an option that is parsed from text; `takes` says what it must be: `takes a duration such as 90s`. */
@@ -65,5 +65,5 @@ export const v4Address = parsed('takes the address of V4, without /v4', (word) =
 );
 
 export const httpAddress = parsed('takes an http address', (word) =>
-  /^https?:/.test(word) && parseUrl(word) !== null ? word : null,
+  /^https?:/.test(word) && toUrl(word) !== null ? word : null,
 );

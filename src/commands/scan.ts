@@ -25,7 +25,7 @@ import { isOwnJson } from '../scan/walk-files.js';
 import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
 import { renderJson } from '../text/escape.js';
-import { parseUrl } from '../text/parse-url.js';
+import { toUrl } from '../text/to-url.js';
 import * as z from '../zod.js';
 import type { Io } from './command.js';
 import { withDatabase } from './database.js';
@@ -224,6 +224,6 @@ function readEffects(file: string, hint: string): Readonly<Record<string, unknow
 }
 
 function hostOf(text: string): string {
-  if (parseUrl(/^https?:\/\//i.test(text) ? text : `https://${text}`) !== null) return text;
+  if (toUrl(/^https?:\/\//i.test(text) ? text : `https://${text}`) !== null) return text;
   throw new SvcError('usage', `--v3-host takes a host or an address, not "${text}".`);
 }

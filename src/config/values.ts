@@ -1,5 +1,5 @@
 import { REASONS, STATUSES } from '../reasons.js';
-import { parseUrl } from '../text/parse-url.js';
+import { toUrl } from '../text/to-url.js';
 import * as z from '../zod.js';
 
 /** Whether a host is this machine; plain http is always allowed there. */
@@ -12,7 +12,7 @@ export const PLACEHOLDER_HOST = 'fill-in.invalid';
 
 /** The problem of a base URL, null if it is valid. Does not repeat the URL, which may contain a password. */
 export function baseUrlProblem(text: string): string | null {
-  const url = parseUrl(text);
+  const url = toUrl(text);
   if (url === null || !/^https?:$/.test(url.protocol) || !/^https?:\/\//i.test(text)) {
     return 'must be an absolute address such as "https://api.example.com"';
   }

@@ -1,4 +1,4 @@
-import { parseUrl } from './parse-url.js';
+import { toUrl } from './to-url.js';
 
 /**
  * The host and port of an address in the one form in which hosts are compared: lower case, decoded, IPv6 shortened, without user
@@ -27,5 +27,5 @@ function parseAddress(address: string): URL | null {
     ? `[${address}]`
     : address.replace(/^\/\//, '');
   const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${host}`;
-  return parseUrl(url);
+  return toUrl(url);
 }

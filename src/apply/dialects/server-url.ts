@@ -5,7 +5,7 @@ import type { ConnectionOptions } from 'mysql2';
 import type { ServerTarget } from '../../config/apply-targets.js';
 import type { Env } from '../../domain.js';
 import { describeFileError, SvcError } from '../../errors.js';
-import { parseUrl } from '../../text/parse-url.js';
+import { toUrl } from '../../text/to-url.js';
 
 /** Where a connection string comes from. */
 type UrlSource = Pick<ServerTarget, 'urlEnv' | 'urlFile'>;
@@ -37,7 +37,7 @@ export function readUrl(source: UrlSource, env: Env, { product, protocols, examp
   }
   const url = text.trim();
   // The message does not repeat the string, which holds a password.
-  if (!protocols.includes(parseUrl(url)?.protocol ?? '') || !url.includes('://')) {
+  if (!protocols.includes(toUrl(url)?.protocol ?? '') || !url.includes('://')) {
     throw new SvcError('config', `The ${sourceOf(source)} does not hold a ${product} connection string.`, {
       hint: `It must look like ${example}.`,
     });

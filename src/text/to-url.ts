@@ -2,7 +2,7 @@
  * A URL, or null if the text is none. Not with `URL.canParse`: in Node.js 20 and 22 it refuses hosts with letters such as ü
  * once it was called often.
  */
-export function parseUrl(text: string, base?: string): URL | null {
+export function toUrl(text: string, base?: string): URL | null {
   try {
     return new URL(text, base);
   } catch {
