@@ -9,10 +9,10 @@ const packages = Object.keys({ ...dependencies, ...optionalDependencies });
 const program = {
   input: [
     ...['crash', 'cli', 'program', 'index'].map((name) => `dist/${name}.js`),
-    ...['apply', 'check-file', 'export', 'remap', 'scan'].map((name) => `dist/commands/${name}-thread.js`),
-    // Apart from the threads: one that is used again, as tests do, runs only its first file anew.
-    ...['commands/apply-work', 'commands/undo-work', 'match/build-remap', 'scan/scan-files'].map(
-      (name) => `dist/${name}.js`,
+    'dist/runtime/thread.js',
+    // What a thread is started for.
+    ...['apply-thread', 'check-file', 'export-thread', 'rebuild-remap', 'scan-thread'].map(
+      (name) => `dist/commands/${name}.js`,
     ),
   ],
   platform: 'node',

@@ -151,8 +151,9 @@ describe('imports go one way', () => {
   });
 
   it('and the threads that work on the database do not load the HTTP client', () => {
-    const threads = ['export', 'remap', 'check-file'].map((name) => `commands/${name}-thread.ts`);
-    const loaded = new Set(threads.flatMap((name) => loadedWith(name)));
+    const commands = ['export-thread', 'rebuild-remap', 'check-file'].map((name) => `commands/${name}.ts`);
+    const started = [...commands, 'match/build-remap.ts'];
+    const loaded = new Set(started.flatMap((name) => loadedWith(name)));
     expect([loaded.has('p-limit'), loaded.has('undici')]).toEqual([true, false]);
     expect(loadedWith('api/http.ts')).toContain('undici');
   });

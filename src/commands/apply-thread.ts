@@ -1,5 +1,5 @@
 import type { ApplyResult } from '../apply/actions.js';
-import { serveThread } from '../runtime/threads.js';
+import type { Serve } from '../runtime/threads.js';
 import { type ApplyJob, runApplyJob } from './apply-work.js';
 import type { WorkIo } from './command.js';
 import { runUndoJob } from './undo-work.js';
@@ -15,10 +15,10 @@ export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<A
  * The thread of the commands of `apply`: long SQLite statements would keep the main thread from handling signals and showing
  * progress.
  */
-serveThread<ApplyThread>(({ signal, onProgress }) => ({
+export const serve: Serve<ApplyThread> = ({ signal, onProgress }) => ({
   run: ({ job, ...given }) => {
     const io: WorkIo = { ...given, signal, onProgress, clock: { now: Date.now } };
     const { action } = job.request;
     return action === 'undo' || action === 'runs' ? runUndoJob(job, io) : runApplyJob(job, io);
   },
-}));
+});

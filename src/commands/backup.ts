@@ -2,12 +2,11 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-import { runInThread } from '../runtime/threads.js';
 import { onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
-import type { CheckFileThread } from './check-file-thread.js';
+import { checkFileInThread } from './check-file.js';
 import type { Io } from './command.js';
 import { removeDatabase, withLockOwner, withOwnerNote, writeDatabase } from './database.js';
 import type { Given } from './define-command.js';
@@ -72,9 +71,7 @@ async function checkCopy(copy: string, io: Io): Promise<void> {
   const remove = () => removeDatabase(copy);
   io.signal.addEventListener('abort', remove, { once: true });
   try {
-    const module = new URL('./check-file-thread.js', import.meta.url);
-    const options = { name: 'check', module, end: { afterMs: 0, error: backupStopped } };
-    await runInThread<CheckFileThread>(options, io, { file: copy, tables: null, step: 'check the copy' });
+    await checkFileInThread({ file: copy, tables: null, step: 'check the copy' }, backupStopped, io);
   } catch (error) {
     // The copy may be gone before the thread has opened it.
     throw io.signal.aborted ? backupStopped() : error;

@@ -2,11 +2,10 @@ import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
 import type { Explanation } from '../inspect/explain/story.js';
-import { runInThread } from '../runtime/threads.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { holdsPayloads } from '../store/story-rows.js';
-import type { CheckFileThread } from './check-file-thread.js';
+import { checkFileInThread } from './check-file.js';
 import type { Io } from './command.js';
 import { readDatabase } from './database.js';
 import type { Given } from './define-command.js';
@@ -50,11 +49,9 @@ function lacksPayload({ stories }: Explanation): boolean {
 }
 
 /** Proves that a payload that was not found is not hidden by damage, where others are stored. */
-async function checkPayloads(file: string, io: Io): Promise<void> {
-  const module = new URL('./check-file-thread.js', import.meta.url);
-  const error = () => new SvcError('interrupted', 'Stopped.');
-  const options = { name: 'check', module, end: { afterMs: 0, error } };
-  await runInThread<CheckFileThread>(options, io, { file, tables: ['payload'], step: 'check the payloads' });
+function checkPayloads(file: string, io: Io): Promise<void> {
+  const stopped = () => new SvcError('interrupted', 'Stopped.');
+  return checkFileInThread({ file, tables: ['payload'], step: 'check the payloads' }, stopped, io);
 }
 
 function keyOf({ id, platformId }: ExplainOptions): Pick<ExplainQuestion, 'id' | 'platformId'> {

@@ -24,9 +24,9 @@ import type { Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
 import type { Given } from './define-command.js';
 import { exportGeneration } from './export.js';
-import { exporterOn } from './export-in-thread.js';
+import { exporterOn } from './export-thread.js';
 import { type MaxWait, withMaxWait } from './option-values.js';
-import { rebuildRemap } from './remap.js';
+import { rebuildRemap } from './rebuild-remap.js';
 import { withApi } from './with-api.js';
 import { writeResult } from './with-outputs.js';
 

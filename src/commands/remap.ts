@@ -1,17 +1,15 @@
-import { buildFingerprint, type Config, digestInputFiles } from '../config/config.js';
-import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import { STATUSES } from '../reasons.js';
-import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import type { Io } from './command.js';
-import { readDatabase, removeOwnerNote } from './database.js';
+import { readDatabase } from './database.js';
 import type { Given } from './define-command.js';
-import type { RemapRequest, RemapThread } from './remap-thread.js';
+import { rebuildRemap } from './rebuild-remap.js';
 import { printText } from './with-outputs.js';
 
 /** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
@@ -40,40 +38,6 @@ async function assertBothExported(config: Config): Promise<void> {
       },
     );
   }
-}
-
-/** Rebuilds the remap table of the configured database. */
-export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
-  const inputs = loadRemapInputs(config);
-  io.onProgress({ kind: 'stage', name: 'remap' });
-  const request = { config, fingerprint: buildFingerprint(config), ...inputs, nowMs: io.clock.now() };
-  try {
-    return await runInThread(THREAD, io, request);
-  } catch (error) {
-    // A terminated thread did not remove its note.
-    removeOwnerNote(config.database);
-    throw error;
-  }
-}
-
-/**
- * `youngMiB`: with 8, collecting garbage took a quarter of the remap's time. `end`: the thread ends once SQLite returns from
- * the statement that it runs.
- */
-const THREAD: ThreadOptions<RemapThread> = {
-  name: 'remap',
-  module: new URL('./remap-thread.js', import.meta.url),
-  youngMiB: 32,
-  end: {
-    afterMs: 200,
-    error: () => new SvcError('interrupted', 'Stopped; the previous remap is unchanged.'),
-  },
-};
-
-/** Reads the input files of a remap. They are hashed first, so that a change meanwhile makes the remap stale. */
-export function loadRemapInputs(config: Config): Pick<RemapRequest, 'named' | 'decisions' | 'inputs'> {
-  const inputs = digestInputFiles(config);
-  return { inputs, named: readCompaniesFile(config), decisions: readDecisionsFile(config) };
 }
 
 function renderRemapSummary(summary: RemapSummary): string {

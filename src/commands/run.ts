@@ -14,7 +14,7 @@ import {
 } from './export.js';
 import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
 import { outputsOf, type ReportOutputs } from './option-values.js';
-import { loadRemapInputs, rebuildRemap } from './remap.js';
+import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
 import { assertOutputs } from './report.js';
 import { withOutputs } from './with-outputs.js';
 

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { describeFileError, SvcError } from '../errors.js';
 import { assertTargets } from '../runtime/output-targets.js';
-import { type ThreadOptions, withThread } from '../runtime/threads.js';
+import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, writeOutput } from '../runtime/write-output.js';
 import { languageOf } from '../scan/languages.js';
@@ -42,7 +42,7 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   markdown: renderUsesMarkdown,
 };
 
-/** The thread that parses files. It writes nothing, so it is terminated if it has not stopped soon after a signal. */
+/** The thread that parses files. A parser cannot be interrupted, so the thread is terminated soon after a signal. */
 const THREAD: ThreadOptions<ScanThread> = {
   name: 'scan',
   module: new URL('./scan-thread.js', import.meta.url),
@@ -123,7 +123,7 @@ async function scan(given: Given<ScanOptions>, { config, ownFiles }: ScanScope, 
   const request = { paths, folder: resolve('.'), ownFiles: hidden, settings };
   const { failOn } = given.options;
   io.onProgress({ kind: 'stage', name: 'scan' });
-  const result = await withThread(THREAD, io, (thread) => thread.call('scan', request));
+  const result = await runInThread(THREAD, io, request);
   const traffic = given.options.traffic;
   const seen = traffic === undefined ? null : await readTraffic(traffic, settings);
   const scale = { seen, failOn, hosts: settings.v3Urls, toolVersion: readVersion() };

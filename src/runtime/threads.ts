@@ -107,7 +107,7 @@ export class Channel<Remote extends Functions> {
 export interface ThreadOptions<Remote extends Functions> {
   /** Such as `export`. */
   readonly name: string;
-  /** A module that calls `serveThread`. */
+  /** A module that exports its functions for a thread as `serve`, of type `Serve`. */
   readonly module: URL;
   /** Maximum size of the young generation of its heap; absent: Node's default. */
   readonly youngMiB?: number;
@@ -133,7 +133,8 @@ export async function withThread<Remote extends Functions, T>(
 ): Promise<T> {
   const stopFlag = new Int32Array(new SharedArrayBuffer(4));
   const limits = youngMiB === undefined ? {} : { resourceLimits: { maxYoungGenerationSizeMb: youngMiB } };
-  const worker = new Worker(module, { workerData: stopFlag, ...limits });
+  const start: ThreadStart = { module: module.href, stopFlag };
+  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData: start, ...limits });
   const functions: Record<string, Functions[string]> = { onProgress };
   const thread = new Channel<Remote>(worker, functions);
   Object.assign(functions, own?.(thread));
@@ -189,23 +190,33 @@ export interface ThreadContext<Main extends Functions> extends ThreadIo {
   readonly isStopped: () => boolean;
 }
 
-/** Offers functions to the thread that started this one, until that thread closes the connection. */
-export function serveThread<Own extends Functions, Main extends Functions = Functions>(
-  build: (context: ThreadContext<Main>) => Own,
-): void {
+/** What a module offers to the thread that starts another one with it. */
+export type Serve<Own extends Functions, Main extends Functions = Functions> = (
+  context: ThreadContext<Main>,
+) => Own;
+
+/** What a thread is started with. */
+interface ThreadStart {
+  readonly module: string;
+  /** Not 0: the signal was aborted. */
+  readonly stopFlag: Int32Array;
+}
+
+/** Offers the functions of a module to the thread that started this one, until that thread closes the connection. */
+export async function serveThread(): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error('This module runs in a thread only.');
-  const stopFlag: unknown = workerData;
+  const { module, stopFlag }: ThreadStart = workerData;
+  const { serve }: { readonly serve: Serve<Functions> } = await import(module);
   const stop = new AbortController();
   const own: Record<string, Functions[string]> = { stop: () => stop.abort(), close: () => port.close() };
-  const main = new Channel<Main>(port, own);
-  const context: ThreadContext<Main> = {
-    main,
+  const context: ThreadContext<Functions> = {
+    main: new Channel<Functions>(port, own),
     signal: stop.signal,
     onProgress: (event) => notify(port, 'onProgress', event),
-    isStopped: () => stopFlag instanceof Int32Array && Atomics.load(stopFlag, 0) !== 0,
+    isStopped: () => Atomics.load(stopFlag, 0) !== 0,
   };
-  Object.assign(own, build(context));
+  Object.assign(own, serve(context));
 }
 
 /** Converts an error to a message; `restoreError` converts it back. */

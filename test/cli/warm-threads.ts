@@ -17,7 +17,7 @@ interface Shell {
   runs: number;
 }
 
-/** Idle threads, by module and limits; kept on the process, because every test file loads this module anew. */
+/** Idle threads, by their limits; kept on the process, because every test file loads this module anew. */
 const KEPT = Symbol.for('idle threads of svc-migrate');
 const IDLE: Map<string, Shell[]> = Reflect.get(globalThis, KEPT) ?? new Map();
 
@@ -28,7 +28,7 @@ class WarmWorker extends EventEmitter {
 
   constructor(module: URL, { workerData, ...limits }: WorkerOptions) {
     super();
-    const key = JSON.stringify([module.href, limits]);
+    const key = JSON.stringify(limits);
     const shell = IDLE.get(key)?.pop() ?? { worker: new Worker(SHELL, limits), runs: 0 };
     const { port1, port2 } = new MessageChannel();
     this.#worker = shell.worker.removeAllListeners();

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { HostLimits } from '../../src/api/limiter.js';
 import type { Io } from '../../src/commands/command.js';
-import type { Exporter, ExportRequest } from '../../src/commands/export-in-thread.js';
+import type { Exporter, ExportRequest } from '../../src/commands/export-thread.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { PageSource } from '../../src/export/prefetch.js';
@@ -20,9 +20,8 @@ async function fromDist<T>(path: string): Promise<T> {
   return (await import(new URL(`../../dist/${path}`, import.meta.url).href)) as T;
 }
 
-const { holdInThread } = await fromDist<typeof import('../../src/commands/export-in-thread.js')>(
-  'commands/export-in-thread.js',
-);
+const { holdInThread } =
+  await fromDist<typeof import('../../src/commands/export-thread.js')>('commands/export-thread.js');
 const { createPageSupply } =
   await fromDist<typeof import('../../src/export/prefetch.js')>('export/prefetch.js');
 const { SvcError } = await fromDist<typeof import('../../src/errors.js')>('errors.js');

@@ -1,0 +1,85 @@
+import { setFlagsFromString } from 'node:v8';
+import { buildFingerprint, type Config, digestInputFiles } from '../config/config.js';
+import {
+  type Decision,
+  type NamedCompanyPair,
+  readCompaniesFile,
+  readDecisionsFile,
+} from '../config/user-files.js';
+import { SvcError } from '../errors.js';
+import type { RemapSummary } from '../match/build-remap.js';
+import { runInThread, type Serve, type ThreadOptions } from '../runtime/threads.js';
+import { assertSameExport } from '../store/fingerprint.js';
+import { guardDatabase } from '../store/open.js';
+import type { Io } from './command.js';
+import { removeOwnerNote, withDatabase } from './database.js';
+
+/** The inputs of a remap. */
+interface RemapRequest {
+  readonly config: Config;
+  readonly fingerprint: Readonly<Record<string, string>>;
+  readonly named: readonly NamedCompanyPair[];
+  readonly decisions: readonly Decision[];
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly nowMs: number;
+}
+
+type RemapThread = { readonly run: (request: RemapRequest) => Promise<RemapSummary> };
+
+/** Rebuilds the remap table of the configured database. */
+export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary> {
+  const inputs = loadRemapInputs(config);
+  io.onProgress({ kind: 'stage', name: 'remap' });
+  const request = { config, fingerprint: buildFingerprint(config), ...inputs, nowMs: io.clock.now() };
+  try {
+    return await runInThread(THREAD, io, request);
+  } catch (error) {
+    // A terminated thread did not remove its note.
+    removeOwnerNote(config.database);
+    throw error;
+  }
+}
+
+/**
+ * `youngMiB`: with 8, collecting garbage took a quarter of the remap's time. `end`: the thread ends once SQLite returns from
+ * the statement that it runs.
+ */
+const THREAD: ThreadOptions<RemapThread> = {
+  name: 'remap',
+  module: new URL('./rebuild-remap.js', import.meta.url),
+  youngMiB: 32,
+  end: {
+    afterMs: 200,
+    error: remapStopped,
+  },
+};
+
+function remapStopped(): SvcError {
+  return new SvcError('interrupted', 'Stopped; the previous remap is unchanged.');
+}
+
+/** The thread that builds: long statements would keep the main one from handling signals and showing progress. */
+export const serve: Serve<RemapThread> = ({ isStopped, onProgress }) => ({
+  run: async ({ config, fingerprint, nowMs, ...request }) => {
+    // Between two company pairs most of the heap is garbage: by V8's own rule it would grow to five times what is in use.
+    setFlagsFromString('--heap-growing-percent=40');
+    const { buildRemap } = await import('../match/build-remap.js');
+    const throwIfStopped = (): void => {
+      if (isStopped()) throw remapStopped();
+    };
+    const hold = { file: config.database, mode: 'write', command: 'remap', nowMs } as const;
+    return withDatabase(hold, async (db) =>
+      guardDatabase(config.database, () => {
+        assertSameExport(db, fingerprint);
+        const clock = { now: () => nowMs };
+        return buildRemap({ ...request, db, config, clock, throwIfStopped, onProgress });
+      }),
+    );
+  },
+});
+
+/** Reads the input files of a remap. They are hashed first, so that a change meanwhile makes the remap stale. */
+export function loadRemapInputs(config: Config): Pick<RemapRequest, 'named' | 'decisions' | 'inputs'> {
+  const inputs = digestInputFiles(config);
+  return { inputs, named: readCompaniesFile(config), decisions: readDecisionsFile(config) };
+}
