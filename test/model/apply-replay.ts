@@ -8,9 +8,10 @@ import { type ColumnUnmapped, listUnmapped } from '../../src/apply/unmapped.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import { SvcError } from '../../src/errors.js';
 import { Sqlite } from '../../src/store/sqlite.js';
+import { lookAtSqliteRuns } from '../apply/support/ledger.js';
 import type { Edge } from './apply-explore.js';
 import type { Session } from './apply-model.js';
-import { type Disk, type Foreign, type ModelUnit, showDisk, type World } from './apply-state.js';
+import { type Disk, type Foreign, showDisk, showSeen, type World } from './apply-state.js';
 
 /** Plays sessions with the real engine on a real database, and compares it with the model after each transaction. */
 export class Replay {
@@ -41,12 +42,15 @@ export class Replay {
   }
 
   /** Plays one session from its state; what differs from the model, empty where nothing does. */
-  async play({ from, to, session, played }: Edge, sabotage = ''): Promise<string[]> {
+  async play(
+    { from, to, session, played }: Edge,
+    sabotage?: (file: string) => Promise<void>,
+  ): Promise<string[]> {
     const snapshot = this.#snapshots.get(from);
     if (snapshot === undefined) throw new Error(`no snapshot of ${from}`);
     writeFileSync(this.#target.file, snapshot);
     this.#reopen();
-    if (sabotage !== '') this.#write(sabotage);
+    await sabotage?.(this.#target.file);
     const seen: string[] = [];
     const left = await this.#run(session, () => seen.push(this.#show()));
     seen.push(this.#show());
@@ -108,23 +112,8 @@ export class Replay {
     const db = this.#other;
     if (db === null) throw new Error('no database is open');
     const rows = db.prepare<[], [number, number]>('SELECT k, i FROM t ORDER BY k').raw().all();
-    const cells = rows.map(([key, value]) => [key, { value, base: value, mapped: 0 }] as const);
-    const hasLedger = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get();
-    return showDisk({ cells: new Map(cells), units: hasLedger === undefined ? [] : readUnits(db) });
+    return showSeen(rows, lookAtSqliteRuns(db));
   }
-}
-
-function readUnits(db: InstanceType<typeof Sqlite>): ModelUnit[] {
-  const units = db
-    .prepare<[], Omit<ModelUnit, 'entries'> & { unit: number }>(
-      `SELECT unit, run, state, first_entry AS first, last_entry AS last, done_entry AS done, changed,
-         (SELECT count(*) FROM svc_migrate_skipped AS s WHERE s.unit = r.unit) AS skipped FROM svc_migrate_run AS r ORDER BY unit`,
-    )
-    .all();
-  const entries = db.prepare<[number], ModelUnit['entries'][number]>(
-    'SELECT id, row_key AS key, old, new FROM svc_migrate_entry WHERE unit = ? ORDER BY id',
-  );
-  return units.map((unit) => ({ ...unit, entries: entries.all(unit.unit) }));
 }
 
 /** A signal that is asked before each transaction. */

@@ -1,5 +1,6 @@
 import type { EarlierRun } from '../../src/apply/engine/ledger.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
+import type { SeenRun } from '../apply/support/ledger.js';
 
 /** One cell of the table, with what only an observer of everything knows. */
 export interface Cell {
@@ -91,19 +92,38 @@ export function factsOf(target: SqliteTarget, unit: ModelUnit): EarlierRun {
 /** Everything about a disk, for comparing and for telling states apart. */
 export function keyOfDisk({ cells, units }: Disk): string {
   const rows = [...cells].map(([key, { value, base, mapped }]) => `${key}:${value}/${base}/${mapped}`);
-  return `${rows.join(' ')} | ${showLedger(units)}`;
+  const runs = units.map(({ run, state, first, last, done, changed, skipped, entries }) => {
+    const own = entries.map((one) => `${one.id}=${one.key}:${one.old}>${one.new}`).join(',');
+    return `${run} ${state} ${first}-${last}@${done} c${changed} s${skipped} [${own}]`;
+  });
+  return `${rows.join(' ')} | ${runs.join('; ')}`;
 }
 
 /** What an outsider sees of it: the part that the real engine must agree with. */
 export function showDisk({ cells, units }: Disk): string {
-  return `${[...cells].map(([key, { value }]) => `${key}:${value}`).join(' ')} | ${showLedger(units)}`;
+  const show = ({ key, old, new: now }: Entry): string => `${key}:${old}>${now}`;
+  const runs = units.map(({ run, state, changed, skipped, entries, done }) => ({
+    run,
+    state,
+    changed,
+    skipped,
+    applied: entries.filter(({ id }) => id <= done).map(show),
+    pending: state === 'working' ? entries.filter(({ id }) => id > done).map(show) : [],
+  }));
+  return showSeen(
+    [...cells].map(([key, { value }]) => [key, value]),
+    runs,
+  );
 }
 
-function showLedger(units: readonly ModelUnit[]): string {
-  return units
-    .map(({ run, state, first, last, done, changed, skipped, entries }) => {
-      const own = entries.map((one) => `${one.id}=${one.key}:${one.old}>${one.new}`).join(',');
-      return `${run} ${state} ${first}-${last}@${done} c${changed} s${skipped} [${own}]`;
-    })
-    .join('; ');
+/** The rows of the table and what the ledger says of each run, as text. */
+export function showSeen(
+  rows: readonly (readonly [key: number, value: number])[],
+  runs: readonly SeenRun[],
+): string {
+  const texts = runs.map(
+    ({ run, state, changed, skipped, applied, pending }) =>
+      `${run} ${state} c${changed} s${skipped} [${applied}] and [${pending}] to do`,
+  );
+  return `${rows.map((row) => row.join(':')).join(' ')} | ${texts.join('; ')}`;
 }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { alterDatabase } from '../../support/seal.js';
+import { sqliteLedger } from '../support/ledger.js';
 import { createOrders, IDS, makeScene, ordersIn, query, runOf } from './scene.js';
 
 const INVOICES = 'invoice_id=accounting/invoices';
@@ -147,10 +148,8 @@ describe('names in a ledger', () => {
     createOrders(scene.path('shop.db'), [1, 2]);
     expect(await scene.run(['apply', 'write', '--yes', '--in-place'])).toMatchObject({ code: 0 });
     const odd = 'r\u001b[2J\u202e\u0007';
-    query(
-      scene.path('shop.db'),
-      `UPDATE svc_migrate_run SET run = '${odd}', target = '${odd}', state = 'working'`,
-    );
+    const ledger = sqliteLedger(scene.path('shop.db'));
+    await ledger.editRuns({ run: `'${odd}'`, target: `'${odd}'`, state: "'working'" });
     let said = '';
     const json = ['--json', 'out.json'];
     for (const args of [

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { buildJsonSchemas, OUTPUT_SCHEMAS } from '../../../src/commands/output-schemas.js';
-import { Sqlite } from '../../../src/store/sqlite.js';
+import { sqliteLedger } from '../support/ledger.js';
 import { createOrders, makeScene, type Scene } from './scene.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
@@ -88,9 +88,7 @@ it('an unfinished run follows it in what --verify finds', async () => {
   const scene = openShop([1]);
   const target = ['--sqlite', 'shop.db', '--table', 'orders', ...IDS, '--in-place'];
   await resultOf(scene, ['apply', 'write', ...target, '--yes']);
-  const db = new Sqlite(scene.path('shop.db'));
-  db.exec("UPDATE svc_migrate_run SET state = 'working'");
-  db.close();
+  await sqliteLedger(scene.path('shop.db')).editRuns({ state: "'working'" });
   const verified = await resultOf(scene, ['apply', 'verify', ...target.slice(0, 2)]);
   expect(verified).toMatchObject({ action: 'verify', exitCode: 1, unfinished: [{ state: 'working' }] });
 });

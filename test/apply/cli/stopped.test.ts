@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
+import { sqliteLedger } from '../support/ledger.js';
 import { createOrders, MAPPED, makeScene, ordersIn, runOf, type Scene } from './scene.js';
 
 const ROWS = 15_000;
@@ -35,17 +36,8 @@ function sceneWithRows(): { readonly scene: Scene; readonly file: string; readon
 async function isUnderWay(file: string): Promise<boolean> {
   for (let attempt = 0; attempt < 3000; attempt += 1) {
     await sleep(5);
-    const db = new Sqlite(file, { readonly: true, timeout: 5000 });
-    try {
-      if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get() === undefined)
-        continue;
-      const row = db
-        .prepare<[], { done: number; state: string }>('SELECT done_entry AS done, state FROM svc_migrate_run')
-        .get();
-      if (row !== undefined && row.done > 0) return row.state === 'working';
-    } finally {
-      db.close();
-    }
+    const [run] = await sqliteLedger(file).progress();
+    if (run !== undefined && run.done > 0) return run.state === 'working';
   }
   return false;
 }

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { migrationName, versionIn } from '../../../src/apply/emit/layouts.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, type Scene, upTo } from '../cli/scene.js';
+import { sqliteLedger } from '../support/ledger.js';
 
 const TARGET = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
 const EMIT = ['apply', 'sql', 'sqlite', '--in-place', '--output', 'sql'];
@@ -130,7 +131,7 @@ describe('apply sql', () => {
       expect(ordersIn(file)).toEqual(after);
       runSql(file, down(written));
       expect(ordersIn(file)).toEqual(before);
-      expect(query(file, "SELECT name FROM sqlite_schema WHERE name LIKE 'svc_migrate_sql%'")).toEqual([]);
+      expect(await sqliteLedger(file).temporaryTables()).toEqual([]);
     },
   );
 
@@ -368,11 +369,9 @@ describe('apply sql', () => {
     const after = read();
     expect(after).not.toEqual(before);
     expect(query(file, plainFile(scene, 'verify'))).toEqual(['0']);
-    const rename = "UPDATE svc_migrate_run SET run = 'later'";
-    const addLater = `CREATE TEMP TABLE copy AS SELECT * FROM svc_migrate_run;
-      UPDATE copy SET unit = NULL, run = 'later'; INSERT INTO svc_migrate_run SELECT * FROM copy`;
-    for (const sql of [addLater, rename]) {
-      runSql(file, sql);
+    const ledger = sqliteLedger(file);
+    for (const change of [() => ledger.copyRun('later'), () => ledger.editRuns({ run: "'later'" })]) {
+      await change();
       const later = read();
       runOn('down');
       expect(read()).toEqual(later);
@@ -391,7 +390,7 @@ describe('apply sql', () => {
     runSql(file, 'UPDATE orders SET invoice_id_v4 = NULL WHERE id = 3');
     expect(verify()).toEqual(['2']);
     runSql(file, plainFile(scene, 'down'));
-    expect(query(file, "SELECT name FROM sqlite_schema WHERE name LIKE 'svc_migrate_sql%'")).toEqual([]);
+    expect(await sqliteLedger(file).temporaryTables()).toEqual([]);
   });
 
   it('refuses with a plain sentence what it cannot write', async () => {

@@ -8,6 +8,7 @@ import type { Policy } from '../../../src/apply/plan.js';
 import type { ApplyTarget } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
+import { type LedgerReader, mysqlLedger, postgresLedger, sqliteLedger } from '../support/ledger.js';
 import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, INVOICES, NEW, openContext, target } from '../support/remap.js';
@@ -20,7 +21,7 @@ interface UserDatabase {
   /** Runs SQL as one file. */
   run(sql: string): Promise<void>;
   rows(sql: string): Promise<Rows>;
-  readonly ledger: string;
+  readonly ledger: LedgerReader;
   close(): Promise<void>;
 }
 
@@ -83,7 +84,7 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
             row.map((cell) => (cell === null ? null : `${typeof cell} ${String(cell)}`)),
           );
         }),
-      ledger: 'svc_migrate_',
+      ledger: sqliteLedger(file),
       close: async () => {},
     };
   },
@@ -101,7 +102,7 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
               ),
             run: async (sql) => void (await client.query(sql)),
             rows: (sql) => readAll(client, sql),
-            ledger: 'svc_migrate.',
+            ledger: postgresLedger(client),
             close: () => client.end(),
           };
         },
@@ -117,7 +118,7 @@ const DATABASES: Readonly<Record<string, ((name: string) => Promise<UserDatabase
             // A session of the user's, whose mode says less.
             run: async (sql) => void (await client.query(`SET sql_mode = ''; ${sql}`)),
             rows: (sql) => readMysql(client, sql),
-            ledger: 'svc_migrate_',
+            ledger: mysqlLedger(client),
             close: () => client.end(),
           };
         },
@@ -145,12 +146,8 @@ async function fill(open: (name: string) => Promise<UserDatabase>, name: string)
     texts: await database.rows('SELECT * FROM texts ORDER BY id'),
   });
   const readLedger = async () => ({
-    runs: await database.rows(
-      `SELECT target, table_name, column_names, key_columns, mode, is_atomic, policy, remap_sha256, state, changed, skipped, tool FROM ${database.ledger}run ORDER BY unit`,
-    ),
-    entries: await database.rows(
-      `SELECT target, row_key, column_name, old, new FROM ${database.ledger}ledger ORDER BY 1, 2, 3`,
-    ),
+    runs: await database.ledger.records(),
+    changes: await database.ledger.changes(),
   });
   return { ...database, read, readLedger };
 }

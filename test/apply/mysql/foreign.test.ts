@@ -25,9 +25,7 @@ describe.skipIf(server === null)(MYSQL_PRODUCT, () => {
         };
       },
       openStore: (context) => openMysqlStore({ ...context, env: { TEST_MYSQL: url } }, targets),
-      dropLedger:
-        'DROP VIEW IF EXISTS svc_migrate_ledger; DROP TABLE IF EXISTS svc_migrate_run, svc_migrate_entry, svc_migrate_skipped',
-      keysOf: (table) => `SELECT CONVERT(row_key USING utf8mb4) FROM svc_migrate_${table}`,
+      kind: 'mysql',
       pause: 'DO SLEEP(0.005)',
     };
   });

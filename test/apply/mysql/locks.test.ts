@@ -9,6 +9,7 @@ import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
 import { foreignTable } from '../support/foreign-app.js';
 import { FOREIGN_REMAP } from '../support/foreign-scene.js';
+import { mysqlLedger } from '../support/ledger.js';
 import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../support/remap.js';
 
@@ -77,14 +78,9 @@ describe.skipIf(server === null)(`locks, limits and killed connections in ${MYSQ
 
   /** Whole batches were carried out, as many as the ledger says, and no other row was touched. */
   async function assertIntact(batches: number): Promise<void> {
-    const [[done] = []] = await readMysql(client, 'SELECT done_entry - first_entry FROM svc_migrate_run');
-    expect(done).toBe(String(batches * BATCH_ROWS));
+    expect(await mysqlLedger(client).progress()).toMatchObject([{ done: batches * BATCH_ROWS }]);
     const all = expected(false);
-    for (const [k = null, id = null] of await readMysql(
-      client,
-      'SELECT CONVERT(row_key USING utf8mb4), new FROM svc_migrate_ledger',
-    ))
-      all.set(k ?? '', id ?? '');
+    for (const change of await mysqlLedger(client).changes()) all.set(change.key, change.new ?? '');
     expect(await ids()).toEqual(all);
   }
 

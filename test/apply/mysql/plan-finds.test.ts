@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
 import { campaignCases } from '../../support/campaign.js';
+import { LedgerReader, ledgerTables } from '../support/ledger.js';
 import { MYSQL_PRODUCT, startMysql } from '../support/mysql.js';
 import { openMysqlScene } from '../support/mysql-scene.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
@@ -225,18 +226,20 @@ const CASES: readonly Case[] = [
     ],
   },
   // the ledger's names
-  {
-    name: "a table of the ledger's name",
-    table: PLAIN,
-    more: ['CREATE TABLE svc_migrate_run(a int)'],
-    finds: ['foreign_ledger'],
-  },
-  {
-    name: "a view of the ledger's name",
-    table: PLAIN,
-    more: ['CREATE VIEW svc_migrate_entry AS SELECT 1 AS a'],
-    finds: ['foreign_ledger'],
-  },
+  ...ledgerTables('mysql').flatMap((own) => [
+    {
+      name: `another table ${own}`,
+      table: PLAIN,
+      more: [`CREATE TABLE ${own}(a int)`],
+      finds: ['foreign_ledger'],
+    },
+    {
+      name: `a view ${own}`,
+      table: PLAIN,
+      more: [`CREATE VIEW ${own} AS SELECT 1 AS a`],
+      finds: ['foreign_ledger'],
+    },
+  ]),
   { name: 'half a ledger of a run that was killed', table: PLAIN, more: ['HALF'] },
   { name: 'no table', table: PLAIN, more: ['RENAME TABLE t TO u'], finds: ['unknown_table'] },
   {
@@ -327,7 +330,7 @@ describe.skipIf(server === null)(`the plan for ${MYSQL_PRODUCT}`, () => {
       if (more.includes('HALF') || more.includes('MADE')) {
         await apply(NEW);
         await undo();
-        if (more.includes('HALF')) await sql('DROP TABLE svc_migrate_skipped');
+        if (more.includes('HALF')) await new LedgerReader('mysql', sql).halve();
       }
       const options = {
         targets: [tableOf(target)],

@@ -26,8 +26,7 @@ describe.skipIf(cluster === null)('PostgreSQL', () => {
         };
       },
       openStore: (context) => openPostgresStore({ ...context, env: { TEST_PG: url } }, targets),
-      dropLedger: 'DROP SCHEMA IF EXISTS svc_migrate CASCADE',
-      keysOf: (table) => `SELECT row_key[1] FROM svc_migrate.${table}`,
+      kind: 'postgres',
       pause: 'SELECT pg_sleep(0.005)',
     };
   });

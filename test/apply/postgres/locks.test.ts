@@ -10,6 +10,7 @@ import { campaignCases } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { foreignTable } from '../support/foreign-app.js';
 import { FOREIGN_REMAP } from '../support/foreign-scene.js';
+import { postgresLedger } from '../support/ledger.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, target } from '../support/remap.js';
 
@@ -77,21 +78,17 @@ describe.skipIf(cluster === null)('PostgreSQL with others in the way', () => {
   async function assertDone(written: WriteResult): Promise<void> {
     expect(await idsOf()).toEqual(new Map([...foreignTable(true)].map(([k, { id }]) => [k, id])));
     expect(written).toMatchObject({ skippedCount: 0, changed: foreignTable(true).size });
-    expect(await readAll(client, 'SELECT count(*) FROM svc_migrate.ledger')).toEqual([
-      [String(foreignTable(true).size)],
-    ]);
+    expect(await postgresLedger(client).changes()).toHaveLength(foreignTable(true).size);
   }
 
   /** Whole batches were carried out, as many as the ledger says, and no other row was touched. */
   async function assertIntact(batches: number): Promise<void> {
-    const [[entered, done] = []] = await readAll(
-      client,
-      'SELECT last_entry - first_entry, done_entry - first_entry FROM svc_migrate.run',
-    );
-    expect([entered, done]).toEqual([String(foreignTable(true).size), String(batches * BATCH_ROWS)]);
-    const rewritten = await readAll(client, 'SELECT row_key[1], new FROM svc_migrate.ledger');
+    expect(await postgresLedger(client).progress()).toMatchObject([
+      { listed: foreignTable(true).size, done: batches * BATCH_ROWS },
+    ]);
     const expected = new Map([...foreignTable(false)].map(([k, { id }]) => [k, id]));
-    for (const [k, id] of rewritten) expected.set(Number(k), Number(id));
+    for (const change of await postgresLedger(client).changes())
+      expected.set(Number(change.key), Number(change.new));
     expect(await idsOf()).toEqual(expected);
   }
 
@@ -164,7 +161,7 @@ describe.skipIf(cluster === null)('PostgreSQL with others in the way', () => {
     const before = await idsOf();
     await expect(apply({ lockTimeoutMs: 20 })).rejects.toMatchObject({ code: 'locked' });
     expect(await idsOf()).toEqual(before);
-    expect(await readAll(client, 'SELECT count(*) FROM svc_migrate.run')).toEqual([['0']]);
+    expect(await postgresLedger(client).states()).toEqual([]);
     await other.query('COMMIT');
     await apply();
     const expected = [...foreignTable(true)].filter(([k]) => k <= 50).map(([k, { id }]) => [k, id] as const);

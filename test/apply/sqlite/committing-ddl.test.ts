@@ -6,6 +6,7 @@ import { openUserDb, SqliteSession } from '../../../src/apply/dialects/sqlite-se
 import { openDatabaseStore } from '../../../src/apply/engine/database-store.js';
 import { findBlocks } from '../../../src/apply/judge-plan.js';
 import { survey } from '../../../src/apply/stores.js';
+import { sqliteLedger } from '../support/ledger.js';
 import { INVOICES, NEW, openContext } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 
@@ -73,21 +74,21 @@ async function undo(): Promise<void> {
 }
 
 const columns = () => sql("SELECT name FROM pragma_table_info('t')").flat();
-const states = () => sql('SELECT state FROM svc_migrate_run').flat();
+const states = () => sqliteLedger(file).states();
 
 it.each([0, 1])('a run that was cut off after %i of its new columns is gone on with', async (alterations) => {
   sql(
     'CREATE TABLE t(id INTEGER PRIMARY KEY, i INTEGER, j INTEGER); INSERT INTO t VALUES (1, 5, 6), (2, 7, 8)',
   );
   await expect(apply(alterations)).rejects.toThrow('killed');
-  expect(states()).toEqual(['working']);
+  expect(await states()).toEqual(['run-1 working']);
   expect(columns()).toEqual(['id', 'i', 'j', ...['i_v4', 'j_v4'].slice(0, alterations)]);
   expect(await apply()).toEqual([]);
   expect(sql('SELECT i, i_v4, j, j_v4 FROM t ORDER BY id')).toEqual([
     [5, 6, 6, 7],
     [7, 8, 8, 5],
   ]);
-  expect(states()).toEqual(['done']);
+  expect(await states()).toEqual(['run-1 done']);
   await undo();
   expect(columns()).toEqual(['id', 'i', 'j']);
 });
@@ -97,7 +98,7 @@ it.each([0, 1])('a run that was cut off after %i of its new columns is taken bac
   await expect(apply(alterations)).rejects.toThrow('killed');
   await undo();
   expect(columns()).toEqual(['id', 'i', 'j']);
-  expect(states()).toEqual(['undone']);
+  expect(await states()).toEqual(['run-1 undone']);
   expect(await apply()).toEqual([]);
 });
 

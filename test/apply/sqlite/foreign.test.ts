@@ -21,6 +21,7 @@ import {
   FOREIGN_REMAP,
   type ForeignScene,
 } from '../support/foreign-scene.js';
+import { sqliteLedger } from '../support/ledger.js';
 import { createRemap, IN_PLACE, INVOICES, openContext, seeded, target } from '../support/remap.js';
 
 const SEEDS = campaign({ small: 3, full: 15, soak: 250 });
@@ -79,11 +80,7 @@ function openScene(
           .all();
         return new Map(rows.map(([k, id, note]) => [k, { id, note }]));
       }),
-    readKeys: async (table) =>
-      look((reader) => {
-        const sql = `SELECT row_key FROM svc_migrate_${table}`;
-        return new Set(reader.prepare<[], number>(sql).pluck().all());
-      }),
+    ledger: sqliteLedger(file),
   };
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
 import { makeFolder } from '../support/folder.js';
+import { ledgerTables } from '../support/ledger.js';
 import { IN_PLACE, NEW } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 
@@ -14,8 +15,10 @@ afterAll(scene.close);
 
 const FILL = 'INSERT INTO t(k, i) VALUES (1, 5), (2, 8)';
 
+type Case = [name: string, setUp: string, policy: Policy, finds: string[], more?: object];
+
 /** Whatever stands in the way of a run is found before it begins; whatever is not found works. */
-const CASES: readonly [string, string, Policy, string[], object?][] = [
+const CASES: readonly Case[] = [
   ['a plain table', `CREATE TABLE t(k INTEGER PRIMARY KEY, i); ${FILL}`, IN_PLACE, []],
   ['WITHOUT ROWID', `CREATE TABLE t(k PRIMARY KEY, i UNIQUE) WITHOUT ROWID; ${FILL}`, IN_PLACE, []],
   ['WITHOUT ROWID, new column', `CREATE TABLE t(k PRIMARY KEY, i) WITHOUT ROWID; ${FILL}`, NEW, []],
@@ -84,24 +87,20 @@ const CASES: readonly [string, string, Policy, string[], object?][] = [
     IN_PLACE,
     [],
   ],
-  [
-    'a foreign run table',
-    `CREATE TABLE t(k INTEGER PRIMARY KEY, i); CREATE TABLE svc_migrate_run(unit); ${FILL}`,
-    IN_PLACE,
-    ['foreign_ledger'],
-  ],
-  [
-    'a foreign entry table',
-    `CREATE TABLE t(k INTEGER PRIMARY KEY, i); CREATE TABLE svc_migrate_entry(id); ${FILL}`,
-    NEW,
-    ['foreign_ledger'],
-  ],
-  [
-    'a foreign ledger view',
-    `CREATE TABLE t(k INTEGER PRIMARY KEY, i); CREATE VIEW svc_migrate_run AS SELECT 1 AS unit; ${FILL}`,
-    NEW,
-    ['foreign_ledger'],
-  ],
+  ...ledgerTables('sqlite').flatMap((own): Case[] => [
+    [
+      `another table ${own}`,
+      `CREATE TABLE t(k INTEGER PRIMARY KEY, i); CREATE TABLE ${own}(id); ${FILL}`,
+      NEW,
+      ['foreign_ledger'],
+    ],
+    [
+      `a view ${own}`,
+      `CREATE TABLE t(k INTEGER PRIMARY KEY, i); CREATE VIEW ${own} AS SELECT 1 AS unit; ${FILL}`,
+      IN_PLACE,
+      ['foreign_ledger'],
+    ],
+  ]),
 ];
 
 describe('the plan for SQLite', () => {

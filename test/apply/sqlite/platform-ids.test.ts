@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SqliteTarget } from '../../../src/config/apply-targets.js';
+import { sqliteLedger } from '../support/ledger.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 import { dumpTables } from '../support/sqlite-tables.js';
@@ -177,7 +178,7 @@ describe('platform_ids in SQLite', () => {
         [1, 5],
         [2, 6],
       ]);
-      expect(sql('SELECT state FROM svc_migrate_run')).toEqual([['undone']]);
+      expect(await sqliteLedger(file).states()).toEqual(['run-1 undone']);
     },
   );
 });

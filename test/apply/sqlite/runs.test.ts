@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../src/apply/actions.js';
 import type { ApplyContext } from '../../../src/apply/context.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
+import { sqliteLedger } from '../support/ledger.js';
 import { IN_PLACE, INVOICES, NEW, openContext } from '../support/remap.js';
 import { openSqliteScene } from '../support/sqlite-scene.js';
 
@@ -24,8 +25,8 @@ describe('an id in SQLite that maps to itself', () => {
       [5, 6],
       [7, null],
     ]);
-    expect(sql('SELECT count(*) FROM svc_migrate_entry')).toEqual([[0]]);
-    expect(sql('SELECT state FROM svc_migrate_run')).toEqual([['undone']]);
+    expect(await sqliteLedger(file).countListed()).toBe(0);
+    expect(await sqliteLedger(file).states()).toEqual(['run-1 undone']);
   });
 });
 
@@ -113,7 +114,7 @@ describe('runs in SQLite', () => {
     );
     context.remap.close();
     expect([done.exitCode, done.text]).toEqual([0, expect.stringContaining('undo run-1')]);
-    expect(sql('SELECT DISTINCT run, state FROM svc_migrate_run')).toEqual([['run-1', 'done']]);
+    expect(await sqliteLedger(file).states()).toEqual(targets.map(() => 'run-1 done'));
     await undo('run-1');
     for (const name of ['a', 'b']) expect(sql(`SELECT i FROM ${name}`)).toEqual([[5], [6], [7]]);
     expect(sql('SELECT i FROM once')).toEqual([[5]]);

@@ -2,7 +2,8 @@ import type mysql from 'mysql2/promise';
 import type { ApplyContext } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import type { Case } from './cases.js';
-import type { KillPlace } from './kill-lives.js';
+import { changedRows, type KillPlace } from './kill-lives.js';
+import { mysqlLedger } from './ledger.js';
 import { readMysql } from './mysql.js';
 import { createMysqlTables, dumpMysqlRows, mysqlTargetsOf, readMysqlTables } from './mysql-tables.js';
 import { showRow } from './postgres-tables.js';
@@ -31,7 +32,10 @@ export async function createMysqlPlace(
     look: async () => {
       await client.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
       try {
-        return { tables: await readMysqlTables(client, cases), ledger: await readLedger(client) };
+        return {
+          tables: await readMysqlTables(client, cases),
+          ledger: await changedRows(mysqlLedger(client)),
+        };
       } finally {
         await client.query('COMMIT');
       }
@@ -46,14 +50,4 @@ export async function createMysqlPlace(
         )
       ).length > 0,
   };
-}
-
-async function readLedger(client: mysql.Connection): Promise<ReadonlySet<string>> {
-  const found = await readMysql(client, "SHOW TABLES LIKE 'svc_migrate_ledger'");
-  if (found.length === 0) return new Set();
-  const rows = await readMysql(
-    client,
-    "SELECT CONCAT(table_name, ' ', CONVERT(row_key USING utf8mb4)) FROM svc_migrate_ledger WHERE column_name <> 'platform'",
-  );
-  return new Set(rows.map(([entry]) => entry ?? ''));
 }

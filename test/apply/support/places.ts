@@ -6,6 +6,7 @@ import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import type { SqlScript } from '../../../src/apply/emit/emit-request.js';
 import type { ApplyTarget } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
+import { type LedgerReader, mysqlLedger, postgresLedger, sqliteLedger } from './ledger.js';
 import { connectMysql, readMysql, startMysql } from './mysql.js';
 import { connect, readAll, startPostgres } from './postgres.js';
 import { target } from './remap.js';
@@ -19,8 +20,7 @@ export interface Place {
   run(sql: string): Promise<void>;
   /** The rows of a query, as text. */
   rows(sql: string): Promise<string>;
-  /** The name of a table of the ledger. */
-  ledger(name: string): string;
+  readonly ledger: LedgerReader;
   close(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export async function openPlaces(folder: string): Promise<readonly (readonly [pr
       open: (context, table) => openSqliteStore(context, file, only('sqlite', { file, ...table })),
       run: async (sql) => void db.exec(sql),
       rows: async (sql) => String(db.prepare<[], unknown[]>(sql).raw().all()),
-      ledger: (table) => `svc_migrate_${table}`,
+      ledger: sqliteLedger(file),
       close: async () => void db.close(),
     };
   };
@@ -60,7 +60,7 @@ export async function openPlaces(folder: string): Promise<readonly (readonly [pr
         openPostgresStore({ ...context, env: { DB: url } }, only('postgres', { urlEnv: 'DB', ...table })),
       run: async (sql) => void (await client.query(sql)),
       rows: async (sql) => String(await readAll(client, sql)),
-      ledger: (table) => `svc_migrate.${table}`,
+      ledger: postgresLedger(client),
       close: () => client.end(),
     };
   };
@@ -74,7 +74,7 @@ export async function openPlaces(folder: string): Promise<readonly (readonly [pr
         openMysqlStore({ ...context, env: { DB: url } }, only('mysql', { urlEnv: 'DB', ...table })),
       run: async (sql) => void (await client.query(sql)),
       rows: async (sql) => String(await readMysql(client, sql)),
-      ledger: (table) => `svc_migrate_${table}`,
+      ledger: mysqlLedger(client),
       close: () => client.end(),
     };
   };

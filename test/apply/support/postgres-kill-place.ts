@@ -2,7 +2,8 @@ import type pg from 'pg';
 import type { ApplyContext } from '../../../src/apply/context.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { Case } from './cases.js';
-import type { KillPlace, Seen } from './kill-lives.js';
+import { changedRows, type KillPlace, type Seen } from './kill-lives.js';
+import { postgresLedger } from './ledger.js';
 import { readAll } from './postgres.js';
 import { createTables, dumpRows, readTables, showRow, targetsOf } from './postgres-tables.js';
 
@@ -37,20 +38,10 @@ export async function createPostgresPlace(
 async function look(client: pg.Client, cases: readonly Case[]): Promise<Seen> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   try {
-    return { tables: await readTables(client, cases), ledger: await readLedger(client) };
+    return { tables: await readTables(client, cases), ledger: await changedRows(postgresLedger(client)) };
   } finally {
     await client.query('COMMIT');
   }
-}
-
-async function readLedger(client: pg.Client): Promise<ReadonlySet<string>> {
-  const [[name] = []] = await readAll(client, "SELECT to_regclass('svc_migrate.ledger')");
-  if (name === null || name === 'null') return new Set();
-  const rows = await readAll(
-    client,
-    `SELECT split_part(table_name, '"', 4) || ' ' || row_key[1] FROM svc_migrate.ledger WHERE column_name <> 'platform'`,
-  );
-  return new Set(rows.map(([entry]) => entry ?? ''));
 }
 
 async function isHalfDone(client: pg.Client): Promise<boolean> {

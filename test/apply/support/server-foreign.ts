@@ -11,6 +11,7 @@ import {
   FOREIGN_REMAP,
   type ForeignScene,
 } from './foreign-scene.js';
+import { LedgerReader } from './ledger.js';
 import { createRemap, IN_PLACE, openContext, seeded } from './remap.js';
 
 /** A session of a program that writes to the table meanwhile. */
@@ -25,10 +26,7 @@ export interface ForeignPlace {
   connect(): Promise<ForeignSession>;
   /** Opens table `t` as the target. */
   openStore(context: ApplyContext): DataStore;
-  /** Drops the ledger, if there is one. */
-  readonly dropLedger: string;
-  /** Reads the keys of rows in a table of the ledger. */
-  readonly keysOf: (table: string) => string;
+  readonly kind: 'postgres' | 'mysql';
   /** Waits for 5 ms. */
   readonly pause: string;
 }
@@ -50,7 +48,9 @@ export function itSparesForeignWrites(
     onProgress: () => void,
   ): Promise<ForeignScene> {
     const rows = [...foreignTable(false)].map(([k, { id, note }]) => `(${k}, ${id}, '${note}')`);
-    await session.run(`${place.dropLedger}; DROP TABLE IF EXISTS t;
+    const ledger = new LedgerReader(place.kind, (sql) => session.read(sql));
+    await ledger.drop();
+    await session.run(`DROP TABLE IF EXISTS t;
       CREATE TABLE t(k integer PRIMARY KEY, svc_id bigint, note text); INSERT INTO t VALUES ${rows.join(', ')}`);
     return {
       app,
@@ -68,10 +68,7 @@ export function itSparesForeignWrites(
             { id: Number(id), note: note ?? '' },
           ]),
         ),
-      readKeys: async (table) => {
-        const keys = await session.read(place.keysOf(table));
-        return new Set(keys.map(([k]) => Number(k)));
-      },
+      ledger,
     };
   }
 

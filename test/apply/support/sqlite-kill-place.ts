@@ -3,7 +3,8 @@ import type { ApplyContext } from '../../../src/apply/context.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import type { Case } from './cases.js';
-import type { KillPlace } from './kill-lives.js';
+import { changedRows, type KillPlace } from './kill-lives.js';
+import { sqliteLedger } from './ledger.js';
 import { createTables, dumpTables, type JournalMode, readTables, targetsOf } from './sqlite-tables.js';
 
 /** A SQLite database for processes that are killed. */
@@ -26,41 +27,28 @@ export function createSqlitePlace(
       batchRows: context.tuning.batchRows,
     },
     openStore: () => openSqliteStore(context, file, targets),
-    look: async () => onCopy(file, (copy) => ({ tables: readTables(copy, cases), ledger: readLedger(copy) })),
+    look: () =>
+      onCopy(file, async (copy) => ({
+        tables: readTables(copy, cases),
+        ledger: await changedRows(sqliteLedger(copy)),
+      })),
     show: (row) => JSON.stringify(row),
-    dump: async () => onCopy(file, dumpTables),
+    dump: () => onCopy(file, async (copy) => dumpTables(copy)),
     isHalfDone: async () => bytesOf(`${file}-journal`) > 0 || bytesOf(`${file}-wal`) > 0,
   };
 }
 
 /** Looks at a copy: what a killed process left behind must be found by the next one as it is. */
-function onCopy<T>(file: string, look: (copy: string) => T): T {
+async function onCopy<T>(file: string, look: (copy: string) => Promise<T>): Promise<T> {
   const copy = `${file}.copy`;
   const parts = ['', '-journal', '-wal'].filter((part) => existsSync(file + part));
   for (const part of parts) copyFileSync(file + part, copy + part);
   try {
     // Rolls back.
     new Sqlite(copy).exec('BEGIN IMMEDIATE').exec('ROLLBACK').close();
-    return look(copy);
+    return await look(copy);
   } finally {
     for (const part of ['', '-journal', '-wal', '-shm']) rmSync(copy + part, { force: true });
-  }
-}
-
-function readLedger(file: string): ReadonlySet<string> {
-  const db = new Sqlite(file);
-  try {
-    const isThere = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_ledger'").get();
-    if (isThere === undefined) return new Set();
-    const entries = db
-      .prepare<[], string>(
-        "SELECT table_name || ' ' || CAST(row_key AS TEXT) FROM svc_migrate_ledger WHERE column_name <> 'platform'",
-      )
-      .pluck()
-      .all();
-    return new Set(entries);
-  } finally {
-    db.close();
   }
 }
 
