@@ -92,6 +92,8 @@ async function describeStop(
   written: readonly WriteResult[],
 ): Promise<unknown> {
   if (!(error instanceof SvcError) || error.code === 'interrupted' || error.code === 'internal') return error;
+  // Another process holds the file, so this one has not begun.
+  if (error.facts['lock'] !== undefined && written.every(({ alreadyDone }) => alreadyDone)) return error;
   const started = await startedRuns(store, runs);
   const done = written.filter((one) => !one.alreadyDone && one.changed > 0).map(({ run }) => run);
   if (started?.length === 0 && done.length === 0) return error;

@@ -1,9 +1,9 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { kill, pid } from 'node:process';
+import { pid } from 'node:process';
 import { buildFingerprint, type Config } from '../config/config.js';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { SvcError } from '../errors.js';
+import { describeProcess, isGone, type Owner, ownerSchema, thisProcess } from '../runtime/owner.js';
 import { newPause } from '../runtime/pause.js';
 import { moveInto, onFile, temporaryBeside, writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
@@ -12,7 +12,6 @@ import { findIncomplete, type Readiness } from '../store/readiness.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
 import { iterateCompanyRows } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
-import * as z from '../zod.js';
 import type { Io } from './command.js';
 
 /**
@@ -101,15 +100,6 @@ export function assertCompanies(db: Db, companies: readonly bigint[] = []): void
   });
 }
 
-/** A file beside the database that names the process using it, for the error messages of other processes. Not the lock. */
-const ownerSchema = z.object({
-  pid: z.int(),
-  host: z.string(),
-  since: z.iso.datetime(),
-  command: z.string(),
-});
-type Owner = z.infer<typeof ownerSchema>;
-
 /** The database to open, and the command that uses it. */
 export interface DatabaseHold {
   readonly file: string;
@@ -127,7 +117,7 @@ export interface DatabaseHold {
 export async function withDatabase<T>(hold: DatabaseHold, work: (db: Db) => Promise<T>): Promise<T> {
   const { file, mode, command, nowMs } = hold;
   const db = withLockOwner(file, () => openDatabase(file, mode));
-  saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
+  saveOwner(file, thisProcess(command, nowMs));
   try {
     return await work(db);
   } finally {
@@ -145,8 +135,7 @@ export async function withOwnerNote<T>(
   { file, command, nowMs }: Omit<DatabaseHold, 'mode'>,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (readOwner(file) === null)
-    saveOwner(file, { pid, host: hostname(), since: new Date(nowMs).toISOString(), command });
+  if (readOwner(file) === null) saveOwner(file, thisProcess(command, nowMs));
   try {
     return await work();
   } finally {
@@ -175,11 +164,10 @@ export function withLockOwner<T>(file: string, open: () => T): T {
 /** Describes the process that uses a database; null if there is no note of one. */
 export function describeOwner(file: string): string | null {
   const owner = readOwner(file);
-  if (owner === null) return null;
-  const since = owner.since.replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
-  return `svc-migrate ${owner.command} (process ${owner.pid} on ${owner.host}) since ${since}`;
+  return owner === null ? null : describeProcess(owner);
 }
 
+/** The file beside the database that names the process using it, for the error messages of other processes. It is not the lock. */
 function noteOf(file: string): string {
   return `${file}.lock`;
 }
@@ -199,16 +187,5 @@ function readOwner(file: string): Owner | null {
     return isGone(owner) ? null : owner;
   } catch {
     return null;
-  }
-}
-
-/** Whether the owner no longer runs, but left its note. False for owners on other machines, which cannot be asked. */
-function isGone(owner: Owner): boolean {
-  if (owner.host !== hostname()) return false;
-  try {
-    kill(owner.pid, 0);
-    return false;
-  } catch (error) {
-    return errorCodeOf(error) === 'ESRCH';
   }
 }

@@ -10,7 +10,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { errorCodeOf, SvcError } from '../../errors.js';
+import { describeFileError, errorCodeOf, SvcError } from '../../errors.js';
 
 /** Follows no symbolic link, and does not wait for the other end of a pipe. */
 const READ_ITSELF = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -104,5 +104,15 @@ export function renameToFreeName(file: string, name: string): void {
 export function changedMeanwhile(file: string): SvcError {
   return new SvcError('bad_input', `${file} changed a moment ago; it was left as it is.`, {
     hint: 'Make sure that nobody writes to it, then run the same command again.',
+  });
+}
+
+/** Turns an error of the file system into one that names the file; other errors stay. */
+export function asDiskError(error: unknown, output: string): unknown {
+  if (error instanceof SvcError || !(error instanceof Error) || !('syscall' in error)) return error;
+  return new SvcError('disk', `Cannot write ${output}: ${describeFileError(error)}.`, {
+    hint: 'Check the folder or free disk space, then run the same command again.',
+    facts: { error: errorCodeOf(error) },
+    cause: error,
   });
 }

@@ -1,7 +1,6 @@
 import {
   closeSync,
   fsyncSync,
-  linkSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -11,7 +10,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { applyTargetSchema, type FileTarget } from '../../config/apply-targets.js';
-import { errorCodeOf, SvcError } from '../../errors.js';
+import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
 import { type Policy, policySchema, runPolicySchema } from '../plan.js';
 import { openRegularFile } from './file-snapshot.js';
@@ -109,14 +108,10 @@ export function findOutput(folder: string, sha256: string): SideCar | null {
   return null;
 }
 
-/**
- * Writes a side-car atomically. `isFirst`: there is none yet.
- *
- * @throws SvcError `locked` if it was to be the first, but another process wrote one meanwhile
- */
-export function writeSideCar(output: string, sideCar: SideCar, isFirst = false): void {
+/** Writes a side-car atomically. */
+export function writeSideCar(output: string, sideCar: SideCar): void {
   const file = sideCarFile(output);
-  const temporary = `${file}.${sideCar.run}.tmp`;
+  const temporary = `${file}.tmp`;
   rmSync(temporary, { force: true });
   // `wx` follows no symbolic link.
   const fd = openSync(temporary, 'wx', 0o600);
@@ -126,31 +121,13 @@ export function writeSideCar(output: string, sideCar: SideCar, isFirst = false):
   } finally {
     closeSync(fd);
   }
-  if (isFirst) linkFirst(temporary, file, output);
-  else renameSync(temporary, file);
+  renameSync(temporary, file);
   syncFolder(dirname(file));
 }
 
-/** Unlike a rename, a hard link never replaces an existing file. */
-function linkFirst(temporary: string, file: string, output: string): void {
-  try {
-    linkSync(temporary, file);
-  } catch (error) {
-    if (errorCodeOf(error) === 'EEXIST') throw writtenByAnother(output, error);
-    // Some file systems have no hard links.
-    renameSync(temporary, file);
-    return;
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-/** The error for two processes that write one file. */
-export function writtenByAnother(output: string, cause?: unknown): SvcError {
-  return new SvcError('locked', `Another svc-migrate is writing ${output}.`, {
-    hint: 'Wait until it has finished, then look again.',
-    cause,
-  });
+/** The path at which a run collects the new content of an output. */
+export function temporaryOf(output: string): string {
+  return `${output}.svc-migrate-tmp`;
 }
 
 /** Makes renames in a folder durable. */

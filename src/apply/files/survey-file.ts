@@ -97,7 +97,11 @@ interface FoundEarlier {
 }
 
 /** Decides from the side-cars whether a run rewrote the file already, or a file is in the way of the output. */
-async function findEarlier(context: ApplyContext, target: FileTarget, sha256: string): Promise<FoundEarlier> {
+export async function findEarlier(
+  context: ApplyContext,
+  target: FileTarget,
+  sha256: string,
+): Promise<FoundEarlier> {
   const inPlace = context.policy.mode === 'in_place';
   const output = outputOf(target, context.policy);
   const sideCar = readSideCar(output);

@@ -3,7 +3,9 @@ import { dirname } from 'node:path';
 import type { FileTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, UndoResult } from '../context.js';
+import { withFileLock } from './file-lock.js';
 import {
+  asDiskError,
   changedMeanwhile,
   type FileSnapshot,
   isUnchangedFile,
@@ -14,12 +16,11 @@ import {
 import { changedLines } from './recompute.js';
 import {
   backupOf,
-  readSideCar,
   type SideCar,
   sideCarFile,
   syncFolder,
+  temporaryOf,
   type WrittenOutput,
-  writtenByAnother,
   writtenOutputs,
 } from './side-car.js';
 
@@ -27,15 +28,26 @@ import {
  * Undoes a run: removes the new file, or restores the original. A file that changed since is not touched, and its
  * changed lines are reported.
  *
- * @throws SvcError `bad_input` if the original is gone, or a file is not the run's, `locked` if the run goes on meanwhile
+ * @throws SvcError `bad_input` if the original is gone, or a file is not the run's, `locked`, `disk`
  */
 export async function undoFile(
   context: ApplyContext,
   target: FileTarget,
   run: string,
 ): Promise<UndoResult[]> {
-  const found = writtenOutputs(target).find(({ sideCar }) => sideCar.run === run);
-  return found === undefined ? [] : [await undoOutput(context, found)];
+  const find = () => writtenOutputs(target).find(({ sideCar }) => sideCar.run === run);
+  const found = find();
+  if (found === undefined) return [];
+  const { output } = found;
+  try {
+    return await withFileLock({ file: output, command: 'apply undo', nowMs: context.now() }, async () => {
+      // Another process may have continued or undone the run before the lock was taken.
+      const locked = find();
+      return locked === undefined ? [] : [await undoOutput(context, locked)];
+    });
+  } catch (error) {
+    throw asDiskError(error, output);
+  }
 }
 
 async function undoOutput(
@@ -51,11 +63,8 @@ async function undoOutput(
     return { target: target.name, restored: 0, changedSince: lines.names, changedSinceCount: lines.count };
   }
   if (backup !== null) await restoreOriginal(output, seen, backup, sideCar);
-  else {
-    assertRecorded(output, sideCar);
-    if (seen !== null) removeUnchanged(output, seen);
-  }
-  rmSync(sideCarFile(output), { force: true });
+  else if (seen !== null) removeUnchanged(output, seen);
+  for (const file of [temporaryOf(output), sideCarFile(output)]) rmSync(file, { force: true });
   syncFolder(dirname(output));
   return { target: target.name, restored: sideCar.changed, changedSince: [], changedSinceCount: 0 };
 }
@@ -68,7 +77,6 @@ async function restoreOriginal(
   sideCar: SideCar,
 ): Promise<void> {
   const kept = await takeSnapshot(backup);
-  assertRecorded(output, sideCar);
   if (seen !== null && !isUnchangedFile(output, seen)) throw changedMeanwhile(output);
   const isOriginal = seen?.sha256 === sideCar.input.sha256;
   if (kept === null && isOriginal) return;
@@ -77,12 +85,6 @@ async function restoreOriginal(
   else if (!isUnchangedFile(backup, kept)) throw changedMeanwhile(backup);
   else if (seen === null) renameToFreeName(backup, output);
   else renameSync(backup, output);
-}
-
-/** Throws if another process continued or finished the run, or replaced its record, since it was read. */
-function assertRecorded(output: string, { run, state }: SideCar): void {
-  const now = readSideCar(output);
-  if (now?.run !== run || now.state !== state) throw writtenByAnother(output);
 }
 
 function notTheOriginal(output: string, backup: string, sideCar: SideCar): SvcError {

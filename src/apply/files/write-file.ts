@@ -2,7 +2,6 @@ import {
   closeSync,
   constants,
   copyFileSync,
-  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -14,13 +13,16 @@ import {
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { columnLabel, type FileTarget, modelLabel } from '../../config/apply-targets.js';
-import { describeFileError, errorCodeOf, SvcError } from '../../errors.js';
+import { SvcError } from '../../errors.js';
 import type { ApplyContext, RunFacts, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
+import { withFileLock } from './file-lock.js';
 import {
+  asDiskError,
   changedMeanwhile,
   type FileSnapshot,
   isUnchangedFile,
+  removeUnchanged,
   renameToFreeName,
   takeSnapshot,
 } from './file-snapshot.js';
@@ -31,16 +33,17 @@ import {
   readSideCar,
   type SideCar,
   syncFolder,
+  temporaryOf,
   writeSideCar,
-  writtenByAnother,
 } from './side-car.js';
 import { Copier, openColumns, streamTarget } from './stream-file.js';
+import { findEarlier } from './survey-file.js';
 
 /**
  * Writes the rewritten file: beside the old one, or in its place with the old one kept as a backup. The new content is
  * complete and recorded in the side-car before it gets its final name.
  *
- * @throws SvcError `bad_input` if the file changed since the plan, `disk`, `interrupted`
+ * @throws SvcError `bad_input` if the file changed since the plan, `locked` if another process writes it, `disk`, `interrupted`
  */
 export async function writeFile(
   context: ApplyContext,
@@ -50,44 +53,34 @@ export async function writeFile(
 ): Promise<WriteResult> {
   const output = outputOf(target, context.policy);
   const base = { target: target.name, skipped: [], skippedCount: 0 };
-  if (agreed.earlier.state === 'finished') {
-    const { run: done, done: changed } = agreed.earlier;
-    finishSideCar(output);
-    return { ...base, run: done ?? run.run, changed, alreadyDone: true };
-  }
   try {
-    const before = { stats: lstatSync(target.file, { bigint: true }) };
-    const written = await writeBeside(context, target, agreed, run, { output, before });
-    const { sideCar } = written;
-    await putInPlace(target, output, written, before);
-    writeSideCar(output, { ...sideCar, state: 'done' });
-    return { ...base, run: run.run, changed: sideCar.changed, alreadyDone: false };
+    return await withFileLock({ file: output, command: 'apply write', nowMs: context.now() }, async () => {
+      const before = await findEarlier(context, target, agreed.fingerprint);
+      if (before.notes.length > 0 || before.earlier.run !== agreed.earlier.run)
+        throw writtenSincePlan(output);
+      rmSync(temporaryOf(output), { force: true });
+      if (before.sideCar !== null) {
+        if (before.sideCar.state !== 'done') writeSideCar(output, { ...before.sideCar, state: 'done' });
+        const { run: done, changed } = before.sideCar;
+        return { ...base, run: done, changed, alreadyDone: true };
+      }
+      const sideCar = await writeOutput(context, target, agreed, run);
+      return { ...base, run: run.run, changed: sideCar.changed, alreadyDone: false };
+    });
   } catch (error) {
     throw asDiskError(error, output);
   }
 }
 
-function temporaryOf(output: string): string {
-  return `${output}.svc-migrate-tmp`;
-}
-
-/** The new content under its temporary name, and its record. */
-interface WrittenBeside {
-  readonly sideCar: SideCar;
-  /** The inode of the temporary file. */
-  readonly ino: number;
-}
-
-async function writeBeside(
+async function writeOutput(
   context: ApplyContext,
   target: FileTarget,
   agreed: TargetPlan,
   run: RunFacts,
-  { output, before }: { readonly output: string; readonly before: Pick<FileSnapshot, 'stats'> },
-): Promise<WrittenBeside> {
-  const earlier = readSideCar(output);
+): Promise<SideCar> {
+  const output = outputOf(target, context.policy);
+  const before = { stats: lstatSync(target.file, { bigint: true }) };
   const temporary = temporaryOf(output);
-  rmSync(temporary, { force: true });
   const fd = openSync(temporary, 'wx', statSync(target.file).mode & 0o777);
   try {
     const copier = new Copier((bytes) => writeFully(fd, bytes));
@@ -100,31 +93,28 @@ async function writeBeside(
       output: { file: basename(output), sha256: copier.sha256, bytes: copier.bytes },
       changed: pass.edits,
     });
-    const found = readSideCar(output);
-    const { nlink, ino } = fstatSync(fd);
-    if (nlink === 0 || (found !== null && isOvertaken(output, earlier, found, sideCar)))
-      throw writtenByAnother(output);
     if (sideCar.mode === 'in_place' && !isUnchangedFile(target.file, before))
       throw changedMeanwhile(target.file);
-    writeSideCar(output, sideCar, found === null);
-    return { sideCar, ino };
+    await removeKilledRun(output);
+    writeSideCar(output, sideCar);
+    await putInPlace(target, output, sideCar, before);
+    writeSideCar(output, { ...sideCar, state: 'done' });
+    return sideCar;
   } catch (error) {
-    // A file without links was replaced by another process, which now uses the temporary name.
-    if (fstatSync(fd).nlink > 0) rmSync(temporary, { force: true });
+    rmSync(temporary, { force: true });
     throw error;
   } finally {
     closeSync(fd);
   }
 }
 
-/**
- * Whether another process recorded the run `found` since `earlier` was read, or finished it since the plan. Its side-car
- * must stay: without it, that run could not be undone.
- */
-function isOvertaken(output: string, earlier: SideCar | null, found: SideCar, own: SideCar): boolean {
-  if (found.run !== earlier?.run || found.state !== earlier.state) return true;
-  const isThere = lstatSync(output, { throwIfNoEntry: false }) !== undefined;
-  return isThere && (found.state === 'done' || own.mode === 'new');
+/** Removes the backup of a run that was killed before it replaced the file: a new run keeps its own. */
+async function removeKilledRun(output: string): Promise<void> {
+  const sideCar = readSideCar(output);
+  const backup = sideCar === null ? null : backupOf(output, sideCar);
+  const kept = backup === null ? null : await takeSnapshot(backup);
+  if (backup !== null && kept !== null && kept.sha256 === sideCar?.input.sha256)
+    removeUnchanged(backup, kept);
 }
 
 function writeFully(fd: number, bytes: Buffer): void {
@@ -163,12 +153,10 @@ function buildSideCar(
 async function putInPlace(
   target: FileTarget,
   output: string,
-  { sideCar, ino }: WrittenBeside,
+  sideCar: SideCar,
   before: Pick<FileSnapshot, 'stats'>,
 ): Promise<void> {
   const temporary = temporaryOf(output);
-  // Another process may have begun a file of the same name.
-  if (lstatSync(temporary, { throwIfNoEntry: false })?.ino !== ino) throw writtenByAnother(output);
   const backup = backupOf(output, sideCar);
   if (backup === null) {
     // Never replaces a file that was created meanwhile.
@@ -207,25 +195,18 @@ async function keepBackup(
   throw changedMeanwhile(file);
 }
 
-/** Marks the side-car as done if the run was killed after it renamed the output. */
-function finishSideCar(output: string): void {
-  const sideCar = readSideCar(output);
-  if (sideCar === null || sideCar.state === 'done') return;
-  rmSync(temporaryOf(output), { force: true });
-  writeSideCar(output, { ...sideCar, state: 'done' });
+function writtenSincePlan(output: string): SvcError {
+  return new SvcError(
+    'bad_input',
+    `${output} was written or undone by another run since the plan; nothing was written.`,
+    {
+      hint: 'Plan again: `svc-migrate apply plan`.',
+    },
+  );
 }
 
 function changedSincePlan(file: string): SvcError {
   return new SvcError('bad_input', `${file} changed since the plan; nothing was written.`, {
     hint: 'Make sure that nobody writes to it, then plan again.',
-  });
-}
-
-function asDiskError(error: unknown, output: string): unknown {
-  if (error instanceof SvcError || !(error instanceof Error) || !('syscall' in error)) return error;
-  return new SvcError('disk', `Cannot write ${output}: ${describeFileError(error)}.`, {
-    hint: 'Check the folder or free disk space, then run the same command again.',
-    facts: { error: errorCodeOf(error) },
-    cause: error,
   });
 }

@@ -1,7 +1,6 @@
 import {
   appendFileSync,
   existsSync,
-  linkSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { DataStore } from '../../../src/apply/context.js';
+import { withFileLock } from '../../../src/apply/files/file-lock.js';
 import { openFileStore } from '../../../src/apply/files/file-store.js';
 import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
 import type { Policy } from '../../../src/apply/plan.js';
@@ -55,9 +55,11 @@ function setUp(input = INPUT): Setup {
     file,
     open: (policy, changes = {}) => openFileStore(openContext(remap, policy), targetWith(changes)),
     openWith: (policy, onWritten) => {
-      // a side-car says when it was made
+      let calls = 0;
+      // the lock says when it was taken, and then the side-car when it was made
       const now = () => {
-        onWritten();
+        calls += 1;
+        if (calls === 2) onWritten();
         return 0;
       };
       return openFileStore({ ...openContext(remap, policy), now }, targetWith({}));
@@ -263,88 +265,48 @@ describe('file plans', () => {
   });
 });
 
-describe('another process that rewrites the same file', () => {
-  const MODES = [
-    { mode: 'beside', policy: NEW },
-    { mode: 'in its place', policy: IN_PLACE },
-  ];
+describe.each([
+  ['beside', NEW],
+  ['in its place', IN_PLACE],
+])('another process that writes the same file: %s', (_, policy) => {
+  it('refuses to write and to undo, and is named', async () => {
+    const { folder, file, open } = setUp();
+    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
+    const plans = await open(policy).survey();
+    const refused = { code: 'locked', message: expect.stringContaining(`(process ${process.pid} on`) };
+    const hold = { file: output, command: 'apply write', nowMs: 0 };
+    await withFileLock(hold, async () => {
+      await expect(open(policy).write(plans, RUN)).rejects.toMatchObject(refused);
+    });
+    expect(readdirSync(folder)).toEqual(['orders.csv']);
+    await open(policy).write(plans, RUN);
+    await withFileLock(hold, async () => {
+      await expect(open(policy).undo('run-1')).rejects.toMatchObject(refused);
+    });
+    expect(readFileSync(output, 'utf8')).toBe(OUTPUT);
+    expect(await open(policy).undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
+  });
 
-  it.each(MODES)('and finishes after the plan keeps its run: $mode', async ({ policy }) => {
+  it('and finishes after the plan keeps its run', async () => {
     const { folder, file, open } = setUp();
     const plans = await open(policy).survey();
     await apply(open(policy), 'other');
-    await expect(open(policy).write(plans, RUN)).rejects.toMatchObject({
-      code: policy === NEW ? 'locked' : 'bad_input',
-    });
+    await expect(open(policy).write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
     expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
     expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
   });
+});
 
-  it.each(MODES)('and finishes while the new file is written keeps its run: $mode', async ({ policy }) => {
-    const { folder, file, open, openWith } = setUp();
-    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
-    await apply(open(policy), 'other');
-    const done = readSideCar(output);
-    if (done === null) throw new Error('no side-car');
-    // the other run as it was before its last two steps
-    if (policy === NEW) rmSync(output);
-    else writeFileSync(output, INPUT);
-    writeSideCar(output, { ...done, state: 'writing' });
-    const store = openWith(policy, () => {
-      writeFileSync(output, OUTPUT);
-      writeSideCar(output, done);
-    });
-    await expect(apply(store)).rejects.toMatchObject({ code: 'locked' });
-    expect(readSideCar(output)).toEqual(done);
-    expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
-    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
+it('a program that replaces the input while the new file is written leaves no record of the run', async () => {
+  const { folder, file, openWith } = setUp();
+  const store = openWith(IN_PLACE, () => {
+    writeFileSync(`${file}.new`, 'id,n\n20,z\n');
+    renameSync(`${file}.new`, file);
   });
-
-  it.each(MODES)('and finishes a run while it is undone keeps its run: $mode', async ({ policy }) => {
-    const { folder, file, open } = setUp();
-    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
-    await apply(open(policy), 'other');
-    const done = readSideCar(output);
-    if (done === null) throw new Error('no side-car');
-    // the run as it was before its last two steps
-    if (policy === NEW) rmSync(output);
-    else {
-      const backup = join(folder, done.backup ?? '');
-      renameSync(backup, file);
-      linkSync(file, backup);
-    }
-    writeSideCar(output, { ...done, state: 'writing' });
-    const undone = open(policy).undo('other');
-    writeFileSync(`${output}.new`, OUTPUT);
-    renameSync(`${output}.new`, output);
-    writeSideCar(output, done);
-    await expect(undone).rejects.toMatchObject({ code: 'locked' });
-    expect(readFileSync(output, 'utf8')).toBe(OUTPUT);
-    expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
-    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
-  });
-
-  it('and begins to write under the same temporary name does not get its file in place', async () => {
-    const { folder, file, openWith } = setUp();
-    const temporary = `${file}.svc-migrate-tmp`;
-    const store = openWith(IN_PLACE, () => {
-      linkSync(temporary, join(folder, 'first'));
-      rmSync(temporary);
-      writeFileSync(temporary, 'id,');
-    });
-    await expect(apply(store)).rejects.toMatchObject({ code: 'locked' });
-    expect(readFileSync(file, 'utf8')).toBe(INPUT);
-  });
-
-  it('and replaces the input while the new file is written leaves no record of the run', async () => {
-    const { folder, file, openWith } = setUp();
-    const store = openWith(IN_PLACE, () => {
-      writeFileSync(`${file}.new`, 'id,n\n20,z\n');
-      renameSync(`${file}.new`, file);
-    });
-    await expect(apply(store)).rejects.toMatchObject({ code: 'bad_input' });
-    expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual(['id,n\n20,z\n', ['orders.csv']]);
-  });
+  const plans = await store.survey();
+  await expect(store.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
+  expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual(['id,n\n20,z\n', ['orders.csv']]);
 });
 
 it('a file beside which a run to a new file was interrupted can be rewritten in place', async () => {

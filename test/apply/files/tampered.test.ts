@@ -110,7 +110,7 @@ describe('symbolic links where files of a run stand', () => {
   it('are not written through', async () => {
     const { file, folder, victim, output, open, write } = await setUp(NEW);
     expect(await open().undo('run-1')).toMatchObject([{ restored: 2 }]);
-    for (const name of [`${output}.svc-migrate-tmp`, `${output}.svc-migrate.json.run-2.tmp`])
+    for (const name of [`${output}.svc-migrate-tmp`, `${output}.svc-migrate.json.tmp`])
       symlinkSync(victim, name);
     await write('run-2');
     writeFileSync(output, 'changed');

@@ -1,0 +1,132 @@
+import { spawnSync } from 'node:child_process';
+import fs, { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { openFileStore } from '../../../src/apply/files/file-store.js';
+import { campaign } from '../../support/campaign.js';
+import { makeFolder } from '../support/folder.js';
+import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
+
+/** `dieAt`: the call that changes files, counted from 0, before which the process ends. It makes no other afterwards. */
+const life = { calls: 0, dieAt: Number.POSITIVE_INFINITY };
+const TAPPED = ['openSync', 'writeSync', 'fsyncSync', 'linkSync', 'renameSync', 'rmSync'] as const;
+
+for (const name of TAPPED) {
+  const call = fs[name];
+  vi.spyOn(fs, name).mockImplementation((...args: unknown[]) => {
+    const isReading = name === 'openSync' && args[1] !== 'wx';
+    if (life.calls >= life.dieAt) throw new Error('killed');
+    if (!isReading) life.calls += 1;
+    return Reflect.apply(call, fs, args);
+  });
+}
+// Modules have imported the functions by their names.
+syncBuiltinESMExports();
+
+/** Every second call, at full size every one. */
+const STRIDE = campaign({ small: 2, full: 1 });
+
+const INPUT = 'id\n20\n30\n';
+const OUTPUT = 'id\n30\n20\n';
+const GONE = spawnSync(process.execPath, ['-e', '']).pid;
+
+const remap = join(makeFolder(), 'remap.db');
+createRemap(
+  remap,
+  pairs([
+    [20, 30],
+    [30, 20],
+  ]),
+);
+
+beforeEach(revive);
+
+function revive(): void {
+  life.dieAt = Number.POSITIVE_INFINITY;
+}
+
+/** Runs `work` and ends it before one of its calls; false if it made fewer. */
+async function killedAt(call: number, folder: string, work: () => Promise<unknown>): Promise<boolean> {
+  life.calls = 0;
+  life.dieAt = call;
+  const isKilled = await work().then(
+    () => false,
+    () => life.calls >= life.dieAt,
+  );
+  revive();
+  // Nothing runs any more under the number of a process that was killed.
+  for (const name of readdirSync(folder).filter((one) => /-lock[.0-9a-f]*$/.test(one))) {
+    const lock = join(folder, name);
+    writeFileSync(lock, JSON.stringify({ ...JSON.parse(readFileSync(lock, 'utf8')), pid: GONE }));
+  }
+  return isKilled;
+}
+
+describe.each([
+  ['a new file', NEW],
+  ['a file in place', IN_PLACE],
+])('%s', (_, policy) => {
+  const setUp = () => {
+    const folder = makeFolder();
+    const file = join(folder, 'orders.csv');
+    writeFileSync(file, INPUT);
+    const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }] });
+    if (under.kind !== 'csv') throw new Error('not a file');
+    const open = () => openFileStore(openContext(remap, policy), under);
+    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
+    const write = async (run: string) =>
+      open().write(await open().survey(), { run, planSha256: 'p', isExact: false });
+    const undo = async () => {
+      for (const { run } of await open().runs()) await open().undo(run);
+    };
+    const expectUntouched = async () => {
+      expect(readFileSync(file, 'utf8')).toBe(INPUT);
+      // A kill in the middle of taking a lock or removing a file leaves one under a name that nothing uses again.
+      const isUnused = (name: string) => /-lock\.|\.[0-9a-f]{12}\.svc-migrate-tmp$/.test(name);
+      expect(readdirSync(folder).filter((name) => !isUnused(name))).toEqual(['orders.csv']);
+      const [plan] = await open().survey();
+      expect(plan?.notes.filter(({ level }) => level === 'blocks')).toEqual([]);
+    };
+    const writeAndUndo = async (run: string) => {
+      await write(run);
+      expect(readFileSync(output, 'utf8')).toBe(OUTPUT);
+      await undo();
+      await expectUntouched();
+    };
+    return { folder, write, undo, writeAndUndo, expectUntouched };
+  };
+
+  it('is written and undone after a kill at any call of the run, twice', async () => {
+    let at = 0;
+    for (let isKilled = true; isKilled; at += STRIDE) {
+      const { folder, write, writeAndUndo } = setUp();
+      isKilled = await killedAt(at, folder, () => write('run-1'));
+      await killedAt(at, folder, () => write('run-2'));
+      await writeAndUndo('run-3');
+    }
+    expect(at).toBeGreaterThan(15);
+  });
+
+  it('is undone after a kill at any call of the run, and written then', async () => {
+    for (let at = 0, isKilled = true; isKilled; at += STRIDE) {
+      const { folder, write, undo, writeAndUndo } = setUp();
+      isKilled = await killedAt(at, folder, () => write('run-1'));
+      await undo();
+      await writeAndUndo('run-2');
+    }
+  });
+
+  it('is undone after a kill at any call of undo', async () => {
+    let at = 0;
+    for (let isKilled = true; isKilled; at += STRIDE) {
+      const { folder, write, undo, writeAndUndo, expectUntouched } = setUp();
+      await write('run-1');
+      isKilled = await killedAt(at, folder, undo);
+      await undo();
+      if (!isKilled) await expectUntouched();
+      await writeAndUndo('run-2');
+    }
+    expect(at).toBeGreaterThan(5);
+  });
+});
