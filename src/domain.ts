@@ -184,6 +184,8 @@ export interface ParsedRecord {
   readonly fieldDigests: string;
   /** As stored in the database, see `json/stored-lists.ts`; null if there are none. */
   readonly children: string | null;
+  /** The digests of its members, see `api/member-digests.ts`, with the list of their names; null: none. */
+  readonly members: { readonly names: string; readonly words: Int32Array } | null;
   /** The record's own bytes, exactly as received. */
   readonly raw: Uint8Array;
 }
@@ -220,6 +222,16 @@ export interface RecordColumns {
   readonly numbers: Float64Array;
   readonly texts: Uint8Array;
   readonly body: Uint8Array;
+  readonly members: MemberColumn | null;
+}
+
+/** The digests of the members of a page's records, see `api/member-digests.ts`. */
+export interface MemberColumn {
+  readonly words: Int32Array;
+  /** For each record, the end of its words; it has none if that is the end of those before. */
+  readonly ends: Uint32Array;
+  /** Lists of names of members, as JSON, by the number in the first two words of a record. */
+  readonly lists: ReadonlyMap<number, string>;
 }
 
 /** One page of a list, validated. */

@@ -6,6 +6,7 @@ import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../json/record-columns.
 import { ChildReader } from './child-reader.js';
 import { type DigestField, DigestWriter, digestFields } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
+import { MemberDigester } from './member-digests.js';
 
 /** Maximum number of rejected objects per requested record, because they are kept in memory. */
 const MAX_REJECTED_PER_RECORD = 10;
@@ -21,6 +22,7 @@ export class RecordReader {
   readonly #companyId: bigint | null;
   readonly #maxRejected: number;
   readonly #members: Members;
+  readonly #memberDigests: MemberDigester;
   readonly #digests: DigestWriter;
   readonly #children: ChildReader;
   /** For each slot, its date in ms since 1970, NaN if it is not a date. */
@@ -37,19 +39,21 @@ export class RecordReader {
     this.#companyId = companyId;
     this.#maxRejected = limit * MAX_REJECTED_PER_RECORD;
     this.#columns = new ColumnWriter(scanner.bytes);
-    this.#members = new Members(layout.table, scanner);
+    this.#memberDigests = new MemberDigester(scanner, layout.fieldPrefix, layout.childPaths);
+    this.#members = new Members(layout.table, scanner, this.#memberDigests);
     this.#digests = new DigestWriter(layout, this.#members);
     this.#children = new ChildReader(scanner, layout);
     this.#instants = new Float64Array(layout.firstChild);
   }
 
   take(): Pick<ListPage, 'columns' | 'rejected'> {
-    return { columns: this.#columns.take(), rejected: this.#rejected };
+    return { columns: this.#columns.take(this.#memberDigests.take()), rejected: this.#rejected };
   }
 
   /** Begins to read the array at `at`. If it is called again for a duplicate key, the last array counts. */
   startList(at: number): void {
     this.#columns.clear();
+    this.#memberDigests.clear();
     this.#rejected = [];
     this.#next = this.#scanner.enter(at);
     this.#more = this.#scanner.more;
@@ -119,6 +123,7 @@ export class RecordReader {
     const createdMs = this.#instants[layout.createdAt] ?? Number.NaN;
     const orgCreatedMs = this.#instants[layout.orgCreatedAt] ?? Number.NaN;
     const updatedMs = this.#instants[layout.svcUpdatedAt] ?? Number.NaN;
+    this.#memberDigests.keep(start);
     columns.end(flags, updatedMs, latestMs, Number.isNaN(createdMs) ? orgCreatedMs : createdMs);
   }
 
@@ -208,6 +213,7 @@ export interface RecordLayout extends ChildLayout {
   readonly datelike: readonly number[];
   /** The compared fields with their slots. */
   readonly digested: readonly (DigestField & { readonly slot: number })[];
+  readonly fieldPrefix: string;
   /** Slots from this one on are the fields with children, in the order of `childPaths`. */
   readonly firstChild: number;
   readonly childPaths: readonly string[];
@@ -236,6 +242,7 @@ export function buildRecordLayout(spec: ListSpec): RecordLayout {
     dates: spec.dateFields.map(slot),
     serviceDates: [slot(`${prefix}created_at`), slot(`${prefix}updated_at`)],
     digested: digested.map((field) => ({ ...field, slot: slot(field.name) })),
+    fieldPrefix: prefix,
     firstChild: named.length,
     childPaths,
     childTable: new KeyTable([...new Set(identity)]),

@@ -173,8 +173,10 @@ function withOwnBody(page: ListPage): ListPage {
 }
 
 function buffersOf({ columns }: ListPage): ArrayBuffer[] {
-  const { ids, numbers, texts, body } = columns;
-  const buffers = [ids, numbers, texts, body].map(({ buffer }) => buffer);
+  const { ids, numbers, texts, body, members } = columns;
+  const buffers = [ids, numbers, texts, body, ...(members === null ? [] : [members.words])].map(
+    ({ buffer }) => buffer,
+  );
   return [...new Set(buffers)].filter((buffer) => buffer instanceof ArrayBuffer);
 }
 

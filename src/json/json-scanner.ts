@@ -28,9 +28,9 @@ export const OPEN_ARRAY = 0x5b;
 export const OPEN_OBJECT = 0x7b;
 export const LETTER_N = 0x6e;
 const COMMA = 0x2c;
-const DOT = 0x2e;
+export const DOT = 0x2e;
 const PLUS = 0x2b;
-const ZERO = 0x30;
+export const ZERO = 0x30;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
@@ -278,6 +278,7 @@ function decodeUtf8(bytes: Uint8Array, start: number, end: number): string {
   return bufferOf(bytes).toString('utf8', start, end);
 }
 
-function bufferOf(bytes: Uint8Array): Buffer {
+/** The same bytes as a `Buffer`. */
+export function bufferOf(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

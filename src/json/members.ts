@@ -1,8 +1,17 @@
 import { MAX_INT64, MIN_INT64 } from '../domain.js';
-import { type JsonScanner, LETTER_N, MINUS, QUOTE } from './json-scanner.js';
+import { type JsonScanner, LETTER_N, MINUS, QUOTE, ZERO } from './json-scanner.js';
 
 /** Reads the value at `at` of the member `slot` and returns its end. */
 type ReadValue = (slot: number, at: number) => number;
+
+/** Sees the members of an object while they are scanned. */
+export interface MemberObserver {
+  begin(): void;
+  /** A number for the name at bytes `start` to `end`; 0: its values are not of interest. */
+  nameOf(start: number, end: number): number;
+  /** Called for each member of interest; `first` is the first byte of its value. */
+  add(name: number, first: number, start: number, end: number, escaped: boolean): void;
+}
 
 /** Locates the wanted members of an object. The last of duplicate keys counts, as with `JSON.parse`. */
 export class Members {
@@ -13,10 +22,12 @@ export class Members {
   readonly #starts: Int32Array;
   readonly #ends: Int32Array;
   readonly #escaped: Uint8Array;
+  readonly #observer: MemberObserver | null;
 
-  constructor(table: KeyTable, scanner: JsonScanner) {
+  constructor(table: KeyTable, scanner: JsonScanner, observer: MemberObserver | null = null) {
     this.#scanner = scanner;
-    this.#keys = new KeyReader(table, scanner);
+    this.#observer = observer;
+    this.#keys = new KeyReader(table, scanner, observer);
     this.#firsts = new Uint8Array(table.names.length);
     this.#starts = new Int32Array(table.names.length);
     this.#ends = new Int32Array(table.names.length);
@@ -31,6 +42,8 @@ export class Members {
     const scanner = this.#scanner;
     const { bytes } = scanner;
     const keys = this.#keys;
+    const observer = this.#observer;
+    observer?.begin();
     // for an array this short, `fill` is slower
     const firsts = this.#firsts;
     for (let slot = 0; slot < firsts.length; slot++) firsts[slot] = 0;
@@ -48,6 +61,7 @@ export class Members {
         this.#ends[slot] = i;
         this.#escaped[slot] = first === QUOTE && scanner.escaped ? 1 : 0;
       }
+      if (keys.name !== 0) observer?.add(keys.name, first, start, i, scanner.escaped);
       i = scanner.nextMember(i);
     }
     return i;
@@ -132,16 +146,21 @@ const MAX_PLACES = 128;
 class KeyReader {
   /** The slot of the key read last, or -1. */
   slot = -1;
+  /** What the observer calls it; 0 without one. */
+  name = 0;
   readonly #table: KeyTable;
   readonly #scanner: JsonScanner;
+  readonly #observer: MemberObserver | null;
   readonly #view: DataView;
   readonly #byteLength: number;
-  /** For each place, the bytes from the key's opening quote to its value, and its slot. */
+  /** For each place, the bytes from the key's opening quote to its value, its slot and its name. */
   readonly #starts = new Int32Array(MAX_PLACES);
   readonly #lengths = new Int32Array(MAX_PLACES);
   readonly #slots = new Int32Array(MAX_PLACES);
+  readonly #names = new Int32Array(MAX_PLACES);
 
-  constructor(table: KeyTable, scanner: JsonScanner) {
+  constructor(table: KeyTable, scanner: JsonScanner, observer: MemberObserver | null) {
+    this.#observer = observer;
     this.#table = table;
     this.#scanner = scanner;
     const { buffer, byteOffset, byteLength } = scanner.bytes;
@@ -154,6 +173,7 @@ class KeyReader {
     const length = this.#lengths[place] ?? 0;
     if (length > 0 && this.#repeats(this.#starts[place] ?? 0, at, length)) {
       this.slot = this.#slots[place] ?? -1;
+      this.name = this.#names[place] ?? 0;
       return at + length;
     }
     const scanner = this.#scanner;
@@ -161,11 +181,13 @@ class KeyReader {
     this.slot = scanner.escaped
       ? this.#table.findText(scanner.text(at + 1, end - 1, true))
       : this.#table.find(scanner.bytes, at + 1, end - 1);
+    this.name = this.#observer?.nameOf(at + 1, end - 1) ?? 0;
     const valueStart = scanner.skipColon(end);
     if (place < MAX_PLACES) {
       this.#starts[place] = at;
       this.#lengths[place] = valueStart - at;
       this.#slots[place] = this.slot;
+      this.#names[place] = this.name;
     }
     return valueStart;
   }
@@ -238,7 +260,6 @@ function sameBytes(name: Uint8Array, bytes: Uint8Array, start: number, end: numb
   return true;
 }
 
-const ZERO = 0x30;
 /** Every integer of up to 15 digits is exact as a JavaScript number. */
 const EXACT_DIGITS = 15;
 

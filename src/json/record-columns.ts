@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer';
-import type { ParsedRecord, RecordColumns } from '../domain.js';
+import type { MemberColumn, ParsedRecord, RecordColumns } from '../domain.js';
 
 /** Flags of a record. */
 export const IS_DELETED = 1;
@@ -57,8 +57,9 @@ export class ColumnWriter {
     this.#length++;
   }
 
-  take(): RecordColumns {
+  take(members: MemberColumn | null = null): RecordColumns {
     return {
+      members,
       length: this.#length,
       ids: this.#ids.subarray(0, 2 * this.#length),
       numbers: this.#numbers.subarray(0, NUMBERS * this.#length),
@@ -84,7 +85,7 @@ export class ColumnWriter {
 }
 
 /** The records as objects; `raw` is a view of the body. */
-export function recordsOf({ length, ids, numbers, texts, body }: RecordColumns): ParsedRecord[] {
+export function recordsOf({ length, ids, numbers, texts, body, members }: RecordColumns): ParsedRecord[] {
   const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.byteLength);
   // ASCII texts are decoded once and sliced, which is faster than decoding each
   const ascii = isAscii(texts) ? bytes.toString('latin1') : null;
@@ -114,10 +115,23 @@ export function recordsOf({ length, ids, numbers, texts, body }: RecordColumns):
       createdMs: instantAt(first + 10),
       fieldDigests: textAt(first + 4),
       children: textAt(first + 5) || null,
+      members: members === null ? null : membersAt(members, at),
       raw: body.subarray(numbers[first], numbers[first + 1]),
     });
   }
   return records;
+}
+
+function membersAt({ words, ends, lists }: MemberColumn, at: number): ParsedRecord['members'] {
+  const [start = 0, end = 0] = [at === 0 ? 0 : ends[at - 1], ends[at]];
+  if (start === end) return null;
+  const names = lists.get(listNumber(words, start));
+  return names === undefined ? null : { names, words: words.subarray(start, end) };
+}
+
+/** The number of the list of names of a record whose words begin at `start`. */
+export function listNumber(words: Int32Array, start: number): number {
+  return ((words[start] ?? 0) >>> 0) * 0x20_0000 + (words[start + 1] ?? 0);
 }
 
 /** Bytes from which `Uint8Array.set` is faster than a loop. */

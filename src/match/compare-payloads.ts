@@ -1,4 +1,5 @@
 import { parseIsoDate } from '../api/iso-date.js';
+import { NOT_COMPARED } from '../api/member-digests.js';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
@@ -21,41 +22,14 @@ export interface DriftRules {
   readonly trustsHash: boolean;
 }
 
-/**
- * Fields that the service adds on request, and the key, which both records share: it may be text in one and a number
- * beyond 2^53 in the other, and was compared exactly when they were matched.
- */
-const NOT_COMPARED = new Set(['raw_data', 'data_hash', 'platform_id']);
-
 /** Values nested deeper are reported as different without comparing them, because the comparison is recursive. */
 const MAX_COMPARED_DEPTH = 100;
 const TOO_DEEP = '(nested too deeply to be compared)';
 
 /**
- * Makes the function that compares two payloads with `findDrift`. Most pairs differ only in fields of the service: if
- * the texts are equal without these, they are not parsed. Numbers beyond 2^53 are compared after rounding.
- */
-export function prepareCompare(rules: DriftRules): (v3: string, v4: string) => DriftedField[] {
-  const strip = prepareStrip(rules.fieldPrefix);
-  return (v3, v4) => {
-    const isSameText = strip(v3) === strip(v4);
-    return isSameText ? [] : findDrift(JSON.parse(v3), JSON.parse(v4), rules);
-  };
-}
-
-/**
- * Makes the function that removes the service's scalar members from a JSON text, at any depth. A text with a backslash
- * is returned unchanged: without one, every quote begins or ends a string, and only a key is followed by a colon.
- */
-function prepareStrip(fieldPrefix: string): (text: string) => string {
-  const prefix = fieldPrefix.replace(/[^\w]/g, '\\$&');
-  const member = new RegExp(`"${prefix}[^"]*":(?:"[^"]*"|[-+.\\w]+)`, 'g');
-  return (text) => (text.includes('\\') ? text : text.replace(member, ''));
-}
-
-/**
  * Shared fields whose values differ, by name. Values are compared by meaning: `"10.50"` equals `10.5`, times are
- * compared at the coarser of their precisions, and lists of scalars regardless of order.
+ * compared at the coarser of their precisions, and lists of scalars regardless of order. Numbers beyond 2^53 are compared
+ * after rounding.
  */
 export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedField[] {
   if (!isObject(v3) || !isObject(v4)) return [];
@@ -83,8 +57,9 @@ function haveEqualHashes(v3: JsonObject, v4: JsonObject): boolean {
   return typeof hash === 'string' && hash !== '' && hash === v4['data_hash'];
 }
 
-function isCompared(name: string, { fieldPrefix, ignored }: DriftRules): boolean {
-  return !name.startsWith(fieldPrefix) && !ignored.has(name) && !NOT_COMPARED.has(name);
+/** Whether a shared field is compared. */
+export function isCompared(name: string, { fieldPrefix, ignored }: DriftRules): boolean {
+  return !name.startsWith(fieldPrefix) && !ignored.has(name) && !NOT_COMPARED.includes(name);
 }
 
 type JsonObject = { readonly [name: string]: Json };

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { checkedText, damaged } from '../store/checksum.js';
+import { areIntactMembers } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
 import type { ExportedPart } from './exported-parts.js';
 
@@ -22,6 +23,39 @@ export interface PartRecords {
   /** ms since 1970; NaN for none. */
   readonly latestMs: Float64Array;
   readonly createdMs: Float64Array;
+  readonly members: PartMembers;
+}
+
+/** The digests of the members of a part's records, one after another. */
+export class PartMembers {
+  words = new Int32Array(0);
+  /** For each record, the end of its words; it has none if that is the end of those before. */
+  readonly #ends: Float64Array;
+  #length = 0;
+
+  constructor(records: number) {
+    this.#ends = new Float64Array(records);
+  }
+
+  /** Adds the words of the record at `at`, which follows those that were added. */
+  add(at: number, bytes: Uint8Array | null): void {
+    const end = this.#length + (bytes?.length ?? 0) / 4;
+    if (end > this.words.length) {
+      const records = Math.min(this.#ends.length, Math.max(2 * at, 64));
+      const words = new Int32Array(Math.max(end, Math.ceil((1.05 * end * records) / (at + 1))));
+      words.set(this.words.subarray(0, this.#length));
+      this.words = words;
+    }
+    if (bytes !== null) new Uint8Array(this.words.buffer).set(bytes, 4 * this.#length);
+    this.#length = end;
+    this.#ends[at] = end;
+  }
+
+  /** Position of the first word of a record; -1 if it has none. */
+  startOf(at: number): number {
+    const start = at === 0 ? 0 : (this.#ends[at - 1] ?? 0);
+    return start === this.#ends[at] ? -1 : start;
+  }
 }
 
 /** Rows read at once. */
@@ -43,6 +77,7 @@ type Row = readonly [
   checksum: number,
   checked: string,
   childCount: number,
+  members: Buffer | null,
 ];
 
 /** Makes the function that reads the records of a part and compares each with its checksum. */
@@ -60,7 +95,7 @@ export function preparePartRecords(
   // integers but the id become doubles, which are faster to read than 64-bit integers
   const columns = `CAST(id AS REAL), svc_id, platform_id, unique_id, children, CAST(deleted AS REAL),
     CAST(latest_from IS 'platform' AS REAL), CAST(stream_id AS REAL), CAST(latest_ms AS REAL), CAST(created_ms AS REAL),
-    CAST(checksum AS REAL), ${checkedText('record')}, CAST(ifnull(json_array_length(children), 0) AS REAL)`;
+    CAST(checksum AS REAL), ${checkedText('record')}, CAST(ifnull(json_array_length(children), 0) AS REAL), members`;
   const byRange = db
     .prepare<[number, number], Row>(`SELECT ${columns} FROM record WHERE id BETWEEN ? AND ? ORDER BY id`)
     .raw();
@@ -76,6 +111,8 @@ export function preparePartRecords(
       throwIfStopped();
       for (const row of rows) {
         if (row[10] !== crc32(row[11])) throw damaged('A stored record');
+        if (row[13] !== null && !areIntactMembers(row[13], row[10])) throw damaged('A stored record');
+        records.members.add(at, row[13]);
         saveRow(records, at++, row, fullStreams.has(row[7]));
         records.childCount += row[12];
       }
@@ -103,6 +140,7 @@ function newRecords(length: number): PartRecords {
     readInFull: new Uint8Array(length),
     latestMs: new Float64Array(length),
     createdMs: new Float64Array(length),
+    members: new PartMembers(length),
   };
 }
 

@@ -1,25 +1,21 @@
 import { crc32 } from 'node:zlib';
 import type { Config } from '../config/config.js';
+import { listNumber } from '../json/record-columns.js';
 import { damaged } from '../store/checksum.js';
 import { checkFile } from '../store/integrity.js';
+import { prepareReadMemberList } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
 import { holdsPayloads } from '../store/story-rows.js';
-import { prepareCompare } from './compare-payloads.js';
+import { areEqualMembers, type SharedMembers, shareMembers } from './compare-members.js';
+import { type DriftedField, type DriftRules, findDrift } from './compare-payloads.js';
 import type { JudgedPair } from './match-company-pair.js';
+import type { PartMembers } from './part-records.js';
 
-/** The payloads of two records. Reading these as text takes two thirds of the time. */
-const PAYLOADS = `
-  SELECT CAST(v3_payload.body AS TEXT), CAST(v4_payload.body AS TEXT), v3_payload.checksum, v4_payload.checksum
-    FROM payload AS v3_payload CROSS JOIN payload AS v4_payload
-    WHERE v3_payload.record_id = ? AND v4_payload.record_id = ?`;
-
-type Payloads = readonly [v3: unknown, v4: unknown, v3Checksum: unknown, v4Checksum: unknown];
-
-/** Compares the payloads of matched pairs; part of the remap's transaction. */
+/** Compares matched pairs; part of the remap's transaction. */
 export interface DriftWriter {
   /**
    * Compares the pairs of a model of two companies. Writes a row of `drift` for each that differs, and to `drift_scope` how
-   * many pairs of live records there are and how many had both payloads.
+   * many pairs of live records there are and how many could be compared.
    */
   readonly compare: (judged: JudgedPair, throwIfStopped: () => void) => void;
   /** Call it after the last pair. */
@@ -28,13 +24,14 @@ export interface DriftWriter {
 
 export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): DriftWriter {
   db.exec('DELETE FROM drift; DELETE FROM drift_scope');
-  const compareOf = new Map(
-    models.map(({ v3, children }) => {
+  const compareMembers = prepareCompareMembers(db);
+  const compareBodies = prepareCompareBodies(db);
+  const rulesOf = new Map(
+    models.map(({ v3, children }): [string, DriftRules] => {
       const ignored = new Set([...children, ...(drift.ignore['*'] ?? []), ...(drift.ignore[v3] ?? [])]);
-      return [v3, prepareCompare({ fieldPrefix, ignored, trustsHash: drift.trustDataHash })];
+      return [v3, { fieldPrefix, ignored, trustsHash: drift.trustDataHash }];
     }),
   );
-  const read = db.prepare<[number, number], Payloads>(PAYLOADS).raw().safeIntegers(false);
   const insert = db.prepare(`
     INSERT INTO drift(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
@@ -44,20 +41,18 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
   let isIncomplete = false;
   const compare: DriftWriter['compare'] = ({ model, pair, joined, outcomes }, throwIfStopped) => {
     const { v3, v4, v3Company, v4Company } = pair;
-    const compareTexts = compareOf.get(model);
-    if (v3Company === null || v4Company === null || compareTexts === undefined) return;
+    const rules = rulesOf.get(model);
+    if (v3Company === null || v4Company === null || rules === undefined) return;
+    const areEqual = compareMembers(v3.members, v4.members, rules);
     let [pairs, compared] = [0, 0];
     for (let at = 0; at < v3.length; at++) {
       const twin = joined.twins[at] ?? -1;
       if (twin < 0 || v3.deleted[at] === 1 || v4.deleted[twin] === 1 || outcomes.v3.has(at)) continue;
       if (pairs % 250 === 0) throwIfStopped();
       pairs += 1;
-      const found = read.get(v3.ids[at] ?? 0, v4.ids[twin] ?? 0);
-      if (found === undefined) continue;
-      const [v3Text, v4Text, v3Checksum, v4Checksum] = found;
-      if (!isIntact(v3Text, v3Checksum) || !isIntact(v4Text, v4Checksum)) throw damaged('A stored payload');
+      const fields = areEqual(at, twin) ? [] : compareBodies(v3.ids[at] ?? 0, v4.ids[twin] ?? 0, rules);
+      if (fields === null) continue;
       compared += 1;
-      const fields = compareTexts(v3Text, v4Text);
       if (fields.length === 0) continue;
       const place = [model, v3Company.region, v3Company.companyId, v4Company.companyId, v3.keys[at] ?? ''];
       insert.run(...place, v3.svcIds[at], v4.svcIds[twin], JSON.stringify(fields));
@@ -71,6 +66,61 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
     finish: (throwIfStopped) => {
       if (isIncomplete && holdsPayloads(db)) checkFile(db, ['payload'], throwIfStopped);
     },
+  };
+}
+
+/** Pairs of lists of names that are remembered. */
+const MAX_REMEMBERED = 4096;
+
+/** Makes the function that says whether all compared members of two records have equal digests. */
+function prepareCompareMembers(
+  db: Db,
+): (v3: PartMembers, v4: PartMembers, rules: DriftRules) => (at: number, twin: number) => boolean {
+  const readNames = prepareReadMemberList(db);
+  return (v3, v4, rules) => {
+    const known = new Map<string, SharedMembers | null>();
+    const share = (v3List: number, v4List: number): SharedMembers | null => {
+      const [v3Names, v4Names] = [readNames(v3List), readNames(v4List)];
+      return v3Names === null || v4Names === null ? null : shareMembers(v3Names, v4Names, rules);
+    };
+    let [lastV3, lastV4]: number[] = [];
+    let shared: SharedMembers | null = null;
+    return (at, twin) => {
+      const [v3Start, v4Start] = [v3.startOf(at), v4.startOf(twin)];
+      if (v3Start < 0 || v4Start < 0) return false;
+      const [v3List, v4List] = [listNumber(v3.words, v3Start), listNumber(v4.words, v4Start)];
+      if (v3List !== lastV3 || v4List !== lastV4) {
+        [lastV3, lastV4] = [v3List, v4List];
+        const name = `${v3List} ${v4List}`;
+        const found = known.get(name);
+        shared = found === undefined ? share(v3List, v4List) : found;
+        if (known.size === MAX_REMEMBERED) known.clear();
+        known.set(name, shared);
+      }
+      return shared !== null && areEqualMembers(shared, v3.words, v3Start, v4.words, v4Start);
+    };
+  };
+}
+
+/** The payloads of two records. Reading these as text takes two thirds of the time. */
+const PAYLOADS = `
+  SELECT CAST(v3_payload.body AS TEXT), CAST(v4_payload.body AS TEXT), v3_payload.checksum, v4_payload.checksum
+    FROM payload AS v3_payload CROSS JOIN payload AS v4_payload
+    WHERE v3_payload.record_id = ? AND v4_payload.record_id = ?`;
+
+type Payloads = readonly [v3: unknown, v4: unknown, v3Checksum: unknown, v4Checksum: unknown];
+
+/** Makes the function that compares the bodies of two records by their row ids; null if one is not stored. */
+function prepareCompareBodies(
+  db: Db,
+): (v3Id: number, v4Id: number, rules: DriftRules) => readonly DriftedField[] | null {
+  const read = db.prepare<[number, number], Payloads>(PAYLOADS).raw().safeIntegers(false);
+  return (v3Id, v4Id, rules) => {
+    const found = read.get(v3Id, v4Id);
+    if (found === undefined) return null;
+    const [v3Text, v4Text, v3Checksum, v4Checksum] = found;
+    if (!isIntact(v3Text, v3Checksum) || !isIntact(v4Text, v4Checksum)) throw damaged('A stored payload');
+    return findDrift(JSON.parse(v3Text), JSON.parse(v4Text), rules);
   };
 }
 

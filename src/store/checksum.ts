@@ -17,7 +17,8 @@ const CHECKED_COLUMNS = {
     ...['finished_at', 'read_by', 'route', 'end_note', 'read_at', 'position'],
   ],
   part: ['stream_id', 'company_id', 'cursor', 'ended', 'total_count', 'empty_end', 'idle_pages'],
-  // without `walk`, which changes whenever a record is seen again and does not affect ids
+  member_list: ['id', 'names'],
+  // without `walk`, which changes whenever a record is seen again and does not affect ids, and `members`, which has its own
   record: [
     ...[
       'stream_id',

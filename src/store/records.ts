@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { ParsedRecord } from '../domain.js';
 import { checksumOfValues } from './checksum.js';
+import { prepareMemberDigests } from './member-digests.js';
 import type { Db } from './open.js';
 
 /** The stream of a page, and the walk numbers to compare its records with, see `Position`. */
@@ -107,9 +108,10 @@ function prepareInsert(
   // OR IGNORE skips records with a stored id; if it skipped one for another reason, `prepareFind` would throw
   const records = prepareInsertRows(
     db,
-    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, checksum)`,
-    15,
+    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, checksum, members)`,
+    16,
   );
+  const membersOf = prepareMemberDigests(db);
   const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
   // OR FAIL needs no statement journal: an error rolls back the whole transaction anyway
   const bodies = prepareInsertRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
@@ -126,7 +128,9 @@ function prepareInsert(
       values[to + 3] = place.walk;
       const content = contentOf(record);
       for (let index = 0; index < content.length; index++) values[to + 4 + index] = content[index] ?? null;
-      values[to + 14] = checksumOfValues([place.streamId, record.svcId, ...content]);
+      const checksum = checksumOfValues([place.streamId, record.svcId, ...content]);
+      values[to + 14] = checksum;
+      values[to + 15] = payload === 'full' ? membersOf(record.members, checksum) : null;
     });
     if (inserted > 0) count.run(inserted, place.streamId);
     const ids = inserted === length ? null : added.all(first).map(Number);
@@ -150,10 +154,11 @@ function prepareRevisit(
   payload: 'full' | 'ids',
 ): (place: PagePlace, record: ParsedRecord) => Revisited {
   const replace = db.prepare<Value[]>(`
-    UPDATE record SET walk = ?, checksum = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
+    UPDATE record SET walk = ?, checksum = ?, members = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
   const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
   const find = prepareFind(db);
   const bodies = prepareBodies(db);
+  const membersOf = prepareMemberDigests(db);
   const keepsBodies = payload === 'full';
   return (place, record) => {
     const content = contentOf(record);
@@ -164,7 +169,8 @@ function prepareRevisit(
     const changed = wins && !isSame;
     if (changed) {
       const checksum = checksumOfValues([place.streamId, record.svcId, ...content]);
-      replace.run(place.walk, checksum, ...content, stored.id);
+      const members = keepsBodies ? membersOf(record.members, checksum) : null;
+      replace.run(place.walk, checksum, members, ...content, stored.id);
       // with `ids`, payloads of an earlier full export are deleted when their records change
       if (keepsBodies) bodies.save(stored.id, record.raw);
       else bodies.drop(stored.id);

@@ -4,7 +4,7 @@
 export const APPLICATION_ID = 0x5356434d;
 
 /** Layout version, stored in `user_version`; databases with another version are refused. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 const META = `
 -- for the columns named checksum see checksum.ts
@@ -84,6 +84,8 @@ CREATE TABLE record(
   field_digests TEXT NOT NULL,
   -- JSON, null for none: see stored-lists.ts; the view child returns it as rows
   children TEXT,
+  -- digests of the members of the stored payload, see member-digests.ts
+  members BLOB,
   -- the last walk of its stream that saw it
   walk INTEGER NOT NULL,
   checksum INTEGER NOT NULL DEFAULT 0,
@@ -91,6 +93,8 @@ CREATE TABLE record(
 ) STRICT;
 -- the bytes as received; JSON functions need CAST(body AS TEXT), because they read a BLOB as JSONB
 CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
+-- the names of the members of records, as a JSON list; the digests of a record begin with its number
+CREATE TABLE member_list(id INTEGER PRIMARY KEY, names TEXT NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE VIEW child(record_id, path, svc_id, platform_id, unique_id, deleted) AS
   SELECT r.id, c.value ->> 0, CAST(c.value ->> 1 AS INTEGER), c.value ->> 2, c.value ->> 3, c.value ->> 4
     FROM record AS r JOIN json_each(r.children) AS c;

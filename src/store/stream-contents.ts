@@ -269,6 +269,8 @@ export function purgePayloads(db: Db): number {
       const count = countPayloads(db);
       db.exec(`
       DELETE FROM payload;
+      DELETE FROM member_list;
+      UPDATE record SET members = NULL;
       DELETE FROM drift;
       UPDATE drift_scope SET compared = 0;
       UPDATE rejected SET raw = '';

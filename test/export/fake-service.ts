@@ -164,6 +164,7 @@ function parsedRecord(record: FakeRecord): ParsedRecord {
     latestFrom: updatedMs === null ? null : 'service',
     createdMs: null,
     fieldDigests: '',
+    members: null,
     children: renderChildren(
       children.map((child) => ({ ...child, path: 'line_items', platformUniqueId: null, deleted: false })),
     ),

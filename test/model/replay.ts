@@ -92,6 +92,7 @@ function parsed({ id, version }: ModelRecord, dates: Variant['dates']) {
     createdMs: null,
     fieldDigests: '',
     children: null,
+    members: null,
     raw: new Uint8Array(),
   };
 }

@@ -39,6 +39,7 @@ export function record(changes: Partial<ParsedRecord> = {}): ParsedRecord {
     createdMs: null,
     fieldDigests: '',
     children: null,
+    members: null,
     raw: Buffer.from('{}'),
     ...changes,
   };

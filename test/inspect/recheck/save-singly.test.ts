@@ -34,6 +34,7 @@ function recordOf(svcId: bigint, platformId: string): ParsedRecord {
     deleted: false,
     fieldDigests: '',
     children: null,
+    members: null,
     raw: Buffer.from('{}'),
   };
   return { svcId, companyId: 1n, platformId, ...dates, ...rest };

@@ -27,6 +27,7 @@ function recordOf(svcId: bigint, platformId: string | null, more: Partial<Parsed
     createdMs: null,
     fieldDigests: '',
     children: null,
+    members: null,
     raw: new Uint8Array(),
     ...more,
   };
