@@ -15,7 +15,6 @@ import {
   type Unparsed,
 } from './commands/define-command.js';
 import { describeOption, type ListedOption, listOptions } from './commands/option.js';
-import { runCommand } from './commands/run-command.js';
 import type { Config } from './config/config.js';
 import { readTopic } from './docs/topics.js';
 import { exitCodeOf, SvcError } from './errors.js';
@@ -164,6 +163,7 @@ function givenOf(parsed: CommanderCommand, { options }: Command, host: ProgramHo
   return {
     raw,
     args: parsed.args,
+    commands: COMMANDS,
     get input() {
       return host.openInput();
     },
@@ -185,6 +185,16 @@ function rawOptions(parsed: CommanderCommand, options: readonly ListedOption[]):
     return [name, values[name.charAt(2).toLowerCase() + name.slice(3)] === false];
   });
   return Object.fromEntries(raw);
+}
+
+/** Runs a command, with its output files replaced as `runWithOutputs` says. */
+export async function runCommand(command: Command, given: Unparsed, io: Io): Promise<number> {
+  const writesFiles = command.options.some(
+    ({ role, name }) => role === 'output' && given.raw[name] !== undefined,
+  );
+  if (!writesFiles || command.ownsOutputs === true) return command.run(given, io);
+  const { runWithOutputs } = await import('./commands/with-outputs.js');
+  return runWithOutputs(command, given, io);
 }
 
 async function runWithProgress(command: Command, given: Unparsed, host: ProgramHost): Promise<number> {

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { renderMan } from './commands/help.js';
 import { buildJsonSchemas } from './commands/output-schemas.js';
-import { renderCommands } from './commands/render-commands.js';
+import { renderCommands, renderMan } from './commands/reference.js';
 import { readVersion } from './runtime/version.js';
 
 /** Writes what ships in the package and follows from the code; part of the build. */

@@ -1,6 +1,6 @@
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
+import { toUrl } from '../text/addresses.js';
 import { escapeRegExp } from '../text/escape.js';
-import { toUrl } from '../text/to-url.js';
 import * as z from '../zod.js';
 import type { Host } from './hosts.js';
 import { type AttemptOutcome, classify } from './http.js';

@@ -1,11 +1,9 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config, Endpoint } from '../config/config.js';
-import { isLoopback } from '../config/values.js';
 import type { Env, Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { comparableHost } from '../text/host-name.js';
-import { toUrl } from '../text/to-url.js';
+import { comparableHost, isLoopback, toUrl } from '../text/addresses.js';
 import type { HostLimiter, HostLimits } from './limiter.js';
 import type { RequestOptions } from './request.js';
 

@@ -1,5 +1,4 @@
-import type { ApplyTarget } from '../config/apply-targets.js';
-import { MODEL_REF } from '../config/id-pattern.js';
+import { type ApplyTarget, MODEL_REF } from '../config/apply-targets.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { wrapLines } from '../text/text-layout.js';

@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
-import { groupBy } from '../text/group-by.js';
+import { groupBy } from '../text/rows.js';
 import type { ApplyContext, DataStore, LedgerRun, SurveyOptions } from './context.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
 import { openFileStore } from './files/file-store.js';

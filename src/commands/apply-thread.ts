@@ -1,5 +1,5 @@
 import type { ApplyResult } from '../apply/actions.js';
-import type { Serve } from '../runtime/threads.js';
+import type { Serve } from '../runtime/thread.js';
 import { type ApplyJob, runApplyJob } from './apply-work.js';
 import type { WorkIo } from './command.js';
 import { runUndoJob } from './undo-work.js';

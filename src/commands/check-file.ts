@@ -1,5 +1,6 @@
 import type { SvcError } from '../errors.js';
-import { runInThread, type Serve } from '../runtime/threads.js';
+import type { Serve } from '../runtime/thread.js';
+import { runInThread } from '../runtime/threads.js';
 import { checkFile, listTables } from '../store/integrity.js';
 import { guardDatabase, openDatabase } from '../store/open.js';
 import type { Io } from './command.js';

@@ -12,6 +12,8 @@ export interface Given<Options> {
   /** What was typed. */
   readonly raw: RawOptions;
   readonly args: readonly string[];
+  /** All commands, for those that explain them. */
+  readonly commands: readonly Command[];
   /** Standard input. */
   readonly input: Readable & { readonly isTTY?: boolean };
   /**
@@ -88,13 +90,14 @@ export function defineCommand<Options extends z.ZodObject>(definition: CommandDe
     run: async (given, io) => {
       const values = parseOptions(definition, given.raw);
       const run = await load();
-      const { raw, args, config } = given;
+      const { raw, args, config, commands } = given;
       return run(
         {
           options: values,
           raw,
           args,
           config,
+          commands,
           get input() {
             return given.input;
           },

@@ -1,14 +1,24 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import type { Config } from '../config/config.js';
+import { loadConfig } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
 import { buildVerdict } from '../report/build-verdict.js';
 import { writeText } from '../runtime/write-output.js';
 import { type Sandbox, startSandbox } from '../sandbox/start.js';
+import { Sqlite } from '../store/sqlite.js';
+import { shellLine } from '../text/escape.js';
 import { wrapText } from '../text/text-layout.js';
+import { APPLY } from './catalogue/apply.js';
+import { LOOK } from './catalogue/look.js';
 import type { Io } from './command.js';
-import type { Given } from './define-command.js';
-import { openStory, tellApply, tellDecisions } from './demo-story.js';
+import { openDecisions } from './decide.js';
+import type { Given, RawOptions, Unparsed } from './define-command.js';
+import { flagOf } from './option.js';
 import { outputsOf, type ReportOutputs } from './option-values.js';
 import { writeReport } from './report.js';
 
@@ -95,4 +105,219 @@ function describeFolder(seed: number, { v4 }: Sandbox): string[] {
     'The service ended with the demo. For run and verify, start it elsewhere:',
     `$ svc-migrate sandbox --seed ${seed} --scenario story --port ${new URL(v4).port}`,
   ];
+}
+
+/** Columns of what demo prints, on any terminal. */
+const WIDTH = 80;
+const INDENT = '  ';
+
+const CONFIG_FILE = 'svc-migrate.config.json';
+const KEY_FILE = 'api-key';
+const ORDERS = 'payments/orders';
+const INVOICES = 'accounting/invoices';
+const STORED_INVOICES = 120;
+const STORED_ORDERS = 40;
+
+export interface StoryOptions extends Pick<Unparsed, 'input'> {
+  readonly folder: string;
+  readonly sandbox: Sandbox;
+  /** Whether to wait for Enter after each step. */
+  readonly waits: boolean;
+  /** Whether anything is printed. */
+  readonly isTold: boolean;
+}
+
+/** A migration that is told command by command. */
+export interface Story extends StoryOptions {
+  /** The input and output of its commands. */
+  readonly io: Io;
+  config(): Config;
+  /** Writes the configuration. */
+  configure(settings: Readonly<Record<string, unknown>>): void;
+  print(...lines: readonly string[]): Promise<void>;
+  /** Runs a command and prints its command line, then those lines of its text that `shows` takes. */
+  run(name: string, raw: RawOptions, shows: (line: string) => boolean): Promise<void>;
+  /** Ends a step: waits for Enter, if so asked. */
+  pause(): Promise<void>;
+}
+
+/** Prepares the folder: configuration, API key, and a table and a file of stored ids. */
+export function openStory(options: StoryOptions, io: Io): Story {
+  const { folder, sandbox, isTold } = options;
+  const file = join(folder, CONFIG_FILE);
+  const configure = (settings: Readonly<Record<string, unknown>>) => {
+    const all = { ...sandbox.config(KEY_FILE), limits: {}, ...settings, apply: { targets: TARGETS } };
+    writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`, { mode: 0o600 });
+  };
+  writeFileSync(join(folder, KEY_FILE), `${sandbox.apiKey}\n`, { mode: 0o600 });
+  configure({});
+  storeIds(folder, sandbox);
+  const config = () => loadConfig({ env: {}, flags: { config: file }, nowMs: io.clock.now() });
+  const print = async (...lines: readonly string[]) => {
+    if (isTold) await writeText(io.stdout, [`${lines.join('\n')}\n`]);
+  };
+  const own: Io = {
+    ...io,
+    env: {},
+    isTty: false,
+    color: false,
+    width: WIDTH - INDENT.length,
+    onProgress: isTold ? () => {} : io.onProgress,
+  };
+  const run: Story['run'] = async (name, raw, shows) => {
+    const words = Object.entries(raw).flatMap(([option, value]) =>
+      typeof value === 'string' ? [flagOf(option), relative(folder, value)] : [flagOf(option)],
+    );
+    await print(`$ ${shellLine(['svc-migrate', ...name.split(' '), ...words])}`);
+    const lines = await runCommandOf(name, { raw, config, input: options.input }, own);
+    const shown = lines.filter((line) => line !== '' && shows(line)).map((line) => INDENT + line);
+    if (shown.length > 0) await print(...shown.map((line) => line.replaceAll(`${folder}/`, '')));
+  };
+  return { ...options, io: own, config, configure, print, run, pause: () => waitForEnter(options, io) };
+}
+
+/** Runs a command; returns the lines that it prints. */
+async function runCommandOf(
+  name: string,
+  { raw, config, input }: Pick<Unparsed, 'raw' | 'input'> & { readonly config: () => Config },
+  io: Io,
+): Promise<string[]> {
+  const command = [...LOOK, ...APPLY].find((one) => one.name === name);
+  if (command === undefined) throw new TypeError(`There is no command ${name}.`);
+  const chunks: string[] = [];
+  const stdout = new Writable({
+    write: (chunk, _encoding, done) => {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
+  await command.run({ raw, args: [], commands: [], input, config: async () => config() }, { ...io, stdout });
+  return chunks.join('').split('\n');
+}
+
+async function waitForEnter({ waits, input }: StoryOptions, { stdout, signal }: Io): Promise<void> {
+  if (!waits) return;
+  await writeText(stdout, ['[Enter] ']);
+  const lines = createInterface({ input, terminal: false });
+  try {
+    await Promise.race([once(lines, 'line', { signal }), once(lines, 'close', { signal })]);
+  } catch (cause) {
+    if (!signal.aborted) throw cause;
+    throw new SvcError('interrupted', 'Stopped; the files of the demo stay.', { cause });
+  } finally {
+    lines.close();
+  }
+}
+
+const TARGETS = [
+  {
+    name: 'invoices',
+    kind: 'sqlite',
+    file: 'shop.db',
+    table: 'sales',
+    ids: [{ column: 'invoice_id', model: INVOICES }],
+  },
+  { name: 'payments', kind: 'csv', file: 'payments.csv', ids: [{ column: 'order_id', model: ORDERS }] },
+];
+
+/** Stores V3 ids as a product would: the table `sales` of shop.db, and payments.csv. */
+function storeIds(folder: string, sandbox: Sandbox): void {
+  const rows = [...sandbox.truth()].filter(({ path, status }) => path === '' && status === 'matched');
+  const idsOf = (model: string, count: number) =>
+    rows
+      .filter((row) => row.model === model)
+      .flatMap(({ v3_svc_id: id }) => (id === null ? [] : [id]))
+      .slice(0, count);
+  const db = new Sqlite(join(folder, 'shop.db'));
+  db.exec('CREATE TABLE sales (id INTEGER PRIMARY KEY, invoice_id INTEGER NOT NULL)');
+  const insert = db.prepare('INSERT INTO sales (invoice_id) VALUES (?)');
+  db.transaction(() => {
+    for (const id of idsOf(INVOICES, STORED_INVOICES)) insert.run(BigInt(id));
+  })();
+  db.close();
+  const lines = idsOf(ORDERS, STORED_ORDERS).map((id, at) => `${at + 1},${id}\n`);
+  writeFileSync(join(folder, 'payments.csv'), ['payment,order_id\n', ...lines].join(''));
+}
+
+const isVerdict = (line: string) => !/^(Written|Biggest blocker|Next|To undo it):/.test(line);
+
+/** From the first verdict to a gate that passes: what a person does, and what each step changes. */
+export async function tellDecisions(story: Story): Promise<void> {
+  const { folder, sandbox, print, run, pause } = story;
+  const html = { html: join(folder, 'report.html') };
+  await print('1. Read V3 and V4, join them, judge. (A local service; about 800 records.)', '');
+  await print(`$ cd ${shellLine([folder])}`);
+  await run('run', html, isVerdict);
+  await pause();
+
+  await print('', '2. Ask the operator for a full sync. It arrives: V4 loads the empty company.', '');
+  await run('report', { fullSync: join(folder, 'full-sync.md') }, () => false);
+  sandbox.completeFullSync();
+  await run('run', html, createVerdictFilter());
+  await pause();
+
+  const limits = { outside_backfill_window: '100%' };
+  await print('', '3. Nobody needs the rest of what is older than V4. A limit in the configuration');
+  await print(`   (${CONFIG_FILE}) accepts it:`);
+  await print(`${INDENT}"limits": ${JSON.stringify(limits)}`, '');
+  story.configure({ limits });
+  await run('check', html, createVerdictFilter());
+  await pause();
+
+  await print('', '4. One V3 order became two in V4. A person answers in `svc-migrate decide`,');
+  await print('   and adds that the other is new in V4. decisions.csv, now configured, holds:');
+  for (const line of await decide(story)) await print(INDENT + line);
+  await print('');
+  story.configure({ limits, decisions: 'decisions.csv' });
+  await run('remap', {}, () => false);
+  await run('check', html, createVerdictFilter());
+  await pause();
+}
+
+/** Takes the lines of the verdict alone. */
+function createVerdictFilter(): (line: string) => boolean {
+  let isReached = false;
+  return (line) => {
+    isReached ||= /^(NOT )?SAFE|^NOT (KNOWN|READY)/.test(line);
+    return isReached && isVerdict(line);
+  };
+}
+
+/** Writes what a person decides about the record that V4 has twice; returns the lines. */
+async function decide({ sandbox, config, io }: Story): Promise<string[]> {
+  const open = [...sandbox.truth()].filter(({ path, status }) => path === '' && status === 'ambiguous');
+  const v3 = open.find((row) => row.v3_svc_id !== null);
+  const [first, second] = open.filter((row) => row.v4_svc_id !== null);
+  if (v3 === undefined || first === undefined || second === undefined) return [];
+  const { add } = openDecisions(config(), io);
+  const decisions = [
+    { v3SvcId: v3.v3_svc_id, v4SvcId: first.v4_svc_id, note: 'same payment' },
+    { v3SvcId: null, v4SvcId: second.v4_svc_id, note: 'new in V4' },
+  ];
+  const lines: string[] = [];
+  for (const { v3SvcId, v4SvcId, note } of decisions) {
+    const place = { model: v3.model, path: v3.path, region: v3.region ?? '' };
+    const cells = [...Object.values(place), v3.v3_company_id, v3SvcId, v4SvcId, note];
+    const ids = { v3SvcId: toId(v3SvcId), v4SvcId: toId(v4SvcId), v3CompanyId: toId(v3.v3_company_id) ?? 0n };
+    await add(cells, { ...place, ...ids, note, until: null });
+    lines.push(cells.map((cell) => cell ?? '').join(','));
+  }
+  return lines;
+}
+
+function toId(text: string | null): bigint | null {
+  return text === null ? null : BigInt(text);
+}
+
+/** A table and a file of stored ids: planned, written, verified and undone. */
+export async function tellApply({ print, run, pause }: Story): Promise<void> {
+  await print('', '5. Rewrite the V3 ids that you store: here a table in shop.db, and payments.csv.', '');
+  await run('apply plan', {}, (line) => / map\b/.test(line));
+  await run('apply write', { yes: true }, (line) => line.includes('rewritten'));
+  await run('apply verify', {}, isVerdict);
+  await pause();
+  await print('', '6. And back: every value as it was.', '');
+  await run('apply undo', {}, isVerdict);
+  await print('');
+  await pause();
 }

@@ -5,8 +5,8 @@ import type { ExportSummary } from '../export/run-export.js';
 import { hasNoList } from '../store/readiness.js';
 import type { StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
-import { groupBy } from '../text/group-by.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { groupBy } from '../text/rows.js';
 import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
 
 const COLUMNS: readonly Column[] = [

@@ -7,14 +7,9 @@ import type { ExportOptions } from '../export/begin-export.js';
 import { exportV3, exportV4 } from '../export/export-lists.js';
 import type { Arrival, PageRequest, PageSubscription, PageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
-import {
-  type Channel,
-  flattenError,
-  restoreError,
-  type Serve,
-  type ThreadError,
-  withThread,
-} from '../runtime/threads.js';
+import { type Channel, flattenError, restoreError, type ThreadError } from '../runtime/channel.js';
+import type { Serve } from '../runtime/thread.js';
+import { withThread } from '../runtime/threads.js';
 import { saveHostWaits } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import type { Io, Narrowing } from './command.js';

@@ -8,7 +8,8 @@ import {
 } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
-import { runInThread, type Serve, type ThreadOptions } from '../runtime/threads.js';
+import type { Serve } from '../runtime/thread.js';
+import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
 import type { Io } from './command.js';

@@ -1,4 +1,4 @@
-import type { Serve } from '../runtime/threads.js';
+import type { Serve } from '../runtime/thread.js';
 import { type ScanRequest, type ScanResult, scanFiles } from '../scan/scan-files.js';
 import { SyntaxParser } from '../scan/syntax.js';
 

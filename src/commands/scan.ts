@@ -24,8 +24,8 @@ import { buildScanSettings, type Certainty, type ScanSettings } from '../scan/sc
 import { isOwnJson } from '../scan/walk-files.js';
 import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
+import { toUrl } from '../text/addresses.js';
 import { renderJson } from '../text/escape.js';
-import { toUrl } from '../text/to-url.js';
 import * as z from '../zod.js';
 import type { Io } from './command.js';
 import { withDatabase } from './database.js';

@@ -1,20 +1,35 @@
+import { statSync } from 'node:fs';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
+import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { STATUSES } from '../reasons.js';
+import { buildTrend } from '../report/sections.js';
 import { newPause } from '../runtime/pause.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import type { Db } from '../store/open.js';
-import { findIncomplete, type Readiness, readReadiness, UNFINISHED } from '../store/readiness.js';
+import { nameOfList } from '../store/planned-lists.js';
+import {
+  findIncomplete,
+  hasNoList,
+  isStale,
+  OPEN_LISTS,
+  type Readiness,
+  readReadiness,
+  UNFINISHED,
+} from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import { readRemapRuns } from '../store/remap-tables.js';
-import { iterateStreams } from '../store/scoped-streams.js';
-import { addFlags } from '../text/escape.js';
+import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
+import { iterateStreams, type StreamGroup } from '../store/scoped-streams.js';
+import type { ListRow } from '../store/streams.js';
+import { addFlags, escapeUnseen } from '../text/escape.js';
+import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { inBatches, rowsOf, streamJson } from '../text/rows.js';
+import { wrapText } from '../text/text-layout.js';
 import type { Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import type { Given } from './define-command.js';
-import { absentOf, buildStatusJson, renderStatus, type StatusFacts } from './render-status.js';
 
 /** The escape sequence that moves the cursor to the top and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
@@ -106,4 +121,204 @@ function findNext(facts: Readiness): string {
   const commands = new Set(findIncomplete(facts).map((blocker) => blocker.next));
   const [only] = commands;
   return commands.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');
+}
+
+/** What `status` shows. */
+export interface StatusFacts {
+  readonly database: string;
+  /** The process that uses the database; null if none does. */
+  readonly owner: string | null;
+  readonly readiness: Readiness;
+  /** The latest builds of the remap, oldest first. */
+  readonly runs: readonly RemapRun[];
+  readonly next: string;
+}
+
+/** The state of the database for people. */
+export function renderStatus({ database, owner, readiness, runs, next }: StatusFacts, io: Io): string {
+  const now = io.clock.now();
+  const lines = [
+    `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
+    ...(owner === null ? [] : [`In use: ${owner}`]),
+    describeGeneration(readiness, 'v3', now),
+    describeGeneration(readiness, 'v4', now),
+    ...describeOpen(readiness),
+    ...describeRemap(readiness, runs),
+    describeExports(readiness),
+  ];
+  const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
+  // Not wrapped, so that it can be copied.
+  return `${[...text, escapeUnseen(`Next: ${next}`)].join('\n')}\n`;
+}
+
+function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
+  const groups = facts.groups.filter((group) => group.generation === generation);
+  const name = generation.toUpperCase();
+  if (groups.length === 0) return `${name}: not exported yet`;
+  const states = [...STREAM_STATES, 'not started' as const]
+    .map((state) => ({
+      state,
+      n: sumOf(
+        groups.filter((group) => stateOf(group) === state),
+        'lists',
+      ),
+    }))
+    .filter(({ n }) => n > 0);
+  const rejected = sumOf(groups, 'rejected');
+  const byCompany = sumOf(groups, 'byCompany');
+  const oldestMs = Date.parse(oldestReading(groups) ?? '');
+  const parts = [
+    `${countOf(sumOf(groups, 'lists'), 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
+    describeRecords(groups),
+    ...(byCompany > 0 ? [`${groupDigits(byCompany)} read company by company`] : []),
+    ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
+    `oldest reading ${formatDuration(now - oldestMs)} ago`,
+  ];
+  return `${name}: ${parts.join(', ')}`;
+}
+
+/** The state of a list or a group of lists, or `not started` if no page was read yet. */
+function stateOf({ state, isBegun }: Pick<StreamGroup, 'state' | 'isBegun'>): StreamState | 'not started' {
+  return state === 'running' && !isBegun ? 'not started' : state;
+}
+
+/** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
+function describeRecords(groups: readonly StreamGroup[]): string {
+  const records = sumOf(groups, 'uniqueRecords');
+  const open = groups.filter(isUnfinished);
+  if (open.length === 0 || sumOf(open, 'uncounted') > 0) return countOf(records, 'record');
+  const total = records - sumOf(open, 'uniqueRecords') + sumOf(open, 'expected');
+  return `${groupDigits(records)} of about ${countOf(total, 'record')} (${formatShare(records, total)})`;
+}
+
+function sumOf(
+  groups: readonly StreamGroup[],
+  count: 'lists' | 'byCompany' | 'uniqueRecords' | 'rejected' | 'uncounted' | 'expected',
+): number {
+  return groups.reduce((sum, group) => sum + group[count], 0);
+}
+
+/** Times in ISO 8601 sort as strings. */
+function oldestReading(groups: readonly StreamGroup[]): string | undefined {
+  return groups.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
+}
+
+/** The first unfinished lists, V4's company list last. */
+function describeOpen({ groups, unfinished }: Readiness): string[] {
+  const open = sumOf(groups.filter(isUnfinished), 'lists');
+  if (open === 0) return [];
+  const shown = [...unfinished.v3, ...unfinished.v4].slice(0, OPEN_LISTS).map((stream) => {
+    const { totalCountLast: total, uniqueRecords } = stream;
+    const own = total === null ? '' : `${groupDigits(uniqueRecords)} of `;
+    const records = `${own}${countOf(total ?? uniqueRecords, 'record')}`;
+    const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
+    const name = `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}`;
+    return stateOf({ ...stream, isBegun: stream.pages > 0 }) === 'not started'
+      ? `${name}: not started`
+      : `${name}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
+  });
+  const more = open - shown.length;
+  return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
+}
+
+function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
+  const last = runs.at(-1);
+  if (last === undefined) return ['Remap: none yet'];
+  const state = isStale(last, facts.exportSeq)
+    ? 'older than the exported data'
+    : facts.changedInputs.length > 0
+      ? 'built with other input files than the configuration names now'
+      : 'current';
+  const title = `Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}; its rows, of V3 and V4:`;
+  return [title, ...describeTrend(runs)];
+}
+
+/** Rows of the latest builds by status, such as `unmatched 1,204 → 310 → 12`. */
+function describeTrend(runs: readonly RemapRun[]): string[] {
+  const trend = buildTrend(runs);
+  return STATUSES.flatMap((status) => {
+    const counts = trend.map((run) => run.byStatus[status]);
+    const isShown = status === 'unmatched' || counts.some((count) => count > 0);
+    return isShown ? [`  ${status} ${counts.map(groupDigits).join(' → ')}`] : [];
+  });
+}
+
+function describeExports({ groups }: Readiness): string {
+  const absent = absentOf(groups);
+  if (absent.length > 0) {
+    const names = absent.map((generation) => generation.toUpperCase()).join(' and ');
+    return `${names} answered 404 to every list: the names or the address are wrong.`;
+  }
+  const workOf = (generation: 'v3' | 'v4', first: string, again: string) => {
+    const own = groups.filter((group) => group.generation === generation);
+    if (own.length === 0) return first;
+    return own.some(isUnfinished) ? 'continues where it stopped' : again;
+  };
+  const v3 = workOf('v3', 'reads V3', 'reads what changed in V3');
+  const v4 = workOf('v4', 'reads V4', 'reads V4 again');
+  return `\`export v3\` ${v3}; \`export v4\` ${v4}.`;
+}
+
+/** The generations that answered 404 to every list. */
+export function absentOf(groups: readonly StreamGroup[]) {
+  return (['v3', 'v4'] as const).filter((generation) => hasNoList(groups, generation));
+}
+
+/** The state of the database for programs. `unfinished`: all lists that were not read to their end. */
+export function buildStatusJson(
+  { database, owner, readiness, runs, next }: StatusFacts,
+  unfinished: () => Iterable<ListRow>,
+): object {
+  const { groups } = readiness;
+  const last = runs.at(-1);
+  return {
+    schemaVersion: 1,
+    exitCode: 0,
+    database: { file: database, bytes: statSync(database).size, owner },
+    v3: describeLists(groups.filter(({ generation }) => generation === 'v3')),
+    v4: describeLists(groups.filter(({ generation }) => generation === 'v4')),
+    unfinished: rowsOf(unfinished, describeList),
+    remap: last === undefined ? null : describeBuild(last, readiness),
+    trend: buildTrend(runs),
+    next,
+  };
+}
+
+function describeBuild(run: RemapRun, { exportSeq, changedInputs }: Readiness) {
+  const isCurrent = !isStale(run, exportSeq) && changedInputs.length === 0;
+  return { build: Number(run.id), builtAt: run.built_at, sha256: run.sha256, isCurrent };
+}
+
+function describeLists(groups: readonly StreamGroup[]) {
+  return {
+    lists: Object.fromEntries(
+      STREAM_STATES.map((state) => [
+        state,
+        sumOf(
+          groups.filter((group) => group.state === state),
+          'lists',
+        ),
+      ]),
+    ),
+    readByCompany: sumOf(groups, 'byCompany'),
+    records: sumOf(groups, 'uniqueRecords'),
+    rejected: sumOf(groups, 'rejected'),
+    oldestReadAt: oldestReading(groups) ?? null,
+  };
+}
+
+function describeList(stream: ListRow) {
+  const { generation, region, model, companyId, state, endReason, endNote, pages } = stream;
+  return {
+    generation,
+    region: region === '' ? null : region,
+    model,
+    companyId,
+    state,
+    pages,
+    records: stream.uniqueRecords,
+    totalCount: stream.totalCountLast,
+    endReason,
+    endNote,
+  };
 }

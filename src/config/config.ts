@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ModelPair } from '../domain.js';
 import { sha256Of } from '../runtime/sha256.js';
-import { comparableAddress } from '../text/host-name.js';
+import { comparableAddress } from '../text/addresses.js';
 import type { ApplyTarget } from './apply-targets.js';
 import type { Settings } from './settings.js';
 

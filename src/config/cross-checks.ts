@@ -1,11 +1,10 @@
 import type { ModelPair } from '../domain.js';
+import { isLoopback } from '../text/addresses.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import * as z from '../zod.js';
 import { type ApplyTarget, type IdColumn, parseModelRef, patternModels } from './apply-targets.js';
-import { DEFAULT_MODELS } from './defaults.js';
 import type { Problem } from './problems.js';
-import { configSchema } from './settings.js';
-import { isLoopback } from './values.js';
+import { configSchema, DEFAULT_MODELS } from './settings.js';
 
 const { shape } = configSchema;
 /** Keeps the settings that are valid on their own; the others become undefined. */

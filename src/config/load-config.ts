@@ -13,15 +13,16 @@ import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
 import { findCrossProblems } from './cross-checks.js';
+import { configError, describeIssue, lineOf, type Problem, problemsOf, type SourceText } from './problems.js';
 import {
+  configSchema,
   DEFAULT_CONFIG_FILES,
   DEFAULT_DATABASE,
   DEFAULT_MODELS,
   DEFAULT_V3_KEY_ENV,
   DEFAULT_V4_KEY_ENV,
-} from './defaults.js';
-import { configError, describeIssue, lineOf, type Problem, problemsOf, type SourceText } from './problems.js';
-import { configSchema, type Settings } from './settings.js';
+  type Settings,
+} from './settings.js';
 
 const DAY_MS = 86_400_000;
 

@@ -1,24 +1,107 @@
-import { MAX_INT64 } from '../domain.js';
+import { MAX_INT64, type ModelPair } from '../domain.js';
+import { REASONS, STATUSES } from '../reasons.js';
+import { baseUrlProblem } from '../text/addresses.js';
+import { instantOf, parseDuration } from '../text/numbers.js';
 import * as z from '../zod.js';
 import { applySettings, environmentName } from './apply-targets.js';
-import {
-  DEFAULT_DATABASE,
-  DEFAULT_DATE_FIELDS,
-  DEFAULT_FIELD_PREFIX,
-  DEFAULT_GRAPHQL_PATHS,
-  DEFAULT_V3_KEY_ENV,
-  DEFAULT_V4_KEY_ENV,
-  resolveModel,
-} from './defaults.js';
 import { strict } from './problems.js';
-import {
-  baseUrlProblem,
-  countLimit,
-  instantOf,
-  type LimitValue,
-  limitsByName,
-  parseDuration,
-} from './values.js';
+
+/** Read where no file is named: the first that exists; `init` writes the first. */
+export const DEFAULT_CONFIG_FILES = ['svc-migrate.config.jsonc', 'svc-migrate.config.json'] as const;
+export const DEFAULT_DATABASE = 'svc-migrate.db';
+export const DEFAULT_FIELD_PREFIX = 'svc_';
+export const DEFAULT_V3_KEY_ENV = 'SVC_MIGRATE_V3_API_KEY';
+export const DEFAULT_V4_KEY_ENV = 'SVC_MIGRATE_V4_API_KEY';
+
+/** Paths of GraphQL on a V3 host. */
+export const DEFAULT_GRAPHQL_PATHS = ['/graphql'] as const;
+
+/** Platform dates that decide whether a record is inside the backfill window. */
+const DEFAULT_DATE_FIELDS = ['posted_date', 'created_at', 'updated_at', 'org_created_at'] as const;
+
+const LINE_ITEMS = ['line_items'];
+
+/**
+ * The eight V3 models of the specification and invoices. Only `invoices` is a documented V4 name; the
+ * others are the last path segment, or a longer name where that would be unclear.
+ */
+export const DEFAULT_MODELS: readonly ModelPair[] = [
+  pair('accounting/bill_credit_notes', 'bill_credit_notes', { expand: LINE_ITEMS, children: LINE_ITEMS }),
+  pair('accounting/company_info', 'company_info'),
+  pair('accounting/invoices', 'invoices', { expand: LINE_ITEMS, children: LINE_ITEMS, v4Guessed: false }),
+  pair('payments/items', 'payment_items'),
+  pair('payments/orders', 'payment_orders'),
+  pair('payments/tax_rates', 'tax_rates'),
+  // The line items of an e-commerce order have no ids of their own.
+  pair('ecommerce/orders', 'ecommerce_orders', { expand: LINE_ITEMS }),
+  pair('crm/companies', 'crm_companies'),
+  pair('crm/stages', 'stages'),
+];
+
+/** A model as written in the file: only its V3 path is required. */
+interface ModelInput {
+  readonly v3: string;
+  readonly v4?: string | null | undefined;
+  readonly expand?: readonly string[] | undefined;
+  readonly children?: readonly string[] | undefined;
+}
+
+/** Completes a model of the file from the defaults. */
+function resolveModel(own: ModelInput): ModelPair {
+  const { v3 } = own;
+  const usual =
+    DEFAULT_MODELS.find((model) => model.v3 === v3) ?? pair(v3, v3.slice(v3.lastIndexOf('/') + 1));
+  const expand = own.expand ?? usual.expand;
+  return {
+    v3,
+    v4: own.v4 === undefined ? usual.v4 : own.v4,
+    expand,
+    // Without `expand`, the service does not send a default child field.
+    children: own.children ?? usual.children.filter((field) => expand.includes(field)),
+    v4Guessed: own.v4 === undefined && usual.v4Guessed,
+  };
+}
+
+function pair(v3: string, v4: string, more: Partial<ModelPair> = {}): ModelPair {
+  return { v3, v4, expand: [], children: [], v4Guessed: true, ...more };
+}
+
+/** Names of limits besides statuses and reasons. */
+const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'drift', 'decision_stale'] as const;
+
+/** Everything that can be limited: all but `matched`, which is the goal. */
+const LIMIT_NAMES: readonly string[] = [
+  ...STATUSES.filter((status) => status !== 'matched'),
+  ...REASONS,
+  ...COUNTERS,
+];
+
+/** A limit: a count of rows, or a share of the rows with a V3 id in the same scope. */
+export type LimitValue =
+  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
+
+const A_LIMIT = { error: 'must be a whole number of at least 0, or a share such as "2%" or "0.5%"' };
+
+const A_COUNT = { error: 'must be a whole number of at least 0' };
+
+const limitValue = z
+  .union([z.int(A_LIMIT).min(0, A_LIMIT), z.string().regex(/^\d{1,3}(\.\d{1,9})?%$/, A_LIMIT)], A_LIMIT)
+  .transform((value, context): LimitValue => {
+    if (typeof value === 'number') return { kind: 'count', count: value };
+    const percent = Number(value.slice(0, -1));
+    if (percent > 100) context.addIssue('must not be above 100%');
+    return { kind: 'percent', percent, text: value };
+  });
+
+/** The schema of each limit, by its name. */
+const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
+
+/** A limit that can only be a count. */
+const countLimit = z
+  .int(A_COUNT)
+  .min(0, A_COUNT)
+  .transform((count): LimitValue => ({ kind: 'count', count }));
 
 const MIB = 1024 * 1024;
 

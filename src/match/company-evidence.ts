@@ -1,7 +1,6 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
 import type { Db } from '../store/open.js';
-import { append } from '../text/group-by.js';
-import { rowsOf } from '../text/rows.js';
+import { append, rowsOf } from '../text/rows.js';
 import { type Bucket, DigestIndex } from './digest-index.js';
 import type { ExportedPart } from './exported-parts.js';
 import type { KeyedRecords } from './keyed-records.js';

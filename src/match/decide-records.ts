@@ -2,7 +2,7 @@ import { type Decision, isExpired } from '../config/user-files.js';
 import { parseChildren } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { saveDecisionResults } from '../store/remap-tables.js';
-import { append, groupBy } from '../text/group-by.js';
+import { append, groupBy } from '../text/rows.js';
 import type { Outcomes, RecordsOfPair } from './explain-records.js';
 import type { JoinedRecords } from './join-records.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';

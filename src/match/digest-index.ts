@@ -1,5 +1,5 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
-import { append } from '../text/group-by.js';
+import { append } from '../text/rows.js';
 
 /** The part of a record that is compared with other records of its key. */
 export interface DigestedRecord {

@@ -1,5 +1,5 @@
 import type { Status } from '../reasons.js';
-import { append } from '../text/group-by.js';
+import { append } from '../text/rows.js';
 import type { JoinedRecords, OpenVerdict } from './join-records.js';
 import { lowestIds, nameIds } from './judge-group.js';
 import type { PartRecords } from './part-records.js';

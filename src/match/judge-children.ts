@@ -1,6 +1,6 @@
 import type { StoredChild } from '../json/stored-lists.js';
 import type { Status } from '../reasons.js';
-import { append } from '../text/group-by.js';
+import { append } from '../text/rows.js';
 import { foldKey } from './explain-records.js';
 import {
   type GroupIds,

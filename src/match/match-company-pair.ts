@@ -1,8 +1,14 @@
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import type { RemapGroup } from '../store/remap-blocks.js';
-import type { CountedGroup, NewRow, RemapWriter, RowSpool } from '../store/remap-writer.js';
-import { compareIds, WaitingRows } from '../store/remap-writer.js';
-import { append } from '../text/group-by.js';
+import {
+  type CountedGroup,
+  compareIds,
+  type NewRow,
+  type RemapWriter,
+  type RowSpool,
+  WaitingRows,
+} from '../store/remap-writer.js';
+import { append } from '../text/rows.js';
 import { decideChildren } from './decide-children.js';
 import type { Decided, Decisions } from './decide-records.js';
 import type { Outcomes, RecordOutcome, RecordsOfPair } from './explain-records.js';

@@ -1,7 +1,7 @@
 import type { Outcome, ReportLimit } from '../domain.js';
 import { shellLine } from '../text/escape.js';
-import { groupBy } from '../text/group-by.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { groupBy } from '../text/rows.js';
 import { describeKey } from './describe.js';
 import { bareKey, describeIds, groupByReason } from './reason-counts.js';
 import type { Report } from './report-schema.js';

@@ -1,8 +1,7 @@
 import { STATUSES } from '../reasons.js';
 import { prepareDescribeAmbiguous } from '../text/describe-evidence.js';
-import { groupBy } from '../text/group-by.js';
 import { countOf, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { firstInOrder } from '../text/rows.js';
+import { firstInOrder, groupBy } from '../text/rows.js';
 import {
   type Block,
   type Cell,

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { LimitValue } from '../config/values.js';
+import type { LimitValue } from '../config/settings.js';
 import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
 import type { StreamGroup } from '../store/scoped-streams.js';

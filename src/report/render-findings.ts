@@ -2,8 +2,8 @@ import { bareReason, describeOutcome, type Status } from '../reasons.js';
 import { listV4Candidates } from '../store/finding-rows.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { escapeJson, shellLine } from '../text/escape.js';
-import { groupBy } from '../text/group-by.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { groupBy } from '../text/rows.js';
 import { cutText, wrapLines } from '../text/text-layout.js';
 
 interface ReasonCount {

@@ -1,6 +1,6 @@
 import type { ReportFinding } from '../store/finding-rows.js';
 import { describeEvidence, isRowEvidence } from '../text/describe-evidence.js';
-import { groupBy } from '../text/group-by.js';
+import { groupBy } from '../text/rows.js';
 import { cutText } from '../text/text-layout.js';
 import type { Block, Cell, Column, FoldBlock } from './blocks.js';
 import { describeKey } from './describe.js';

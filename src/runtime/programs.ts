@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { platform } from 'node:process';
 
 /** Absolute paths of the files below a folder that git tracks although they are ignored; none outside of git. */
 export function listTrackedIgnored(folder: string): readonly string[] {
@@ -20,4 +21,23 @@ function git(folder: string, args: readonly string[]): string | null {
     maxBuffer: 64 * 1024 * 1024,
   });
   return status === 0 ? stdout : null;
+}
+
+/** The program that opens a file as a double click does, by platform. */
+const OPENERS: Readonly<Record<string, readonly [program: string, ...args: string[]]>> = {
+  darwin: ['open'],
+  win32: ['explorer.exe'],
+};
+
+/** Opens a file with the program that the user chose for it; resolves to whether one could be started. */
+export function openFile(file: string): Promise<boolean> {
+  const [program, ...args] = OPENERS[platform] ?? ['xdg-open'];
+  return new Promise((done) => {
+    const child = spawn(program, [...args, file], { detached: true, stdio: 'ignore' });
+    child.once('error', () => done(false));
+    child.once('spawn', () => {
+      child.unref();
+      done(true);
+    });
+  });
 }

@@ -1,5 +1,5 @@
 import { sha256Of } from '../runtime/sha256.js';
-import { append } from '../text/group-by.js';
+import { append } from '../text/rows.js';
 import { isGenerated } from './rules/clients.js';
 import type { RuleId, RuleInput } from './rules/rule.js';
 import { RULES } from './rules/rules.js';

@@ -1,5 +1,5 @@
 import type { ModelPair } from '../domain.js';
-import { comparableHost } from '../text/host-name.js';
+import { comparableHost } from '../text/addresses.js';
 import type { ScanSettings } from './scan-settings.js';
 import { HOLE } from './source-text.js';
 

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { DEFAULT_FIELD_PREFIX, DEFAULT_GRAPHQL_PATHS, DEFAULT_MODELS } from '../config/defaults.js';
+import { DEFAULT_FIELD_PREFIX, DEFAULT_GRAPHQL_PATHS, DEFAULT_MODELS } from '../config/settings.js';
 import type { ModelPair } from '../domain.js';
 
 /** What `scan` looks for; plain data, because it crosses threads. */

@@ -1,5 +1,5 @@
-import { append } from './group-by.js';
 import { countOf, formatTime } from './numbers.js';
+import { append } from './rows.js';
 
 /** The parsed evidence of a row. */
 export type RowEvidence = Readonly<Record<string, unknown>>;

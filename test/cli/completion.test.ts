@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import { execPath } from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { MINIMAL } from '../config/sample.js';
 import { makeFolder, runCli } from './run-cli.js';
 
@@ -26,21 +25,14 @@ const CASES: readonly (readonly [words: readonly string[], expected: readonly st
     ['report', '--model', 'crm/'],
     ['crm/companies', 'crm/stages'],
   ],
-  [['report', '--model=crm/c'], ['crm/companies']],
-  [['report', '--model=crm/s'], ['crm/stages']],
+  [['report', '--model', 'crm/s'], ['crm/stages']],
   [['report', '--config', 'x.json', '--model', 'crm/'], ['crm/gizmos']],
-  [['report', '--config=x.json', '--model', 'crm/'], ['crm/gizmos']],
   [['findings', '--reason', 'key'], ['key_changed']],
-  [['findings', '--reason=parent_key'], ['parent_key_changed']],
+  [['findings', '--reason', 'parent_key'], ['parent_key_changed']],
   [['findings', '--status', 'v4'], ['v4_only']],
-  [['lookup', '--config', 'x.json', '--region', ''], ['default']],
-  [['report', '--since', 'pre'], []],
   [['apply', 'plan', '--config', 'x.json', 'or'], ['orders']],
   // Of scan it is a flag.
   [['apply', 'plan', '--config', 'x.json', '--save', 'p.json', 'or'], ['orders']],
-  [['report', '--json=a-'], ['a-file.json']],
-  [['apply', 'plan', '--ids', 'order=crm/s'], ['crm/stages']],
-  [['apply', 'plan', '--ids=order=crm/c'], ['crm/companies']],
   [['apply', 'plan', '--ids', 'ord'], []],
   [['lookup', 'crm/st'], ['crm/stages']],
   [['lookup', 'crm/stages', '1'], []],
@@ -77,40 +69,18 @@ async function answered(...words: readonly string[]): Promise<string[]> {
 
 describe('what can follow', () => {
   it.each(CASES)('%j: %j', async (words, expected) => {
-    const last = words.at(-1) ?? '';
-    const before = last.slice(0, last.lastIndexOf('=') + 1);
-    const file = expected[0]?.endsWith('.json') === true ? `:files|${before}|a-` : null;
-    const wanted = file === null ? expected.map((word) => before + word) : [file];
-    expect(await answered(...words)).toEqual(wanted);
-  });
-
-  it('joins what bash separates at =, and answers with what follows it', async () => {
-    expect(await answered('report', '--model', '=', 'crm/c')).toEqual(['crm/companies']);
-    expect(await answered('apply', 'plan', '--ids', '=', 'order', '=', 'crm/c')).toEqual(['crm/companies']);
-    expect(await answered('report', '--json', '=', 'a-')).toEqual([':files||a-']);
-    const all = DEFAULT_MODELS.map(({ v3 }) => v3);
-    expect(await answered('report', '--model', '=')).toEqual(all);
+    const isFile = expected[0]?.endsWith('.json') === true;
+    expect(await answered(...words)).toEqual(isFile ? [':files'] : expected);
   });
 
   it('is every command first', async () => {
     expect(await answered('')).toEqual([...new Set(COMMANDS.map(({ name }) => name.split(' ')[0]))]);
   });
-
-  it('is a build of the remap for --since', async () => {
-    const cwd = makeFolder();
-    expect((await runCli(['demo', '--quiet', '--output', 'd'], { cwd })).code).toBeLessThan(2);
-    const words = ['report', '--config', 'd/svc-migrate.config.json', '--since', ''];
-    const { stdout } = await runCli(['completion', 'words', '--', ...words], { cwd });
-    // The demo builds a remap at each of its steps.
-    expect(stdout).toBe('previous\n1\n2\n3\n');
-  });
 });
 
 /** Cases that shells are asked: each starts the program. */
 const ASKED = CASES.filter(([words]) =>
-  /^(expo|export |report --model=crm|apply plan --ids=|status --ver|lookup --json a-|report --json=a-)/.test(
-    words.join(' '),
-  ),
+  /^(expo|export |report --model crm|status --ver|lookup --json a-)/.test(words.join(' ')),
 );
 
 /** A folder with the program, the script `complete` and, in `work`, a file. */
@@ -134,13 +104,9 @@ function lineOf(words: readonly string[]): string {
 /** Asks a real bash. */
 function offeredByBash(script: string): string[][] {
   const { at } = makeShellFolder(script);
-  // Readline takes = for a word of its own.
   return ASKED.map(([words]) => {
-    const split = words.flatMap((word) =>
-      word === '' ? [''] : word.split(/(=)/).filter((part) => part !== ''),
-    );
     const ask = `source ../complete; COMP_WORDS=(svc-migrate "$@"); COMP_CWORD=$#; _svc_migrate; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const out = execFileSync('bash', ['-c', ask, 'x', ...split], at).toString();
+    const out = execFileSync('bash', ['-c', ask, 'x', ...words], at).toString();
     return out.split('\n').filter((word) => word !== '');
   });
 }
@@ -206,14 +172,8 @@ describe.each([
 
   it.runIf(hasShell).each(ASKED.map(([words, expected], at) => ({ line: lineOf(words), expected, at })))(
     'offers for $line: $expected',
-    ({ line, expected, at }) => {
-      // Fish and zsh offer the word from its beginning, also where bash offers what follows =.
-      const typed = line.split(' ').at(-1) ?? '';
-      const before = typed.slice(0, typed.lastIndexOf('=') + 1);
-      const words = (found[at] ?? []).map((word) =>
-        word.startsWith(before) ? word.slice(before.length) : word,
-      );
-      expect(words.toSorted()).toEqual(expected.toSorted());
+    ({ expected, at }) => {
+      expect(found[at]?.toSorted()).toEqual(expected.toSorted());
     },
   );
 });

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { COMMON_OPTIONS } from '../../src/commands/catalogue/options.js';
-import { renderMan } from '../../src/commands/help.js';
 import { listOptions } from '../../src/commands/option.js';
+import { renderMan } from '../../src/commands/reference.js';
 import { EXIT_BY_CODE } from '../../src/errors.js';
 
 const page = renderMan('1.2.3');

@@ -2,25 +2,23 @@ import { describe, expect, it } from 'vitest';
 import { type CommandDefinition, defineCommand, parseOptions } from '../../src/commands/define-command.js';
 import {
   argument,
+  build,
+  companyId,
   describeOption,
+  duration,
   flag,
   listArgument,
+  listenAddress,
   listOption,
   listOptions,
   option,
   optionOr,
   output,
-} from '../../src/commands/option.js';
-import {
-  build,
-  companyId,
-  duration,
-  listenAddress,
   svcId,
   text,
   waitDuration,
   wholeNumber,
-} from '../../src/commands/option-types.js';
+} from '../../src/commands/option.js';
 import { SvcError } from '../../src/errors.js';
 import * as z from '../../src/zod.js';
 import { runCli } from './run-cli.js';
@@ -150,7 +148,8 @@ describe('options', () => {
         throw new Error('it was loaded');
       },
     });
-    const given = { raw: { model: 'm', since: 'x' }, args: [], config: () => Promise.reject(new Error()) };
+    const config = () => Promise.reject(new Error());
+    const given = { raw: { model: 'm', since: 'x' }, args: [], commands: [], config };
     // Standard input is not read.
     const running = command.run(Object.assign(given, { input: process.stdin }), {} as never);
     await expect(running).rejects.toMatchObject({ code: 'usage' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseIdPattern } from '../../src/config/id-pattern.js';
+import { parseIdPattern } from '../../src/config/apply-targets.js';
 
 const text = (given: string) => ({ kind: 'text', text: given });
 const id = (model: string | null = null) => ({ kind: 'id', model });

@@ -2,8 +2,8 @@ import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_MODELS } from '../../src/config/defaults.js';
 import { findConfigFile, loadConfig } from '../../src/config/load-config.js';
+import { DEFAULT_MODELS } from '../../src/config/settings.js';
 import { SvcError } from '../../src/errors.js';
 import { MINIMAL, NOW_MS, sampleConfig } from './sample.js';
 

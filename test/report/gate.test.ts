@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
-import type { LimitValue } from '../../src/config/values.js';
+import type { LimitValue } from '../../src/config/settings.js';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { decideOutcome, type GateCounts, judge, type RowCount } from '../../src/report/gate.js';
 

@@ -1,4 +1,4 @@
-import type { LimitValue } from '../../src/config/values.js';
+import type { LimitValue } from '../../src/config/settings.js';
 import type { Status } from '../../src/reasons.js';
 import { judge, type RowCount } from '../../src/report/gate.js';
 import { countReasons } from '../../src/report/reason-counts.js';

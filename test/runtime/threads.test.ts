@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
-import { flattenError, restoreError } from '../../src/runtime/threads.js';
+import { flattenError, restoreError } from '../../src/runtime/channel.js';
 
 function causesOf(error: unknown): unknown[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : [];

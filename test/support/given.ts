@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import type { Io } from '../../src/commands/command.js';
 import type { Unparsed } from '../../src/commands/define-command.js';
-import { runCommand } from '../../src/commands/run-command.js';
 import type { Config } from '../../src/config/config.js';
+import { runCommand } from '../../src/program.js';
 
 /** By the names of the options: a value, the values of a repeatable option, or whether a flag is set. */
 export interface OptionValues {
@@ -24,6 +24,7 @@ export function givenOf(
   return {
     raw: Object.fromEntries(typed),
     args,
+    commands: COMMANDS,
     // Commands iterate over it, and ask whether it is a terminal.
     input: input as NodeJS.ReadStream,
     config: async () => {

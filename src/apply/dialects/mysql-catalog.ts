@@ -1,5 +1,5 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
-import { groupBy } from '../../text/group-by.js';
+import { groupBy } from '../../text/rows.js';
 import type { Cells } from '../engine/session.js';
 import {
   type ForeignKey,

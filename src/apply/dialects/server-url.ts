@@ -5,7 +5,7 @@ import type { ConnectionOptions } from 'mysql2';
 import type { ServerTarget } from '../../config/apply-targets.js';
 import type { Env } from '../../domain.js';
 import { describeFileError, SvcError } from '../../errors.js';
-import { toUrl } from '../../text/to-url.js';
+import { toUrl } from '../../text/addresses.js';
 
 /** Where a connection string comes from. */
 type UrlSource = Pick<ServerTarget, 'urlEnv' | 'urlFile'>;

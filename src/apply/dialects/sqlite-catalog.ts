@@ -1,4 +1,4 @@
-import { groupBy } from '../../text/group-by.js';
+import { groupBy } from '../../text/rows.js';
 import {
   type ForeignKey,
   type ListedTable,

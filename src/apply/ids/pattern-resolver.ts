@@ -1,5 +1,4 @@
-import { type IdColumn, parseModelRef, patternsOf } from '../../config/apply-targets.js';
-import type { PatternPart } from '../../config/id-pattern.js';
+import { type IdColumn, type PatternPart, parseModelRef, patternsOf } from '../../config/apply-targets.js';
 import { escapeRegExp } from '../../text/escape.js';
 import { applyEdits, type TextEdit } from '../../text/text-edits.js';
 import type { Category, InvalidForm } from './id-form.js';

@@ -1,4 +1,4 @@
-import { parseIdPattern } from '../../config/id-pattern.js';
+import { parseIdPattern } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import { isIdText } from '../ids/id-form.js';
 import { compilePattern } from '../ids/pattern-resolver.js';

@@ -1,6 +1,6 @@
 import { DEFAULT_LEDGER_SCHEMA, isServer, patternModels } from '../../config/apply-targets.js';
-import { groupBy } from '../../text/group-by.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
+import { groupBy } from '../../text/rows.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
 import type { ScopeColumns } from './propose-patterns.js';

@@ -3,6 +3,7 @@ import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
 import {
   argument,
+  duration,
   flag,
   input,
   listArgument,
@@ -11,8 +12,9 @@ import {
   optionalArgument,
   optionOr,
   output,
+  text,
+  wholeNumber,
 } from '../option.js';
-import { duration, text, wholeNumber } from '../option-types.js';
 import { ALLOW_INCOMPLETE } from './options.js';
 
 const TARGETS = { targets: listArgument('[targets...]', 'names of configured targets (default: all)', text) };

@@ -1,8 +1,21 @@
 import { REASONS, STATUSES } from '../../reasons.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { argument, flag, input, listOption, option, optionalArgument, optionOr, output } from '../option.js';
-import { companyId, duration, svcId, text, wholeNumber } from '../option-types.js';
+import {
+  argument,
+  companyId,
+  duration,
+  flag,
+  input,
+  listOption,
+  option,
+  optionalArgument,
+  optionOr,
+  output,
+  svcId,
+  text,
+  wholeNumber,
+} from '../option.js';
 import { COMPANY, DEFAULT_SAMPLE, MAX_WAIT, MODEL } from './options.js';
 
 const FINDING_STATUSES = STATUSES.filter((status) => status !== 'matched');

@@ -1,8 +1,7 @@
 import { GENERATIONS } from '../../domain.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { flag, optionalArgument, optionOr, output } from '../option.js';
-import { duration } from '../option-types.js';
+import { duration, flag, optionalArgument, optionOr, output } from '../option.js';
 import {
   COMPANY,
   IN_ACTIONS,

@@ -1,6 +1,17 @@
 import * as z from '../../zod.js';
-import { flag, listOption, option, optionOr, output } from '../option.js';
-import { build, companyId, duration, listenAddress, text, waitDuration } from '../option-types.js';
+import {
+  build,
+  companyId,
+  duration,
+  flag,
+  listenAddress,
+  listOption,
+  option,
+  optionOr,
+  output,
+  text,
+  waitDuration,
+} from '../option.js';
 
 /** Options of every command. */
 export const COMMON_OPTIONS = z.object({

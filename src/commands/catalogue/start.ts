@@ -1,7 +1,17 @@
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { flag, listOption, option, optionOr, output } from '../option.js';
-import { httpAddress, text, v3Addresses, v4Address, wholeNumber } from '../option-types.js';
+import {
+  flag,
+  httpAddress,
+  listOption,
+  option,
+  optionOr,
+  output,
+  text,
+  v3Addresses,
+  v4Address,
+  wholeNumber,
+} from '../option.js';
 import { FORCE, MAX_WAIT, OUTPUTS } from './options.js';
 
 const MAX_LATENCY_MS = 60_000;

@@ -1,7 +1,6 @@
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { argument, flag, listArgument } from '../option.js';
-import { text } from '../option-types.js';
+import { argument, flag, listArgument, text } from '../option.js';
 import { FORCE } from './options.js';
 
 const backup = defineCommand({
@@ -34,7 +33,7 @@ const purge = defineCommand({
 const completion = defineCommand({
   name: 'completion',
   summary: 'print a completion script for bash, zsh or fish',
-  more: 'Completes commands, options and their values, and the models, regions and targets of the configuration and the builds of the remap. The scripts call `completion words`, which prints what can replace the last word.',
+  more: 'Completes commands, options and their values, and the models and targets of the configuration. The scripts call `completion words`, which prints what can replace the last word.',
   options: z.object({
     shell: argument('<shell>', 'bash, zsh or fish', text),
     words: listArgument('[words...]', 'what was typed, for `completion words`', text),

@@ -1,8 +1,19 @@
 import { DUMP_FORMATS } from '../../domain.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
-import { argument, flag, input, listArgument, listOption, option, optionOr, output } from '../option.js';
-import { companyId, svcId, text } from '../option-types.js';
+import {
+  argument,
+  companyId,
+  flag,
+  input,
+  listArgument,
+  listOption,
+  option,
+  optionOr,
+  output,
+  svcId,
+  text,
+} from '../option.js';
 import { ALLOW_INCOMPLETE, COMPANY, IN_ACTIONS, MODEL } from './options.js';
 
 const lookup = defineCommand({

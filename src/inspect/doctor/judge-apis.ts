@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
-import { isLoopback } from '../../config/values.js';
 import { isNotFound, type SvcError } from '../../errors.js';
+import { isLoopback } from '../../text/addresses.js';
 import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import { type Finding, note, ok, problem, warning } from './doctor-finding.js';

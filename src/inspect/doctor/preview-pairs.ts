@@ -6,7 +6,7 @@ import {
   type PairingInput,
   pairCompanies,
 } from '../../match/pair-companies.js';
-import { groupBy } from '../../text/group-by.js';
+import { groupBy } from '../../text/rows.js';
 import type { AskList, ListRef, PairPreview, SampledRecord } from './probe-results.js';
 
 const MAX_REQUESTS = 60;

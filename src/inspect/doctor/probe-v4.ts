@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { DEFAULT_MODELS } from '../../config/defaults.js';
+import { DEFAULT_MODELS } from '../../config/settings.js';
 import type { ModelPair } from '../../domain.js';
 import { suggest } from '../../text/suggest.js';
 import {

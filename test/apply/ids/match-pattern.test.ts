@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compilePattern } from '../../../src/apply/ids/pattern-resolver.js';
-import { type PatternPart, parseIdPattern } from '../../../src/config/id-pattern.js';
+import { type PatternPart, parseIdPattern } from '../../../src/config/apply-targets.js';
 import { campaign } from '../../support/campaign.js';
 
 function partsOf(pattern: string): readonly PatternPart[] {

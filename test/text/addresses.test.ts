@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { comparableAddress, comparableHost } from '../../src/text/host-name.js';
+import { comparableAddress, comparableHost } from '../../src/text/addresses.js';
 
 it.each([
   ['https://api.example.com/v3', 'api.example.com'],

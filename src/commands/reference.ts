@@ -1,0 +1,127 @@
+import { readTopic, TOPICS } from '../docs/topics.js';
+import { COMMANDS } from './catalogue/all.js';
+import { COMMON_OPTIONS } from './catalogue/options.js';
+import { argumentsOf, type Command, sentenceOf } from './define-command.js';
+import { describeOption, type ListedOption, listOptions } from './option.js';
+
+const HEAD = `# Commands
+
+These options work with every command:
+
+- \`--config <file>\`: configuration file (default: \`svc-migrate.config.jsonc\`, else \`svc-migrate.config.json\`; or \`SVC_MIGRATE_CONFIG\`)
+- \`--db <file>\`: database file (default: the one in the configuration, or \`SVC_MIGRATE_DB\`)
+- \`--quiet\`: print no progress; warnings and errors are still printed
+- \`--verbose\`: print each list as it finishes, and the causes of errors
+- \`--no-color\`: print without color (also: \`NO_COLOR\`)
+- \`--version\`, \`--help\`
+
+Results go to stdout; progress, warnings and errors go to stderr. An output file is written completely or not at all. \`-\` stands for
+stdout, for at most one output.
+`;
+
+/** The page `help commands`: every command with its options and examples. Part of the build. */
+export function renderCommands(): string {
+  return `${[HEAD, COMMANDS.map(describeCommand).join('\n\n')].join('\n')}\n`;
+}
+
+function describeCommand(command: Command): string {
+  const { examples } = command;
+  const listed = typedOptions(command).map((option) => `- \`${option.flags}\`: ${describeOption(option)}`);
+  const lines = Object.entries(examples).map(([line, does]) => `${line}   # ${does}`);
+  return [
+    `### \`${usageOf(command)}\``,
+    '',
+    explain(command),
+    ...(listed.length > 0 ? ['', ...listed] : []),
+    '',
+    '```sh',
+    ...lines,
+    '```',
+  ].join('\n');
+}
+
+function usageOf(command: Command): string {
+  return `${command.name} ${argumentsOf(command)}`.trim();
+}
+
+function explain({ summary, more = '' }: Command): string {
+  return `${sentenceOf(summary)} ${more}`.trim();
+}
+
+function typedOptions({ options }: Command): ListedOption[] {
+  return options.filter(({ role }) => role !== 'argument');
+}
+
+const ENVIRONMENT = {
+  'SVC_MIGRATE_V3_API_KEY, SVC_MIGRATE_V4_API_KEY':
+    'API keys, unless the configuration names other variables or files',
+  SVC_MIGRATE_CONFIG: 'configuration file; --config overrides it',
+  SVC_MIGRATE_DB: 'database file; overrides the configuration; --db overrides it',
+  'HTTPS_PROXY, HTTP_PROXY, NO_PROXY': 'proxy for requests, and hosts that are reached without it',
+  NODE_EXTRA_CA_CERTS: 'file with additional certificate authorities',
+  NO_COLOR: 'print without color',
+};
+
+/** The manual page in roff, from the same texts as `--help` and the reference. */
+export function renderMan(version: string): string {
+  const topics = TOPICS.map(({ name, summary }) => renderEntry(`svc-migrate help ${name}`, summary));
+  const lines = [
+    `.TH SVC-MIGRATE 1 "" "svc-migrate ${escapeRoff(version)}" "User Commands"`,
+    '.SH NAME',
+    'svc-migrate \\- remap stored V3 svc_ids to V4, report every gap with its reason, gate the cutover',
+    '.SH SYNOPSIS',
+    '.B svc-migrate',
+    '.I command',
+    '[\\fIoptions\\fR]',
+    '.SH COMMANDS',
+    ...COMMANDS.flatMap(renderCommand),
+    '.SH COMMON OPTIONS',
+    ...renderOptions(listOptions(COMMON_OPTIONS)),
+    '.SH EXIT STATUS',
+    ...listExitCodes().map(([code, meaning]) => renderEntry(code, meaning)),
+    '.SH ENVIRONMENT',
+    ...Object.entries(ENVIRONMENT).map(([name, text]) => renderEntry(name, text)),
+    '.SH FILES',
+    renderEntry('svc-migrate.config.jsonc, svc-migrate.config.json', 'configuration, the first that exists'),
+    renderEntry('svc-migrate.db', 'database, unless the configuration names another'),
+    '.SH SEE ALSO',
+    ...topics,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function renderCommand(command: Command): string[] {
+  const lines = Object.entries(command.examples).flatMap(([line, does]) => [`# ${does}`, line]);
+  return [
+    `.SS ${escapeRoff(usageOf(command))}`,
+    escapeRoff(explain(command)),
+    ...renderOptions(typedOptions(command)),
+    '.PP',
+    '.nf',
+    ...lines.map(escapeRoff),
+    '.fi',
+  ];
+}
+
+function renderOptions(options: readonly ListedOption[]): string[] {
+  return options.map((option) => renderEntry(option.flags, describeOption(option)));
+}
+
+/** The rows of the table in the page on exit codes. */
+function listExitCodes(): (readonly [string, string])[] {
+  const rows = (readTopic('exit-codes') ?? '').matchAll(/^\| ([\d, ]+) \| (.*) \|$/gm);
+  return [...rows].map(([, code = '', meaning = '']) => [code, meaning.replaceAll('`', '')]);
+}
+
+function renderEntry(term: string, text: string): string {
+  return `.TP\n.B ${escapeRoff(term)}\n${escapeRoff(text)}`;
+}
+
+/** Keeps hyphens as they are typed, and lines from being read as requests. */
+function escapeRoff(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll('…', '\\[u2026]')
+    .replace(/^([.'])/, '\\&$1');
+}
