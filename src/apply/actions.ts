@@ -1,11 +1,12 @@
 import { type ApplyTarget, MODEL_REF } from '../config/apply-targets.js';
 import type { Outcome, ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { shellLine } from '../text/escape.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { ApplyContext, WriteResult } from './context.js';
 import { isIdText } from './ids/id-form.js';
 import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
-import type { Plan } from './plan.js';
+import type { Plan, Policy } from './plan.js';
 import {
   describeIds,
   renderBlocks,
@@ -19,7 +20,7 @@ import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } fr
 import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
 /** A command of `apply` that a result suggests. */
-export type NextAction = 'plan' | 'write' | 'verify' | 'undo' | 'runs';
+export type NextAction = 'plan' | 'write' | 'verify' | 'find' | 'undo' | 'runs';
 
 /** What `check` says of the remap. */
 export interface RemapGate {
@@ -51,8 +52,12 @@ export interface ApplyTask {
   readonly isVerbose: boolean;
   /** Called for every value that is left without a V4 id. */
   readonly onUnmapped?: OnUnmapped;
-  /** Formats a command line for these targets: `formatCommand('plan', '--again')`. */
-  readonly formatCommand: (action: NextAction, ...words: readonly string[]) => string;
+  /** Formats a command line for these targets. `change`: differences to the policy of this one. */
+  readonly formatCommand: (
+    action: NextAction,
+    change?: Partial<Policy>,
+    ...words: readonly string[]
+  ) => string;
 }
 
 /** Surveys the targets and reports what a write would do. */
@@ -71,7 +76,7 @@ export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyR
     next:
       verdict.exitCode === 0
         ? (nextOfUnmapped(left, plan, formatCommand) ?? nextCommand)
-        : nextOfBlocks(verdict, plan),
+        : nextOfBlocks(verdict, plan, formatCommand),
     plan,
   };
 }
@@ -92,12 +97,12 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
   const isPass = verdict.exitCode === 0;
   const title = `${isPass ? 'PASS' : 'FAIL'}: ${describeIds(verdict.ids)}\n`;
   const next =
-    verdict.ids.stored === 0 ? formatCommand('verify') : formatCommand('plan', '--save', 'plan.json');
+    verdict.ids.stored === 0 ? formatCommand('verify') : formatCommand('plan', {}, '--save', 'plan.json');
   return {
     exitCode: verdict.exitCode,
     text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, width)}`,
     json: { action: 'check', ...verdictJson(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
-    next: isPass ? next : nextOfBlocks(verdict, plan),
+    next: isPass ? next : nextOfBlocks(verdict, plan, formatCommand),
     plan,
   };
 }
@@ -126,13 +131,13 @@ export async function describeBlocked(
   plan: Plan,
   verdict: PlanVerdict,
 ): Promise<ApplyResult> {
-  const { width, isVerbose, onUnmapped } = task;
+  const { width, isVerbose, onUnmapped, formatCommand } = task;
   if (onUnmapped !== undefined) await surveyTargets(task);
   return {
     exitCode: verdict.exitCode,
     text: `${renderPlanText(plan, { width, isVerbose })}Nothing was written.\n${renderVerdict(verdict, width)}`,
     json: { action, ...verdictJson(plan, verdict), left: listUnmapped(plan), written: [] },
-    next: nextOfBlocks(verdict, plan),
+    next: nextOfBlocks(verdict, plan, formatCommand),
     plan,
   };
 }
@@ -171,14 +176,14 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
   const fresh = written.filter((one) => !one.alreadyDone);
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
-  const undoCommands = runs.toReversed().map((run) => formatCommand('undo', run));
+  const undoCommands = runs.toReversed().map((run) => formatCommand('undo', {}, run));
   const undo = undoCommands.map((command) => `To undo it: ${command}\n`).join('');
   const isSkipped = policy.others === 'fail' && fresh.some(({ skippedCount }) => skippedCount > 0);
   const skipped = isSkipped
-    ? 'Look at the rows that other programs changed meanwhile: --again rewrites those that hold V3 ids.\n'
+    ? `Look at the rows that other programs changed meanwhile.${policy.mode === 'in_place' ? ' --again rewrites those that hold V3 ids.' : ''}\n`
     : '';
   const next = isSkipped
-    ? formatCommand('plan', '--again')
+    ? formatCommand('plan', policy.mode === 'in_place' ? { again: true } : {})
     : (nextOfUnmapped(left, after, formatCommand) ?? formatCommand('verify'));
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
@@ -208,14 +213,12 @@ function nextOfUnmapped(
   const kinds = new Set(left.filter(({ isAccepted }) => !isAccepted).map(({ kind }) => kind));
   if (kinds.has('came_since')) {
     return policy.mode === 'new'
-      ? 'run the same command again: it fills the rows added since'
-      : `look at the rows added since; ${formatCommand('plan', '--again')} rewrites the cells that hold V3 ids, --others keep leaves them`;
+      ? formatCommand('write')
+      : formatCommand('plan', { again: true, mode: 'in_place' });
   }
-  if (kinds.has('kept')) return 'decide about ids without a twin: the same command with --missing keep';
-  if (kinds.has('left_alone')) return 'look at the values above; --unknown keep leaves them';
-  return kinds.has('changed_since')
-    ? 'look at the cells that changed since; --others keep leaves them'
-    : null;
+  if (kinds.has('kept')) return formatCommand('plan', { missing: 'keep' });
+  if (kinds.has('left_alone')) return formatCommand('plan', { unknown: 'keep' });
+  return kinds.has('changed_since') ? formatCommand('plan', { others: 'keep' }) : null;
 }
 
 /**
@@ -248,27 +251,17 @@ export async function verifyRuns(
     unfinished.length === 0;
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
   const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
+  const advice = isGood ? 'Your programs can read the V4 ids now.\n' : '';
   return {
     exitCode: isGood ? 0 : 1,
-    text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}`,
+    text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}${advice}`,
     json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
-    next: isGood
-      ? `let your programs read the V4 ids; ${formatCommand('runs')} lists the runs that can be undone`
-      : nextOfVerify(verified.length, unfinished.length, formatCommand),
+    next:
+      verified.length + unfinished.length > 0
+        ? formatCommand('runs')
+        : formatCommand(isPlace ? 'find' : 'plan'),
     plan: null,
   };
-}
-
-function nextOfVerify(
-  verified: number,
-  unfinished: number,
-  formatCommand: ApplyTask['formatCommand'],
-): string {
-  if (unfinished > 0)
-    return `finish it with the same command as before, or undo it: ${formatCommand('runs')} lists the runs`;
-  return verified === 0
-    ? formatCommand('plan')
-    : `look at the rows above, or undo the run: ${formatCommand('runs')} lists the runs`;
 }
 
 /** A warning where the remap is not one that `check` lets pass. */
@@ -290,22 +283,22 @@ function renderVerdict({ ids, blocks }: PlanVerdict, width: number): string {
   return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, width)}`;
 }
 
-function nextOfBlocks({ blocks, exitCode }: PlanVerdict, plan: Plan): string {
+function nextOfBlocks(
+  { blocks, exitCode }: PlanVerdict,
+  plan: Plan,
+  formatCommand: ApplyTask['formatCommand'],
+): string {
   const codes = new Set(blocks.map(({ note }) => note.code));
-  if (exitCode === 6) return 'fix what blocks the plan, then run the same command again';
-  if (codes.has('unfinished'))
-    return 'finish the run with the command that started it, or undo it with svc-migrate apply undo';
+  if (codes.has('unfinished')) return formatCommand('runs');
   if (codes.has('max_age')) return 'svc-migrate run';
-  if (codes.has('unknown'))
-    return 'correct the targets for the values above, or leave those as they are: --unknown keep';
-  if (!codes.has('missing')) return 'look at the cells above';
+  if (exitCode === 6 || !(codes.has('missing') || codes.has('unknown'))) return formatCommand('plan');
   const samples = plan.targets.flatMap(({ columns }) =>
     columns.flatMap(({ model, counts }) =>
       counts.filter(isMissing).map((count) => ({ model, id: count.samples[0] })),
     ),
   );
   const named = samples.find(({ model, id = '' }) => MODEL_REF.test(model) && isIdText(id));
-  const [model = ''] = named?.model.split('#') ?? [];
-  const decide = 'decide about ids without a twin: --missing keep or null';
-  return named === undefined ? decide : `svc-migrate explain ${model} ${named.id}; then ${decide}`;
+  if (named === undefined || codes.has('unknown'))
+    return formatCommand('plan', {}, '--unmapped', 'unmapped.ndjson');
+  return shellLine(['svc-migrate', 'explain', named.model.split('#')[0] ?? '', named.id ?? '']);
 }

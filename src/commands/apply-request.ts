@@ -7,8 +7,8 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { didYouMean } from '../text/suggest.js';
 import {
-  LOCATION_HINT,
-  parseLocation,
+  PLACE_HINT,
+  parsePlace,
   parseTarget,
   type TargetOptions,
   type TargetSource,
@@ -91,7 +91,7 @@ export function buildRequest(
 export function assertSomeTargets(targets: readonly ApplyTarget[]): void {
   if (targets.length > 0) return;
   throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
-    hint: `Name some under apply.targets in the configuration; apply find proposes them. Or give one by options. ${LOCATION_HINT}`,
+    hint: `Name some under apply.targets in the configuration; apply find proposes them. Or give one by options. ${PLACE_HINT}`,
   });
 }
 
@@ -123,7 +123,7 @@ function chooseTargets(
   options: ApplyOptions,
   config: Config,
 ): Pick<ApplyRequest, 'targets' | 'source'> {
-  const own = NEEDS_PLACE_ONLY.has(action) ? parseLocation(options) : parseTarget(options, config);
+  const own = NEEDS_PLACE_ONLY.has(action) ? parsePlace(options) : parseTarget(options, config);
   const { targets } = config.apply;
   const { targets: given = [] } = options;
   if (own !== null) {

@@ -20,7 +20,7 @@ import { type Scanned, type ScanPlace, scan } from '../apply/scan/sample-places.
 import { closeStores, openStores, placeKey } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import { runName } from '../apply/write-plan.js';
-import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import { type ApplyTarget, applyTargetSchema, isServer, resolveTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -39,7 +39,13 @@ import { shellLine } from '../text/escape.js';
 import { type ApplyAction, type ApplyRequest, sourceOfPlan } from './apply-request.js';
 import type { WorkIo } from './command.js';
 import { readDatabase } from './database.js';
-import { relativeIfInside, type TargetSource, targetArguments } from './target-options.js';
+import {
+  argumentsOfRun,
+  placeArguments,
+  relativeIfInside,
+  type TargetSource,
+  targetArguments,
+} from './target-options.js';
 
 /** What a thread does for a command of `apply`. */
 export interface ApplyJob {
@@ -124,33 +130,41 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
   return judgeAge(readAge(readRecordGroups(db), nowMs).ms, config.maxAgeMs);
 }
 
-/** Actions whose commands name the place of a target only: the ledger knows the rest. */
-const NAMES_PLACE: ReadonlySet<ApplyAction> = new Set(['verify', 'undo', 'runs']);
+/** Commands that name the place of a target only: the ledger, or the data, say the rest. */
+const NAMES_PLACE: ReadonlySet<ApplyAction> = new Set(['find', 'verify', 'undo', 'runs']);
 
-/** Formats command lines for the same targets: `apply plan` in the same mode, `apply write` with the same options. */
+/** Formats command lines for the same targets, with the options that decide what is written and how. */
 function commandFormatter(
   source: TargetSource,
-  policy: Partial<Policy>,
-  request: ApplyRequest,
+  asked: Partial<Policy>,
+  { tuning, allowIncomplete }: ApplyRequest,
 ): ApplyTask['formatCommand'] {
-  return (action, ...words) => {
-    const isPlace = NAMES_PLACE.has(action);
-    const mode = !isPlace && policy.mode === 'in_place' ? ['--in-place'] : [];
-    const more = action === 'write' ? listOptions(policy, request) : [];
-    const targets = targetArguments(source, isPlace);
-    return shellLine(['svc-migrate', 'apply', action, ...words, ...targets, ...mode, ...more]);
+  return (action, change, ...words) => {
+    const line = ['svc-migrate', 'apply', action, ...words];
+    if (NAMES_PLACE.has(action)) return shellLine([...line, ...placeArguments(source, action !== 'find')]);
+    const policy = { ...asked, ...change };
+    const unlessDefault = (name: 'missing' | 'unknown' | 'others') =>
+      policy[name] === DEFAULT_POLICY[name] ? undefined : policy[name];
+    const values = {
+      ...{
+        missing: unlessDefault('missing'),
+        unknown: unlessDefault('unknown'),
+        others: unlessDefault('others'),
+      },
+      ...(action === 'write' ? changedTuning(tuning) : {}),
+    };
+    const flags = {
+      'map-deleted': policy.mapDeleted,
+      again: policy.again,
+      'allow-incomplete': allowIncomplete,
+    };
+    return shellLine([
+      ...[...line, ...targetArguments(source)],
+      ...(policy.mode === 'in_place' ? ['--in-place'] : []),
+      ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])),
+      ...Object.entries(flags).flatMap(([name, isSet]) => (isSet === true ? [`--${name}`] : [])),
+    ]);
   };
-}
-
-/** The options that decide what is written and how, besides the mode. */
-function listOptions(policy: Partial<Policy>, { tuning, allowIncomplete }: ApplyRequest): string[] {
-  const { missing, unknown, others, mapDeleted, again } = policy;
-  const values = { missing, unknown, others, ...changedTuning(tuning) };
-  const flags = { 'map-deleted': mapDeleted, again, 'allow-incomplete': allowIncomplete };
-  return [
-    ...Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])),
-    ...Object.entries(flags).flatMap(([name, isSet]) => (isSet === true ? [`--${name}`] : [])),
-  ];
 }
 
 function changedTuning({ batchRows, lockTimeoutMs, statementTimeoutMs }: Tuning): Record<string, string> {
@@ -207,20 +221,23 @@ function contextOf(
 /** `apply find`: proposes targets, with evidence, and renders them as configuration to paste. */
 async function proposeTargets(
   context: ApplyContext,
-  { targets, table }: Pick<ApplyRequest, 'targets' | 'table'>,
+  { targets, table, source }: Pick<ApplyRequest, 'targets' | 'table' | 'source'>,
   config: Config,
   width: number,
 ): Promise<ApplyResult> {
   const scanned = await scan(context, listPlaces(targets, table));
-  const proposed = buildTargets(scanned, (path) => relativeIfInside(path, dirname(config.file)));
-  const isSome = proposed.length > 0;
+  const folder = dirname(config.file);
+  const proposed = buildTargets(scanned, (path) => relativeIfInside(path, folder));
+  const first = applyTargetSchema.safeParse(proposed[0]).data;
+  const named = first === undefined ? [] : argumentsOfRun(source, resolveTarget(first, folder), config);
   return {
     exitCode: 0,
     text: renderScan(scanned, proposed, width),
     json: { action: 'find', places: scanned.map(describePlace), apply: { targets: proposed } },
-    next: isSome
-      ? 'paste the targets that are right, then svc-migrate apply plan'
-      : 'name the columns yourself: svc-migrate help apply plan',
+    next:
+      first === undefined
+        ? 'svc-migrate help apply plan'
+        : shellLine(['svc-migrate', 'apply', 'plan', ...(named ?? [])]),
     plan: null,
   };
 }

@@ -3,15 +3,17 @@ import type { ApplyResult } from '../apply/actions.js';
 import type { LedgerRun, UndoResult } from '../apply/context.js';
 import { renderRuns, renderUndone } from '../apply/render.js';
 import { closeStores, listRuns, type OpenStore, openStores } from '../apply/stores.js';
-import { isServer } from '../config/apply-targets.js';
+import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { shellLine } from '../text/escape.js';
 import { suggest } from '../text/suggest.js';
+import { wrapLines } from '../text/text-layout.js';
 import { type ApplyJob, buildUndoContext } from './apply-work.js';
 import type { WorkIo } from './command.js';
 import { withLockOwner } from './database.js';
-import { argumentsOfRun, type TargetSource, targetArguments } from './target-options.js';
+import { argumentsOfRun, placeArguments, type TargetSource } from './target-options.js';
 
 /** Carries out `apply undo` and `apply runs`, in a worker thread. Neither needs a remap. */
 export async function runUndoJob(
@@ -24,22 +26,24 @@ export async function runUndoJob(
   try {
     const runs = (await listRuns(stores)).toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
     const formatUndo = (name: string) =>
-      shellLine(['svc-migrate', 'apply', 'undo', name, ...targetArguments(source, true)]);
-    if (runs.length === 0) assertPlace(source);
-    if (action === 'runs') return showRuns({ runs, source, formatUndo }, io);
+      shellLine(['svc-migrate', 'apply', 'undo', name, ...placeArguments(source)]);
+    const formatPlan = (run: LedgerRun | undefined) => formatApply({ source, config }, run);
+    if (runs.length === 0) assertPlaces(targets);
+    if (action === 'runs') return showRuns({ runs, formatPlan, formatUndo }, io);
     const run = request.run ?? onlyRun(runs);
-    if (run === null) return nothingToUndo(formatApply(source, undefined));
-    return await undoRun({ stores, runs, run, source, formatUndo }, io);
+    if (run === null) return nothingToUndo(formatPlan(undefined));
+    return await undoRun({ stores, runs, run, formatPlan, formatUndo }, io);
   } finally {
     await closeStores(stores);
     db.close();
   }
 }
 
-/** @throws SvcError `bad_input` if options name a file that does not exist: a wrong name would look like a file without runs */
-function assertPlace(source: TargetSource): void {
-  if (source.kind !== 'given' || isServer(source.target) || existsSync(source.target.file)) return;
-  throw new SvcError('bad_input', `There is no file ${source.target.file}.`, {
+/** @throws SvcError `bad_input` if a file does not exist: a wrong name would look like a file without runs */
+function assertPlaces(targets: readonly ApplyTarget[]): void {
+  const gone = targets.find((target) => !isServer(target) && !existsSync(target.file));
+  if (gone === undefined || isServer(gone)) return;
+  throw new SvcError('bad_input', `There is no file ${gone.file}.`, {
     hint: 'Name the file that a run read, or the database.',
   });
 }
@@ -72,24 +76,32 @@ function openRemap(file: string): Db {
 
 interface RunsInput {
   readonly runs: readonly LedgerRun[];
-  readonly source: TargetSource;
+  readonly formatPlan: (run: LedgerRun | undefined) => string;
   readonly formatUndo: (run: string) => string;
 }
 
 /** The command that plans again what a run did before it was undone. */
-function formatApply(source: TargetSource, run: LedgerRun | undefined): string {
-  if (run === undefined) return 'svc-migrate apply plan';
-  const mode = run.mode === 'in_place' ? ['--in-place'] : [];
-  return shellLine(['svc-migrate', 'apply', 'plan', ...argumentsOfRun(source, run.definition), ...mode]);
+function formatApply(
+  { source, config }: { readonly source: TargetSource; readonly config: Config },
+  run: LedgerRun | undefined,
+): string {
+  const named = run === undefined ? null : argumentsOfRun(source, run.definition, config);
+  if (run !== undefined && named !== null) {
+    const mode = run.mode === 'in_place' ? ['--in-place'] : [];
+    return shellLine(['svc-migrate', 'apply', 'plan', ...named, ...mode]);
+  }
+  return source.kind === 'given'
+    ? shellLine(['svc-migrate', 'apply', 'find', ...placeArguments(source, false)])
+    : 'svc-migrate apply plan';
 }
 
-function showRuns({ runs, source, formatUndo }: RunsInput, io: WorkIo): ApplyResult {
+function showRuns({ runs, formatPlan, formatUndo }: RunsInput, io: WorkIo): ApplyResult {
   const last = runs.findLast(({ state }) => state !== 'undone');
   return {
     exitCode: 0,
     text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, io.width),
     json: { action: 'runs', runs: runs.map(({ definition: _, ...run }) => run) },
-    next: last === undefined ? formatApply(source, runs.at(-1)) : formatUndo(last.run),
+    next: last === undefined ? formatPlan(runs.at(-1)) : formatUndo(last.run),
     plan: null,
   };
 }
@@ -99,13 +111,17 @@ interface UndoInput extends RunsInput {
   readonly run: string;
 }
 
+/** Until a run is undone in full, its values cannot be told from V4 ids: nothing else may be planned on its columns. */
+const WAY_OUT =
+  'Plans take these places for V4 ids until the run is undone in full: note what they hold, set them to what the run wrote (in tables: new_value in the ledger), and undo again. Then write back what you noted.';
+
 async function undoRun(
-  { stores, runs, run, source, formatUndo }: UndoInput,
+  { stores, runs, run, formatPlan, formatUndo }: UndoInput,
   io: WorkIo,
 ): Promise<ApplyResult> {
   const own = runs.filter((one) => one.run === run);
   if (own.length === 0) throw unknownRun(run, runs);
-  const again = formatApply(source, own[0]);
+  const again = formatPlan(own[0]);
   if (own.every(({ state }) => state === 'undone')) {
     const text = `Run ${run} was already undone: there is nothing to do.\n`;
     return { exitCode: 0, text, json: { action: 'undo', run, undone: [] }, next: again, plan: null };
@@ -116,9 +132,9 @@ async function undoRun(
     left === 0 ? `Run ${run} is undone.` : `Run ${run} is undone, except where values changed since.`;
   return {
     exitCode: left === 0 ? 0 : 1,
-    text: `${title}\n${renderUndone(undone, io.width)}`,
+    text: `${title}\n${renderUndone(undone, io.width)}${left === 0 ? '' : wrapLines([WAY_OUT], io.width)}`,
     json: { action: 'undo', run, undone },
-    next: left === 0 ? again : `look at the rows changed since; ${formatUndo(run)} tries again`,
+    next: left === 0 ? again : formatUndo(run),
     plan: null,
   };
 }

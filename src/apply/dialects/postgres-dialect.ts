@@ -87,7 +87,7 @@ async function otherLedgerNotes(
     if (schema === ledgerSchema || (await ledgerNotes(engine, ledger, table)).length > 0) continue;
     const [run] = await readRunsOfTable(engine, ledger, table);
     if (run === undefined) continue;
-    const text = `Run ${run.run} on this table is in the ledger of schema ${schema}: set "ledgerSchema" (--ledger-schema) to it.`;
+    const text = `Run ${run.run} on this table is in the ledger of schema ${schema}: set "ledgerSchema" to it.`;
     return [blocks('other_ledger', text)];
   }
   return [];

@@ -10,7 +10,7 @@ const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;
 const TYPE_NAME =
   /^(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_ ]*)(?:\.(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*))?(?:\(\d+(?:,-?\d+)?\))?(?:\[\])*$/;
 
-export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema" (--ledger-schema).';
+export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema".';
 
 /** Whether values of a type are compared as they are: equal integers are the same to the byte. */
 function isNative(type: string): boolean {

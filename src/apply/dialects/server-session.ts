@@ -4,7 +4,7 @@ import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Engine } from '../engine/dialect.js';
 import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
-import { readUrl, type TlsPolicy, type UrlForm } from './server-url.js';
+import { readUrl, serverOf, type TlsPolicy, type UrlForm } from './server-url.js';
 
 /** The connection strings of a kind of server, and the meaning of its errors. */
 export interface ServerKind {
@@ -111,8 +111,7 @@ export abstract class ServerSession<C> implements Session {
       } catch (error) {
         await this.#rollBack(error);
         if (signal.aborted) throw interrupted();
-        if (attempt >= tuning.attempts || !this.#kind.isWorthRetrying(error))
-          throw this.#kind.toSvcError(error);
+        if (attempt >= tuning.attempts || !this.#kind.isWorthRetrying(error)) throw this.#describe(error);
         await sleep(Math.min(5000, 50 * 2 ** attempt) * (0.5 + random() / 2));
       }
     }
@@ -133,8 +132,22 @@ export abstract class ServerSession<C> implements Session {
     try {
       return await work();
     } catch (error) {
-      throw this.#kind.toSvcError(error);
+      throw this.#describe(error);
     }
+  }
+
+  /** The error for people. One of the connection names the server, because several targets may have one each. */
+  #describe(error: unknown): unknown {
+    const told = this.#kind.toSvcError(error);
+    const isOfConnection = this.connection === null || this.#kind.isConnectionLost(error);
+    if (!(told instanceof SvcError) || !isOfConnection || told.code === 'interrupted') return told;
+    const { hint, facts, cause, message } = told;
+    const server = serverOf(this.url);
+    return new SvcError(told.code, message.replace(/\.$/, ` (${server}).`), {
+      hint,
+      facts: { ...facts, server },
+      cause,
+    });
   }
 
   async close(): Promise<void> {

@@ -45,6 +45,13 @@ export function readUrl(source: UrlSource, env: Env, { product, protocols, examp
   return url;
 }
 
+/** The server and database of a connection string, without user and password. */
+export function serverOf(url: string): string {
+  const parsed = toUrl(url);
+  const host = parsed?.searchParams.get('host') ?? parsed?.searchParams.get('socket') ?? parsed?.host ?? '';
+  return `${host === '' ? 'localhost' : host}${parsed?.pathname ?? ''}`;
+}
+
 function readUrlFile(file: string): string {
   let fd: number | null = null;
   try {

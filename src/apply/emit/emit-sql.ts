@@ -11,7 +11,7 @@ import type { EmitRequest, SqlScript } from './emit-request.js';
 import { type EmittedFiles, layOut, layoutNote, migrationName, versionIn } from './layouts.js';
 
 const ABOUT =
-  'Nothing was changed. The SQL checks that the data are as planned, and records the run in the ledger.';
+  'Nothing was changed. Run the SQL through your pipeline: it checks that the data are as planned, and records the run in the ledger.';
 
 /**
  * Plans the targets and writes the plan as SQL into a folder. The database is only read.
@@ -56,7 +56,7 @@ export async function emitSql(
       policy: plan.policy,
       values: script.values,
     },
-    next: `run the SQL through your pipeline, then ${formatCommand('verify')}`,
+    next: formatCommand('verify'),
     plan,
   };
 }

@@ -56,7 +56,7 @@ function rowKeyNotes({ policy }: ApplyContext, { ids }: TableTarget, runs: reado
 function otherKeyNotes(key: readonly string[], runs: readonly EarlierRun[]): Note[] {
   const other = runs.find((run) => run.mode === 'in_place' && !isSameList(run.key, key));
   if (other === undefined || key.length === 0) return [];
-  const text = `Run ${other.run} identified rows by ${other.key.join(', ')}: set "key" (--key) to that.`;
+  const text = `Run ${other.run} identified rows by ${other.key.join(', ')}: set "key" to that.`;
   return [blocks('other_key', text)];
 }
 

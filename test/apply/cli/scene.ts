@@ -27,6 +27,8 @@ export interface Scene {
   /** As a process of its own. */
   readonly spawn: (args: readonly string[], more: Partial<SpawnOptions>) => Promise<Ended>;
   readonly path: (name: string) => string;
+  /** Replaces the configuration by one with these targets. */
+  readonly configure: (targets: readonly object[]) => void;
   readonly read: (name: string) => string;
 }
 
@@ -38,18 +40,23 @@ export function makeScene(
   env: Readonly<Record<string, string>> = {},
 ): Scene {
   const folder = makeFolder();
-  const config = {
-    v3: { regions: { default: { baseUrl: 'http://127.0.0.1:1/v3' } } },
-    v4: { baseUrl: 'http://127.0.0.1:1' },
-    models: MODELS,
-    maxAge: '36500d',
-    apply: { targets },
+  const configure = (named: readonly object[]) => {
+    const config = {
+      v3: { regions: { default: { baseUrl: 'http://127.0.0.1:1/v3' } } },
+      v4: { baseUrl: 'http://127.0.0.1:1' },
+      models: MODELS,
+      maxAge: '36500d',
+      apply: { targets: named },
+    };
+    writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config));
+    return config;
   };
-  writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config));
+  const config = configure(targets);
   const news = makeNewIds();
   saveDatabase(folder, config, news);
   return {
     folder,
+    configure,
     v4Of: (id) => news[id - 1] ?? 0,
     run: (args, more = {}) => runCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } }),
     spawn: (args, more) => spawnCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } }),

@@ -52,7 +52,11 @@ describe('an id is mapped once, also when', () => {
   it('two JSON paths lead to the same value', async () => {
     const scene = sceneWithShop('invoice_id, doc TEXT');
     query(scene.path('shop.db'), `UPDATE orders SET doc = json_object('a', json_object('id', invoice_id))`);
-    const at = (path: string) => [...ORDERS, '--ids', `doc=${INVOICES}`, '--path', path];
+    const at = (path: string) => {
+      const ids = [{ column: 'doc', path, model: INVOICES }];
+      scene.configure([{ name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids }]);
+      return ['orders'];
+    };
     const inPlace = (path: string) => [...at(path), '--in-place'];
     expect(await scene.run(['apply', 'write', ...inPlace('$.a.id'), '--yes'])).toMatchObject({ code: 0 });
     for (const path of ['$..id', '$.*.id', "$['a'].id"])

@@ -2,58 +2,95 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { APPLY } from '../../../src/commands/catalogue/apply.js';
 import { hasPty, onTerminal } from '../../cli/on-terminal.js';
+import { newIo } from '../../report/support.js';
+import { givenOf } from '../../support/given.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, upTo } from './scene.js';
 
 const INVOICES = 'invoice_id=accounting/invoices';
-const FILES = ['--csv', '--ndjson'];
-const SERVERS = ['--postgres-env', '--postgres-file', '--mysql-env', '--mysql-file'];
-const PLACES = [...FILES, '--sqlite', ...SERVERS];
+const FILES = ['csv', 'ndjson'];
+const SERVERS = ['postgresEnv', 'mysqlEnv'];
+const PLACES = [...FILES, 'sqlite', ...SERVERS];
+const EVERYWHERE = [...PLACES, 'configuration'];
+const TABLES = EVERYWHERE.filter((place) => !FILES.includes(place));
 
-/** Pairs of options of which the second has no effect beside the first. */
-function meaningless(place: string): string[] {
-  const ofTables = ['--table', '--key', '--path', '--new-column', '--platform-id-column', '--ledger-schema'];
-  const tuning = ['--batch-rows', '--lock-timeout', '--statement-timeout'];
-  const others = PLACES.filter((one) => one !== place);
-  if (place === '--csv') return [...others, ...ofTables, ...tuning];
-  if (place === '--ndjson') return [...others, ...ofTables, ...tuning, '--delimiter', '--no-header'];
-  const ofFiles = ['--output', '--delimiter', '--no-header'];
-  if (place === '--sqlite') return [...others, ...ofFiles, '--ledger-schema', '--statement-timeout'];
-  return [...others, ...ofFiles, ...(place.startsWith('--mysql') ? ['--ledger-schema'] : [])];
+/** Where each option has an effect. An option that is missing here fails the test: say what it means beside the others. */
+const EFFECTIVE: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(PLACES.map((place) => [place, [place]])),
+  ...Object.fromEntries(
+    [
+      ...['targets', 'run', 'dialect', 'layout', 'ids', 'yes', 'plan', 'save', 'json', 'unmapped'],
+      ...['inPlace', 'missing', 'unknown', 'mapDeleted', 'allowIncomplete', 'others', 'again'],
+    ].map((name) => [name, EVERYWHERE]),
+  ),
+  output: [...FILES, 'configuration'],
+  table: TABLES,
+  batchRows: TABLES,
+  lockTimeout: TABLES,
+  statementTimeout: [...SERVERS, 'configuration'],
+};
+
+/** Whether a command has to refuse two of its options. */
+function isRefused(command: string, one: string, other: string): boolean {
+  const effectOf = (name: string) =>
+    command === 'apply sql' && name === 'output' ? EVERYWHERE : (EFFECTIVE[name] ?? []);
+  if (!effectOf(one).some((place) => effectOf(other).includes(place))) return true;
+  const pair = [one, other];
+  if (pair.includes('inPlace') && pair.includes('output')) return command !== 'apply sql';
+  // Alone it means nothing.
+  return pair.includes('again') && !pair.includes('inPlace');
 }
 
 const VALUES: Readonly<Record<string, string>> = {
-  '--batch-rows': '5',
-  '--lock-timeout': '5s',
-  '--statement-timeout': '5s',
+  dialect: 'sqlite',
+  layout: 'plain',
+  missing: 'keep',
+  unknown: 'keep',
+  others: 'keep',
+  batchRows: '5',
+  lockTimeout: '5s',
+  statementTimeout: '5s',
 };
 
-describe.each(APPLY.map((command) => [command.name, command] as const))('%s', (name, { options }) => {
-  const flags = new Map(options.map((one) => [one.flags.split(' ')[0] ?? '', one.value !== null]));
-  const typed = (flag: string) => (flags.get(flag) === true ? [flag, VALUES[flag] ?? 'x'] : [flag]);
-  const pairs = [
-    ...PLACES.flatMap((place) => meaningless(place).map((other) => [place, other] as const)),
-    ['--in-place', '--new-column'] as const,
-    ['--in-place', '--output'] as const,
-    ['--region', '--region-column'] as const,
-    ['--company', '--company-column'] as const,
-  ].filter(
-    ([one, other]) =>
-      flags.has(one) && flags.has(other) && !(name === 'apply sql' && [one, other].includes('--output')),
+describe.each(APPLY.map((command) => [command.name, command] as const))('%s', (name, command) => {
+  const typed = (option: string) => {
+    const { value = null, isList = false } = command.options.find((one) => one.name === option) ?? {};
+    const text = VALUES[option] ?? 'x';
+    return [option, value === null ? true : isList ? [text] : text] as const;
+  };
+  const pairs = command.options.flatMap((one, at) =>
+    command.options.slice(at + 1).map((other) => [one.name, other.name] as const),
   );
 
-  it('refuses every pair of options of which one would have no effect', async () => {
-    const scene = makeScene();
+  it('uses or refuses every pair of its options', async () => {
+    const needed = name === 'apply sql' ? ['dialect', 'output'] : name === 'apply write' ? ['yes'] : [];
     for (const [one, other] of pairs) {
-      const dialect = name === 'apply sql' ? ['sqlite'] : [];
-      const ended = await scene.run([...name.split(' '), ...dialect, ...typed(one), ...typed(other)]);
-      expect([one, other, ended.code, ended.stderr]).toEqual([
+      const options = Object.fromEntries([...needed, one, other].map(typed));
+      const ended = await command.run(givenOf(null, options), newIo()).catch(String);
+      const isOwn = isRefused(name, one, other);
+      expect([one, other, ended]).toEqual([
         one,
         other,
-        2,
-        expect.stringContaining('cannot be combined'),
+        expect.stringMatching(isOwn ? /cannot be combined|needs --/ : /has no configuration/),
       ]);
     }
-    expect(pairs.length).toBeGreaterThan(15);
+    expect(command.options.filter((option) => !(option.name in EFFECTIVE))).toEqual([]);
+    expect(pairs.length).toBeGreaterThan(25);
+  });
+});
+
+describe('a target that options describe', () => {
+  it.each([
+    [['--ids', INVOICES], 'no option says where it is'],
+    [['--table', 'orders'], 'no option says where it is'],
+    [['--output', 'new.csv'], 'no option says where it is'],
+    [['orders', '--csv', 'orders.csv', '--ids', INVOICES], 'not both'],
+    [['--csv', 'orders.csv'], 'No column that holds ids is named'],
+    [['--sqlite', 'shop.db', '--ids', INVOICES], 'needs --table'],
+    [['--sqlite', 'postgres://user:secret@host/db', '--ids', INVOICES], 'never given on the command line'],
+  ])('needs its place and its ids: %j', async (args, why) => {
+    const ended = await makeScene().run(['apply', 'plan', ...args]);
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining(why)]);
+    expect(ended.stderr).not.toContain('secret');
   });
 });
 
@@ -78,9 +115,13 @@ describe('apply write', () => {
   });
 });
 
-it.each(['runs', 'undo'])('apply %s refuses a file that is not there', async (action) => {
-  const scene = makeScene();
-  const ended = await scene.run(['apply', action, '--csv', 'none.csv']);
+it.each([
+  ['runs', ['--csv', 'none.csv']],
+  ['undo', ['--csv', 'none.csv']],
+  ['undo', []],
+])('apply %s refuses a file that is not there: %j', async (action, args) => {
+  const scene = makeScene([{ name: 'orders', kind: 'csv', file: 'none.csv', ids: IDS }]);
+  const ended = await scene.run(['apply', action, ...args]);
   expect([ended.code, ended.stderr]).toEqual([6, expect.stringContaining('There is no file')]);
 });
 

@@ -106,7 +106,8 @@ describe('runs in SQLite', () => {
     await expect(apply(IN_PLACE, { targets, more: { onProgress } })).rejects.toThrow('killed');
     const context = openContext(remap, IN_PLACE);
     const stores = [{ ...openSqliteStore(context, file, targets), targets: targets.map(({ name }) => name) }];
-    const formatCommand = (...words: readonly string[]) => words.join(' ');
+    const formatCommand = (action: string, _?: object, ...words: readonly string[]) =>
+      [action, ...words].join(' ');
     const done = await write(
       { context, stores, targets, width: 200, isVerbose: true, formatCommand },
       null,

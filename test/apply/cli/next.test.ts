@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { createOrders, IDS, makeScene, ordersIn, query, type Scene } from './scene.js';
+
+const INVOICES = ['--ids', 'invoice_id=accounting/invoices'];
+const CSV = ['--csv', 'orders.csv'];
+const SHOP = ['--sqlite', 'shop.db'];
+const ORDERS = [...SHOP, '--table', 'orders', ...INVOICES];
+
+/** The command that an output ends with, as words. */
+function nextOf(stdout: string): string[] {
+  const [, line = ''] = /^Next: svc-migrate (.*)$/m.exec(stdout) ?? [];
+  return line.split(' ');
+}
+
+/** Runs a command, then the one that it names next, which has to be one that can run. */
+async function follow(scene: Scene, args: readonly string[]) {
+  const first = await scene.run(['apply', ...args]);
+  const words = nextOf(first.stdout);
+  // On a terminal it would ask.
+  const then = await scene.run(words[1] === 'write' ? [...words, '--yes'] : words);
+  expect([words.join(' '), then.code, then.stderr]).not.toEqual([words.join(' '), 2, then.stderr]);
+  return { first, words: words.slice(1), then };
+}
+
+it.each([
+  ['a plan', [1, 2], ['plan', ...CSV, ...INVOICES, '--in-place'], 'write', []],
+  ['a plan with an id without a twin', [1, 181], ['plan', ...CSV, ...INVOICES], 'accounting/invoices', []],
+  ['a plan with other values', [1, 9999], ['plan', ...CSV, ...INVOICES], 'plan', []],
+  ['a check', [1, 2], ['check', ...CSV, ...INVOICES], 'plan', []],
+  ['a run', [1, 2], ['write', ...CSV, ...INVOICES, '--yes'], 'verify', []],
+  ['a verification of nothing', [1, 2], ['verify', ...CSV], 'find', []],
+  ['a verification', [1, 2], ['verify', ...CSV], 'runs', ['write']],
+  ['runs', [1, 2], ['runs', ...CSV], 'undo', ['write']],
+  ['undo', [1, 2], ['undo', ...CSV], 'plan', ['write']],
+  ['a verification after an undo', [1, 2], ['verify', ...CSV], 'find', ['write', 'undo']],
+  ['runs after an undo', [1, 2], ['runs', ...CSV], 'find', ['write', 'undo']],
+])('the command after %s runs as printed', async (_, ids, args, next, before) => {
+  const scene = makeScene();
+  writeFileSync(scene.path('orders.csv'), `invoice_id\n${ids.join('\n')}\n`);
+  for (const action of before) {
+    const more = action === 'write' ? [...INVOICES, '--yes'] : [];
+    expect(await scene.run(['apply', action, ...CSV, ...more])).toMatchObject({ code: 0 });
+  }
+  expect((await follow(scene, args)).words[0]).toBe(next);
+});
+
+it('the command after a scan plans for what was found', async () => {
+  const scene = makeScene();
+  createOrders(
+    scene.path('shop.db'),
+    Array.from({ length: 180 }, (_, at) => at + 1),
+  );
+  const { words, then } = await follow(scene, ['find', ...SHOP]);
+  expect([words.slice(0, 7), then.code]).toEqual([['plan', ...ORDERS], 0]);
+});
+
+it('options that cannot describe the target of a run leave it to the configuration', async () => {
+  const ids = IDS.map((one) => ({ ...one, platformIdColumn: 'stable' }));
+  const scene = makeScene([{ name: 'mine', kind: 'sqlite', file: 'shop.db', table: 'orders', ids }]);
+  createOrders(scene.path('shop.db'), [1]);
+  expect(await scene.run(['apply', 'write', '--yes'])).toMatchObject({ code: 0 });
+  expect((await follow(scene, ['undo', ...SHOP])).words).toEqual(['plan', 'mine']);
+});
+
+it('the way out of an undo that left a row is the one that it names', async () => {
+  const scene = makeScene();
+  const file = scene.path('shop.db');
+  createOrders(file, [1, 2, 3]);
+  expect(await scene.run(['apply', 'write', ...ORDERS, '--in-place', '--yes'])).toMatchObject({ code: 0 });
+  const written = ordersIn(file);
+  query(file, 'UPDATE orders SET invoice_id = 500 WHERE id = 2');
+  const left = await scene.run(['apply', 'undo', ...SHOP]);
+  expect([left.code, left.stdout.replace(/\s+/g, ' ')]).toEqual([
+    1,
+    expect.stringContaining('set them to what the run wrote'),
+  ]);
+  expect(ordersIn(file)).toEqual(['1', '500', '3']);
+  query(file, `UPDATE orders SET invoice_id = ${written[1]} WHERE id = 2`);
+  expect(await scene.run(nextOf(left.stdout))).toMatchObject({ code: 0 });
+  query(file, 'UPDATE orders SET invoice_id = 5 WHERE id = 2');
+  expect(await scene.run(['apply', 'plan', ...ORDERS])).toMatchObject({ code: 0 });
+});
