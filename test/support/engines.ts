@@ -11,15 +11,16 @@ export interface AnalyticalEngine {
 }
 
 /** Beside the project, so that its own dependencies stay small. `.ci/run` fills it. */
-const FOLDER = process.env['SVC_ENGINES'] ?? fileURLToPath(new URL('../../../.engines', import.meta.url));
+export const ENGINES =
+  process.env['SVC_ENGINES'] ?? fileURLToPath(new URL('../../../.engines', import.meta.url));
 
 /** Loads a package from that folder; null, said loudly, where it is not there: then nothing is proved here. */
 function load(name: string, product: string): unknown {
-  const file = join(FOLDER, 'package.json');
-  if (existsSync(join(FOLDER, 'node_modules', name))) return createRequire(file)(name);
+  const file = join(ENGINES, 'package.json');
+  if (existsSync(join(ENGINES, 'node_modules', name))) return createRequire(file)(name);
   process.stderr.write(
     `\n*** NOT TESTED: ${product} is not installed, so SQL for it was not run. ***\n` +
-      `*** .ci/run installs it in ${FOLDER}. ***\n\n`,
+      `*** .ci/run installs it in ${ENGINES}. ***\n\n`,
   );
   return null;
 }
