@@ -5,26 +5,24 @@ import { applyEdits, type JSONPath, modify, parse } from 'jsonc-parser';
 import { type ApiKeys, loadKey } from '../config/api-keys.js';
 import type { Config, Endpoint } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
+import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
-import { judgeFacts } from '../inspect/doctor/checks.js';
-import { type Correction, listCorrections } from '../inspect/doctor/corrections.js';
-import { type Finding, judgeFindings, ok, problem } from '../inspect/doctor/doctor-finding.js';
 import {
-  judgeProgram,
-  orError,
-  readDatabaseFacts,
-  readDisk,
-  readTargets,
-  readUserFiles,
-} from '../inspect/doctor/judge-local.js';
-import { probeRemote } from '../inspect/doctor/probe.js';
+  type Correction,
+  judgeFindings,
+  type LocalContext,
+  problem,
+  type RemoteContext,
+} from '../inspect/doctor/check.js';
+import { checkProgram, readDatabaseFacts } from '../inspect/doctor/check-machine.js';
 import {
-  type DoctorFacts,
-  type LocalFacts,
-  prepareAskList,
-  type RemoteFacts,
-} from '../inspect/doctor/probe-results.js';
-import { renderDoctor, renderDoctorJson } from '../inspect/doctor/render-doctor.js';
+  checkLocally,
+  type Diagnosis,
+  renderDoctor,
+  renderDoctorJson,
+  runChecks,
+} from '../inspect/doctor/checks.js';
+import { prepareAskList, sampleV3, sampleV4 } from '../inspect/doctor/sample-lists.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
@@ -55,44 +53,41 @@ export async function runDoctor(given: Given<DoctorOptions>, io: Io): Promise<nu
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
   const config = await orError(async () => withMaxWait(await given.config(), options));
-  const { json: target, writeConfig: newConfig } = options;
-  if (newConfig !== undefined && !(config instanceof SvcError)) {
-    assertNewConfig(newConfig, config, options.force);
+  const { json: target, writeConfig: newConfig, offline } = options;
+  if (config instanceof SvcError) {
+    const next = nextWithoutConfig(given, io.env);
+    return writeDiagnosis(target, judgeWithout(config), next, '', io);
   }
-  if (options.offline && !(config instanceof SvcError)) return checkOffline(config, target, io);
-  const facts = config instanceof SvcError ? null : await collectFacts(config, options.all, io);
-  const findings = facts === null ? judgeWithout(config) : judgeFacts(facts);
-  const json = () => renderDoctorJson(findings, facts);
-  if (newConfig !== undefined && facts !== null) {
-    await writeConfig(newConfig, facts.config, listCorrections(facts), io);
+  if (newConfig !== undefined) assertNewConfig(newConfig, config, options.force);
+  const read = await readLocally(config, io);
+  if (offline) {
+    const diagnosis = checkLocally(read.local);
+    const isReady = judgeFindings(diagnosis.findings) === 0;
+    const next = isReady ? 'svc-migrate doctor' : 'svc-migrate doctor --offline';
+    return writeDiagnosis(target, diagnosis, next, renderSettings(config), io);
   }
-  const next = nextOf(facts, findings, given, io.env);
-  await writeResult(target, { json, text: () => renderDoctor(findings, next, io.width) }, io);
-  return judgeFindings(findings);
+  const diagnosis = await checkRemotely(read, options.all, io);
+  if (newConfig !== undefined) await writeConfig(newConfig, config, diagnosis.corrections, io);
+  return writeDiagnosis(target, diagnosis, nextOf(diagnosis, config, newConfig), '', io);
 }
 
-/** `doctor --offline`: checks the configuration, its files and keys, and shows the settings that are in force. */
-async function checkOffline(config: Config, target: string | undefined, io: Io): Promise<number> {
-  const { fileErrors } = await readUserFiles(config);
-  const { keyErrors } = await readKeys(config, io.env);
-  const findings = [
-    ...judgeProgram(readVersions()),
-    ok('configuration', 'config_valid', `${config.file} is valid.`),
-    ...fileErrors.map(([code, { message, hint }]) =>
-      problem('configuration', code, 6, message, hint ?? 'Correct the file.'),
-    ),
-    ...[...keyErrors.values()].map(({ message, hint }) =>
-      problem('configuration', 'key_missing', 2, message, hint ?? 'Set the variable.'),
-    ),
-  ];
-  const isReady = judgeFindings(findings) === 0;
+async function writeDiagnosis(
+  target: string | undefined,
+  diagnosis: Diagnosis,
+  next: string,
+  before: string,
+  io: Io,
+): Promise<number> {
+  const json = () => renderDoctorJson(diagnosis);
+  await writeResult(target, { json, text: () => before + renderDoctor(diagnosis, next, io.width) }, io);
+  return judgeFindings(diagnosis.findings);
+}
+
+/** The settings that are in force. */
+function renderSettings(config: Config): string {
   const rows = describeSettings(config).map(([name, value]) => [name, escapeUnseen(value)]);
   const columns = ['in force', ''].map((title) => ({ title, align: 'left' as const }));
-  const settings = layOutTable(columns, rows, Number.MAX_SAFE_INTEGER, '  ').join('\n');
-  const text = () =>
-    `${settings}\n\n${renderDoctor(findings, isReady ? 'svc-migrate doctor' : 'svc-migrate doctor --offline', io.width)}`;
-  await writeResult(target, { json: () => renderDoctorJson(findings, null), text }, io);
-  return judgeFindings(findings);
+  return `${layOutTable(columns, rows, Number.MAX_SAFE_INTEGER, '  ').join('\n')}\n\n`;
 }
 
 /** The settings with flags, environment and defaults applied. */
@@ -126,105 +121,99 @@ function describeSettings(config: Config): [name: string, value: string][] {
   ];
 }
 
-/** Findings without a valid configuration, which all other checks need. */
-function judgeWithout(error: unknown): readonly Finding[] {
-  if (!(error instanceof SvcError)) throw error;
-  const fix = error.hint ?? 'Correct the configuration.';
-  return [...judgeProgram(readVersions()), problem('configuration', 'config_invalid', 2, error.message, fix)];
+/** The result without a valid configuration, which all other checks need. */
+function judgeWithout({ message, hint }: SvcError): Diagnosis {
+  const invalid = problem('config_invalid', 2, message, hint ?? 'Correct the configuration.');
+  const program = Array.from(checkProgram(readVersions()).findings, (one) => ({ ...one, area: 'program' }));
+  return { findings: [...program, { ...invalid, area: 'configuration' }], corrections: [], facts: null };
+}
+
+function nextWithoutConfig({ raw }: Given<DoctorOptions>, env: Io['env']): string {
+  const file = configFlags(raw).config;
+  if (existsSync(findConfigFile(env, file))) return 'svc-migrate doctor';
+  return shellLine(['svc-migrate', 'init', ...(file === undefined ? [] : ['--config', file])]);
 }
 
 /** The file beside the configuration that `Next:` proposes for a corrected one. */
 const CORRECTED_FILE = 'corrected.jsonc';
 
-function nextOf(
-  facts: DoctorFacts | null,
-  findings: readonly Finding[],
-  given: Given<DoctorOptions>,
-  env: Io['env'],
-): string {
-  const newConfig = given.options.writeConfig;
-  if (facts === null) {
-    const file = configFlags(given.raw).config;
-    if (existsSync(findConfigFile(env, file))) return 'svc-migrate doctor';
-    return shellLine(['svc-migrate', 'init', ...(file === undefined ? [] : ['--config', file])]);
-  }
+function nextOf({ findings, corrections }: Diagnosis, config: Config, newConfig: string | undefined): string {
   if (newConfig !== undefined) return shellLine(['svc-migrate', 'doctor', '--config', newConfig]);
-  if (judgeFindings(findings) !== 0) {
-    const file = join(dirname(facts.config.file), CORRECTED_FILE);
-    const force = existsSync(file) ? ['--force'] : [];
-    const isCorrected = listCorrections(facts).some(({ confirms }) => confirms !== true);
-    return !isCorrected || file === facts.config.file
-      ? 'svc-migrate doctor'
-      : shellLine(['svc-migrate', 'doctor', '--write-config', relative('', file), ...force]);
-  }
-  return 'svc-migrate run';
+  if (judgeFindings(findings) === 0) return 'svc-migrate run';
+  const file = join(dirname(config.file), CORRECTED_FILE);
+  const force = existsSync(file) ? ['--force'] : [];
+  const isCorrected = corrections.some(({ confirms }) => confirms !== true);
+  return !isCorrected || file === config.file
+    ? 'svc-migrate doctor'
+    : shellLine(['svc-migrate', 'doctor', '--write-config', relative('', file), ...force]);
 }
 
-async function collectFacts(config: Config, all: boolean, io: Io): Promise<DoctorFacts> {
-  const { named, fileErrors } = await readUserFiles(config);
-  const local: LocalFacts = {
-    ...readVersions(),
-    ...readDisk(config.database),
-    database: await readDatabaseFacts(config, (work) => readDatabase(config, work)),
-    fileErrors,
-    targets: readTargets(config, io.env),
-  };
-  const send = () => probe(config, named, all, io);
-  // Even reading waits from an interrupted database would roll its transaction back.
-  const remote =
-    local.database.kind === 'interrupted'
-      ? await send()
-      : await withHostWaits(config.database, io, () =>
-          io.hostLimits.savingWith((wait) => storeHostWaits(config.database, [wait], io), send),
-        );
-  return { config, nowMs: io.clock.now(), local, remote };
-}
-
-function readVersions(): Pick<LocalFacts, 'node' | 'sqlite'> {
-  return { node: versions.node, sqlite: readSqliteVersion() };
-}
-
-async function probe(
-  config: Config,
-  named: Parameters<typeof probeRemote>[0]['named'],
-  all: boolean,
-  io: Io,
-): Promise<RemoteFacts> {
-  const { keys, keyErrors } = await readKeys(config, io.env);
-  const facts = await withClient(config, keys, io, (api) =>
-    probeRemote({ config, api, keyErrors, named, all, onProgress: io.onProgress }),
-  );
-  return { ...facts, v3Addresses: await findV3Addresses(config, keys, facts, io) };
-}
-
-/** Tries `/v3` behind the addresses that answered 404 to every model and do not end in a version. */
-async function findV3Addresses(config: Config, keys: ApiKeys, { v3: lists }: RemoteFacts, io: Io) {
-  const found = new Map<string, string>();
-  for (const endpoint of config.v3.regions) {
-    const own = lists.filter(({ region }) => region === endpoint.region);
-    const isAbsent = own.length > 0 && own.every(({ answer }) => answer.kind === 'absent');
-    if (!isAbsent || /\/v\d+$/.test(endpoint.baseUrl)) continue;
-    const moved = { ...endpoint, baseUrl: `${endpoint.baseUrl}/v3` };
-    const trial = { ...config, v3: { ...config.v3, regions: [moved] } };
-    const kinds = await withClient(trial, keys, io, (api) => {
-      const ask = prepareAskList(api, config.fieldPrefix);
-      return Promise.all(own.map(async (list) => (await ask(list, 1)).kind));
-    });
-    if (kinds.includes('answers')) found.set(endpoint.region, moved.baseUrl);
-  }
-  return found;
-}
-
-/** The usable keys, and the errors of the others by region ('' for V4). */
-async function readKeys(config: Config, env: Io['env']) {
+/** What is known without the network, the usable keys, and the company pairs that the user named. */
+async function readLocally(config: Config, io: Io) {
   const usable = new Map<string, string>();
   const keyErrors = new Map<string, SvcError>();
   for (const endpoint of [...config.v3.regions, config.v4]) {
-    const key = await orError(() => loadKey(endpoint, config, env));
+    const key = await orError(() => loadKey(endpoint, config, io.env));
     if (key instanceof SvcError) keyErrors.set(endpoint.region, key);
     else usable.set(endpoint.region, key);
   }
-  return { keys: { v3: usable, v4: usable.get('') ?? '' }, keyErrors };
+  const named = await orError(() => readCompaniesFile(config));
+  const decisions = await orError(() => readDecisionsFile(config));
+  const files = [
+    ['companies_file', named],
+    ['decisions_file', decisions],
+  ] as const;
+  const local: LocalContext = {
+    ...{ config, env: io.env, nowMs: io.clock.now(), keyErrors, ...readVersions() },
+    fileErrors: files.flatMap(([code, error]) => (error instanceof SvcError ? [[code, error] as const] : [])),
+  };
+  const keys: ApiKeys = { v3: usable, v4: usable.get('') ?? '' };
+  return { local, keys, named: named instanceof SvcError ? [] : named };
+}
+
+function readVersions(): Pick<LocalContext, 'node' | 'sqlite'> {
+  return { node: versions.node, sqlite: readSqliteVersion() };
+}
+
+/** The result of `work`, or the error that a user can correct. */
+async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SvcError) return error;
+    throw error;
+  }
+}
+
+async function checkRemotely(
+  { local, keys, named }: Awaited<ReturnType<typeof readLocally>>,
+  all: boolean,
+  io: Io,
+): Promise<Diagnosis> {
+  const { config } = local;
+  const database = await readDatabaseFacts(config, (work) => readDatabase(config, work));
+  const askAt: RemoteContext['askAt'] = (endpoint, work) => {
+    const moved = { ...config, v3: { ...config.v3, regions: [endpoint] } };
+    return withClient(moved, keys, io, (api) => work(prepareAskList(api, config.fieldPrefix)));
+  };
+  const send = () =>
+    withClient(config, keys, io, async (api) => {
+      const ask = prepareAskList(api, config.fieldPrefix);
+      const options = { config, api, ask, keyErrors: local.keyErrors, all };
+      io.onProgress({ kind: 'step', name: 'ask for samples', done: 0, total: null });
+      const [v3, v4] = await Promise.all([
+        Promise.all(config.v3.regions.map((endpoint) => sampleV3(options, endpoint))),
+        sampleV4(options),
+      ]);
+      const context = { ...local, v3, v4, ask, askAt, endpoints: api.endpoints, named, database };
+      return runChecks(context, io.onProgress);
+    });
+  // Even reading waits from an interrupted database would roll its transaction back.
+  return database.kind === 'interrupted'
+    ? send()
+    : withHostWaits(config.database, io, () =>
+        io.hostLimits.savingWith((wait) => storeHostWaits(config.database, [wait], io), send),
+      );
 }
 
 /** Checks the target of `doctor --write-config` before anything is sent. */

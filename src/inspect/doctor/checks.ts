@@ -1,35 +1,147 @@
-import { type Finding, sortFindings } from './doctor-finding.js';
-import { judgeClocks, judgeHosts, judgePages, judgePairs, judgeParameters } from './judge-apis.js';
-import { judgeEmptyModels, judgeV3Lists, judgeV4Models } from './judge-lists.js';
+import type { OnProgress } from '../../domain.js';
+import { escapeUnseen, renderJson } from '../../text/escape.js';
+import { countOf } from '../../text/numbers.js';
+import { clipText, displayWidth, wrapText } from '../../text/text-layout.js';
 import {
-  judgeBackfill,
-  judgeConfig,
-  judgeDatabase,
-  judgeDisk,
-  judgeProgram,
-  judgeTargets,
-} from './judge-local.js';
-import type { DoctorFacts } from './probe-results.js';
+  type Check,
+  type Correction,
+  type Finding,
+  judgeFindings,
+  type LocalCheck,
+  type LocalContext,
+  type RemoteContext,
+} from './check.js';
+import { checkCompanies } from './check-companies.js';
+import { checkClocks, checkHosts, checkPages, checkV3, countRequests } from './check-hosts.js';
+import {
+  checkBackfill,
+  checkConfig,
+  checkDatabase,
+  checkDisk,
+  checkKeys,
+  checkProgram,
+  checkTargets,
+} from './check-machine.js';
+import { checkModels, checkV4 } from './check-models.js';
+import { checkParameters } from './check-parameters.js';
 
-/** Every check: a function from facts to findings. */
-const CHECKS: readonly ((facts: DoctorFacts) => Iterable<Finding>)[] = [
-  ({ local }) => judgeProgram(local),
-  ({ config, local }) => judgeConfig(config, local),
-  ({ config, remote }) => judgeHosts(remote, config),
-  ({ remote }) => judgeV3Lists(remote.v3, remote.v3Addresses),
-  ({ config, remote: { v4 } }) => (v4 === null ? [] : judgeV4Models(v4, config)),
-  ({ remote: { v3, v4 } }) => (v4 === null ? [] : judgeEmptyModels(v4, v3)),
-  ({ config, remote: { v4 } }) => (v4?.asked.length ? judgeParameters(v4.parameters, config) : []),
-  ({ remote }) => judgePages(remote.pages),
-  ({ remote }) => judgeClocks(remote.hosts),
-  ({ remote, local }) => judgePairs(remote.preview, local.database),
-  ({ config, nowMs }) => judgeBackfill(config, nowMs),
-  ({ config, local, remote }) => judgeDisk(remote, local, config),
-  ({ config, local }) => judgeDatabase(local.database, config),
-  ({ local }) => judgeTargets(local),
+/** Every check, in the order of the output. */
+export const CHECKS: readonly Check[] = [
+  { id: 'program', title: 'look at this machine', run: checkProgram },
+  { id: 'configuration', title: 'look at the configuration', run: checkConfig },
+  { id: 'keys', title: 'look for the keys', run: checkKeys },
+  { id: 'hosts', title: 'judge the first answers', ask: checkHosts },
+  { id: 'V3', title: 'look at the V3 lists', ask: checkV3 },
+  { id: 'V4', title: 'look at the V4 lists', ask: checkV4 },
+  { id: 'models', title: 'try other names in V4', ask: checkModels },
+  { id: 'parameters', title: 'ask V4 for its parameters', ask: checkParameters },
+  { id: 'pages', title: 'look for the largest page', ask: checkPages },
+  { id: 'clock', title: 'compare the clocks', ask: checkClocks },
+  { id: 'companies', title: 'look for companies that share records', ask: checkCompanies },
+  { id: 'backfill', title: 'look at the window', run: checkBackfill },
+  { id: 'disk', title: 'estimate the database', ask: checkDisk },
+  { id: 'database', title: 'look at the database', ask: checkDatabase },
+  { id: 'targets', title: 'look for the targets of apply', run: checkTargets },
+  { id: 'requests', title: 'count the requests', ask: countRequests },
 ];
 
-/** Runs every check. */
-export function judgeFacts(facts: DoctorFacts): readonly Finding[] {
-  return sortFindings(CHECKS.flatMap((check) => [...check(facts)]));
+function isLocal(check: Check): check is LocalCheck {
+  return 'run' in check;
+}
+
+/** A finding with the check that made it. */
+interface FoundBy extends Finding {
+  readonly area: string;
+}
+
+/** What all checks found. */
+export interface Diagnosis {
+  readonly findings: readonly FoundBy[];
+  readonly corrections: readonly Correction[];
+  /** Null if nothing was asked. */
+  readonly facts: Readonly<Record<string, unknown>> | null;
+}
+
+/** Runs the checks that send nothing. */
+export function checkLocally(context: LocalContext): Diagnosis {
+  const findings = CHECKS.filter(isLocal).flatMap(({ id, run }) =>
+    Array.from(run(context).findings, (one) => ({ ...one, area: id })),
+  );
+  return { findings, corrections: [], facts: null };
+}
+
+/** Runs every check, one after the other. */
+export async function runChecks(context: RemoteContext, onProgress: OnProgress): Promise<Diagnosis> {
+  const findings: FoundBy[] = [];
+  const corrections: Correction[] = [];
+  const facts: Record<string, unknown> = {};
+  for (const check of CHECKS) {
+    if (!isLocal(check)) onProgress({ kind: 'step', name: check.title, done: 0, total: null });
+    const checked = isLocal(check) ? check.run(context) : await check.ask(context);
+    for (const one of checked.findings) findings.push({ ...one, area: check.id });
+    corrections.push(...(checked.corrections ?? []));
+    Object.assign(facts, checked.facts);
+  }
+  return { findings, corrections, facts };
+}
+
+const LABELS: Readonly<Record<Finding['level'], string>> = {
+  ok: 'ok',
+  note: 'note',
+  warning: 'WARN',
+  problem: 'FIX',
+};
+const INDENT = 8;
+
+/** The findings by check, then the problems to fix. */
+export function renderDoctor({ findings }: Diagnosis, next: string, width: number): string {
+  const lines: string[] = [];
+  for (const [at, { area, level, text, fix }] of findings.entries()) {
+    if (area !== findings[at - 1]?.area) lines.push(area);
+    lines.push(...layOut(LABELS[level], text, width));
+    // The fixes of problems are listed together at the end.
+    if (level !== 'problem' && fix !== undefined) lines.push(...layOut(' ', `→ ${fix}`, width));
+  }
+  const problems = findings.filter(({ level }) => level === 'problem');
+  const warnings = findings.filter(({ level }) => level === 'warning').length;
+  if (problems.length === 0) {
+    const but = warnings === 0 ? '' : ` (${countOf(warnings, 'warning')} above)`;
+    lines.push('', `Ready${but}.`);
+  } else {
+    lines.push('', 'To fix:');
+  }
+  for (const [at, { text, fix = '' }] of problems.entries()) {
+    lines.push(...layOut(`${at + 1}.`, text, width), ...layOut(' ', `→ ${fix}`, width));
+  }
+  const [first] = problems;
+  if (first !== undefined) {
+    lines.push('', `Not ready: ${countOf(problems.length, 'problem')}.`);
+    lines.push(clipText(`Biggest blocker: ${escapeUnseen(first.text)}`, width));
+  }
+  lines.push(`Next: ${escapeUnseen(next)}`);
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** Lays out text beside a label, with a hanging indent. */
+function layOut(label: string, text: string, width: number): string[] {
+  const lines = text
+    .split('\n')
+    .flatMap((line) => wrapText(escapeUnseen(line.trim()), width, ' '.repeat(INDENT)));
+  const [first = '', ...others] = lines;
+  const head = `  ${label}`;
+  return [head + ' '.repeat(INDENT - displayWidth(head)) + first.slice(INDENT), ...others];
+}
+
+/** The findings for programs, with the facts behind them; ids are digits in text. */
+export function renderDoctorJson({ findings, facts }: Diagnosis): string {
+  const exit = judgeFindings(findings);
+  return renderJson({
+    schemaVersion: 1,
+    ready: exit === 0,
+    exitCode: exit,
+    findings: findings.map(({ level, area, code, text, fix, exitCode }) => {
+      return { level, area, code, text, fix: fix ?? null, exitCode: exitCode ?? null };
+    }),
+    facts,
+  });
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../src/inspect/doctor/doctor-finding.js';
+import type { Finding } from '../../../src/inspect/doctor/check.js';
 import { addQuirk, NO_QUIRKS } from '../../../src/sandbox/quirks.js';
 import type { Sandbox, SandboxOptions } from '../../../src/sandbox/start.js';
 import { filesIn, keysOf, makeFolder, runCli } from '../../cli/run-cli.js';
@@ -318,7 +318,7 @@ describe('doctor', () => {
     server.close();
     expect([html.code, html.problems]).toEqual([2, ['host_bad_response']]);
     const prefixed = await (await newScene([], () => ({ fieldPrefix: 'x_' }))).look();
-    expect([prefixed.code, prefixed.problems]).toEqual([2, ['v3_list_failed', 'host_bad_response']]);
+    expect([prefixed.code, prefixed.problems]).toEqual([2, ['host_bad_response', 'v3_list_failed']]);
     expect(found(prefixed, 'v3_list_failed')?.text).toMatch(/3 lists.* It says: .*unknown field/);
   });
 

@@ -1,37 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { applySettings } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
+import { judgeFindings, note, type ProblemCode, problem } from '../../../src/inspect/doctor/check.js';
+import { checkClocks, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
 import {
-  judgeFindings,
-  note,
-  type ProblemCode,
-  problem,
-} from '../../../src/inspect/doctor/doctor-finding.js';
-import { judgeClocks, judgeParameters } from '../../../src/inspect/doctor/judge-apis.js';
-import { judgeV3Lists, judgeV4Models } from '../../../src/inspect/doctor/judge-lists.js';
-import {
+  checkBackfill,
+  checkProgram,
+  checkTargets,
   estimateDisk,
-  judgeBackfill,
   judgeDisk,
-  judgeProgram,
-  judgeTargets,
-  readTargets,
-} from '../../../src/inspect/doctor/judge-local.js';
-import type {
-  ListAnswer,
-  ListContent,
-  ProbedHost,
-  RemoteFacts,
-  SampledRecord,
-} from '../../../src/inspect/doctor/probe-results.js';
+} from '../../../src/inspect/doctor/check-machine.js';
+import { checkModels, checkV4, correctNames, nearNames } from '../../../src/inspect/doctor/check-models.js';
 import {
   judgeDeleted,
+  judgeDeletedParameter,
   judgeEq,
   judgeGte,
   judgeSelect,
   judgeSort,
-  nearNames,
-} from '../../../src/inspect/doctor/probe-v4.js';
+} from '../../../src/inspect/doctor/check-parameters.js';
+import { CHECKS, runChecks } from '../../../src/inspect/doctor/checks.js';
+import type {
+  ListAnswer,
+  ListContent,
+  SampledHost,
+  SampledRecord,
+  SampledV4,
+} from '../../../src/inspect/doctor/sample-lists.js';
 import { configOf, modelOf } from '../../support/exported.js';
 
 const DAY_MS = 86_400_000;
@@ -56,6 +51,7 @@ function answers(records: readonly SampledRecord[], more: Partial<ListContent> =
 }
 
 const NONE = answers([]);
+const ABSENT: ListAnswer = { kind: 'absent' };
 const REFUSED: ListAnswer = { kind: 'refused', error: new SvcError('http_status', '400') };
 const FAILED: ListAnswer = { kind: 'failed', error: new SvcError('network', 'down') };
 const [A, B] = [record(1), record(2)];
@@ -95,14 +91,6 @@ describe('a parameter is judged by the answers with and without it', () => {
   it.each(cases)('%s', (_, verdict, expected) => expect(verdict).toBe(expected));
 });
 
-const HONOURED = {
-  eq: 'honoured',
-  gte: 'honoured',
-  sort: 'honoured',
-  select: 'honoured',
-  selectInV3: 'honoured',
-} as const;
-
 describe('a refused include_deleted_records', () => {
   const cases: readonly (readonly [string, 'auto' | boolean, boolean, string])[] = [
     ['is gone without where it is named', 'auto', true, 'note'],
@@ -111,10 +99,9 @@ describe('a refused include_deleted_records', () => {
     ['must not be insisted on', true, true, 'problem'],
   ];
   it.each(cases)('%s', (_, includeDeleted, refusesDeletedByName, level) => {
-    const config = configOf();
-    const effects = { ...HONOURED, include_deleted_records: 'refused', refusesDeletedByName } as const;
-    const [finding] = judgeParameters(effects, { ...config, v4: { ...config.v4, includeDeleted } });
-    expect(finding?.level).toBe(level);
+    const effect = { include_deleted_records: 'refused', refusesDeletedByName } as const;
+    const finding = judgeDeletedParameter(effect, includeDeleted);
+    expect(finding.level).toBe(level);
   });
 });
 
@@ -128,8 +115,8 @@ describe('of several problems', () => {
     [[2, 3, 4, 5, 6], 3],
   ];
   it.each(cases)('%j is exit code %i', (codes, expected) => {
-    const problems = codes.map((code) => problem('V4', 'x', code, 'text', 'fix'));
-    expect(judgeFindings([note('V4', 'y', 'text'), ...problems])).toBe(expected);
+    const problems = codes.map((code) => problem('x', code, 'text', 'fix'));
+    expect(judgeFindings([note('y', 'text'), ...problems])).toBe(expected);
   });
 });
 
@@ -150,65 +137,90 @@ describe('names near to one that V4 does not know', () => {
   });
 });
 
-const V3_HOST: ProbedHost = {
-  label: 'V3',
-  generation: 'v3',
-  region: 'default',
-  baseUrl: 'http://127.0.0.1:1/v3',
-  keySource: 'KEY',
-  keyError: null,
-  error: null,
-  answered: true,
-  clockOffsetMs: 0,
-  proxy: null,
-};
+const MODELS = ['payments/orders', 'ecommerce/orders', 'crm/stages'];
+
+describe('a V4 name is written', () => {
+  const cases: readonly (readonly [
+    string,
+    Readonly<Record<string, readonly string[]>>,
+    Record<string, unknown>,
+  ])[] = [
+    ['where it alone answers', { 'crm/stages': ['crm_stages'] }, { 'crm/stages': 'crm_stages' }],
+    ['not where several answer', { 'crm/stages': ['stage', 'crm_stages'] }, {}],
+    ['not where it fits two models', { 'payments/orders': ['orders'], 'ecommerce/orders': ['orders'] }, {}],
+    [
+      'not for either of two models that one of several names fits',
+      { 'payments/orders': ['orders', 'payments_orders'], 'ecommerce/orders': ['orders'] },
+      {},
+    ],
+    [
+      'where others have the other names',
+      { 'payments/orders': ['wrong_crm/stages', 'pay_orders'] },
+      { 'payments/orders': 'pay_orders' },
+    ],
+  ];
+  it.each(cases)('%s', (_, suggestions, written) => {
+    const models = MODELS.map((v3) => modelOf(v3, `wrong_${v3}`));
+    const corrections = correctNames({ models }, [], new Map(Object.entries(suggestions)));
+    const names = corrections.map(({ path, value }) => [MODELS[Number(path[1])], value]);
+    expect(Object.fromEntries(names)).toEqual(written);
+  });
+});
+
+const full = configOf();
+const pair = modelOf('accounting/invoices');
+
+function v3With(...answered: readonly ListAnswer[]): SampledHost {
+  const [endpoint] = full.v3.regions;
+  if (endpoint === undefined) throw new Error('no region');
+  const lists = answered.map((answer) => ({ region: 'default', companyId: null, pair, answer }));
+  return { label: 'V3', generation: 'v3', endpoint, error: null, answered: true, lists };
+}
+
+/** V4 with a number of companies, of which those with answers were asked. */
+function v4With(companies: number, ...answered: readonly ListAnswer[]): SampledV4 {
+  const lists = answered.map((answer, at) => ({ region: '', companyId: BigInt(at), pair, answer }));
+  return {
+    ...v3With(),
+    ...{ label: 'V4', generation: 'v4', endpoint: full.v4, lists },
+    companies: Array.from({ length: companies }, (_, at) => BigInt(at)),
+    asked: lists.map(({ companyId }) => companyId),
+  };
+}
 
 describe('clocks', () => {
   const minutes = (n: number) => n * 60_000;
-  const cases: readonly (readonly [string, Partial<ProbedHost>, string | undefined])[] = [
-    ['agree within a minute', { clockOffsetMs: 59_000 }, 'ok'],
-    ['are told to be off', { clockOffsetMs: minutes(2) }, 'warning'],
-    ['ahead by hours hide nothing', { clockOffsetMs: minutes(180) }, 'warning'],
-    [
-      'behind by hours hide nothing: sweeps go by the time of the service',
-      { clockOffsetMs: -minutes(180) },
-      'warning',
-    ],
-    ['that are not told are not judged', { clockOffsetMs: null }, undefined],
+  const cases: readonly (readonly [string, number | null, string | undefined])[] = [
+    ['agree within a minute', 59_000, 'ok'],
+    ['are told to be off', minutes(2), 'warning'],
+    ['ahead by hours hide nothing', minutes(180), 'warning'],
+    ['behind by hours hide nothing: sweeps go by the time of the service', -minutes(180), 'warning'],
+    ['that are not told are not judged', null, undefined],
   ];
-  it.each(cases)('%s', (_, more, level) => {
-    expect(judgeClocks([{ ...V3_HOST, ...more }])[0]?.level).toBe(level);
+  it.each(cases)('%s', (_, clockOffsetMs, level) => {
+    const state = {
+      generation: 'v3',
+      region: 'default',
+      requests: 1,
+      clockOffsetMs,
+      proxy: null,
+      host: '',
+      retries: 0,
+    } as const;
+    const checked = checkClocks({ v3: [v3With()], v4: v4With(0), endpoints: () => [state] });
+    expect([...checked.findings][0]?.level).toBe(level);
   });
 });
 
 describe('the disk', () => {
   const list = answers([record(1), record(2)], { totalCount: 1000, bytes: 2000 });
-  const pair = modelOf('accounting/invoices');
-  const remote = (v4Companies: number): RemoteFacts => ({
-    hosts: [],
-    v3: [{ region: 'default', companyId: null, pair, answer: list }],
-    v4: {
-      companies: Array.from({ length: v4Companies }, (_, at) => BigInt(at)),
-      asked: [0n],
-      lists: [{ region: '', companyId: 0n, pair, answer: list }],
-      answersAnything: false,
-      suggestions: new Map(),
-      parameters: { ...HONOURED, include_deleted_records: 'honoured', refusesDeletedByName: false },
-    },
-    pages: [],
-    preview: [],
-    requests: 0,
-  });
-  const full = configOf();
+  const estimate = (companies: number, config = full) =>
+    estimateDisk({ config, v3: [v3With(list)], v4: v4With(companies, list) });
 
   it('is estimated from counts and samples, V4 companies not asked counted in', () => {
-    expect(estimateDisk(remote(1), full)).toEqual({
-      records: 2000,
-      bytes: 2000 * (400 + 1100),
-      uncounted: 0,
-    });
-    expect(estimateDisk(remote(9), full).records).toBe(10_000);
-    expect(estimateDisk(remote(1), { ...full, payload: 'ids' }).bytes).toBe(2000 * 400);
+    expect(estimate(1)).toEqual({ records: 2000, bytes: 2000 * (400 + 1100), uncounted: 0 });
+    expect(estimate(9).records).toBe(10_000);
+    expect(estimate(1, { ...full, payload: 'ids' }).bytes).toBe(2000 * 400);
   });
 
   const needed = 3_000_000;
@@ -219,41 +231,41 @@ describe('the disk', () => {
     ['that holds the data already needs no more', 10, needed, 'ok'],
   ];
   it.each(cases)('%s', (_, freeBytes, databaseBytes, level) => {
-    const local = {
-      freeBytes,
-      databaseBytes,
-      node: '',
-      sqlite: '',
-      database: { kind: 'none' },
-      fileErrors: [],
-      targets: [],
-    } as const;
-    expect(judgeDisk(remote(1), local, full)[0]?.level).toBe(level);
+    expect(judgeDisk({ freeBytes, databaseBytes }, estimate(1), full)[0]?.level).toBe(level);
+  });
+});
+
+describe('lists', () => {
+  it.each([
+    [
+      'nothing in it can be read',
+      answers([], { rejected: 5, totalCount: 5 }),
+      ['v3_lists', 'no_record_readable'],
+    ],
+    ['some cannot', answers([A], { rejected: 5 }), ['v3_lists', 'objects_rejected']],
+    ['it is empty', NONE, ['v3_empty']],
+    ['it is not there', ABSENT, ['v3_absent']],
+  ])('of V3 where %s', async (_, answer, codes) => {
+    const { findings } = await checkV3({
+      v3: [v3With(answer)],
+      askAt: (_endpoint, work) => work(() => Promise.resolve(ABSENT)),
+    });
+    expect(Array.from(findings, ({ code }) => code)).toEqual(codes);
   });
 
-  it('is no matter where nothing can be read: that is a problem of its own', () => {
-    const levelOf = (answer: ListAnswer) =>
-      [...judgeV3Lists([{ region: 'default', companyId: null, pair, answer }])].map(({ code }) => code);
-    expect(levelOf(answers([], { rejected: 5, totalCount: 5 }))).toEqual(['v3_lists', 'no_record_readable']);
-    expect(levelOf(answers([A], { rejected: 5 }))).toEqual(['v3_lists', 'objects_rejected']);
-    expect(levelOf(NONE)).toEqual(['v3_empty']);
-    expect(levelOf({ kind: 'absent' })).toEqual(['v3_absent']);
-  });
-
-  it('counts a model that V4 lacks in some companies as no problem, in all as one', () => {
-    const facts = remote(2).v4;
-    if (facts === null) throw new Error('no V4');
-    const absent = { region: '', companyId: 1n, pair, answer: { kind: 'absent' } } as const;
-    const levelsOf = (lists: (typeof facts)['lists']) =>
-      [...judgeV4Models({ ...facts, asked: [0n, 1n], lists }, configOf({ models: [pair] }))].map(
-        ({ code }) => code,
-      );
-    expect(levelsOf([...facts.lists, absent])).toEqual([
-      'v4_companies',
-      'v4_records',
-      'model_answers_partly',
-    ]);
-    expect(levelsOf([absent, { ...absent, companyId: 0n }])).toEqual(['v4_companies', 'model_unknown']);
+  it.each([
+    [
+      'lacks in some companies',
+      [answers([A]), ABSENT],
+      ['v4_companies', 'v4_records', 'model_answers_partly'],
+    ],
+    ['lacks in all', [ABSENT, ABSENT], ['v4_companies', 'model_unknown']],
+  ] as const)('of a model that V4 %s', async (_, answered, codes) => {
+    const v4 = v4With(2, ...answered);
+    const ask = () => Promise.resolve(ABSENT);
+    const models = await checkModels({ config: configOf({ models: [pair] }), ask, v3: [], v4 });
+    const found = [...checkV4({ v4 }).findings, ...models.findings];
+    expect(found.map(({ code }) => code)).toEqual(codes);
   });
 });
 
@@ -265,11 +277,16 @@ describe('this machine and the window', () => {
     ['20.20.2', 'ok'],
     ['22.0.0', 'ok'],
   ])('Node.js %s is %s', (node, level) =>
-    expect(judgeProgram({ node, sqlite: '3.51.3' })[0]?.level).toBe(level),
+    expect([...checkProgram({ node, sqlite: '3.51.3' }).findings][0]?.level).toBe(level),
   );
 
   const window = (sinceMs: number | null, isRelative = false) =>
-    judgeBackfill(configOf({ backfill: { sinceMs, isRelative, dateFields: [] } }), NOW)[0]?.code;
+    [
+      ...checkBackfill({
+        config: configOf({ backfill: { sinceMs, isRelative, dateFields: [] } }),
+        nowMs: NOW,
+      }).findings,
+    ][0]?.code;
   it.each([
     ['is inferred', window(null), 'window_inferred'],
     ['is known', window(NOW - 30 * DAY_MS), 'window'],
@@ -284,9 +301,8 @@ describe('the targets of apply', () => {
     const apply = applySettings.parse({
       targets: inputs.map((input, at) => ({ name: `t${at}`, ids: IDS, ...input })),
     });
-    return judgeTargets({
-      targets: readTargets({ ...configOf({}), apply }, { SET: 'postgres://x', EMPTY: '' }),
-    });
+    const env = { SET: 'postgres://x', EMPTY: '' };
+    return [...checkTargets({ config: { ...configOf({}), apply }, env }).findings];
   };
   const IDS = [{ column: 'id', model: 'accounting/invoices' }];
   const here = new URL(import.meta.url).pathname;
@@ -309,4 +325,23 @@ describe('the targets of apply', () => {
     ],
     ['a missing connection file', [{ kind: 'mysql', urlFile: `${here}.none`, table: 't' }], ['warning']],
   ])('%s', (_, inputs, levels) => expect(targetsOf(...inputs).map(({ level }) => level)).toEqual(levels));
+});
+
+it('each check that asks is named while it does, so that a slow service does not look stuck', async () => {
+  const steps: string[] = [];
+  const local = { config: full, env: {}, nowMs: NOW, node: '22.0.0', sqlite: '3', fileErrors: [] };
+  const asked = { v3: [v3With(NONE)], v4: v4With(1, NONE), endpoints: () => [], named: [] };
+  const nothing = { ask: () => Promise.resolve(ABSENT), askAt: () => Promise.reject(new Error('moved')) };
+  const context = {
+    ...local,
+    ...asked,
+    ...nothing,
+    keyErrors: new Map(),
+    database: { kind: 'none' },
+  } as const;
+  await runChecks(context, (event) => {
+    if (event.kind === 'step') steps.push(event.name);
+  });
+  expect(steps).toEqual(CHECKS.flatMap((check) => ('ask' in check ? [check.title] : [])));
+  expect(new Set(CHECKS.map(({ id }) => id)).size).toBe(CHECKS.length);
 });

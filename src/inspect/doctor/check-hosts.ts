@@ -1,0 +1,275 @@
+import type { Endpoint } from '../../config/config.js';
+import { isLoopback } from '../../text/addresses.js';
+import { isNotFound, type SvcError } from '../../errors.js';
+import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
+import {
+  type Checked,
+  type Correction,
+  type Finding,
+  note,
+  ok,
+  problem,
+  type RemoteContext,
+  warning,
+} from './check.js';
+import { judgeContent, judgeFailures } from './judge-answers.js';
+import {
+  type AskList,
+  countRecords,
+  hasAnswered,
+  type ListAnswer,
+  type ListContent,
+  type SampledHost,
+  type SampledList,
+} from './sample-lists.js';
+
+/** Whether every host answers and accepts its key, and how it is reached. */
+export function checkHosts({ config, v3, v4, keyErrors, endpoints }: RemoteContext): Checked {
+  const states = endpoints();
+  const findings = [...v3, v4].flatMap((host): Finding[] => {
+    const { label, endpoint, error, answered } = host;
+    const { baseUrl, keySource, region } = endpoint;
+    const proxy = stateOf(states, host)?.proxy ?? null;
+    const { protocol, hostname } = new URL(baseUrl);
+    const found: Finding[] = [];
+    if (answered) found.push(ok('key_accepted', `${label} at ${baseUrl} takes the key from ${keySource}.`));
+    else if (error !== null) found.push(judgeHostError(host, error));
+    else if (!keyErrors.has(region)) {
+      const text = `${label} at ${baseUrl} answers 404 to every list: whether it takes the key is unknown.`;
+      found.push(note('key_unknown', text));
+    }
+    if (protocol === 'http:' && !isLoopback(hostname) && config.http.allowHttp) {
+      const text = `${label} is requested over plain http: others on the network can read the key.`;
+      found.push(warning('plain_http', text, 'Use https, and remove http.allowHttp.'));
+    }
+    if (proxy !== null) {
+      const text = `${label} is requested through the proxy ${proxy}, inside a tunnel that it cannot read.`;
+      found.push(note('proxy', text, 'Name the host in NO_PROXY to reach it directly.'));
+    }
+    return found;
+  });
+  const hosts = [...v3, v4].map((host) => ({
+    label: host.label,
+    baseUrl: host.endpoint.baseUrl,
+    answered: host.answered,
+    clockOffsetMs: stateOf(states, host)?.clockOffsetMs ?? null,
+  }));
+  return { findings, facts: { hosts } };
+}
+
+type EndpointState = ReturnType<RemoteContext['endpoints']>[number];
+
+function stateOf(
+  states: readonly EndpointState[],
+  { generation, endpoint }: SampledHost,
+): EndpointState | undefined {
+  return states.find((one) => one.generation === generation && one.region === endpoint.region);
+}
+
+function judgeHostError({ label, endpoint }: SampledHost, error: SvcError): Finding {
+  if (isNotFound(error) && label === 'V4') {
+    const text = `V4 is not there: ${endpoint.baseUrl} answers 404 to its company list.`;
+    const fix = 'Check v4.baseUrl, or ask the operator whether V4 is switched on for you.';
+    return problem('v4_absent', 5, text, fix);
+  }
+  const { exitCode } = error;
+  const isOwn = exitCode === 2 || exitCode === 3 || exitCode === 5 || exitCode === 6;
+  // An invalid response after all attempts: another server at that address, or a configuration that does not fit.
+  const exit = error.code === 'bad_response' ? 2 : isOwn ? exitCode : 4;
+  const about = error.message.includes(label) ? error.message : `${label}: ${error.message}`;
+  const code = error.code === 'auth' ? 'key_refused' : `host_${error.code}`;
+  return problem(code, exit, about, error.hint ?? 'Check baseUrl and the network.');
+}
+
+/** Whether V3 has every model, and any records; tries `/v3` behind addresses that know no model. */
+export async function checkV3({ v3, askAt }: Pick<RemoteContext, 'v3' | 'askAt'>): Promise<Checked> {
+  const findings: Finding[] = [];
+  const corrections: Correction[] = [];
+  for (const { label, endpoint, lists } of v3) {
+    if (lists.length === 0) continue;
+    if (lists.some(({ answer }) => answer.kind !== 'absent')) {
+      findings.push(...judgeRegion(label, lists));
+      continue;
+    }
+    const address = await findAddress(endpoint, lists, askAt);
+    const fix =
+      address === null
+        ? 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.'
+        : `Set its baseUrl to ${address}, which answers.`;
+    findings.push(problem('v3_absent', 2, `${label} answers 404 to every model.`, fix));
+    if (address === null) continue;
+    const path = ['v3', 'regions', endpoint.region, 'baseUrl'];
+    corrections.push({ path, value: address, text: `${endpoint.baseUrl} → ${address}, which answers` });
+  }
+  const facts = v3.flatMap(({ lists }) =>
+    lists.map(({ region, pair, answer }) => ({
+      region,
+      model: pair.v3,
+      answer: answer.kind,
+      totalCount: answer.kind === 'answers' ? answer.totalCount : null,
+    })),
+  );
+  return { findings, corrections, facts: { v3: facts } };
+}
+
+async function findAddress(
+  endpoint: Endpoint,
+  lists: readonly SampledList[],
+  askAt: RemoteContext['askAt'],
+): Promise<string | null> {
+  if (/\/v\d+$/.test(endpoint.baseUrl)) return null;
+  const baseUrl = `${endpoint.baseUrl}/v3`;
+  const kinds = await askAt({ ...endpoint, baseUrl }, (ask) =>
+    Promise.all(lists.map(async (list) => (await ask(list, 1)).kind)),
+  );
+  return kinds.includes('answers') ? baseUrl : null;
+}
+
+function judgeRegion(label: string, lists: readonly SampledList[]): Finding[] {
+  const findings: Finding[] = [];
+  const answered = lists.filter(hasAnswered).length;
+  const records = countRecords(lists);
+  if (records > 0) {
+    const counts = `${countOf(answered, 'list')}: ${countOf(records, 'record')} by its counts`;
+    findings.push(ok('v3_lists', `${label} answers for ${counts}.`));
+  } else if (answered > 0) {
+    const fix = 'Check that the address and the key are those of your organization.';
+    findings.push(warning('v3_empty', `${label} shows no record at all.`, fix));
+  }
+  findings.push(...judgeFailures('v3_list_failed', lists, ({ pair }) => pair.v3));
+  for (const { pair, answer } of lists) {
+    findings.push(...judgeContent(`${label} ${pair.v3}`, answer));
+    if (answer.kind !== 'absent') continue;
+    const fix = 'Remove it from "models" if you do not use it; it counts as absent, not as empty.';
+    findings.push(warning('v3_model_absent', `${label} does not have ${pair.v3} (404).`, fix));
+  }
+  return findings;
+}
+
+/** Smallest clock offset that is reported, ms. */
+const CLOCK_OFFSET_MS = 60_000;
+
+/** Whether the clocks agree. Sweeps use the service's time; the age of the evidence uses the local clock. */
+export function checkClocks({ v3, v4, endpoints }: Pick<RemoteContext, 'v3' | 'v4' | 'endpoints'>): Checked {
+  const states = endpoints();
+  const known = [...v3, v4].flatMap((host) => {
+    const offsetMs = stateOf(states, host)?.clockOffsetMs ?? null;
+    return offsetMs === null ? [] : [{ label: host.label, offsetMs }];
+  });
+  const off = known.filter(({ offsetMs }) => Math.abs(offsetMs) >= CLOCK_OFFSET_MS);
+  if (off.length === 0 && known.length > 0) {
+    const text = 'The clocks of this machine and the service agree within a minute.';
+    return { findings: [ok('clock_agrees', text)] };
+  }
+  const findings = off.map(({ label, offsetMs }) => {
+    const side = offsetMs > 0 ? 'ahead of' : 'behind';
+    const text = `The clock of ${label} is ${formatDuration(Math.abs(offsetMs))} ${side} this machine's.`;
+    const fix = 'Set the clock of this machine (NTP), or ask the operator about theirs';
+    return warning('clock_off', text, `${fix}: times in the report would be off.`);
+  });
+  return { findings };
+}
+
+/** Page sizes to try, up to the largest that the configuration accepts. */
+const PAGE_SIZES = [10_000, 5000, 2000, 1000, 500, 200, 100, 50, 10] as const;
+/** A larger page may take this part of the largest body that is read. */
+const BODY_SHARE = 0.25;
+
+/** The page size of one host, seen at its longest list. */
+interface PageSize {
+  readonly label: string;
+  readonly asked: number;
+  /** Objects on the page; null if the limit was refused. */
+  readonly got: number | null;
+  readonly hasMore: boolean;
+  /** The largest page that the host was seen to send, or the limit that it accepted; null if unknown. */
+  readonly largest: number | null;
+}
+
+/** Whether pages have the configured size, and which larger ones the hosts send. */
+export async function checkPages({ config, ask, v3, v4 }: RemoteContext): Promise<Checked> {
+  const seen = await Promise.all(
+    [...v3, v4].map((host) => probePageSize(ask, host, config.http.maxBodyBytes)),
+  );
+  const pages = seen.filter((page) => page !== null);
+  const corrections = pages.flatMap(({ label, asked, largest: value }): Correction[] => {
+    if (value === null || value === 0 || value === asked) return [];
+    const region = config.v3.regions.length > 1 ? label.slice('V3 '.length) : null;
+    const ofV3 = region === null ? ['v3', 'pageSize'] : ['v3', 'regions', region, 'pageSize'];
+    const path = label === 'V4' ? ['v4', 'pageSize'] : ofV3;
+    return [{ path, value, text: `${label}: pages of ${asked} → ${value}, the most it sends` }];
+  });
+  return { findings: pages.map(judgePageSize), corrections, facts: { pages } };
+}
+
+/**
+ * Requests a page of the configured size from a host's longest list, and larger ones if it is sent in full, smaller ones if
+ * it is refused; null if all lists are empty.
+ */
+async function probePageSize(
+  ask: AskList,
+  { label, endpoint: { pageSize }, lists }: SampledHost,
+  maxBodyBytes: number,
+): Promise<PageSize | null> {
+  const [longest] = [...lists].sort((a, b) => lengthOf(b.answer) - lengthOf(a.answer));
+  if (longest === undefined || lengthOf(longest.answer) === 0) return null;
+  const answer = await ask(longest, pageSize);
+  if (answer.kind === 'answers') {
+    const got = objectsOf(answer);
+    const page = { label, asked: pageSize, got, hasMore: answer.hasMore };
+    if (!answer.hasMore) return { ...page, largest: null };
+    const most = (maxBodyBytes * BODY_SHARE * got) / Math.max(1, answer.bytes);
+    return { ...page, largest: got < pageSize ? got : await findLarger(ask, longest, pageSize, most) };
+  }
+  if (answer.kind !== 'refused') return null;
+  const refused = { label, asked: pageSize, got: null, hasMore: false };
+  for (const smaller of PAGE_SIZES.filter((one) => one < pageSize)) {
+    if ((await ask(longest, smaller)).kind === 'answers') return { ...refused, largest: smaller };
+  }
+  return { ...refused, largest: null };
+}
+
+/** The most objects that a page of a larger limit holds, of at most `most`; `pageSize` if no larger page is sent. */
+async function findLarger(ask: AskList, list: SampledList, pageSize: number, most: number): Promise<number> {
+  for (const size of PAGE_SIZES.filter((one) => one > pageSize && one <= most)) {
+    const answer = await ask(list, size);
+    if (answer.kind === 'answers') return Math.max(pageSize, Math.min(size, objectsOf(answer)));
+  }
+  return pageSize;
+}
+
+function objectsOf({ records, rejected }: ListContent): number {
+  return records.length + rejected;
+}
+
+function lengthOf(answer: ListAnswer): number {
+  return answer.kind === 'answers' ? Math.max(answer.totalCount ?? 0, objectsOf(answer)) : 0;
+}
+
+function judgePageSize({ label, asked, got, hasMore, largest }: PageSize): Finding {
+  const wanted = groupDigits(asked);
+  const setting = label === 'V4' ? 'v4.pageSize' : 'v3.pageSize';
+  if (got === null) {
+    const size = largest === null ? 'what the operator allows' : `${largest}, which it answers`;
+    const text = `${label} refuses pages of ${countOf(asked, 'record')}.`;
+    return problem('page_size_refused', 2, text, `Set ${setting} to ${size}.`);
+  }
+  if (largest !== null && largest > asked) {
+    const text = `${label} sends pages of ${countOf(largest, 'record')} where ${wanted} are configured.`;
+    return note('page_size_larger', text, `Fewer requests: set ${setting} to ${largest}.`);
+  }
+  if (got >= asked) return ok('page_size', `${label} sends pages of ${countOf(got, 'record')}, as asked.`);
+  if (hasMore) {
+    const text = `${label} sends at most ${countOf(got, 'record')} a page where ${wanted} were asked for.`;
+    return note('page_size_capped', text, 'Pages are taken as they come; an export needs more requests.');
+  }
+  const text = `${label}: no list asked is longer than a page of ${wanted}, so a cap would not show.`;
+  return note('page_size_unknown', text);
+}
+
+/** How many requests all checks sent. */
+export function countRequests({ endpoints }: RemoteContext): Checked {
+  const requests = endpoints().reduce((sum, endpoint) => sum + endpoint.requests, 0);
+  const text = `${countOf(requests, 'request')} sent, all GETs; nothing was written.`;
+  return { findings: requests === 0 ? [] : [note('requests', text)], facts: { requests } };
+}

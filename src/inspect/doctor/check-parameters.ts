@@ -1,0 +1,233 @@
+import type { Config } from '../../config/config.js';
+import { type Checked, type Finding, note, ok, problem, type RemoteContext, warning } from './check.js';
+import { type AskList, type ListAnswer, type ListContent, type SampledList, sizeOf } from './sample-lists.js';
+
+/** Whether a parameter does what its name says; `always`: also without the parameter. */
+type Effect = 'honoured' | 'ignored' | 'refused' | 'always' | 'unknown';
+
+const MEANINGS: Readonly<Record<Effect, string>> = {
+  honoured: 'is honoured',
+  ignored: 'is ignored',
+  refused: 'is refused',
+  always: 'makes no difference: V4 always does it',
+  unknown: 'is unknown: the sampled records do not show it',
+};
+
+/** Records requested if only their order or number matters. */
+const FEW = 10;
+/** Maximum number of lists searched for deleted records. */
+const MAX_LISTS = 5;
+
+/** A list that answered with records. */
+interface FilledList extends SampledList {
+  readonly answer: ListContent;
+}
+
+/** Finds out how V4 treats parameters, by comparing its answers with and without them. */
+export async function checkParameters({ config, ask, v3, v4 }: RemoteContext): Promise<Checked> {
+  if (v4.asked.length === 0) return { findings: [], facts: { parameters: null } };
+  const longest = v4.lists
+    .filter(isFilled)
+    .sort((a, b) => sizeOf(b.answer) - sizeOf(a.answer))
+    .slice(0, MAX_LISTS);
+  const [list] = longest;
+  const effectIn = (
+    own: FilledList | undefined,
+    probe: (askBare: AskBare, list: FilledList) => Promise<Effect>,
+  ) =>
+    own === undefined
+      ? Promise.resolve('unknown' as const)
+      : probe((name, value) => ask(withoutExpand(own), FEW, [[name, value]]), own);
+  const [deleted, eq, gte, sort, select, selectInV3] = await Promise.all([
+    probeDeleted(ask, longest),
+    effectIn(list, probeEq),
+    effectIn(list, (askBare) => probeGte(askBare, `${config.fieldPrefix}updated_at[gte]`)),
+    effectIn(list, (askBare) => probeSort(askBare, `sort[${config.fieldPrefix}created_at]`)),
+    effectIn(list, probeSelect),
+    effectIn(v3.flatMap(({ lists }) => lists).find(isFilled), probeSelect),
+  ]);
+  const name = 'v4.includeDeleted';
+  const correct = (value: boolean, why: string) => [
+    { path: ['v4', 'includeDeleted'], value, text: `${name} → ${value}: V4 ${why} include_deleted_records` },
+  ];
+  const { includeDeleted } = config.v4;
+  return {
+    facts: { parameters: { ...deleted, eq, gte, sort, select, selectInV3 } },
+    findings: [
+      judgeDeletedParameter(deleted, includeDeleted),
+      judgeFilter(
+        'eq',
+        '{field}[eq]',
+        eq,
+        'recheck and verify then read whole lists instead of single records.',
+      ),
+      judgeFilter('gte', '{field}[gte]', gte, 'only V3 needs it: V4 is always read again in full.'),
+      judgeFilter('sort', 'sort', sort, 'nothing depends on it: V4 is read in its own order.'),
+      judgeHashParameter(select, selectInV3, config.drift),
+    ],
+    corrections:
+      deleted.include_deleted_records === 'refused' && includeDeleted !== false
+        ? correct(false, 'refuses')
+        : deleted.include_deleted_records === 'honoured' && includeDeleted === false
+          ? correct(true, 'honours')
+          : [],
+  };
+}
+
+/** Requests a few records of a list with one more parameter. */
+type AskBare = (name: string, value: string) => Promise<ListAnswer>;
+
+function isFilled(list: SampledList): list is FilledList {
+  return list.answer.kind === 'answers' && list.answer.records.length > 0;
+}
+
+function withoutExpand(list: FilledList): FilledList {
+  return { ...list, pair: { ...list.pair, expand: [] } };
+}
+
+interface DeletedEffect {
+  readonly include_deleted_records: Effect;
+  /** Whether it is refused with a 400 that names the parameter: only then an export continues without it. */
+  readonly refusesDeletedByName: boolean;
+}
+
+async function probeDeleted(ask: AskList, lists: readonly FilledList[]): Promise<DeletedEffect> {
+  for (const list of lists) {
+    const before = list.answer;
+    const withDeleted = await ask(withoutExpand(list), 100, [['include_deleted_records', 'true']]);
+    const effect = judgeDeleted(before, withDeleted);
+    // The same rule as in exports.
+    const refusesDeletedByName =
+      withDeleted.kind === 'refused' &&
+      withDeleted.error.facts['status'] === 400 &&
+      String(withDeleted.error.facts['answer']).includes('include_deleted');
+    if (effect !== 'unknown') return { include_deleted_records: effect, refusesDeletedByName };
+    if (withDeleted.kind !== 'answers' || before.totalCount === null) continue;
+    if ((withDeleted.totalCount ?? 0) <= before.totalCount) continue;
+    // Rules out a list that grew meanwhile.
+    const again = await ask(withoutExpand(list), 1);
+    if (again.kind === 'answers' && again.totalCount === before.totalCount) {
+      return { include_deleted_records: 'honoured', refusesDeletedByName };
+    }
+  }
+  return { include_deleted_records: 'unknown', refusesDeletedByName: false };
+}
+
+function effectOfFailure(answer: Exclude<ListAnswer, ListContent>): Effect {
+  return answer.kind === 'refused' ? 'refused' : 'unknown';
+}
+
+/** Compares answers without and with `include_deleted_records`. */
+export function judgeDeleted(before: ListContent, withDeleted: ListAnswer): Effect {
+  if (withDeleted.kind !== 'answers') return effectOfFailure(withDeleted);
+  if (before.records.some(({ deleted }) => deleted)) return 'always';
+  return withDeleted.records.some(({ deleted }) => deleted) ? 'honoured' : 'unknown';
+}
+
+async function probeEq(askBare: AskBare, list: FilledList): Promise<Effect> {
+  const keys = new Set(list.answer.records.map(({ platformId }) => platformId));
+  const key = [...keys].find((one) => one !== null);
+  if (key == null) return 'unknown';
+  return judgeEq(key, keys.size > 1, await askBare('platform_id[eq]', key));
+}
+
+/** `others`: the list is known to hold other keys as well. */
+export function judgeEq(key: string, others: boolean, answer: ListAnswer): Effect {
+  if (answer.kind !== 'answers') return effectOfFailure(answer);
+  if (answer.records.some(({ platformId }) => platformId !== key)) return 'ignored';
+  return answer.records.length > 0 && others ? 'honoured' : 'unknown';
+}
+
+async function probeGte(askBare: AskBare, name: string): Promise<Effect> {
+  const late = await askBare(name, '2100-01-01T00:00:00.000Z');
+  const isEmpty = late.kind === 'answers' && late.records.length === 0;
+  return judgeGte(late, isEmpty ? await askBare(name, '1970-01-01T00:00:00.000Z') : null);
+}
+
+/** For a list with records: `late` must return none, `early` must return some. */
+export function judgeGte(late: ListAnswer, early: ListAnswer | null): Effect {
+  if (late.kind !== 'answers') return effectOfFailure(late);
+  if (late.records.length > 0) return 'ignored';
+  return early?.kind === 'answers' && early.records.length > 0 ? 'honoured' : 'unknown';
+}
+
+async function probeSort(askBare: AskBare, name: string): Promise<Effect> {
+  const [up, down] = await Promise.all([askBare(name, 'ASC'), askBare(name, 'DESC')]);
+  return judgeSort(up, down);
+}
+
+/** Compares both directions; the same order in both means that the parameter is ignored. */
+export function judgeSort(up: ListAnswer, down: ListAnswer): Effect {
+  if (up.kind === 'refused' || down.kind === 'refused') return 'refused';
+  if (up.kind !== 'answers' || down.kind !== 'answers') return 'unknown';
+  const [rising, falling] = [datesOf(up), datesOf(down)];
+  if (rising === null || falling === null || new Set([...rising, ...falling]).size < 2) return 'unknown';
+  if (isRising(rising) && isRising([...falling].reverse())) return 'honoured';
+  return up.records.every(({ svcId }, at) => svcId === down.records[at]?.svcId) ? 'ignored' : 'unknown';
+}
+
+/** Null if a record has no date. */
+function datesOf({ records }: ListContent): readonly number[] | null {
+  const dates = records.flatMap(({ createdMs }) => createdMs ?? []);
+  return dates.length === records.length ? dates : null;
+}
+
+function isRising(dates: readonly number[]): boolean {
+  return dates.every((ms, at) => at === 0 || ms >= (dates[at - 1] ?? ms));
+}
+
+async function probeSelect(askBare: AskBare, list: FilledList): Promise<Effect> {
+  return judgeSelect(list.answer, await askBare('select', 'data_hash'));
+}
+
+/** Compares answers without and with `select=data_hash`. */
+export function judgeSelect(before: ListContent, selected: ListAnswer): Effect {
+  if (selected.kind !== 'answers') return effectOfFailure(selected);
+  if (selected.records.length === 0) return 'unknown';
+  if (before.records.some(({ dataHash }) => dataHash !== null)) return 'always';
+  return selected.records.some(({ dataHash }) => dataHash !== null) ? 'honoured' : 'ignored';
+}
+
+function judgeFilter(code: string, name: string, effect: Effect, consequence: string): Finding {
+  const text = `V4 ${name} ${MEANINGS[effect]}`;
+  return effect === 'honoured' ? ok(code, `${text}.`) : note(code, `${text}; ${consequence}`);
+}
+
+/** What the effect of include_deleted_records means for an export. */
+export function judgeDeletedParameter(
+  { include_deleted_records: effect, refusesDeletedByName }: DeletedEffect,
+  includeDeleted: Config['v4']['includeDeleted'],
+): Finding {
+  const code = 'include_deleted_records';
+  const text = `V4 include_deleted_records ${MEANINGS[effect]}`;
+  if (effect === 'refused' && includeDeleted === true) {
+    const fix = 'Set v4.includeDeleted to "auto" or false.';
+    return problem('deleted_refused', 2, `${text}, and v4.includeDeleted is true.`, fix);
+  }
+  if (effect === 'refused' && includeDeleted === 'auto' && !refusesDeletedByName) {
+    const why = 'without naming it, so an export would treat that as an error';
+    return problem('deleted_refused', 2, `${text} ${why}.`, 'Set v4.includeDeleted to false.');
+  }
+  if (effect === 'refused' || effect === 'ignored') {
+    const result = includeDeleted === false ? '' : ' What was deleted in V4 will count as missing.';
+    return note(code, `${text}.${result}`);
+  }
+  if (effect === 'honoured' && includeDeleted === false) {
+    const all = `${text}, and v4.includeDeleted is false: what was deleted in V4 will count as missing.`;
+    return warning(code, all, 'Set v4.includeDeleted to "auto".');
+  }
+  return (effect === 'unknown' ? note : ok)(code, `${text}.`);
+}
+
+function judgeHashParameter(inV4: Effect, inV3: Effect, { trustDataHash }: Config['drift']): Finding {
+  if ([inV4, inV3].every((effect) => effect === 'honoured' || effect === 'always')) {
+    return ok('select', 'select=data_hash is honoured on both sides.');
+  }
+  const meaning = MEANINGS[inV3].replace('V4 does', 'V3 does');
+  const text = `select=data_hash: in V3 it ${meaning}, in V4 it ${MEANINGS[inV4]}.`;
+  if (!trustDataHash) return note('select', text);
+  if (inV4 === 'refused' || inV3 === 'refused') {
+    return problem('select_refused', 2, text, 'Remove drift.trustDataHash: exports would be refused.');
+  }
+  return warning('select', text, 'drift.trustDataHash saves nothing: every field is compared.');
+}

@@ -1,0 +1,231 @@
+import type { Api } from '../../api/client.js';
+import type { Config, Endpoint } from '../../config/config.js';
+import {
+  type Generation,
+  type ModelPair,
+  type ParsedPage,
+  type ParsedRecord,
+  REFUSED_STATUSES,
+} from '../../domain.js';
+import { SvcError } from '../../errors.js';
+import * as z from '../../zod.js';
+
+/** The fields of a record that doctor needs. */
+export interface SampledRecord
+  extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted' | 'fieldDigests'> {
+  /** When the service stored the record; null if unknown. */
+  readonly createdMs: number | null;
+  /** `data_hash`; null if the record has none. */
+  readonly dataHash: string | null;
+}
+
+/** The response to one request for a list. */
+export type ListAnswer =
+  | {
+      readonly kind: 'answers';
+      readonly records: readonly SampledRecord[];
+      /** Objects that cannot be read as records. */
+      readonly rejected: number;
+      readonly totalCount: number | null;
+      readonly hasMore: boolean;
+      /** Bytes of the records. */
+      readonly bytes: number;
+      /** Fields that were requested with `expand` and that no record has. */
+      readonly missing: readonly string[];
+    }
+  /** 404. */
+  | { readonly kind: 'absent' }
+  /** 400 or similar: the server rejects the parameters. */
+  | { readonly kind: 'refused'; readonly error: SvcError }
+  | { readonly kind: 'failed'; readonly error: SvcError };
+
+export type ListContent = Extract<ListAnswer, { kind: 'answers' }>;
+
+/** A V3 list, or the V4 list of one company. */
+export interface ListRef {
+  /** '' for V4. */
+  readonly region: string;
+  /** Null for V3. */
+  readonly companyId: bigint | null;
+  readonly pair: ModelPair;
+}
+
+export interface SampledList extends ListRef {
+  readonly answer: ListAnswer;
+}
+
+/** One configured address, and the first answers of its lists. */
+export interface SampledHost {
+  /** `V3`, `V3 eu` or `V4`. */
+  readonly label: string;
+  readonly generation: Generation;
+  readonly endpoint: Endpoint;
+  /** Why the first request failed. */
+  readonly error: SvcError | null;
+  /** Whether the host answered with more than 404: a 404 may come from anywhere. */
+  readonly answered: boolean;
+  readonly lists: readonly SampledList[];
+}
+
+export interface SampledV4 extends SampledHost {
+  /** Companies that V4 lists. */
+  readonly companies: readonly bigint[];
+  /** Companies whose lists were requested. */
+  readonly asked: readonly bigint[];
+}
+
+type Parameter = readonly [name: string, value: string];
+
+/** Requests the first page of a list. Only interrupts are thrown. */
+export type AskList = (list: ListRef, limit: number, more?: readonly Parameter[]) => Promise<ListAnswer>;
+
+/** Returns a function that requests the first page of a list and summarises it. */
+export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: string): AskList {
+  return async (list, limit, more = []) => {
+    const { region, companyId, pair } = list;
+    const generation = companyId === null ? 'v3' : 'v4';
+    const stream = { generation, region, model: pair.v3, companyId } as const;
+    const parameters = [...buildParameters(list, limit, fieldPrefix), ...more];
+    try {
+      const page = await api.fetchRawList({ stream, pair, parameters });
+      return summarise(page, pair.expand, fieldPrefix);
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
+      const status = error.code === 'http_status' ? error.facts['status'] : null;
+      if (status === 404) return { kind: 'absent' };
+      return { kind: REFUSED_STATUSES.includes(status) ? 'refused' : 'failed', error };
+    }
+  };
+}
+
+/** V3 is requested as by an export, except that the latest records come first. */
+function buildParameters({ companyId, pair }: ListRef, limit: number, fieldPrefix: string): Parameter[] {
+  const parameters: Parameter[] = [['limit', String(limit)]];
+  if (companyId === null) {
+    parameters.push(['include_deleted_records', 'true'], ['return_count', 'true']);
+    parameters.push([`sort[${fieldPrefix}updated_at]`, 'DESC']);
+  }
+  if (pair.expand.length > 0) parameters.push(['expand', pair.expand.join(',')]);
+  return parameters;
+}
+
+const bodySchema = z.record(z.string(), z.unknown());
+
+function summarise(page: ParsedPage, expand: readonly string[], fieldPrefix: string): ListAnswer {
+  const bodies = page.records.map(({ raw }) => {
+    const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
+    return bodySchema.parse(JSON.parse(text));
+  });
+  const records = page.records.map((record, at) => {
+    const { svcId, companyId, platformId, deleted, fieldDigests } = record;
+    const created = Date.parse(String(bodies[at]?.[`${fieldPrefix}created_at`]));
+    const createdMs = Number.isNaN(created) ? null : created;
+    const hash = bodies[at]?.['data_hash'];
+    const dataHash = typeof hash === 'string' && hash !== '' ? hash : null;
+    return { svcId, companyId, platformId, deleted, createdMs, fieldDigests, dataHash };
+  });
+  const isMissing = (field: string): boolean => !bodies.some((body) => Object.hasOwn(body, field));
+  return {
+    kind: 'answers',
+    records,
+    rejected: page.rejected.length,
+    totalCount: page.totalCount,
+    hasMore: page.next !== null,
+    bytes: page.records.reduce((sum, { raw }) => sum + raw.length, 0),
+    missing: records.length === 0 ? [] : expand.filter(isMissing),
+  };
+}
+
+export function hasAnswered({ answer }: SampledList): boolean {
+  return answer.kind === 'answers';
+}
+
+/** The number of records in a list: its `total_count` or, without one, of the records received. */
+export function sizeOf(answer: ListAnswer): number {
+  return answer.kind === 'answers' ? (answer.totalCount ?? answer.records.length) : 0;
+}
+
+export function countRecords(lists: readonly SampledList[]): number {
+  return lists.reduce((sum, { answer }) => sum + sizeOf(answer), 0);
+}
+
+/** Records requested of a list: enough to compare, few for the service. */
+const MAX_SAMPLE = 100;
+const MAX_SAMPLED_COMPANIES = 10;
+/** Errors that every other request to the host would get too. */
+const FATAL_CODES = ['auth', 'redirect', 'network', 'timeout', 'config', 'bad_response'];
+
+export interface SampleOptions {
+  readonly config: Config;
+  readonly api: Pick<Api, 'fetchV4Companies'>;
+  readonly ask: AskList;
+  /** Why a key cannot be used; by region, '' for V4. */
+  readonly keyErrors: ReadonlyMap<string, SvcError>;
+  /** Request the lists of every V4 company instead of a sample. */
+  readonly all: boolean;
+}
+
+/** Requests the first page of every V3 list of a region. */
+export async function sampleV3(
+  { config, ask, keyErrors }: SampleOptions,
+  endpoint: Endpoint,
+): Promise<SampledHost> {
+  const { region, pageSize } = endpoint;
+  const label = config.v3.regions.length > 1 ? `V3 ${region}` : 'V3';
+  const host = { label, generation: 'v3', endpoint, error: null, answered: false, lists: [] } as const;
+  const [first, ...others] = config.models.map((pair) => ({ region, companyId: null, pair }));
+  if (keyErrors.has(region) || first === undefined) return host;
+  const sample = async (list: ListRef): Promise<SampledList> => ({
+    ...list,
+    answer: await ask(list, Math.min(MAX_SAMPLE, pageSize)),
+  });
+  // The first request is sent alone, so that a refused key or an unreachable host causes one error, not many.
+  const firstList = await sample(first);
+  const error = fatalError(firstList.answer);
+  if (error !== null) return { ...host, error };
+  const lists = [firstList, ...(await Promise.all(others.map(sample)))];
+  return { ...host, lists, answered: lists.some(({ answer }) => answer.kind !== 'absent') };
+}
+
+/** Requests V4's companies, and the first page of every list of some of them. */
+export async function sampleV4({ config, api, ask, keyErrors, all }: SampleOptions): Promise<SampledV4> {
+  const host: SampledV4 = {
+    ...{ label: 'V4', generation: 'v4', endpoint: config.v4, error: null, answered: false },
+    ...{ lists: [], companies: [], asked: [] },
+  };
+  if (keyErrors.has('')) return host;
+  let companies: readonly bigint[];
+  try {
+    companies = (await api.fetchV4Companies()).companies.map(({ companyId }) => companyId);
+  } catch (error) {
+    if (error instanceof SvcError && error.code !== 'interrupted') return { ...host, error };
+    throw error;
+  }
+  const models = config.models.filter(({ v4 }) => v4 !== null);
+  const listsOf = (companyId: bigint): ListRef[] => models.map((pair) => ({ region: '', companyId, pair }));
+  const [first] = companies.flatMap(listsOf);
+  // With configured companies, V4 was not contacted yet, so one request is sent before the others.
+  const isUntried = config.v4.companies.length > 0 && first !== undefined;
+  const error = isUntried ? fatalError(await ask(first, 1)) : null;
+  if (error !== null) return { ...host, error };
+  const asked = all ? companies : sampleCompanies(companies);
+  const sampled = new Set(sampleCompanies(asked));
+  const lists = await Promise.all(
+    asked.flatMap(listsOf).map(async (list) => {
+      const limit = sampled.has(list.companyId ?? 0n) ? Math.min(MAX_SAMPLE, config.v4.pageSize) : 1;
+      return { ...list, answer: await ask(list, limit) };
+    }),
+  );
+  return { ...host, answered: true, lists, companies, asked };
+}
+
+/** Samples evenly over the list, to include old and new companies. */
+export function sampleCompanies(all: readonly bigint[]): readonly bigint[] {
+  if (all.length <= MAX_SAMPLED_COMPANIES) return all;
+  const step = all.length / MAX_SAMPLED_COMPANIES;
+  return Array.from({ length: MAX_SAMPLED_COMPANIES }, (_, at) => all[Math.floor(at * step)] ?? 0n);
+}
+
+function fatalError(answer: ListAnswer): SvcError | null {
+  return answer.kind === 'failed' && FATAL_CODES.includes(answer.error.code) ? answer.error : null;
+}
