@@ -15,7 +15,7 @@ import { renderNdjson } from '../report/render-rows.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import {
-  countFindings,
+  countOutcomes,
   type FindingFilter,
   listUndecided,
   listV4Candidates,
@@ -57,6 +57,8 @@ export async function runFindings(given: Given<FindingsOptions>, io: Io): Promis
   const config = await given.config();
   const narrowing = narrowingOf(options, config);
   const filter = filterOf(options, narrowing);
+  // Files list every finding, and so does --verbose, or a reason `parent_…` that is asked for.
+  const isFolded = io.verbose !== true && !options.reason.some((one) => one.startsWith('parent_'));
   const { limit, json, writeDecisions, writeCompanies } = options;
   assertDrafts(options, config);
   const text = await readDatabase(config, async (db) => {
@@ -77,8 +79,8 @@ export async function runFindings(given: Given<FindingsOptions>, io: Io): Promis
     if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
     if ((json ?? writeDecisions ?? writeCompanies) !== undefined) return null;
     const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
-    const rows = [...readFilteredFindings(db, filter, shown)];
-    return renderFindings(rows, countFindings(db, filter), io.width);
+    const rows = [...readFilteredFindings(db, { ...filter, foldsLineItems: isFolded }, shown)];
+    return renderFindings(rows, countOutcomes(db, filter), isFolded, io.width);
   });
   // A pager may keep stdout waiting for hours; the database is closed by now.
   if (text !== null) await printText(text, io);

@@ -161,12 +161,6 @@ export const companyId = parsed('takes a company id: digits only, at most 922337
 /** A `svc_id` of V3 or V4. */
 export const svcId = parsed('takes an id: a 64-bit integer in plain digits', parseSvcId);
 
-/** The number of a build of the remap, or `previous`. */
-export const build = parsed<bigint | 'previous'>('takes the number of a build or previous', (word) => {
-  if (word === 'previous') return word;
-  return /^\d{1,15}$/.test(word) ? BigInt(word) : null;
-});
-
 /** An address to listen at. */
 export const listenAddress = parsed('takes a port or host:port', (word) => {
   const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(word) ?? [];

@@ -11,7 +11,7 @@ These options work with every command:
 - \`--config <file>\`: configuration file (default: \`svc-migrate.config.jsonc\`, else \`svc-migrate.config.json\`; or \`SVC_MIGRATE_CONFIG\`)
 - \`--db <file>\`: database file (default: the one in the configuration, or \`SVC_MIGRATE_DB\`)
 - \`--quiet\`: print no progress; warnings and errors are still printed
-- \`--verbose\`: print each list as it finishes, and the causes of errors
+- \`--verbose\`: print each list as it finishes, the causes of errors, and what summaries fold
 - \`--no-color\`: print without color (also: \`NO_COLOR\`)
 - \`--version\`, \`--help\`
 

@@ -1,15 +1,15 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import type { RemapSummary } from '../match/build-remap.js';
-import { STATUSES } from '../reasons.js';
 import { writeText } from '../runtime/write-output.js';
+import { countOutcomes } from '../store/finding-rows.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import { countOf, groupDigits } from '../text/numbers.js';
+import { countOf } from '../text/numbers.js';
 import type { Io } from './command.js';
 import { readDatabase } from './database.js';
 import type { Given } from './define-command.js';
 import { rebuildRemap } from './rebuild-remap.js';
+import { describeOutcomes } from './status.js';
 import { printText } from './with-outputs.js';
 
 /** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
@@ -22,7 +22,8 @@ export async function runRemap(given: Given<unknown>, io: Io): Promise<number> {
     const text = `Warning: ${countOf(open, 'list was', 'lists were')} not read to the end; records that depend on them have the reason scope_incomplete.`;
     await writeText(io.stderr, [`${text} → svc-migrate run\n`]);
   }
-  await printText(renderRemapSummary(summary), io);
+  const outcomes = await readDatabase(config, async (db) => countOutcomes(db, null));
+  await printText(renderRemapSummary(summary.sha256, describeOutcomes(outcomes)), io);
   return 0;
 }
 
@@ -40,16 +41,11 @@ async function assertBothExported(config: Config): Promise<void> {
   }
 }
 
-function renderRemapSummary(summary: RemapSummary): string {
-  const lines = STATUSES.map((status) => {
-    const own = Object.entries(summary.counts).filter(([name]) => name.split('/')[0] === status);
-    return `  ${status.padEnd(10)} ${groupDigits(own.reduce((total, [, count]) => total + count, 0)).padStart(12)}`;
-  });
+function renderRemapSummary(sha256: string, outcomes: readonly string[]): string {
   return [
-    `Remap: ${groupDigits(summary.rows)} rows: each V3 id, and each V4 id without one.`,
-    'Every exported record and child is accounted for.',
-    ...lines,
-    `sha256 ${summary.sha256}`,
+    'Every exported record and line item is accounted for:',
+    ...outcomes,
+    `sha256 ${sha256}`,
     'Next: svc-migrate check',
     '',
   ].join('\n');

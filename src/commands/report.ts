@@ -8,7 +8,6 @@ import { buildVerdict } from '../report/build-verdict.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
-import type { Since } from '../report/sections.js';
 import { assertTargets } from '../runtime/output-targets.js';
 import { newPause } from '../runtime/pause.js';
 import { openFile } from '../runtime/programs.js';
@@ -34,8 +33,6 @@ export interface ReportOptions {
   readonly models?: readonly string[] | undefined;
   /** V3 company ids to narrow the report to. */
   readonly companies?: readonly bigint[] | undefined;
-  /** An earlier build of the remap to compare with; not with `models` or `companies`. */
-  readonly since?: Since | undefined;
   /**
    * Where the verdict goes if all formats go to files: `print`: to stdout, with what stands in the way; `omit`: nowhere.
    * Default: to stderr, as a note.
@@ -45,7 +42,6 @@ export interface ReportOptions {
 
 interface ReportCommandOptions extends NarrowingOptions, ReportOutputs {
   readonly open: boolean;
-  readonly since?: Since | undefined;
 }
 
 /** `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs. */
@@ -57,10 +53,7 @@ export async function runReport(given: Given<ReportCommandOptions>, io: Io): Pro
     : null;
   if (page === '-') throw new SvcError('usage', '--open needs a file for --html, not stdout.');
   const outputs = { ...outputsOf(options), ...(page === null ? {} : { html: page }) };
-  const code = await showReport(
-    { config, ...narrowingOf(options, config), outputs, since: options.since },
-    io,
-  );
+  const code = await showReport({ config, ...narrowingOf(options, config), outputs }, io);
   if (page !== null && !(await openFile(page))) {
     await writeText(io.stderr, [`No program could be started to open ${page}.\n`]);
   }
@@ -68,11 +61,7 @@ export async function runReport(given: Given<ReportCommandOptions>, io: Io): Pro
 }
 
 async function showReport(options: ReportOptions, io: Io): Promise<number> {
-  const { since } = options;
   return writeReport(options, io, async (report) => {
-    if (since !== undefined && report.since === null) {
-      await writeText(io.stderr, ['There is no earlier build of the remap to compare with.\n']);
-    }
     if (report.outcome === 'incomplete') {
       const warning = report.blockers.map((blocker) => `Warning: ${blocker.text} → ${blocker.next}\n`);
       await writeText(io.stderr, warning);
@@ -92,7 +81,7 @@ export async function writeReport<T>(
   io: Io,
   use: (report: Report) => Promise<T>,
 ): Promise<T> {
-  const { config, outputs, since } = options;
+  const { config, outputs } = options;
   const targets = assertOutputs(options);
   const scope = scopeOf(options);
   if (targets.includes('-')) assertStdout();
@@ -101,7 +90,7 @@ export async function writeReport<T>(
     await assertRemapIntact(db, io, partsReadBy(db, options));
     assertCompanies(db, options.companies);
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
-    const report = await buildReport(db, { ...inputs, since });
+    const report = await buildReport(db, inputs);
     const source = { report, findings: () => readReportFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     const rendered = renderForStdout(report, targets, options, io);

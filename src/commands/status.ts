@@ -4,10 +4,10 @@ import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { STATUSES } from '../reasons.js';
 import { buildTrend } from '../report/sections.js';
 import { newPause } from '../runtime/pause.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
+import { countOutcomes, type OutcomeCount } from '../store/finding-rows.js';
 import type { Db } from '../store/open.js';
 import { nameOfList } from '../store/planned-lists.js';
 import {
@@ -26,7 +26,7 @@ import type { ListRow } from '../store/streams.js';
 import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { inBatches, rowsOf, streamJson } from '../text/rows.js';
-import { wrapText } from '../text/text-layout.js';
+import { wrapLines } from '../text/text-layout.js';
 import type { Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 import type { Given } from './define-command.js';
@@ -112,6 +112,7 @@ function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {
     owner: describeOwner(config.database),
     readiness,
     runs: readRemapRuns(db, MAX_RUNS),
+    outcomes: countOutcomes(db, null),
     next: addFlags(findNext(readiness), flags),
   };
 }
@@ -131,11 +132,16 @@ export interface StatusFacts {
   readonly readiness: Readiness;
   /** The latest builds of the remap, oldest first. */
   readonly runs: readonly RemapRun[];
+  /** The rows of the remap by outcome. */
+  readonly outcomes: readonly OutcomeCount[];
   readonly next: string;
 }
 
 /** The state of the database for people. */
-export function renderStatus({ database, owner, readiness, runs, next }: StatusFacts, io: Io): string {
+export function renderStatus(
+  { database, owner, readiness, runs, outcomes, next }: StatusFacts,
+  io: Io,
+): string {
   const now = io.clock.now();
   const lines = [
     `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
@@ -143,12 +149,11 @@ export function renderStatus({ database, owner, readiness, runs, next }: StatusF
     describeGeneration(readiness, 'v3', now),
     describeGeneration(readiness, 'v4', now),
     ...describeOpen(readiness),
-    ...describeRemap(readiness, runs),
+    ...describeRemap(readiness, runs, outcomes),
     describeExports(readiness),
   ];
-  const text = lines.flatMap((line) => wrapText(escapeUnseen(line), io.width, /^ */.exec(line)?.[0] ?? ''));
-  // Not wrapped, so that it can be copied.
-  return `${[...text, escapeUnseen(`Next: ${next}`)].join('\n')}\n`;
+  // `Next` is not wrapped, so that it can be copied.
+  return `${wrapLines(lines, io.width)}${escapeUnseen(`Next: ${next}`)}\n`;
 }
 
 function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
@@ -221,7 +226,11 @@ function describeOpen({ groups, unfinished }: Readiness): string[] {
   return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
 }
 
-function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
+function describeRemap(
+  facts: Readiness,
+  runs: readonly RemapRun[],
+  outcomes: readonly OutcomeCount[],
+): string[] {
   const last = runs.at(-1);
   if (last === undefined) return ['Remap: none yet'];
   const state = isStale(last, facts.exportSeq)
@@ -229,18 +238,35 @@ function describeRemap(facts: Readiness, runs: readonly RemapRun[]): string[] {
     : facts.changedInputs.length > 0
       ? 'built with other input files than the configuration names now'
       : 'current';
-  const title = `Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}; its rows, of V3 and V4:`;
-  return [title, ...describeTrend(runs)];
+  return [
+    `Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`,
+    ...describeOutcomes(outcomes),
+    ...describeTrend(runs),
+  ];
 }
 
-/** Rows of the latest builds by status, such as `unmatched 1,204 → 310 → 12`. */
-function describeTrend(runs: readonly RemapRun[]): string[] {
-  const trend = buildTrend(runs);
-  return STATUSES.flatMap((status) => {
-    const counts = trend.map((run) => run.byStatus[status]);
-    const isShown = status === 'unmatched' || counts.some((count) => count > 0);
-    return isShown ? [`  ${status} ${counts.map(groupDigits).join(' → ')}`] : [];
+const V3_STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous'] as const;
+
+/** The V3 ids by status, and the V4 ids that no V3 id became. */
+export function describeOutcomes(outcomes: readonly OutcomeCount[]): string[] {
+  const sum = (numberOf: (one: OutcomeCount) => bigint) =>
+    outcomes.reduce((all, one) => all + Number(numberOf(one)), 0);
+  const v3 = sum((one) => one.v3);
+  const alone = sum(({ n, v3: ofV3 }) => n - ofV3);
+  const byStatus = V3_STATUSES.map((status) => {
+    const own = sum((one) => (one.status === status ? one.v3 : 0n));
+    return `${groupDigits(own)} ${status}`;
   });
+  return [
+    `  ${countOf(v3, 'V3 id')}: ${byStatus.join(', ')}`,
+    ...(alone === 0 ? [] : [`  ${countOf(alone, 'V4 id')} without a V3 id`]),
+  ];
+}
+
+/** The unmatched V3 ids of the latest builds: `1,204 → 310 → 12`. */
+function describeTrend(runs: readonly RemapRun[]): string[] {
+  const counts = buildTrend(runs).map(({ byStatus }) => groupDigits(byStatus.unmatched));
+  return counts.length < 2 ? [] : [`  unmatched V3 ids, build by build: ${counts.join(' → ')}`];
 }
 
 function describeExports({ groups }: Readiness): string {

@@ -99,7 +99,7 @@ export const STATUS_NAMES: Readonly<Record<Status, string>> = {
   unmatched: 'unmatched',
   deleted: 'deleted',
   ambiguous: 'ambiguous',
-  v4_only: 'only in V4',
+  v4_only: 'without a V3 id',
 };
 
 /** Count of one status of V3 ids, or of the V4 ids without a V3 id. */

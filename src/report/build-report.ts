@@ -21,14 +21,7 @@ import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
 import { countReasons } from './reason-counts.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
-import {
-  countStaleDecisions,
-  prepareFullSync,
-  readDecisions,
-  readDrift,
-  readSince,
-  type Since,
-} from './sections.js';
+import { countStaleDecisions, prepareFullSync, readDecisions, readDrift } from './sections.js';
 import { buildMonths, type Dates, readDates } from './timeline.js';
 
 export interface ReportInputs {
@@ -38,8 +31,6 @@ export interface ReportInputs {
   readonly nowMs: number;
   readonly toolVersion: string;
   readonly pause: Pause;
-  /** An earlier build to compare with. */
-  readonly since?: Since | undefined;
 }
 
 const HOUR_MS = 3_600_000;
@@ -137,7 +128,6 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
       absentInV3: firstLists(db, inputs, { generation: 'v3', states: ['absent'] }),
     }),
     timeline: buildTimeline(config, dates, age.newest),
-    since: inputs.since === undefined ? null : readSince(db, inputs.since),
     evidence: describeEvidence(db, config, parts),
   };
 }

@@ -9,7 +9,6 @@ import type {
   FullSync,
   Report,
   ReportCompany,
-  SinceSection,
 } from './report-schema.js';
 
 /** The meaning of a status and reason or of a limit, and what to do about it. */
@@ -63,12 +62,6 @@ const BY_LIMIT: Readonly<Record<string, KeyText>> = {
 export function describeKey(key: string): KeyText {
   const [status = '', reason = null] = key.split('/');
   return BY_LIMIT[key] ?? describeOutcome(status, reason);
-}
-
-/** The title, followed by the key: `Older than V4's history (unmatched/outside_backfill_window)`. */
-function nameKey(key: string): string {
-  const { title } = describeKey(key);
-  return title === '' ? key : `${title} (${key})`;
 }
 
 /** Rows that are not matched. */
@@ -181,21 +174,6 @@ export function listModels(
   const names = models.slice(0, shown).map(({ model, count }) => `${model} ${groupDigits(count)}`);
   if (models.length > shown) names.push(countOf(models.length - shown, 'more model'));
   return names.join(', ');
-}
-
-/** Changes since an earlier build, one line each; empty if there is no comparison. */
-export function describeSince(since: SinceSection | null): string[] {
-  if (since === null) return [];
-  const { from, to, sameRows, changes, note } = since;
-  const head = `Since build ${from.run} of the remap (${formatTime(from.builtAt)})`;
-  if (from.run === to.run) return [`${head}: it is the last one.`];
-  if (sameRows) return [`${head}: nothing changed.`];
-  if (changes.length === 0) return [`${head}: rows changed, but no count. ${note}`];
-  const lines = changes.map(({ key, before, after }) => {
-    const sign = after > before ? '+' : '−';
-    return `${nameKey(key)}: ${groupDigits(before)} → ${groupDigits(after)} (${sign}${groupDigits(Math.abs(after - before))})`;
-  });
-  return [`${head}:`, ...lines, note];
 }
 
 /** `Uses of V3 in code: 3 places (…)`, then the rules with findings. */

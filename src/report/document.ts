@@ -34,7 +34,6 @@ import {
   describeDrift,
   describeKey,
   describeScope,
-  describeSince,
   listModels,
   nameOfCompany,
   nameOfRange,
@@ -77,7 +76,6 @@ export function buildDocument(report: Report): ReportDocument {
     { id: 'decisions', title: 'Decisions', blocks: decisionBlocks(report) },
     { id: 'drift', title: 'Pairs with different fields', blocks: noteBlocks(describeDrift(report.drift)) },
     { id: 'code', title: 'Uses of V3 in code', blocks: noteBlocks(describeCode(report.codeUses)) },
-    { id: 'since', title: 'Changes', blocks: noteBlocks(describeSince(report.since)) },
     { id: 'samples', title: 'Samples', blocks: sampleBlocks(report) },
     { id: 'lists', title: 'Lists read', blocks: listBlocks(report) },
     { id: 'cannot-see', title: 'What this check cannot see', blocks: limitationBlocks(report) },
@@ -135,7 +133,7 @@ function idNumbers({ totals }: Report): NumbersBlock {
     {
       name: STATUS_NAMES.v4_only,
       count: v4Only,
-      note: 'V4 ids without a V3 id',
+      note: `${formatShare(v4Only, v4)} of V4 ids`,
       status: 'v4_only',
       isPart: true,
     },
@@ -263,7 +261,7 @@ function reasonBlocks({ reasons }: Report): Block[] {
     counts: [v3.records, sumIds(v3) - v3.records, v4.records, sumIds(v4) - v4.records],
   }));
   const isUsed = (_: unknown, at: number) => counted.some(({ counts }) => counts[at] !== 0);
-  const titles = ['V3 records', 'V3 line items', 'only V4: records', 'only V4: line items'];
+  const titles = ['V3 records', 'V3 line items', 'V4 records', 'V4 line items'];
   const columns: Column[] = [
     ...plain('Reason', 'Status / reason'),
     ...numeric(...titles.filter(isUsed)),

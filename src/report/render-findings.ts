@@ -1,51 +1,74 @@
-import { bareReason, describeOutcome, type Status } from '../reasons.js';
-import { listV4Candidates } from '../store/finding-rows.js';
+import { describeOutcome } from '../reasons.js';
+import { listV4Candidates, type OutcomeCount } from '../store/finding-rows.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
 import { cutText, wrapLines } from '../text/text-layout.js';
-
-interface ReasonCount {
-  readonly status: Status;
-  readonly reason: string;
-  readonly n: bigint;
-}
+import { countReasons, describeIds, sumIds } from './reason-counts.js';
 
 /**
  * Findings for a terminal, by status and reason, each group with its meaning, and the next command; counts by reason if
- * not all are shown.
+ * not all are shown. `rows`: the first of them, without the line items that are findings because their records are, unless
+ * all are listed singly.
  */
 export function renderFindings(
   rows: readonly RemapRow[],
-  counts: readonly ReasonCount[],
+  counts: readonly OutcomeCount[],
+  isFolded: boolean,
   width: number,
 ): string {
   const total = counts.reduce((sum, { n }) => sum + Number(n), 0);
   if (total === 0) return 'No findings.\nNext: svc-migrate check\n';
-  const blocks = counts.flatMap(({ status, reason }) => {
-    const own = rows.filter((row) => row.status === status && row.reason === reason);
-    if (own.length === 0) return [];
+  const groups = groupBy(rows, ({ status, reason }) => `${status}/${reason ?? ''}`);
+  const blocks = [...groups].map(([key, own]) => {
+    const [status = '', reason = null] = key.split('/');
     const { title, meaning } = describeOutcome(status, reason);
-    const head = [`${title} (${status}/${reason})`, `  ${meaning}`];
-    return [wrapLines([...head, ...own.flatMap(linesOf)], width)];
+    return wrapLines([`${title} (${key})`, `  ${meaning}`, ...own.flatMap(linesOf)], width);
   });
-  const shown = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown: narrow them with --reason, --status, --model or --company, or show all with --limit 0.`;
-  const end =
-    rows.length === total
-      ? [`${countOf(total, 'finding')}.\n`]
-      : [renderCounts(counts, width), wrapLines([shown], width)];
-  return `${[...blocks, ...end].join('\n')}Next: ${nextFor(rows, counts)}\n`;
+  const reasons = countReasons(toRowCounts(counts)).sort(
+    (a, b) => sumIds(b.v3) + sumIds(b.v4) - sumIds(a.v3) - sumIds(a.v4),
+  );
+  const folded = isFolded
+    ? reasons.reduce((sum, { v3, v4 }) => sum + v3.theirLineItems + v4.theirLineItems, 0)
+    : 0;
+  const all = countOf(total - folded, 'finding');
+  const without =
+    folded === 0 ? '' : `, with ${countOf(folded, 'line item')} of these records, which --verbose lists`;
+  const isAll = rows.length === total - folded;
+  const shown = isAll
+    ? [`${all}${without}.`]
+    : [
+        `${groupDigits(rows.length)} of ${all} shown${without}: narrow them with --reason, --status, --model or --company, or show all with --limit 0.`,
+      ];
+  const byReason = reasons.flatMap((one) => {
+    const [status = '', reason = null] = one.key.split('/');
+    return [`  ${describeOutcome(status, reason).title} (${one.key})`, `    ${describeIds(one)}`];
+  });
+  const end = isAll ? [] : [wrapLines(['Findings by reason:', ...byReason], width)];
+  const text = [...blocks, ...end, wrapLines(shown, width)].join('\n');
+  return `${text}Next: ${nextFor(rows, reasons[0]?.key ?? '')}\n`;
 }
 
-/** The command that settles or explains the most frequent kind of finding. */
-function nextFor(rows: readonly RemapRow[], counts: readonly ReasonCount[]): string {
-  const [most] = counts.toSorted((a, b) => Number(b.n - a.n));
-  const reason = bareReason(most?.reason ?? '');
+function toRowCounts(counts: readonly OutcomeCount[]): Parameters<typeof countReasons>[0] {
+  return counts.flatMap(({ status, reason, isChild, v3, n }) => {
+    const [ofV3, ofV4] =
+      isChild === 1n ? (['v3_line_item', 'v4_line_item'] as const) : (['v3_record', 'v4_record'] as const);
+    const row = { model: '', status, reason };
+    return [
+      { ...row, unit: ofV3, count: Number(v3) },
+      { ...row, unit: ofV4, count: Number(n - v3) },
+    ];
+  });
+}
+
+/** The command that settles or explains the most frequent kind of finding, a `status/reason`. */
+function nextFor(rows: readonly RemapRow[], most: string): string {
+  const [status, reason] = most.split('/');
   if (reason === 'company_ambiguous') return 'svc-migrate findings --write-companies companies-draft.csv';
-  if (most?.status === 'ambiguous' || reason === 'key_changed')
+  if (status === 'ambiguous' || reason === 'key_changed')
     return 'svc-migrate findings --write-decisions decisions-draft.csv';
-  const row = rows.find((one) => one.status === most?.status && one.reason === most.reason) ?? rows[0];
+  const row = rows.find((one) => one.status === status && one.reason === reason) ?? rows[0];
   const id = row?.v3_svc_id ?? row?.v4_svc_id;
   return row === undefined || id == null
     ? 'svc-migrate report'
@@ -64,23 +87,6 @@ function linesOf(row: RemapRow): string[] {
 function placeOf({ region, v3_company_id: v3, v4_company_id: v4, platform_id: key }: RemapRow): string {
   const company = v3 === null ? `V4 company ${v4}` : `company ${v3} in ${region}`;
   return `${company}, platform_id ${key ?? '(none)'}`;
-}
-
-/** The counts by reason; line items that are findings because their records are, are named beside these. */
-function renderCounts(counts: readonly ReasonCount[], width: number): string {
-  const groups = groupBy(counts, ({ status, reason }) => `${status}/${bareReason(reason)}`);
-  const sum = (own: readonly ReasonCount[]) => own.reduce((all, { n }) => all + Number(n), 0);
-  const rows = [...groups].map(([key, own]) => {
-    const theirs = sum(own.filter(({ reason }) => reason !== bareReason(reason)));
-    return { key, count: sum(own) - theirs, theirs };
-  });
-  const digits = Math.max(...rows.map(({ count }) => groupDigits(count).length));
-  const lines = rows.flatMap(({ key, count, theirs }) => {
-    const [status = '', reason = null] = key.split('/');
-    const line = `${groupDigits(count).padStart(digits)}  ${describeOutcome(status, reason).title} (${key})`;
-    return theirs === 0 ? [line] : [line, `${' '.repeat(digits + 4)}with ${countOf(theirs, 'line item')}`];
-  });
-  return wrapLines(['Findings by reason:', ...lines], width);
 }
 
 /** Most characters of a value in a comment. */

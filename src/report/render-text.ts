@@ -1,6 +1,6 @@
 import { addFlags, escapeUnseen } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
-import { clipText, displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
+import { clipText, displayWidth, layOutTable, wrapProse, wrapText } from '../text/text-layout.js';
 import type { Block, Cell, ListBlock, ListItem, NumbersBlock, Section, TableBlock } from './blocks.js';
 import type { CutoverVerdict, Obstacle } from './build-verdict.js';
 import { listModels } from './describe.js';
@@ -42,7 +42,7 @@ export function renderText(report: Report, options: TextOptions): string {
 /** What stands in the way, the files that were written, and the verdict. */
 export function renderVerdict(report: Report, files: readonly string[], options: TextOptions): string {
   const { verdict, sections } = buildDocument(report);
-  const written = wrap(`Written: ${files.join(', ')}`, options.width);
+  const written = wrapProse(`Written: ${files.join(', ')}`, options.width);
   const obstacles = sections.filter(isFirst).map((section) => printSection(section, options));
   return joinBlocks([...obstacles, [...written, ...printEnd(report, verdict, options)]]);
 }
@@ -65,18 +65,6 @@ function paint(text: string, tone: keyof typeof PAINT, options: TextOptions): st
   return options.color ? `\u001b[${PAINT[tone]}m${text}\u001b[0m` : text;
 }
 
-/** Stands for a space at which a line must not be broken. */
-const FIXED_SPACE = '\u00a0';
-
-/** Wraps a text; a command between backticks stays on one line where it fits on one. */
-function wrap(text: string, width: number, indent = ''): string[] {
-  const room = width - displayWidth(indent);
-  const fixed = escapeUnseen(text).replace(/`[^`]+`/g, (code) =>
-    displayWidth(code) < room ? code.replaceAll(' ', FIXED_SPACE) : code,
-  );
-  return wrapText(fixed, width, indent).map((line) => line.replaceAll(FIXED_SPACE, ' '));
-}
-
 /** A section; its title only where its first block has none. */
 function printSection({ title, blocks }: Section, options: TextOptions): string[] {
   const lines = blocks.flatMap((block) => printBlock(block, options));
@@ -86,7 +74,7 @@ function printSection({ title, blocks }: Section, options: TextOptions): string[
 function printBlock(block: Block, options: TextOptions): string[] {
   switch (block.kind) {
     case 'sentence': {
-      const lines = wrap(block.text, options.width);
+      const lines = wrapProse(block.text, options.width);
       return block.isWarning ? lines.map((line) => paint(line, 'yellow', options)) : lines;
     }
     case 'numbers':
@@ -98,7 +86,7 @@ function printBlock(block: Block, options: TextOptions): string[] {
     case 'fold':
       if (!isPrinted(block, options)) return [];
       return [
-        ...wrap(block.title, options.width).map((line) => paint(line, 'bold', options)),
+        ...wrapProse(block.title, options.width).map((line) => paint(line, 'bold', options)),
         ...block.blocks.flatMap((one) => printBlock(one, options)),
       ];
     case 'ages':
@@ -119,7 +107,7 @@ function printFolded(sections: readonly Section[], options: TextOptions): string
   );
   return options.verbose === true || folds.length === 0
     ? []
-    : wrap(`With --verbose: ${folds.join('; ')}.`, options.width);
+    : wrapProse(`With --verbose: ${folds.join('; ')}.`, options.width);
 }
 
 function printNumbers({ rows }: NumbersBlock): string[] {
@@ -168,13 +156,13 @@ function printMore(count: number, indent: string): string[] {
 function printItem(item: ListItem, isBold: boolean, options: TextOptions): string[] {
   const { title, code = null, numbers = '', lines = [], meaning = '', action = '' } = item;
   const name = code === null ? title : `${title} (${code})`;
-  const head = wrap(numbers === '' ? name : `${name}: ${numbers}`, options.width, '  ');
+  const head = wrapProse(numbers === '' ? name : `${name}: ${numbers}`, options.width, '  ');
   // With numbers and models, the title alone says what it means.
   const needsMeaning = options.verbose === true || numbers === '' || lines.length === 0;
   const details = [...lines, needsMeaning ? meaning : '', action === '' ? '' : `→ ${action}`];
   return [
     ...(isBold ? head.map((line) => paint(line, 'bold', options)) : head),
-    ...details.filter((text) => text !== '').flatMap((text) => wrap(text, options.width, '    ')),
+    ...details.filter((text) => text !== '').flatMap((text) => wrapProse(text, options.width, '    ')),
   ];
 }
 

@@ -130,12 +130,6 @@ const timeline = z.strictObject({
   undated: count.describe('V3 records without a readable date.'),
 });
 
-const run = z.strictObject({
-  run: id.describe('Number of the build.'),
-  builtAt: time,
-  sha256: z.string(),
-});
-
 const driftCounts = {
   pairs: count.describe('Matched pairs of records.'),
   compared: count.describe('Pairs with the payloads of both records in the database.'),
@@ -186,16 +180,6 @@ const decisionsSchema = z.strictObject({
       }),
     )
     .describe('Those that changed nothing, stale ones first; at most 1,000.'),
-});
-
-const sinceSchema = z.strictObject({
-  from: run,
-  to: run,
-  sameRows: z.boolean().describe('Whether the two have the same rows, byte for byte.'),
-  changes: z
-    .array(z.strictObject({ key: z.string(), before: count, after: count }))
-    .describe('Counts that differ, by `matched` or `status/reason`.'),
-  note: z.string(),
 });
 
 /** The JSON report. Counts are numbers, ids are strings of digits. */
@@ -255,7 +239,6 @@ export const reportSchema = z
       z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),
     ),
     timeline,
-    since: sinceSchema.nullable().describe('null: not asked for, or no earlier build.'),
     evidence: z.strictObject({
       database: z.string(),
       oldestReadAt: time.nullable(),
@@ -286,5 +269,4 @@ export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;
 export type IdCounts = z.infer<typeof idCounts>;
 export type ReasonCounts = z.infer<typeof reasonCounts>;
-export type SinceSection = z.infer<typeof sinceSchema>;
 export type Counts = Report['totals'];

@@ -1,26 +1,23 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
 import { STATUSES } from '../reasons.js';
 import { readRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap-rows.js';
 import {
   type DriftRow,
-  findRemapRun,
   type RemapRun,
   readDecisionCounts,
   readDriftCounts,
   readDriftSamples,
   readIdleDecisions,
-  readRemapRuns,
 } from '../store/remap-tables.js';
 import { prepareRequestId } from '../store/scoped-streams.js';
 import { cutText } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import type { OutsideCount } from './count-rows.js';
 import { whyIdle } from './describe.js';
-import type { DecisionsSection, DriftSection, FullSync, SinceSection } from './report-schema.js';
+import type { DecisionsSection, DriftSection, FullSync } from './report-schema.js';
 import { type Dates, rangeKey } from './timeline.js';
 
 const MAX_SAMPLES_PER_MODEL = 3;
@@ -151,39 +148,4 @@ const countsSchema = z.record(z.string(), z.int().nonnegative());
 /** Rows of one build by `matched` or `status/reason`. */
 function parseCounts(run: RemapRun): Readonly<Record<string, number>> {
   return countsSchema.parse(JSON.parse(run.counts));
-}
-
-function headOf(run: RemapRun): SinceSection['from'] {
-  return { run: String(run.id), builtAt: run.built_at, sha256: run.sha256 };
-}
-
-/** An earlier build of the remap: the one before the last, or the one with this number. */
-export type Since = 'previous' | bigint;
-
-/**
- * Changes since an earlier build of the remap; null if there is none. Only the counts of earlier builds are kept.
- *
- * @throws SvcError `usage` if there is no build with this number
- */
-export function readSince(db: Db, since: Since): SinceSection | null {
-  const [to, before] = readRemapRuns(db, 2).reverse();
-  if (to === undefined) return null;
-  const from = since === 'previous' ? before : findRemapRun(db, since);
-  if (from === undefined) {
-    if (since === 'previous') return null;
-    throw new SvcError('usage', `There is no build ${since} of the remap.`, {
-      hint: `The last one is ${to.id}.`,
-    });
-  }
-  const [earlier, later] = [parseCounts(from), parseCounts(to)];
-  const keys = [...new Set([...Object.keys(earlier), ...Object.keys(later)])].sort();
-  return {
-    from: headOf(from),
-    to: headOf(to),
-    sameRows: from.sha256 === to.sha256,
-    changes: keys
-      .map((key) => ({ key, before: earlier[key] ?? 0, after: later[key] ?? 0 }))
-      .filter((change) => change.before !== change.after),
-    note: 'Of earlier builds only counts are kept: which rows changed is not known.',
-  };
 }

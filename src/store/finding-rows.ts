@@ -8,12 +8,17 @@ export interface FindingFilter extends Scope {
   readonly statuses: readonly Status[] | null;
   /** As in the remap, with the prefix `parent_`. */
   readonly reasons: readonly string[] | null;
+  /** Leave out line items that are findings only because their records are. */
+  readonly foldsLineItems?: boolean;
 }
 
-/** The number of findings with a status and reason. */
-export interface FindingCount {
+/** The number of rows with the same outcome: of records, or of line items. */
+export interface OutcomeCount {
   readonly status: Status;
-  readonly reason: string;
+  readonly reason: string | null;
+  readonly isChild: bigint;
+  /** Rows with a V3 id, and all. */
+  readonly v3: bigint;
   readonly n: bigint;
 }
 
@@ -33,22 +38,23 @@ export function readFilteredFindings(
     .iterate({ ...where.params, limit: BigInt(limit) });
 }
 
-/** The findings by status and reason, most first. */
-export function countFindings(db: Db, filter: FindingFilter): FindingCount[] {
-  const where = whereOf(db, filter);
+/** The rows of the remap by outcome; of the findings alone with a filter. */
+export function countOutcomes(db: Db, filter: FindingFilter | null): OutcomeCount[] {
+  const where = filter === null ? { sql: 'true', params: {} } : whereOf(db, filter);
   return db
-    .prepare<[object], FindingCount>(
-      `SELECT status, ifnull(reason, '') AS reason, sum(count) AS n FROM remap_group AS r WHERE ${where.sql}
-       GROUP BY status, reason ORDER BY n DESC, status, reason`,
+    .prepare<[object], OutcomeCount>(
+      `SELECT status, reason, path <> '' AS isChild, sum(iif(v3_company_id IS NULL, 0, count)) AS v3, sum(count) AS n
+       FROM remap_group AS r WHERE ${where.sql} GROUP BY status, reason, isChild`,
     )
     .all(where.params);
 }
 
-function whereOf(db: Db, { statuses, reasons, ...scope }: FindingFilter) {
+function whereOf(db: Db, { statuses, reasons, foldsLineItems, ...scope }: FindingFilter) {
   const where = remapScope(db, scope);
   const parts = ["r.status <> 'matched'", where.sql];
   if (statuses !== null) parts.push('r.status IN (SELECT value FROM json_each(@statuses))');
   if (reasons !== null) parts.push('r.reason IN (SELECT value FROM json_each(@reasons))');
+  if (foldsLineItems === true) parts.push("r.reason NOT LIKE 'parent\\_%' ESCAPE '\\'");
   const params = { statuses: JSON.stringify(statuses ?? []), reasons: JSON.stringify(reasons ?? []) };
   return { sql: parts.join(' AND '), params: { ...where.params, ...params } };
 }

@@ -92,12 +92,6 @@ export function readRemapRuns(db: Db, limit: number): RemapRun[] {
     .map(toRun);
 }
 
-/** The build with this number. */
-export function findRemapRun(db: Db, id: bigint): RemapRun | undefined {
-  const run = db.prepare<[bigint], StoredRun>(`${RUN} WHERE id = ?`).get(id);
-  return run === undefined ? undefined : toRun(run);
-}
-
 /** The result of the last remap for a line of `decisions.csv`. */
 export interface DecisionResult extends Decision {
   readonly outcome: DecisionOutcome;

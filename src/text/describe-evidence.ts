@@ -37,6 +37,8 @@ export function describeEvidence(
 ): string[] {
   const { window_start, window, latest_date, latest_from, created, v3_read_until, decision, ...rest } =
     evidence;
+  // A decided row has no reason; what the evidence alone says tells what it names.
+  const before = isRowEvidence(decision) ? String(decision['instead_of']) : null;
   const sentences: string[] = [];
   if (latest_date !== undefined) {
     sentences.push(
@@ -55,7 +57,7 @@ export function describeEvidence(
       continue;
     }
     const [, side, usual] = list;
-    const isChangedKey = reason?.endsWith('key_changed') === true;
+    const isChangedKey = (reason ?? before)?.endsWith('key_changed') === true;
     const what = isChangedKey ? `${side.toUpperCase()} records that look like its twin` : usual;
     const ids = idsOf(value).map((id) => describeId(id, side));
     if (ids.length > 0) sentences.push(`${what}: ${ids.join('; ')}.`);

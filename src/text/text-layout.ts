@@ -51,6 +51,21 @@ function takeColumns(chars: readonly string[], width: number): string[] {
   return taken;
 }
 
+/** Stands for a space at which a line must not be broken. */
+const FIXED_SPACE = '\u00a0';
+
+/**
+ * Escapes and wraps a text. A command between backticks stays on one line, however long it is, so that it can be copied;
+ * other code where it fits on one.
+ */
+export function wrapProse(text: string, width: number, indent = ''): string[] {
+  const room = width - displayWidth(indent);
+  const fixed = escapeUnseen(text).replace(/`[^`]+`/g, (code) =>
+    code.startsWith('`svc-migrate ') || displayWidth(code) < room ? code.replaceAll(' ', FIXED_SPACE) : code,
+  );
+  return wrapText(fixed, width, indent).map((line) => line.replaceAll(FIXED_SPACE, ' '));
+}
+
 /**
  * Wraps words into lines of at most `width` columns; every line begins with `indent`. Longer words are broken, or with
  * `keepsWords` stay whole.
@@ -67,7 +82,7 @@ export function wrapText(text: string, width: number, indent = '', keepsWords = 
     } else {
       line = joined;
     }
-    while (!keepsWords && displayWidth(line) > room) {
+    while (!keepsWords && !line.includes(FIXED_SPACE) && displayWidth(line) > room) {
       const head = takeColumns([...line], room).join('');
       if (head === '') break;
       lines.push(indent + head);
@@ -96,11 +111,11 @@ function wrapHanging(line: string, width: number): string {
   return head + lines.join('\n').slice(head.length);
 }
 
-/** Escapes lines and wraps each to at most `width` columns, with its own indentation; each ends with a line feed. */
+/** Wraps each line as `wrapProse` does, with its own indentation; each ends with a line feed. */
 export function wrapLines(lines: readonly string[], width: number): string {
   const laid = lines.flatMap((line) => {
     if (line === '') return [''];
-    return wrapText(escapeUnseen(line.trimStart()), width, /^ */.exec(line)?.[0] ?? '');
+    return wrapProse(line.trimStart(), width, /^ */.exec(line)?.[0] ?? '');
   });
   return laid.map((line) => `${line}\n`).join('');
 }

@@ -42,8 +42,8 @@ const SCENE: Exported = {
   ],
 };
 
-function run(config: Config, more: OptionValues = {}, width = 80) {
-  const io = newIo({ width });
+function run(config: Config, more: OptionValues = {}, width = 80, verbose = false) {
+  const io = newIo({ width, verbose });
   return runNamed('findings', givenOf(config, more), io).then((code) => ({
     code,
     out: io.stdout.text,
@@ -55,12 +55,8 @@ const withScene = <T>(work: (database: TestDatabase) => Promise<T>) => withDatab
 const namesIn = (out: string) => out.match(/^ {2}accounting\S+( line_items)? V[34] \d+.*$/gm) ?? [];
 
 const FILTERS: readonly (readonly [name: string, more: OptionValues, ids: readonly string[]])[] = [
-  ['a status', { status: ['ambiguous'] }, ['1', '103', '101', '11', '12', '131', '132']],
-  [
-    'a reason with the parent_ form',
-    { reason: ['duplicate_platform_id_v4'] },
-    ['1', '103', '101', '11', '12', '131', '132'],
-  ],
+  ['a status', { status: ['ambiguous'] }, ['1', '103', '11', '12', '131', '132']],
+  ['a reason', { reason: ['duplicate_platform_id_v4'] }, ['1', '103', '11', '12', '131', '132']],
   ['only the parent_ form', { reason: ['parent_duplicate_platform_id_v4'] }, ['101']],
   ['two reasons', { reason: ['key_changed', 'company_not_in_v4'] }, ['2', '6', '20']],
   ['a status and a reason', { status: ['v4_only'], reason: ['key_changed'] }, ['20']],
@@ -78,7 +74,7 @@ describe('findings', () => {
       expect(out.match(/unmatched\/key_changed/g)).toHaveLength(1);
       expect(out).toMatch(/\nNext: svc-migrate findings --write-decisions decisions-draft\.csv\n$/);
       expect(out).not.toContain('\u001b');
-      expect(out).toMatch(/^13 findings\.$/m);
+      expect(out).toMatch(/^12 findings, with 1 line item of these records, which --verbose lists\.$/m);
     }));
 
   it.each(FILTERS)('narrows to %s', (_, more, ids) =>
@@ -93,11 +89,18 @@ describe('findings', () => {
     withScene(async ({ config }) => {
       const { out } = await run(config, { limit: '2' });
       expect(namesIn(out)).toHaveLength(2);
-      expect(out).toMatch(/2 of 13 findings shown/);
+      expect(out).toMatch(/2 of 12 findings shown, with 1 line item of these records, which/);
       expect(out).toMatch(
-        /^6 {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)\n {5}with 1 line item$/m,
+        /^ {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)\n {4}1 V3 record with 1 line item, 1 other V3 line item; 2 V4 records, 2 other V4\n {4}line items$/m,
       );
-      expect(namesIn((await run(config, { limit: '0' })).out)).toHaveLength(13);
+      expect(namesIn((await run(config, { limit: '0' })).out)).toHaveLength(12);
+    }));
+
+  it('lists the line items of records that are findings singly with --verbose', () =>
+    withScene(async ({ config }) => {
+      const { out } = await run(config, {}, 80, true);
+      expect(namesIn(out)).toHaveLength(13);
+      expect(out).toMatch(/^13 findings\.$/m);
     }));
 
   it('keeps to a narrow terminal', () =>
@@ -142,7 +145,7 @@ describe('findings', () => {
     withScene(async ({ config, write }) => {
       write((db) => writeMeta(db, 'export_seq', '9'));
       const { out, err } = await run(config);
-      expect([out.includes('13 findings'), err]).toEqual([
+      expect([out.includes('12 findings'), err]).toEqual([
         true,
         expect.stringContaining('svc-migrate remap'),
       ]);

@@ -44,7 +44,7 @@ describe('--json', () => {
     ['status', 'status'],
     ['status', 'status --db unfinished.db'],
     ['scan', 'scan'],
-    ['error', 'report --since 99'],
+    ['error', 'report --company 99999'],
     ['error', 'explain crm/stages'],
   ];
   it.each(SHAPES)('follows the schema of %s: %s', async (name, line) => {

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { type CommandDefinition, defineCommand, parseOptions } from '../../src/commands/define-command.js';
 import {
   argument,
-  build,
   companyId,
   describeOption,
   duration,
@@ -34,7 +33,6 @@ const options = z.object({
   maxWait: option('<duration>', 'how long at most', waitDuration),
   company: listOption('<id>', 'a company', companyId),
   format: optionOr('<format>', 'a format', z.enum(['csv', 'sql']), 'csv'),
-  since: option('<build>', 'a build', build),
   listen: option('<[host:]port>', 'an address', listenAddress),
   json: output('a file'),
 });
@@ -63,8 +61,6 @@ const PARSED: readonly (readonly [given: object, options: object])[] = [
     { format: 'sql', json: '-' },
     { ...NONE, format: 'sql', json: '-' },
   ],
-  [{ since: 'previous' }, { ...NONE, since: 'previous' }],
-  [{ since: '12' }, { ...NONE, since: 12n }],
   [{ listen: '80' }, { ...NONE, listen: { host: '127.0.0.1', port: 80 } }],
   [{ listen: '::1:80' }, { ...NONE, listen: { host: '::1', port: 80 } }],
   [
@@ -89,7 +85,6 @@ const REFUSED: readonly (readonly [given: object, message: string])[] = [
     'ids takes an id: a 64-bit integer in plain digits, not "9223372036854775808".',
   ],
   [{ format: 'sqll' }, '"sqll" is no value for --format.'],
-  [{ since: 'last' }, '--since takes the number of a build or previous, not "last".'],
   [{ listen: '70000' }, '--listen takes a port or host:port, not "70000".'],
   [{ all: true, sample: '500' }, '--all cannot be combined with --sample.'],
   [{ every: '1s' }, '--every needs --all.'],
@@ -132,7 +127,6 @@ describe('options', () => {
       ['--max-wait <duration>', 'how long at most'],
       ['--company <id>', 'a company'],
       ['--format <format>', 'a format: csv, sql (default: csv)'],
-      ['--since <build>', 'a build'],
       ['--listen <[host:]port>', 'an address'],
       ['--json <file>', 'a file'],
     ]);
@@ -149,7 +143,7 @@ describe('options', () => {
       },
     });
     const config = () => Promise.reject(new Error());
-    const given = { raw: { model: 'm', since: 'x' }, args: [], commands: [], config };
+    const given = { raw: { model: 'm', listen: 'x' }, args: [], commands: [], config };
     // Standard input is not read.
     const running = command.run(Object.assign(given, { input: process.stdin }), {} as never);
     await expect(running).rejects.toMatchObject({ code: 'usage' });

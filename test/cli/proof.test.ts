@@ -83,9 +83,6 @@ const CASES: readonly Case[] = [
   ['recheck: nothing healed is an answer', () => copyDone(), ['recheck', '--json', '-'], 0],
   ['recheck: never', () => done, ['recheck', '--times', '0'], 2],
   ['recheck: nobody answers', exportedFromDeaf, ['recheck', '--json', '-'], 4],
-  ['report: since the build before', () => done, ['report', '--since', 'previous', '--json', '-'], 0],
-  ['report: since a build that is not there', () => done, ['report', '--since', '99'], 2],
-  ['report: since, of a part', () => done, ['report', '--since', '1', '--model', INVOICES], 2],
   ['export v4 --wait: settled', () => copyDone(), ['export', 'v4', '--wait', '--settle', '200ms'], 0],
   [
     'export v4 --wait: no time to settle',
@@ -166,11 +163,7 @@ describe('commands of proof end with the code of what they found', () => {
 
   it('and reading changes nothing', async () => {
     const before = readFileSync(join(done, 'svc-migrate.db'));
-    for (const args of [
-      ['explain', INVOICES, id],
-      ['verify', '--sample', '5'],
-      ['report', '--since', '1'],
-    ]) {
+    for (const args of [['explain', INVOICES, id], ['verify', '--sample', '5'], ['report']]) {
       expect((await run(done, args)).code).toBe(0);
     }
     expect(readFileSync(join(done, 'svc-migrate.db')).equals(before)).toBe(true);

@@ -102,7 +102,6 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
       },
     ],
     timeline: makeTimeline(),
-    since: makeSince(),
     evidence: {
       database: 'svc-migrate.db',
       oldestReadAt: '2026-11-01T00:00:00.000Z',
@@ -248,17 +247,6 @@ function makeDecisions(text: string): WrittenReport['decisions'] {
         text: 'not taken: the V3 record is deleted',
       },
     ],
-  };
-}
-
-function makeSince(): WrittenReport['since'] {
-  const run = { builtAt: '2026-10-29T08:00:00.000Z', sha256: 'a'.repeat(64) };
-  return {
-    from: { run: '2', ...run },
-    to: { run: '3', ...run, sha256: 'b'.repeat(64) },
-    sameRows: false,
-    changes: [{ key: 'unmatched/unexplained', before: 1310, after: 12 }],
-    note: 'Of earlier builds only counts are kept: which rows changed is not known.',
   };
 }
 

@@ -17,14 +17,12 @@ function status(spoil: string): Promise<string[]> {
 describe('status', () => {
   it('says what is there and that check comes next', async () => {
     const lines = await status("UPDATE stream SET unique_records = 4 WHERE generation = 'v3'");
-    expect(lines.slice(-9)).toEqual([
+    expect(lines.slice(-7)).toEqual([
       'V3: 1 list (1 complete), 4 records, oldest reading 2 h 3 min ago',
       'V4: 1 list (1 complete), 0 records, oldest reading 2 h 3 min ago',
-      'Remap: build 1 of 2026-11-01 01:00 UTC, current; its rows, of V3 and V4:',
-      '  matched 2',
-      '  unmatched 3',
-      '  deleted 1',
-      '  v4_only 1',
+      'Remap: build 1 of 2026-11-01 01:00 UTC, current',
+      '  6 V3 ids: 2 matched, 3 unmatched, 1 deleted, 0 ambiguous',
+      '  1 V4 id without a V3 id',
       '`export v3` reads what changed in V3; `export v4` reads V4 again.',
       'Next: svc-migrate check',
     ]);
@@ -35,15 +33,13 @@ describe('status', () => {
       UPDATE stream SET state = 'failed', end_reason = 'timeout', end_note = 'V4 did not answer in time.', pages = 3,
         unique_records = 1500, total_count_last = 20000 WHERE generation = 'v4';
       INSERT INTO meta(key, value) VALUES ('export_seq', '7')`);
-    expect(lines.slice(-10)).toEqual([
+    expect(lines.slice(-8)).toEqual([
       'Unfinished:',
       '  V4 accounting/invoices, company 1: failed after 3 pages, 1,500 of 20,000 records: V4 did not',
       '  answer in time.',
-      'Remap: build 1 of 2026-11-01 01:00 UTC, older than the exported data; its rows, of V3 and V4:',
-      '  matched 2',
-      '  unmatched 3',
-      '  deleted 1',
-      '  v4_only 1',
+      'Remap: build 1 of 2026-11-01 01:00 UTC, older than the exported data',
+      '  6 V3 ids: 2 matched, 3 unmatched, 1 deleted, 0 ambiguous',
+      '  1 V4 id without a V3 id',
       '`export v3` reads what changed in V3; `export v4` continues where it stopped.',
       'Next: svc-migrate run',
     ]);
@@ -100,6 +96,19 @@ describe('status', () => {
       stop.abort();
       expect(await ended).toBe('interrupted');
       expect(io.stdout.text).toContain('V3: 1 list (1 running), 3 of about 4 records (75.0 %)');
+    }));
+
+  it('tells how many V3 ids were unmatched in earlier builds', () =>
+    withDatabase(MIXED, {}, async ({ config, remap, write }) => {
+      write((db) =>
+        db.exec(`
+          DELETE FROM record WHERE platform_id = 'c';
+          UPDATE remap_run SET counts = json_set(counts, '$."unmatched/unexplained"', 1310)`),
+      );
+      remap();
+      const io = newIo();
+      await runNamed('status', givenOf(config), io);
+      expect(io.stdout.text).toContain('\n  unmatched V3 ids, build by build: 1,311 → 2\n');
     }));
 
   it('names the process that writes', () =>

@@ -2,17 +2,7 @@ import { GENERATIONS } from '../../domain.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
 import { duration, flag, optionalArgument, optionOr, output } from '../option.js';
-import {
-  COMPANY,
-  IN_ACTIONS,
-  MAX_WAIT,
-  MODEL,
-  OUTPUTS,
-  RESTART,
-  SINCE,
-  WAITING,
-  WAITING_NEEDS,
-} from './options.js';
+import { COMPANY, IN_ACTIONS, MAX_WAIT, MODEL, OUTPUTS, RESTART, WAITING, WAITING_NEEDS } from './options.js';
 
 const run = defineCommand({
   name: 'run',
@@ -78,14 +68,9 @@ const report = defineCommand({
   options: z.object({
     ...MODEL,
     ...COMPANY,
-    ...SINCE,
     ...OUTPUTS,
     open: flag('open the HTML page in the browser; without --html it is a temporary file'),
   }),
-  conflicts: [
-    ['since', 'model', 'The counts of earlier builds are of everything.'],
-    ['since', 'company', 'The counts of earlier builds are of everything.'],
-  ],
   examples: {
     'svc-migrate report': 'a summary to read',
     'svc-migrate report --open': 'the same as a page in the browser',
@@ -93,7 +78,6 @@ const report = defineCommand({
       'write every finding of one model, for a script',
     'svc-migrate report --full-sync request.md --full-sync-csv request.csv':
       'write what to ask the operator for',
-    'svc-migrate report --since previous': 'show what the last build of the remap changed',
   },
   load: async () => (await import('../report.js')).runReport,
 });

@@ -1,6 +1,5 @@
 import * as z from '../../zod.js';
 import {
-  build,
   companyId,
   duration,
   flag,
@@ -18,7 +17,7 @@ export const COMMON_OPTIONS = z.object({
   config: option('<file>', 'configuration file (default: svc-migrate.config.jsonc, else .json)', text),
   db: option('<file>', 'database file; overrides the configuration', text),
   quiet: flag('print no progress; warnings and errors are still printed'),
-  verbose: flag('print each list as it finishes, and the causes of errors'),
+  verbose: flag('print each list as it finishes, the causes of errors, and what summaries fold'),
   noColor: flag('print without color (also: NO_COLOR)'),
 });
 
@@ -64,14 +63,6 @@ export const WAITING_NEEDS = [
   ['waitTimeout', 'wait'],
   ['listen', 'wait'],
 ] as const;
-
-export const SINCE = {
-  since: option(
-    '<build>',
-    'show what changed since an earlier build of the remap: its number, or previous',
-    build,
-  ),
-};
 
 /** Files to write reports to; the options have the names of the renderers. */
 export const OUTPUTS = {

@@ -8,8 +8,8 @@ import {
   pairCompanies,
 } from '../../match/pair-companies.js';
 import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
-import { groupBy } from '../../text/rows.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
+import { groupBy } from '../../text/rows.js';
 import {
   type Checked,
   type DatabaseFacts,

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../config/config.js';
-import { isLoopback } from '../../text/addresses.js';
 import { isNotFound, type SvcError } from '../../errors.js';
+import { isLoopback } from '../../text/addresses.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import {
   type Checked,

@@ -1,7 +1,7 @@
 import type { OnProgress } from '../../domain.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
-import { clipText, displayWidth, wrapText } from '../../text/text-layout.js';
+import { clipText, displayWidth, wrapProse } from '../../text/text-layout.js';
 import {
   type Check,
   type Correction,
@@ -124,9 +124,7 @@ export function renderDoctor({ findings }: Diagnosis, next: string, width: numbe
 
 /** Lays out text beside a label, with a hanging indent. */
 function layOut(label: string, text: string, width: number): string[] {
-  const lines = text
-    .split('\n')
-    .flatMap((line) => wrapText(escapeUnseen(line.trim()), width, ' '.repeat(INDENT)));
+  const lines = text.split('\n').flatMap((line) => wrapProse(line.trim(), width, ' '.repeat(INDENT)));
   const [first = '', ...others] = lines;
   const head = `  ${label}`;
   return [head + ' '.repeat(INDENT - displayWidth(head)) + first.slice(INDENT), ...others];

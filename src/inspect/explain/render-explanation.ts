@@ -34,7 +34,7 @@ function renderStory(story: Story, width: number): string {
   const told = [
     '',
     titleOf(story),
-    `  ${title} (${status}${reason === null ? '' : `/${reason}`}): ${sentence}`,
+    `  ${title}${reason === null ? '' : ` (${status}/${reason})`}: ${sentence}`,
     ...because.map((text) => `  ${text}`),
     `  What would change it: ${wouldChange}`,
     `  Next: ${next}`,

@@ -121,7 +121,7 @@ export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
     fields: buildFieldLines(v3, v4, fieldPrefix),
     isCandidate: v3 !== facts.v3 || v4 !== facts.v4,
     title,
-    sentence: meaning,
+    sentence: row.matched_by === 'decision' ? 'A person decided that the two are the same.' : meaning,
     because: describeRowEvidence(facts),
     wouldChange,
     next: explainAction ?? action,

@@ -51,7 +51,7 @@ function describeLastRound({ rounds }: RecheckResult): string[] {
       `${records} vanished without a tombstone: V3 no longer shows ${them}, not even as deleted.`,
       ...shown.map(({ region, model, svcId }) => `  ${model} V3 ${svcId} (${region})`),
       ...(vanished.length > MAX_LISTED ? [`  … and ${groupDigits(vanished.length - MAX_LISTED)} more`] : []),
-      `  Only a full export removes ${them}: svc-migrate export v3 --restart${models}`,
+      `  Only a full export removes ${them}: \`svc-migrate export v3 --restart${models}\``,
     );
   }
   if (failed + unfinished > 0) {

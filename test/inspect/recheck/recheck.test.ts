@@ -192,7 +192,7 @@ describe('recheck', () => {
     ]);
     expect(result.healed).toEqual([]);
     expect(renderRecheck(result, 200)).toContain(
-      `1 V3 record vanished without a tombstone: V3 no longer shows it, not even as deleted.\n  payments/tax_rates V3 ${gone} (default)\n  Only a full export removes it: svc-migrate export v3 --restart --model payments/tax_rates\n`,
+      `1 V3 record vanished without a tombstone: V3 no longer shows it, not even as deleted.\n  payments/tax_rates V3 ${gone} (default)\n  Only a full export removes it: \`svc-migrate export v3 --restart --model payments/tax_rates\`\n`,
     );
   });
 
