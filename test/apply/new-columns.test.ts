@@ -67,11 +67,19 @@ describe.each(PLACES)('new columns in %s', (product, open) => {
     );
     const one = openContext(first, POLICY);
     const other = later();
+    const stores: DataStore[] = [];
+    const openStore = (context: ApplyContext) => {
+      const store = place.open(context, { ids });
+      stores.push(store);
+      return store;
+    };
     return {
       place,
-      store: place.open(one, { ids }),
-      laterStore: place.open(other, { ids }),
+      openStore,
+      store: openStore(one),
+      laterStore: openStore(other),
       close: async () => {
+        for (const store of stores) await store.close();
         one.remap.close();
         other.remap.close();
         await place.close();
@@ -127,9 +135,8 @@ describe.each(PLACES)('new columns in %s', (product, open) => {
   it('are filled once and undone, wherever both are stopped', async () => {
     let stops = 0;
     for (let nth = 0, goesOn = true; goesOn; nth += 1) {
-      const { place, store, close } = await begin();
+      const { place, openStore: open, store, close } = await begin();
       const before = await place.rows('SELECT * FROM t ORDER BY k');
-      const open = (context: ApplyContext) => place.open(context, { ids: MODEL });
       goesOn = await isStopped(nth, (context) => write(open(context), 'run-1'));
       await write(store, 'run-2');
       expect(await cells(place)).toBe('1,11,2,12,1,11,,,5,,404,');

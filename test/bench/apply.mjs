@@ -161,7 +161,7 @@ async function benchMysql(bench) {
     ]);
   const fresh = () =>
     run(`DROP VIEW IF EXISTS svc_migrate_ledger;
-      DROP TABLE IF EXISTS t, svc_migrate_run, svc_migrate_entry, svc_migrate_skipped;
+      DROP TABLE IF EXISTS t, svc_migrate_run;
       CREATE TABLE t(PRIMARY KEY (k)) AS SELECT seq AS k, m.old AS svc_id,
         CONCAT('a note of the user, number ', seq) AS note, seq AS amount
         FROM seq_1_to_${rows} STRAIGHT_JOIN m ON m.no = ${pairOfSql('seq', bench)};

@@ -1,5 +1,4 @@
 import type { ApplyContext } from '../../src/apply/context.js';
-import { nextBatch, undoBatches } from '../../src/apply/engine/batches.js';
 import { findEarlier, needsLookUp, unfinishedNotes } from '../../src/apply/engine/earlier-runs.js';
 import { isFinished } from '../../src/apply/plan.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
@@ -89,8 +88,8 @@ function* applying(subject: Subject, start: Disk, { command, run }: Session): Ge
   }
   for (;;) {
     const unit = unitOf(disk, name);
-    const batch = nextBatch(unit, subject.batchRows);
-    if (batch === null) break;
+    if (unit.done >= unit.total) break;
+    const batch = { from: unit.done, until: Math.min(unit.done + subject.batchRows, unit.total) };
     if (subject.fault === 'progress_apart') disk = yield (now) => changeRows(subject, now, name, batch);
     disk = yield (now) => {
       const after = subject.fault === 'progress_apart' ? now : changeRows(subject, now, name, batch);
@@ -116,14 +115,13 @@ function unentered({ fault }: Subject, { cells }: Disk, units: readonly ModelUni
 
 /** Enters every change. `units`: the runs whose rows are left alone; null: nothing is taken. */
 function begin(subject: Subject, disk: Disk, run: string, units: readonly ModelUnit[] | null): Disk {
-  const first = Math.max(0, ...disk.units.flatMap(({ entries }) => entries.map(({ id }) => id)));
   const entries: Entry[] = [];
   for (const [key, old] of units === null ? [] : unentered(subject, disk, units)) {
     const twin = subject.twinOf(old);
-    if (twin !== null) entries.push({ id: first + entries.length + 1, key, old, new: twin });
+    if (twin !== null) entries.push({ id: entries.length + 1, key, old, new: twin });
   }
-  const last = first + entries.length;
-  const unit = { run, state: 'working', first, last, done: first, changed: 0, skipped: 0, entries } as const;
+  const total = entries.length;
+  const unit = { run, state: 'working', done: 0, total, changed: 0, skipped: 0, entries } as const;
   return { ...disk, units: [...disk.units, unit] };
 }
 
@@ -156,14 +154,23 @@ function finish(disk: Disk, run: string): Disk {
 function* undoing(subject: Subject, start: Disk, { run }: Session): Generator<Step, void, Disk> {
   const found = start.units.find((unit) => unit.run === run && unit.state !== 'undone');
   if (found === undefined) return;
-  yield (now) => withUnit(now, { ...unitOf(now, run), state: 'undoing' });
-  for (const { from, until } of undoBatches(found, subject.batchRows)) {
-    yield (now) => restoreRows(now, run, { from, until });
+  let disk = yield (now) => beginUndo(now, run);
+  for (let { done } = unitOf(disk, run); done > 0; { done } = unitOf(disk, run)) {
+    const batch = { from: Math.max(0, done - subject.batchRows), until: done };
+    disk = yield (now) => restoreRows(now, run, batch);
   }
   yield (now) => finishUndo(now, run);
 }
 
-/** Restores the rows of a batch that hold what the run wrote; their entries leave the ledger. */
+/** Entries that were not carried out leave the ledger. */
+function beginUndo(disk: Disk, run: string): Disk {
+  const unit = unitOf(disk, run);
+  if (unit.state !== 'working') return withUnit(disk, { ...unit, state: 'undoing' });
+  const entries = unit.entries.filter(({ id }) => id <= unit.done);
+  return withUnit(disk, { ...unit, state: 'undoing', total: unit.done, entries });
+}
+
+/** Restores the rows of a batch, the last one first, that hold what the run wrote; their entries leave the ledger. */
 function restoreRows(
   disk: Disk,
   run: string,
@@ -177,12 +184,18 @@ function restoreRows(
     cells.set(entry.key, { ...cell, value: entry.old, mapped: cell.mapped - 1 });
     return false;
   });
-  return withUnit({ ...disk, cells }, { ...unit, entries });
+  return withUnit({ ...disk, cells }, { ...unit, entries, done: from });
 }
 
-/** Entries that were not carried out and those of rows that are gone leave the ledger; others say what is left. */
+/** Entries of rows that are gone leave the ledger; others say what is left. */
 function finishUndo(disk: Disk, run: string): Disk {
   const unit = unitOf(disk, run);
-  const entries = unit.entries.filter(({ id, key }) => id <= unit.done && disk.cells.has(key));
-  return withUnit(disk, { ...unit, entries, state: entries.length === 0 ? 'undone' : 'done' });
+  const entries = unit.entries.filter(({ key }) => disk.cells.has(key));
+  const isUndone = entries.length === 0;
+  return withUnit(disk, {
+    ...unit,
+    entries,
+    state: isUndone ? 'undone' : 'done',
+    done: isUndone ? 0 : unit.total,
+  });
 }

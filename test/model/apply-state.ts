@@ -22,9 +22,8 @@ export interface Entry {
 export interface ModelUnit {
   readonly run: string;
   readonly state: 'working' | 'done' | 'undoing' | 'undone';
-  readonly first: number;
-  readonly last: number;
   readonly done: number;
+  readonly total: number;
   readonly changed: number;
   readonly skipped: number;
   readonly entries: readonly Entry[];
@@ -74,7 +73,7 @@ export function withUnit(disk: Disk, unit: ModelUnit): Disk {
 
 /** As the product's own functions know a unit. */
 export function factsOf(target: SqliteTarget, unit: ModelUnit): EarlierRun {
-  const { run, state, last, done, changed } = unit;
+  const { run, state, changed } = unit;
   return {
     run,
     target,
@@ -83,8 +82,6 @@ export function factsOf(target: SqliteTarget, unit: ModelUnit): EarlierRun {
     mode: 'in_place',
     remapSha256: 'sha-of-remap',
     state,
-    last,
-    done,
     changed,
   };
 }
@@ -92,9 +89,9 @@ export function factsOf(target: SqliteTarget, unit: ModelUnit): EarlierRun {
 /** Everything about a disk, for comparing and for telling states apart. */
 export function keyOfDisk({ cells, units }: Disk): string {
   const rows = [...cells].map(([key, { value, base, mapped }]) => `${key}:${value}/${base}/${mapped}`);
-  const runs = units.map(({ run, state, first, last, done, changed, skipped, entries }) => {
+  const runs = units.map(({ run, state, done, total, changed, skipped, entries }) => {
     const own = entries.map((one) => `${one.id}=${one.key}:${one.old}>${one.new}`).join(',');
-    return `${run} ${state} ${first}-${last}@${done} c${changed} s${skipped} [${own}]`;
+    return `${run} ${state} ${done}/${total} c${changed} s${skipped} [${own}]`;
   });
   return `${rows.join(' ')} | ${runs.join('; ')}`;
 }

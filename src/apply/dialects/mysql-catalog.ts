@@ -42,6 +42,7 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
     uniques,
     foreignKeys: await readForeignKeys(session, table),
     triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
+    autoUpdated,
     notes: blocksOf({
       system_versioned:
         kind === 'SYSTEM VERSIONED' && `${table} is system-versioned: its history would keep the V3 ids.`,
@@ -144,7 +145,7 @@ function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn
 }
 
 /** Columns that the server sets to the time of every UPDATE that does not name them. */
-export async function readAutoUpdatedColumns(session: MysqlSession, table: string): Promise<string[]> {
+async function readAutoUpdatedColumns(session: MysqlSession, table: string): Promise<string[]> {
   const sql = `SELECT COLUMN_NAME FROM information_schema.COLUMNS
     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND EXTRA LIKE '%on update%'`;
   const { rows } = await session.query(sql, [table]);
@@ -196,7 +197,7 @@ const TRIGGERS = `
   SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
   WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE = $1 AND EVENT_MANIPULATION = 'UPDATE' ORDER BY 1`;
 
-const LEDGER_NAMES = "'svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger'";
+const LEDGER_NAMES = "'svc_migrate_run', 'svc_migrate_ledger'";
 
 /** Existing objects that have names of the ledger: a table with its columns, anything else with its type. */
 export async function readMysqlLedger(session: MysqlSession): Promise<ReadonlyMap<string, string>> {

@@ -3,12 +3,12 @@ import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
-import { type Ledger, OWN_LEDGER } from '../engine/ledger.js';
-import { createLedgerSql, hasLedger } from '../engine/ledger-tables.js';
+import { OWN_LEDGER } from '../engine/ledger.js';
+import { createRunSql, hasLedger } from '../engine/ledger-runs.js';
+import { replaceView } from '../engine/own-tables.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
-  readAutoUpdatedColumns,
   readForeignKeys,
   readMysqlFacts,
   readMysqlLedger,
@@ -16,7 +16,7 @@ import {
 import { loadMysqlMap, mysqlFillRanges, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
 import { MysqlSession } from './mysql-session.js';
-import { MYSQL_EMIT, MYSQL_TEXT, quoteMysqlIdentifier, updateMysql } from './mysql-text.js';
+import { MYSQL_EMIT, MYSQL_TEXT, quoteMysqlIdentifier } from './mysql-text.js';
 import { openServerStore } from './server-session.js';
 
 /** Opens the tables of one MySQL or MariaDB database. */
@@ -31,8 +31,6 @@ function asMysql(target: TableTarget): MysqlTarget {
 }
 
 export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engine {
-  /** The result of `readAutoUpdatedColumns` by table, filled by `readFacts`. */
-  const autoUpdated = new Map<string, readonly string[]>();
   const dialect: Dialect = {
     ...MYSQL_TEXT,
     emit: MYSQL_EMIT,
@@ -40,33 +38,23 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     ledgerOf: () => OWN_LEDGER,
     readLedgerShape: () => readMysqlLedger(session),
     ledgerObstacles: async () => [],
-    ensureLedger: (ledger) => session.retry(() => ensureMysqlLedger(engine, session, ledger)),
-    lockLedger: async ({ entry }) => {
-      await session.lockName(lockName(await session.one('SELECT DATABASE()')));
-      // A plain read would take the transaction's snapshot, which must come after the lock.
-      await session.exec(`SET @svc_migrate_entry = (SELECT coalesce(max(id), 0) FROM ${entry} FOR UPDATE)`);
-    },
+    // Each statement commits, so a killed process may have left only the first.
+    ensureLedger: (ledger) =>
+      session.retry(async () => {
+        if (!(await hasLedger(engine, ledger))) await session.exec(createRunSql(MYSQL_TEXT, ledger));
+        if (!(await readMysqlLedger(session)).has('ledger')) await replaceView(engine, ledger);
+      }),
+    lockLedger: async () => session.lockName(lockName(await session.one('SELECT DATABASE()'))),
     place: () => session.place(),
     placeOfRun: (table) => `table ${table}`,
     listTables: () => listMysqlTables(session),
-    readFacts: async (target) => {
-      const facts = await readMysqlFacts(session, asMysql(target));
-      autoUpdated.set(facts.table, await readAutoUpdatedColumns(session, facts.table));
-      return facts;
-    },
+    readFacts: (target) => readMysqlFacts(session, asMysql(target)),
     locksDatabase: () => null,
-    updateFrom: (update) => updateMysql(update, autoUpdated.get(update.table) ?? []),
     rowIdNames: () => [],
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
     openTrial: (facts, id) => openMysqlTrial(session, facts, id),
     beforeUpdate: async () => {},
     loadMap: (map, source) => loadMysqlMap(engine, session, map, source),
-    createList: (name, _, query) =>
-      session.exec(
-        `DROP TEMPORARY TABLE IF EXISTS ${name}; SET @svc_migrate_row = 0;
-         CREATE TEMPORARY TABLE ${name} ENGINE=InnoDB AS
-           SELECT q.*, @svc_migrate_row := @svc_migrate_row + 1 AS row_no, FALSE AS parked FROM (${query}) AS q`,
-      ),
     fillRanges: (facts) => mysqlFillRanges(context, session, facts),
   };
   const engine = { context, session, dialect };
@@ -78,16 +66,6 @@ function lockName(database: string | null): string {
   return `svc_migrate ${createHash('md5')
     .update(database ?? '')
     .digest('hex')}`;
-}
-
-/** Creates the parts that are missing: each statement commits, so a killed process may have left only some of them. */
-async function ensureMysqlLedger(engine: Engine, session: MysqlSession, ledger: Ledger): Promise<void> {
-  const isWhole = await hasLedger(engine, ledger);
-  const hasView = (await readMysqlLedger(session)).has('ledger');
-  const tables = createLedgerSql(MYSQL_TEXT, ledger);
-  const view = tables.pop() ?? '';
-  if (!isWhole) await session.exec(tables.join(';'));
-  if (!hasView) await session.exec(view);
 }
 
 function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkForeignKeys'> {

@@ -1,11 +1,10 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { errorCodeOf } from '../../errors.js';
-import { OWN_LEDGER } from '../engine/ledger.js';
 import { addedColumns } from '../engine/platform-ids.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
-import { readMysqlLedger, serverNotes } from './mysql-catalog.js';
+import { serverNotes } from './mysql-catalog.js';
 import type { MysqlSession } from './mysql-session.js';
 import { quoteMysqlIdentifier, quoteMysqlLiteral } from './mysql-text.js';
 
@@ -67,7 +66,6 @@ async function privilegeNotes(
         (onTable === null || onTable === of) &&
         (onColumn === null || onColumn === column),
     );
-  const isThere = (await readMysqlLedger(session)).size > 0;
   const lacks: readonly (readonly [boolean, string])[] = [
     [
       mode === 'in_place' && !columns.every((column) => may('UPDATE', table, column)),
@@ -86,20 +84,8 @@ async function privilegeNotes(
       'may not create temporary tables: GRANT CREATE TEMPORARY TABLES.',
     ],
     [
-      !LEDGER_TABLES.every((one) => WRITES.every((privilege) => may(privilege, one))),
-      'may not write the ledger: GRANT SELECT, INSERT, UPDATE, DELETE on the svc_migrate_ tables.',
-    ],
-    [
-      !isThere && !['CREATE', 'CREATE VIEW'].every((privilege) => may(privilege, null)),
-      'cannot create the ledger: GRANT CREATE and CREATE VIEW on the database.',
-    ],
-    [
-      mode === 'new' && isThere && !['CREATE', 'SELECT', 'INSERT'].every((privilege) => may(privilege, null)),
-      'cannot keep the crosswalk of a new column: GRANT CREATE, SELECT and INSERT on the database.',
-    ],
-    [
-      mode === 'new' && !may('DROP', null),
-      'may not drop the crosswalk of a new column once it is undone: GRANT DROP on the database.',
+      !LEDGER_RIGHTS.every((privilege) => may(privilege, null)),
+      `cannot keep the ledger, which has tables for each run: GRANT ${LEDGER_RIGHTS.join(', ')} on the database.`,
     ],
   ];
   const user = (await session.one('SELECT CURRENT_USER()')) ?? '';
@@ -117,8 +103,7 @@ const PRIVILEGES = `
     WHERE GRANTEE = ${ME} AND TABLE_SCHEMA = DATABASE()
   UNION ALL SELECT PRIVILEGE_TYPE, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMN_PRIVILEGES
     WHERE GRANTEE = ${ME} AND TABLE_SCHEMA = DATABASE()`;
-const LEDGER_TABLES = [OWN_LEDGER.run, OWN_LEDGER.entry, OWN_LEDGER.skipped];
-const WRITES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+const LEDGER_RIGHTS = ['CREATE', 'CREATE VIEW', 'DROP', 'SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
 /** Why the table's unique keys cannot be used. */
 function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {

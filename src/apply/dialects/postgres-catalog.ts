@@ -44,6 +44,7 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
     ),
     foreignKeys: (await read(FOREIGN_KEYS)).flatMap(describeForeignKey),
     triggers: (await read(TRIGGERS)).map(([trigger]) => trigger ?? ''),
+    autoUpdated: [],
     notes: await readNotes(session, oid, kind, target),
   };
 }

@@ -1,8 +1,8 @@
 import type { PostgresTarget, TableTarget } from '../../config/apply-targets.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
-import { readRunsOfTable } from '../engine/ledger-runs.js';
-import { createLedgerSql, hasLedger, ledgerNotes } from '../engine/ledger-tables.js';
+import { createRunSql, hasLedger, ledgerNotes, readRunsOfTable } from '../engine/ledger-runs.js';
+import { replaceView } from '../engine/own-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
@@ -61,13 +61,6 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
       if (isBatch) await session.exec(PLAN_BY_ROW);
     },
     loadMap: (map, source) => loadPostgresMap(engine, session, map, source),
-    createList: (name, columns, query) =>
-      session.exec(
-        `DROP TABLE IF EXISTS pg_temp.${name};
-         CREATE TEMP TABLE ${name} ON COMMIT DROP AS
-           SELECT q.*, row_number() OVER () AS row_no, false AS parked FROM (${query}) AS q(${columns.join(', ')});
-         ANALYZE pg_temp.${name}`,
-      ),
     fillRanges: ({ table }) => postgresFillRanges(context, session, table),
   };
   const engine = { context, session, dialect };
@@ -95,10 +88,10 @@ async function otherLedgerNotes(
 
 /** Tables in a schema that have the names of ledger tables, with their columns. */
 async function readPostgresLedger(session: PgSession, schema: string): Promise<Map<string, string>> {
-  const sql = `SELECT c.relname, CASE WHEN c.relkind = 'r' THEN (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
+  const sql = `SELECT c.relname, CASE c.relkind WHEN 'v' THEN 'view' WHEN 'r' THEN (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
         FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) END
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = $1 AND c.relname IN ('run', 'entry', 'skipped')`;
+    WHERE n.nspname = $1 AND c.relname IN ('run', 'ledger')`;
   const { rows } = await session.query(sql, [schema]);
   return new Map(rows.map(([name, columns]) => [name ?? '', columns ?? '']));
 }
@@ -111,7 +104,7 @@ async function ledgerOwnerNotes(session: PgSession, schema: string, table: strin
   const sql = `WITH owned AS (
       SELECT 'schema ' || nspname AS what, nspowner AS owner FROM pg_namespace WHERE nspname = $1
       UNION ALL SELECT 'table ' || n.nspname || '.' || c.relname, c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = $1 AND c.relname IN ('run', 'entry', 'skipped', 'ledger')
+        WHERE n.nspname = $1 AND c.relname ~ '^(run|ledger|(rows|map)_.*)$'
     )
     SELECT o.what, r.rolname FROM owned o JOIN pg_roles r ON r.oid = o.owner JOIN pg_roles me ON me.rolname = current_user
     WHERE NOT (r.oid = me.oid OR r.rolsuper OR r.rolname = 'pg_database_owner'
@@ -136,7 +129,8 @@ async function ensureLedger(engine: Engine, schema: string): Promise<void> {
     const hasSchema = await session.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
     // CREATE SCHEMA IF NOT EXISTS would need the privilege even if the schema exists.
     if (hasSchema.count === 0) await session.exec(`CREATE SCHEMA ${quoteIdentifier(schema)}`);
-    await session.exec(createLedgerSql(POSTGRES_TEXT, ledger).join(';'));
+    await session.exec(createRunSql(POSTGRES_TEXT, ledger));
+    await replaceView(engine, ledger);
   });
 }
 
@@ -144,7 +138,7 @@ async function ensureLedger(engine: Engine, schema: string): Promise<void> {
 async function listLedgers(session: PgSession): Promise<string[]> {
   const sql = `SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relname = 'run' AND c.relkind = 'r' AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
-      AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('plan_sha256', 'remap_sha256', 'done_entry')) = 3
+      AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('plan_sha256', 'remap_sha256', 'suffix')) = 3
     ORDER BY 1`;
   const { rows } = await session.query(sql);
   return rows.map(([name]) => name ?? '');

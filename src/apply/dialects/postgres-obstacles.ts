@@ -51,7 +51,7 @@ async function privilegeNotes(
       has_table_privilege($1::regclass, 'UPDATE, DELETE, TRUNCATE'),
       (SELECT bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
          AND has_table_privilege(c.oid, 'DELETE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE n.nspname = $3 AND c.relname IN ('run', 'entry', 'skipped'))`;
+       WHERE n.nspname = $3 AND c.relname = 'run')`;
   const { rows } = await session.query(sql, [table, JSON.stringify(columns), ledgerSchema]);
   const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user, mayLock, mayLedger] = rows[0] ?? [];
   const lacks: readonly (readonly [boolean, string])[] = [

@@ -1,15 +1,11 @@
-import type { EmitText, IdMap, LedgerText, SqlText } from '../engine/dialect.js';
+import type { EmitText, IdMap, SqlText } from '../engine/dialect.js';
 import { isLongMap, mapKey } from '../engine/id-maps.js';
 import type { Ledger } from '../engine/ledger.js';
-import { createLedgerSql } from '../engine/ledger-tables.js';
 import { quoteIdentifier } from '../sql-names.js';
-import { FAILURE_PREFIX, literalFormatter, SHARED_TEXT, updateFromSql } from './shared-text.js';
+import { FAILURE_PREFIX, literalFormatter, updateFromSql } from './shared-text.js';
 
 /** Quoted schema and table. */
 const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;
-const TYPE_NAME =
-  /^(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_ ]*)(?:\.(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_]*))?(?:\(\d+(?:,-?\d+)?\))?(?:\[\])*$/;
-
 export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema".';
 
 /** Whether values of a type are compared as they are: equal integers are the same to the byte. */
@@ -26,21 +22,32 @@ function indexName({ table }: IdMap): string {
   return `${table.split('.').at(-1)}_old`;
 }
 
-/** PostgreSQL's SQL for the shared operations. The ledger stores values as texts and keys as arrays of texts. */
-export const POSTGRES_TEXT: SqlText & LedgerText = {
-  ...SHARED_TEXT,
+const literal = literalFormatter((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`);
+
+const exact = (term: string, { type }: { readonly type: string }) =>
+  isNative(type) ? term : `${term}::text COLLATE "C"`;
+
+/** PostgreSQL's SQL for the shared operations. */
+export const POSTGRES_TEXT: SqlText = {
   kind: 'postgres',
   quote: quoteIdentifier,
+  literal,
   foldName: (name) => name,
   // `TableFacts.table` is already quoted, with its schema.
   tableSql: (table) => table,
+  ledgerTable: (name, { name: schema }) => `${quoteIdentifier(schema)}.${name}`,
+  isTableName: (name) => TABLE_NAME.test(name),
+  types: { number: 'bigint', text: 'text', flag: 'smallint' },
+  tableOptions: '',
   declaredType: (type) => type,
   platformIdType: { type: 'text', maxChars: null, allowsNulCharacter: false },
   temporary: (name) => `pg_temp.${name}`,
   asText: (term) => `${term}::text`,
-  exact: (term, { type }) => (isNative(type) ? term : `${term}::text COLLATE "C"`),
-  fromMap: (term, { newType }) => (isNative(newType) ? term : `(${term})::${newType}`),
-  ledgerTable: (name, { name: schema }) => `${quoteIdentifier(schema)}.${name}`,
+  exact,
+  same: (one, other, type) => `${exact(one, { type })} IS NOT DISTINCT FROM ${exact(other, { type })}`,
+  isKey: (indexed, value) => `${indexed} = ${value}`,
+  keyName: (terms) => `(${terms.map((term) => `${term}::text`).join(" || ', ' || ")}) COLLATE "C"`,
+  cast: (term, type) => `(${term})::${type}`,
   createMap: (map) => {
     const columns = [
       `old ${mapType(map.column.type)}`,
@@ -65,19 +72,30 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
       : []),
     `ANALYZE ${map.table}`,
   ],
+  // Like the columns of the table, with their types and collations.
+  createRows: (list, { table, columns, flags }) => {
+    const terms = [
+      '0::bigint AS id',
+      ...columns.map(({ name, of, type }) => `${of ?? `NULL::${type}`} AS ${name}`),
+      ...flags.map((name) => `0::smallint AS ${name}`),
+    ];
+    return [
+      `CREATE TABLE IF NOT EXISTS ${list} AS SELECT ${terms.join(', ')} FROM ${table} WHERE false`,
+      // A publication may be of all tables.
+      `ALTER TABLE ${list} REPLICA IDENTITY FULL`,
+    ];
+  },
+  rowsLoaded: (list) => [
+    `CREATE UNIQUE INDEX IF NOT EXISTS ${list.split('.').at(-1)}_id ON ${list} (id)`,
+    `ANALYZE ${list}`,
+  ],
+  rowNumber: 'row_number() OVER ()',
+  createView: (view, query) => [`CREATE OR REPLACE VIEW ${view} AS ${query}`],
   asCell: (_, term) => `${term}::text`,
   groupsCells: true,
-  asEntry: (term) => `${term}::text`,
-  fromEntry: (term, type) => `(${term})::${type}`,
   typeMark: () => `''::text`,
   exactText: (term) => `${term}::text`,
-  isSame: (one, other) => `(${one}::text IS NOT DISTINCT FROM ${other})`,
-  isKey: (column, value) => `${column} = ${value}`,
-  keySql: (terms) => `ARRAY[${terms.map((term) => `${term}::text`).join(', ')}]`,
-  keyPart: ({ keyTypes }, rowKey, at) => `(${rowKey}[${at + 1}])::${keyTypes[at]}`,
-  keyName: (rowKey) => `array_to_string(${rowKey}, ', ')`,
-  inPairs: (pairs) => `(${pairs.join(', ')})`,
-  updateFrom: (update) => updateFromSql(update.table, update),
+  updateFrom: updateFromSql,
   lockRows: 'FOR UPDATE OF t',
   ddlCommits: false,
   // NaN sorts above infinity.
@@ -90,28 +108,12 @@ export const POSTGRES_TEXT: SqlText & LedgerText = {
     const end = holds === 'json' ? `${suffix}"` : suffix;
     return `right(${term}::text, ${end.length}) = '${end}'`;
   },
-  parkedValue: ({ type, holds }, _, { integers, suffix }) => {
-    if (integers !== null) return `((${integers.base})::numeric ${integers.sign} w.row_no)::${type}`;
-    const text = `(w.row_no || '${suffix}')`;
+  parkedValue: ({ type, holds }, { number }, { integers, suffix }) => {
+    if (integers !== null) return `((${integers.base})::numeric ${integers.sign} ${number})::${type}`;
+    const text = `(${number} || '${suffix}')`;
     return `${holds === 'json' ? `to_json(${text})` : text}::${type}`;
   },
-  ledgerTypes: {
-    number: 'bigint',
-    column: 'integer',
-    text: 'text',
-    json: 'jsonb',
-    boolean: 'boolean',
-    rowKey: 'text[]',
-    value: 'text',
-  },
-  keepsTypes: true,
-  createLedgerView: 'CREATE OR REPLACE VIEW',
-  jsonItem: (list, at) => `${list} ->> ${at}`,
-  tableOptions: '',
-  nextEntry: ({ entry }) => `(SELECT coalesce(max(id), 0) FROM ${entry}) + row_number() OVER ()`,
   isTableOfRun: 'table_name = $1',
-  isTableName: (name) => TABLE_NAME.test(name),
-  isTypeName: (name) => TYPE_NAME.test(name),
   foreignLedgerHint: OTHER_SCHEMA,
 };
 
@@ -122,8 +124,6 @@ export function ledgerIn(schema: string): Ledger {
     name: schema,
     prefix: `${schema}.`,
     run: `${s}.run`,
-    entry: `${s}.entry`,
-    skipped: `${s}.skipped`,
     view: `${s}.ledger`,
   };
 }
@@ -134,15 +134,10 @@ export const POSTGRES_EMIT: EmitText = {
   settings: [],
   restore: [],
   begin: 'BEGIN',
-  literal: literalFormatter((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`),
   now: `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-  types: { text: 'text', value: 'text', row: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY' },
+  problemType: 'text',
   longestOld: 2000,
-  keyType: (type) => type,
-  createLedger: (dialect, ledger) => [
-    `CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(ledger.name)}`,
-    ...createLedgerSql(dialect, ledger),
-  ],
+  createSchema: ({ name }) => [`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(name)}`],
   lock: (tables, { run }) => [
     `LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`,
     `LOCK TABLE ${tables.join(', ')} IN SHARE ROW EXCLUSIVE MODE`,
@@ -151,21 +146,19 @@ export const POSTGRES_EMIT: EmitText = {
   countColumns: ({ table, name, type }) => {
     // How the other types are written depends on the search path.
     const isType =
-      type === null || type.includes('.')
-        ? ''
-        : ` AND format_type(atttypid, atttypmod) = ${POSTGRES_EMIT.literal(type)}`;
-    return `(SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass(${POSTGRES_EMIT.literal(table)})
-  AND attname = ${POSTGRES_EMIT.literal(name)} AND NOT attisdropped${isType})`;
+      type === null || type.includes('.') ? '' : ` AND format_type(atttypid, atttypmod) = ${literal(type)}`;
+    return `(SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass(${literal(table)})
+  AND attname = ${literal(name)} AND NOT attisdropped${isType})`;
   },
   addColumn: (table, column, type) => [
     `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${quoteIdentifier(column)} ${type}`,
   ],
-  analyze: (table) => [`ANALYZE ${table}`],
   // The cast fails on purpose: PostgreSQL's error message quotes the text.
   raise: (checks) =>
     `SELECT CAST('${FAILURE_PREFIX}' || string_agg(problem || ' (' || failed || ')', ', ') AS integer)
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
+  dropIf: (table) => [`DROP TABLE IF EXISTS ${table}`],
   rollBackIf: () => [],
-  oldLiteral: (old) => POSTGRES_EMIT.literal(old),
-  newLiteral: (_, result) => POSTGRES_EMIT.literal(result),
+  oldLiteral: (old) => literal(old),
+  newLiteral: (_, result) => literal(result),
 };

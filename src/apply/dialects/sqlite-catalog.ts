@@ -51,6 +51,7 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
       .pluck()
       .all(table)
       .map((trigger) => `trigger ${trigger}`),
+    autoUpdated: [],
     notes: [],
   };
 }
@@ -184,7 +185,7 @@ export function readSqliteLedger(db: UserDb): ReadonlyMap<string, string> {
   const sql = `SELECT substr(object.name, length('svc_migrate_') + 1) AS name, CASE object.type WHEN 'table' THEN
       (SELECT group_concat(col.name || ' ' || col.type, ', ') FROM pragma_table_info(object.name) AS col) ELSE object.type END AS shape
     FROM sqlite_schema AS object
-    WHERE object.name IN ('svc_migrate_run', 'svc_migrate_entry', 'svc_migrate_skipped', 'svc_migrate_ledger')`;
+    WHERE object.name IN ('svc_migrate_run', 'svc_migrate_ledger')`;
   const rows = db.prepare<[], { name: string; shape: string | null }>(sql).all();
   return new Map(rows.map(({ name, shape }) => [name, shape ?? '']));
 }

@@ -3,9 +3,10 @@ import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine } from '../engine/dialect.js';
 import { OWN_LEDGER } from '../engine/ledger.js';
-import { createLedgerSql } from '../engine/ledger-tables.js';
+import { createRunSql } from '../engine/ledger-runs.js';
+import { replaceView } from '../engine/own-tables.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
-import { keyNotes, loadSqliteMap, readOnlyNotes, sqliteFillRanges, trialNotes } from './sqlite-lookups.js';
+import { loadSqliteMap, readOnlyNotes, sqliteFillRanges, trialNotes } from './sqlite-lookups.js';
 import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
 import { SQLITE_EMIT, SQLITE_TEXT } from './sqlite-text.js';
 
@@ -43,7 +44,10 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     ledgerObstacles: async () => [],
     ensureLedger: async () => {},
     // BEGIN IMMEDIATE has locked the whole database.
-    lockLedger: (ledger) => session.exec(createLedgerSql(SQLITE_TEXT, ledger).join(';')),
+    lockLedger: async (ledger) => {
+      await session.exec(createRunSql(SQLITE_TEXT, ledger));
+      if (!readSqliteLedger(db).has('ledger')) await replaceView(engine, ledger);
+    },
     place: async () => file,
     placeOfRun: (table) => `${file}, table ${table}`,
     listTables: async () => listSqliteTables(db),
@@ -53,7 +57,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
       const rowid = rowidName(db, table);
       return rowid === null ? [] : [rowid];
     },
-    obstacleNotes: async (_, facts, { key }) => [...readOnlyNotes(file), ...keyNotes(db, facts, key)],
+    obstacleNotes: async () => readOnlyNotes(file),
     openTrial: async (facts, id) => ({
       add: async () => {},
       finish: async (parked) => trialNotes(context, db, facts, id, parked),
@@ -62,11 +66,8 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     checkForeignKeys: async () => {},
     beforeUpdate: async () => {},
     loadMap: async (map, source) => loadSqliteMap(db, map, source),
-    createList: (name, columns, query) =>
-      session.exec(`DROP TABLE IF EXISTS temp.${name};
-        CREATE TEMP TABLE ${name}(row_no INTEGER PRIMARY KEY, ${columns.join(', ')}, parked);
-        INSERT INTO temp.${name}(${columns.join(', ')}) ${query}`),
     fillRanges: ({ table }) => sqliteFillRanges(db, table, context),
   };
-  return { context, session, dialect };
+  const engine = { context, session, dialect };
+  return engine;
 }

@@ -9,7 +9,7 @@ import { mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import type { Cell } from '../engine/session.js';
-import { columnOf, type TableFacts } from '../engine/table-facts.js';
+import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, blocksRefused, type Mode, type Note } from '../plan.js';
 import { quoteIdentifier } from '../sql-names.js';
 import { rowidName } from './sqlite-catalog.js';
@@ -84,17 +84,6 @@ export async function* sqliteFillRanges(
     after = `t.${rowid} >= ${integerSql(until)}`;
   }
   yield { part: null, where: after, done: 0, total: null };
-}
-
-/** Blocks a key that the ledger cannot store: JSON, which holds a key of several columns, keeps only integers and text exactly. */
-export function keyNotes(db: UserDb, facts: TableFacts, key: readonly string[]): Note[] {
-  if (key.length < 2 || key.some((name) => columnOf(facts, name) === undefined)) return [];
-  const isOther = key
-    .map((column) => `typeof(${quoteIdentifier(column)}) NOT IN ('integer', 'text')`)
-    .join(' OR ');
-  const sql = `SELECT 1 FROM ${quoteIdentifier(facts.table)} WHERE ${isOther} LIMIT 1`;
-  if (db.prepare(sql).get() === undefined) return [];
-  return [blocks('key_type', `The key (${key.join(', ')}) holds values other than integers and text.`)];
 }
 
 /** Blocks a database whose file or folder cannot be written: SQLite keeps a journal in the folder. */

@@ -1,10 +1,9 @@
-import type { EmitText, LedgerText, SqlText } from '../engine/dialect.js';
+import type { EmitText, SqlText } from '../engine/dialect.js';
 import { mapKey } from '../engine/id-maps.js';
-import { createLedgerSql } from '../engine/ledger-tables.js';
 import { INT64 } from '../engine/parking.js';
 import { writesPlatformId } from '../engine/platform-ids.js';
 import { quoteIdentifier } from '../sql-names.js';
-import { FAILURE_PREFIX, literalFormatter, SHARED_TEXT, updateFromSql } from './shared-text.js';
+import { FAILURE_PREFIX, literalFormatter, updateFromSql } from './shared-text.js';
 
 /** An integer literal. SQLite would parse the smallest 64-bit integer, written in decimal, as a real. */
 export function integerSql(value: bigint): string {
@@ -13,13 +12,19 @@ export function integerSql(value: bigint): string {
 
 const typeMark = (term: string) => `CASE typeof(${term}) WHEN 'integer' THEN 'i' ELSE 't' END`;
 
+const literal = literalFormatter((bytes) => `CAST(x'${bytes}' AS TEXT)`);
+
 /** SQLite's SQL for the shared operations. The ledger stores cells and keys with their own types. */
-export const SQLITE_TEXT: SqlText & LedgerText = {
-  ...SHARED_TEXT,
+export const SQLITE_TEXT: SqlText = {
   kind: 'sqlite',
   quote: quoteIdentifier,
+  literal,
   foldName: (name) => name.toLowerCase(),
   tableSql: quoteIdentifier,
+  ledgerTable: (name, { prefix }) => `${prefix}${name}`,
+  isTableName: () => true,
+  types: { number: 'INTEGER', text: 'TEXT', flag: 'INTEGER' },
+  tableOptions: '',
   declaredType: (type) => (type === 'without type' ? '' : type),
   platformIdType: { type: 'TEXT', maxChars: null, allowsNulCharacter: true },
   temporary: (name) => `temp.${name}`,
@@ -27,19 +32,31 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   // A real is equal to an integer, and is no id: as the bytes of its text it differs from both. An expression has neither
   // affinity nor collation, with which SQLite would not use the index of a map.
   exact: (term) => `iif(typeof(${term}) = 'real', CAST(CAST(${term} AS TEXT) AS BLOB), ${term})`,
-  fromMap: (term) => term,
-  ledgerTable: (name, { prefix }) => `${prefix}${name}`,
-  // Without types: values keep their own.
+  same: (one, other) => `${one} IS ${other} COLLATE BINARY`,
+  // The first comparison uses the index: `+` removes an affinity, with which SQLite could not. The second is exact: keys
+  // that are equal in the collation of the column may differ in that of an index.
+  isKey: (indexed, value) => `${indexed} = +${value} AND ${indexed} = ${value} COLLATE BINARY`,
+  keyName: (terms) =>
+    terms.length === 1 ? (terms[0] ?? '') : terms.map((term) => `CAST(${term} AS TEXT)`).join(" || ', ' || "),
+  cast: (term) => term,
+  // BLOB: values keep their own types.
   createMap: (map) => {
     const key = mapKey(map, SQLITE_TEXT);
     const drop = map.isKept ? [] : [`DROP TABLE IF EXISTS ${map.table}`];
     const columns = [...key, 'new', 'keep', 'fill'];
     return [
       ...drop,
-      `CREATE TABLE ${map.table}(${columns.join(', ')}, PRIMARY KEY (${key.join(', ')}, fill)) WITHOUT ROWID`,
+      `CREATE TABLE ${map.table}(${columns.join(' BLOB, ')} INTEGER, PRIMARY KEY (${key.join(', ')}, fill)) WITHOUT ROWID`,
     ];
   },
   indexMap: () => [],
+  createRows: (list, { columns, flags }) => {
+    const all = [...columns.map(({ name }) => `${name} BLOB`), ...flags.map((name) => `${name} INTEGER`)];
+    return [`CREATE TABLE IF NOT EXISTS ${list}(id INTEGER PRIMARY KEY, ${all.join(', ')})`];
+  },
+  rowsLoaded: () => [],
+  rowNumber: null,
+  createView: (view, query) => [`DROP VIEW IF EXISTS ${view}`, `CREATE VIEW ${view} AS ${query}`],
   // Reals become text, so that `42.0` is not taken for 42; JSON, and text that ids stand in, becomes a blob of the
   // same bytes.
   asCell: ({ path, pattern }, term) =>
@@ -50,24 +67,10 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
       : `CASE typeof(${term}) WHEN 'text' THEN CAST(${term} AS BLOB) WHEN 'null' THEN NULL
           ${path === undefined ? `WHEN 'integer' THEN CAST(${term} AS TEXT)` : ''} ELSE 0 END`,
   groupsCells: false,
-  asEntry: (term) => term,
-  fromEntry: (term) => term,
   typeMark,
   exactText: (term) =>
     `iif(typeof(${term}) = 'blob', 'b' || hex(${term}), ${typeMark(term)} || CAST(${term} AS TEXT))`,
-  isSame: (one, other) => `(${one} IS ${other} COLLATE BINARY)`,
-  // The first comparison uses the index of the column, the second is exact: keys that are equal in the collation of
-  // the column may differ in that of an index.
-  isKey: (column, value) => `${column} = ${value} AND ${column} = ${value} COLLATE BINARY`,
-  // `+` removes the affinity, with which SQLite would scan all entries for each row instead of using the index.
-  keySql: (terms) => {
-    const plain = terms.map((term) => `+${term}`);
-    return plain.length === 1 ? (plain[0] ?? '') : `json_array(${plain.join(', ')})`;
-  },
-  keyPart: ({ key }, rowKey, at) => (key.length === 1 ? rowKey : `json_extract(${rowKey}, '$[${at}]')`),
-  keyName: (rowKey) => `CAST(${rowKey} AS TEXT)`,
-  inPairs: (pairs) => `(VALUES ${pairs.join(', ')})`,
-  updateFrom: (update) => updateFromSql(quoteIdentifier(update.table), update),
+  updateFrom: updateFromSql,
   // BEGIN IMMEDIATE has locked the whole database.
   lockRows: null,
   ddlCommits: false,
@@ -78,31 +81,13 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
   }),
   endsWith: (_, term, suffix) =>
     `typeof(${term}) = 'text' AND substr(${term}, -${suffix.length}) = '${suffix}'`,
-  parkedValue: (_, at, { integers, suffix }) => {
-    const text = `w.row_no || '${suffix}'`;
+  parkedValue: (_, { number, own }, { integers, suffix }) => {
+    const text = `${number} || '${suffix}'`;
     if (integers === null) return text;
-    const integer = `${integerSql(integers.base)} ${integers.sign} w.row_no`;
-    return suffix === null ? integer : `iif(typeof(w.o${at}) = 'text', ${text}, ${integer})`;
+    const integer = `${integerSql(integers.base)} ${integers.sign} ${number}`;
+    return suffix === null ? integer : `iif(typeof(${own}) = 'text', ${text}, ${integer})`;
   },
-  ledgerTypes: {
-    number: 'INTEGER',
-    column: 'INTEGER',
-    text: 'TEXT',
-    json: 'TEXT',
-    boolean: 'INTEGER',
-    // No affinity, as ANY in a STRICT table has, which migration tools do not know.
-    rowKey: 'BLOB',
-    value: 'BLOB',
-  },
-  keepsTypes: false,
-  createLedgerView: 'CREATE VIEW IF NOT EXISTS',
-  jsonItem: (list, at) => `json_extract(${list}, '$[' || ${at} || ']')`,
-  tableOptions: '',
-  // SQLite assigns the ids.
-  nextEntry: () => 'NULL',
   isTableOfRun: 'table_name = $1 COLLATE NOCASE',
-  isTableName: () => true,
-  isTypeName: () => true,
   foreignLedgerHint: 'Rename it first.',
 };
 
@@ -110,7 +95,7 @@ export const SQLITE_TEXT: SqlText & LedgerText = {
 function markedLiteral(marked: string): string {
   const value = marked.slice(1);
   if (marked.startsWith('i')) return integerSql(BigInt(value));
-  return marked.startsWith('b') ? `x'${value}'` : SQLITE_EMIT.literal(value);
+  return marked.startsWith('b') ? `x'${value}'` : literal(value);
 }
 
 /** SQL text for scripts of `apply sql`. */
@@ -119,28 +104,25 @@ export const SQLITE_EMIT: EmitText = {
   settings: [],
   restore: [],
   begin: 'BEGIN IMMEDIATE',
-  literal: literalFormatter((bytes) => `CAST(x'${bytes}' AS TEXT)`),
   now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
-  types: { text: 'TEXT', value: '', row: 'INTEGER PRIMARY KEY' },
+  problemType: 'TEXT',
   longestOld: Number.POSITIVE_INFINITY,
-  keyType: () => '',
-  createLedger: createLedgerSql,
+  createSchema: () => [],
   lock: () => ['PRAGMA defer_foreign_keys = ON'],
   countColumns: ({ table, name, type }) => {
-    const isType =
-      type === null ? '' : ` AND type = ${SQLITE_EMIT.literal(type === 'without type' ? '' : type)}`;
-    return `(SELECT count(*) FROM pragma_table_info(${SQLITE_EMIT.literal(table)}) WHERE name = ${SQLITE_EMIT.literal(name)} COLLATE NOCASE${isType})`;
+    const isType = type === null ? '' : ` AND type = ${literal(type === 'without type' ? '' : type)}`;
+    return `(SELECT count(*) FROM pragma_table_info(${literal(table)}) WHERE name = ${literal(name)} COLLATE NOCASE${isType})`;
   },
   addColumn: (table, column, type) => [
     `ALTER TABLE ${quoteIdentifier(table)} ADD COLUMN ${quoteIdentifier(column)} ${type}`.trim(),
   ],
-  analyze: () => [],
   // Fails on purpose: the text is not a JSON path, and SQLite's error message quotes it.
   raise: (checks) =>
     `SELECT json_extract('{}', '${FAILURE_PREFIX}' || problem || ' (' || failed || ')') FROM ${checks} WHERE failed > 0`,
+  dropIf: (table) => [`DROP TABLE IF EXISTS ${table}`],
   // `run` is NOT NULL, so the INSERT fails.
   rollBackIf: (condition, { run }) => [`INSERT OR ROLLBACK INTO ${run}(run) SELECT NULL WHERE ${condition}`],
   oldLiteral: markedLiteral,
   newLiteral: (old, result, id) =>
-    old.startsWith('i') && !writesPlatformId(id) ? markedLiteral(`i${result}`) : SQLITE_EMIT.literal(result),
+    old.startsWith('i') && !writesPlatformId(id) ? markedLiteral(`i${result}`) : literal(result),
 };

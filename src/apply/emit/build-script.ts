@@ -1,22 +1,35 @@
 import { basename } from 'node:path';
-import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { RunFacts } from '../context.js';
 import { changedRows } from '../engine/column-plans.js';
-import type { EmitText, Engine, IdMap } from '../engine/dialect.js';
-import { isLongMap, keptMaps } from '../engine/id-maps.js';
+import { compileRewrite, createViewSql, type Direction, type Parking, rewriteOf } from '../engine/compile.js';
+import type { Engine } from '../engine/dialect.js';
+import { keptMaps, valueType } from '../engine/id-maps.js';
+import type { Ledger } from '../engine/ledger.js';
+import { createRunSql, newRunRow } from '../engine/ledger-runs.js';
 import { parkingTerm } from '../engine/parking.js';
 import { dropColumnSql } from '../engine/platform-columns.js';
-import { writesPlatformId } from '../engine/platform-ids.js';
+import { addedColumns, writtenColumn } from '../engine/platform-ids.js';
 import { columnOf, type FoundTable } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
-import { createList, readCrosswalk, stagingSql } from './crosswalk.js';
+import { type CrosswalkRow, crosswalkSql, readCrosswalk } from './crosswalk.js';
 import type { SqlScript } from './emit-request.js';
-import { type CrosswalkRow, type EmitScript, type EmitTable, isRecorded, sqlRunName } from './emit-script.js';
-import { finishSql, insertRunSql, verifySql } from './ledger-statements.js';
-import { fillSql, rewriteSql, undoChecks, undoListSql, undoneSql, updatesSql } from './rewrite-statements.js';
-import { checkOnce, checkSql, checksOf, createChecks, filledChecks, writtenCheck } from './script-checks.js';
+import {
+  anyFailed,
+  checkSql,
+  countFilled,
+  countWrong,
+  downChecks,
+  fillSql,
+  isOwnRun,
+  isRecorded,
+  parkingChecks,
+  type Script,
+  type ScriptTable,
+  upChecks,
+} from './script-table.js';
 
 /**
  * Renders the plans of one database as SQL. Call inside a read-only transaction.
@@ -29,41 +42,34 @@ export async function buildScript(
   plans: readonly TargetPlan[],
   run: RunFacts,
 ): Promise<SqlScript> {
-  const text = engine.dialect.emit;
+  const { context, dialect } = engine;
   const [first] = all;
   if (first === undefined) throw new Error('a script without tables');
   for (const found of all) assertEmittable(engine, found);
   // The crosswalk may be loaded long before it is used, so its name must differ from those of other scripts.
-  const own = `sql_${sqlRunName(run)}`;
-  const staging = (name: string) => engine.dialect.ledgerTable(`${own}_${name}`, first.ledger);
-  const script: EmitScript = { engine, text, ...run, checks: staging('checks') };
-  const tables: EmitTable[] = [];
+  const own = `sql_${run.run.replaceAll(/\W/g, '_')}`;
+  const checks = dialect.ledgerTable(`${own}_checks`, first.ledger);
+  const script: Script = { dialect, mode: context.policy.mode, run, checks };
+  const tables: ScriptTable[] = [];
   for (const found of all) {
     const plan = plans.find(({ name }) => name === found.target.name);
     if (plan === undefined) continue;
-    const crosswalks = [];
-    for (const id of found.target.ids) crosswalks.push(await readCrosswalk(engine, found, id, { plan, run }));
-    const number = tables.length + 1;
-    const name = `${own}_${number}`;
-    const maps = keptMaps(engine, found.facts, { ...found, maps: name });
-    assertIndexable(found, maps, crosswalks, text);
-    const parking = await readParking(engine, found, plan, crosswalks);
-    tables.push({ found, crosswalks, name, maps, parking, list: staging(`list_${number}`) });
+    tables.push(await openTable(engine, script, found, plan, `${own}_${tables.length + 1}`));
   }
   return {
-    title: text.title,
+    title: dialect.emit.title,
     load: loadSql(script, tables),
-    up: upSql(script, tables),
+    up: upSql(engine, script, tables),
     down: downSql(script, tables),
     guards: guardsOf(script, tables),
     verify: `SELECT ${tables.map((table) => verifySql(script, table)).join('\n  + ')} AS wrong`,
-    begin: text.begin,
+    begin: dialect.emit.begin,
     values: tables.flatMap(({ crosswalks }) => crosswalks).reduce((sum, rows) => sum + rows.length, 0),
   };
 }
 
 /** @throws SvcError `bad_input` */
-function assertEmittable({ dialect, context }: Engine, { target, facts, runs, handling }: FoundTable): void {
+function assertEmittable({ dialect }: Engine, { target, facts, runs, handling }: FoundTable): void {
   const refuse = (text: string, hint: string): never => {
     throw new SvcError('bad_input', `Target ${target.name}: ${text}; no SQL was written.`, { hint });
   };
@@ -73,160 +79,303 @@ function assertEmittable({ dialect, context }: Engine, { target, facts, runs, ha
       `run ${run.run} is in the ledger for this table`,
       `Undo it first: svc-migrate apply undo ${run.run}`,
     );
-  if (context.policy.mode === 'in_place' && target.ids.some(writesPlatformId))
-    refuse('platform_ids cannot be stored by SQL in place', 'Use apply write, or leave out --in-place.');
   const ids = target.ids.map(({ column }) => column);
   const tied = facts.foreignKeys.find(({ columns }) => columns.some((name) => ids.includes(name)));
   if (dialect.ddlCommits && handling.isAtomic && tied !== undefined)
     refuse(`${tied.name} is a foreign key on these ids`, 'Use apply write, or drop the key meanwhile.');
 }
 
-/** @throws SvcError `bad_input` */
-function assertIndexable(
-  { target }: FoundTable,
-  maps: readonly IdMap[],
-  crosswalks: readonly (readonly CrosswalkRow[])[],
-  { longestOld }: EmitText,
-): void {
-  const indexed = crosswalks.filter((_, at) => !maps.some((map, of) => of === at && isLongMap(map)));
-  if (!indexed.flat().some(({ old }) => Buffer.byteLength(old) > longestOld)) return;
-  const text = `Target ${target.name}: a value is longer than ${longestOld} bytes; no SQL was written.`;
-  throw new SvcError('bad_input', text, { hint: 'Use apply write for this target.' });
-}
-
-/** By column, SQL for the temporary values of ids that swap under a unique key. */
-async function readParking(
+async function openTable(
   engine: Engine,
+  script: Script,
   found: FoundTable,
   plan: TargetPlan,
+  suffix: string,
+): Promise<ScriptTable> {
+  const { dialect } = engine;
+  const { facts, ledger, handling, target } = found;
+  const maps = keptMaps(engine, facts, { ...found, suffix });
+  const crosswalks: CrosswalkRow[][] = [];
+  for (const map of maps) crosswalks.push(await readCrosswalk(engine, found, map, { plan, run: script.run }));
+  const rewrite = rewriteOf(dialect, facts, { ledger, suffix, key: handling.key, target });
+  const compile = (state: string) =>
+    compileRewrite(dialect, { ...rewrite, guard: isRecorded(script, found, `= '${state}'`) });
+  const parking = await readParking(engine, found, plan, crosswalks);
+  return { found, suffix, maps, crosswalks, parking, forth: compile('working'), back: compile('done') };
+}
+
+/** Temporary values for ids that swap under a unique key. */
+async function readParking(
+  engine: Engine,
+  { facts, handling, target }: FoundTable,
+  plan: TargetPlan,
   crosswalks: readonly (readonly CrosswalkRow[])[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<Parking> {
   const parking = new Map<string, string>();
   const rows = changedRows(plan.columns);
-  for (const name of found.handling.parked) {
-    const column = columnOf(found.facts, name);
+  for (const name of handling.parked) {
+    const column = columnOf(facts, name);
     if (column === undefined) continue;
-    const at = found.target.ids.findIndex((id) => id.column === name);
+    const at = target.ids.findIndex((id) => writtenColumn(id) === name);
     const highest = (crosswalks[at] ?? []).reduce((most, { result }) => {
       const id = isIdText(result ?? '') ? BigInt(result ?? 0) : 0n;
       return id > most ? id : most;
     }, 0n);
-    const term = await parkingTerm(engine, found.facts.table, column, at, { rows, highest });
+    const row = { number: 'w.id', own: `w.o${at}` };
+    const term = await parkingTerm(engine, facts.table, column, row, { rows, highest });
     if (term !== null) parking.set(name, term);
   }
   return parking;
 }
 
-function loadSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
-  const { engine, text } = script;
-  const ledgers = new Map(tables.map(({ found }) => [found.ledger.name, found.ledger]));
+function ledgersOf(tables: readonly ScriptTable[]): Ledger[] {
+  return [...new Map(tables.map(({ found: { ledger } }) => [ledger.name, ledger])).values()];
+}
+
+function loadSql({ dialect, mode }: Script, tables: readonly ScriptTable[]): string[] {
+  const { emit } = dialect;
   return [
-    ...text.settings,
-    ...[...ledgers.values()].flatMap((ledger) => text.createLedger(engine.dialect, ledger)),
-    ...tables.flatMap((table) => stagingSql(script, table)),
-    ...text.restore,
+    ...emit.settings,
+    ...ledgersOf(tables).flatMap((ledger) => [...emit.createSchema(ledger), createRunSql(dialect, ledger)]),
+    ...tables.flatMap(({ maps, crosswalks, forth }) => [
+      ...maps.flatMap((map, at) => crosswalkSql(dialect, map, crosswalks[at] ?? [])),
+      ...(mode === 'new' ? [] : forth.create),
+    ]),
+    ...viewSql({ dialect }, tables, mode !== 'new'),
+    ...emit.restore,
   ];
 }
 
-const mapTables = ({ maps }: EmitTable) => maps.map(({ table }) => table);
+/** The view of the changes. It shows those of the script alone until `apply` makes it anew. */
+function viewSql(
+  { dialect }: Pick<Script, 'dialect'>,
+  tables: readonly ScriptTable[],
+  isFilled: boolean,
+): string[] {
+  return ledgersOf(tables).flatMap((ledger) => {
+    const own = isFilled ? tables.filter(({ found }) => found.ledger.name === ledger.name) : [];
+    return createViewSql(
+      dialect,
+      ledger,
+      own.map(({ found, suffix }) => {
+        const { facts, handling, target } = found;
+        const plan = rewriteOf(dialect, facts, { ledger, suffix, key: handling.key, target });
+        return [plan, labelsOf(found)];
+      }),
+    );
+  });
+}
 
 interface Statements {
+  /** Creates tables that the checks need. */
+  readonly prepare?: readonly string[];
   /** Statements to run before the transaction if DDL commits. */
-  readonly prepare: readonly string[];
   readonly checks: readonly string[];
   readonly ddl: readonly string[];
   readonly changes: readonly string[];
-  /** Staging tables to drop. */
-  readonly drop: readonly string[];
+  /** Statements to run after the transaction if DDL commits. */
+  readonly end: readonly string[];
 }
 
 /** Checks and changes in one transaction. Where DDL commits, it runs before the transaction, but after the checks. */
-function wholeScript(script: EmitScript, tables: readonly EmitTable[], statements: Statements): string[] {
-  const { text } = script;
-  const { prepare, checks, ddl, changes, drop } = statements;
+function wholeScript(script: Script, tables: readonly ScriptTable[], statements: Statements): string[] {
+  const { emit } = script.dialect;
+  const { prepare = [], checks, ddl, changes, end } = statements;
   const names = [...new Set(tables.map(({ found }) => found.facts.table))].sort();
   const [first] = tables;
-  const locks = first === undefined ? [] : text.lock(names, first.found.ledger);
+  const locks = first === undefined ? [] : emit.lock(names, first.found.ledger);
   const begin = ['SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', 'START TRANSACTION', ...locks];
   const start = ddl.length > 0 ? [...checks, ...ddl, ...begin] : [...begin, ...checks];
   return [
-    ...text.settings,
-    ...createChecks(script),
+    ...emit.settings,
+    `DROP TABLE IF EXISTS ${script.checks}`,
+    `CREATE TABLE ${script.checks}(problem ${emit.problemType} NOT NULL UNIQUE, failed bigint)`,
     ...prepare,
-    ...(text.begin === null ? [...start, ...changes, 'COMMIT'] : [...locks, ...checks, ...ddl, ...changes]),
-    ...[...drop, script.checks].map((name) => `DROP TABLE IF EXISTS ${name}`),
-    ...text.restore,
+    ...(emit.begin === null ? [...start, ...changes, 'COMMIT'] : [...locks, ...checks, ...ddl, ...changes]),
+    ...end,
+    `DROP TABLE IF EXISTS ${script.checks}`,
+    ...emit.restore,
   ];
 }
 
-function upSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
-  const { engine, text } = script;
-  const isNew = engine.context.policy.mode === 'new';
-  const raise = text.raise(script.checks);
-  const checks = tables.flatMap((table) =>
-    checksOf(script, table).map((check) => checkOnce(script, check, table.found)),
-  );
-  const recordRun = (table: EmitTable) =>
-    insertRunSql(script, table, { target: withFileNames(table.found.target), checks: checks.length });
-  const addColumns = ({ found }: EmitTable) =>
-    found.target.ids.flatMap((id, at) =>
-      text.addColumn(found.facts.table, newColumnOf(id), found.types[at] ?? ''),
-    );
-  const change = (table: EmitTable) =>
-    isNew
-      ? [...fillSql(script, table), ...filledChecks(script, table)]
-      : [recordRun(table), ...rewriteSql(script, table)];
+function upSql(engine: Engine, script: Script, tables: readonly ScriptTable[]): string[] {
+  const { dialect, mode } = script;
+  const raise = dialect.emit.raise(script.checks);
+  const checks = tables.flatMap((table) => upChecks(script, table));
+  const record = (table: ScriptTable) => insertRunSql(engine, script, table, checks.length);
+  const addColumns = ({ found: { target, facts } }: ScriptTable) =>
+    target.ids.flatMap((id) => {
+      const name = newColumnOf(id);
+      if (!addedColumns(mode, target.ids).includes(name)) return [];
+      const type = dialect.declaredType(valueType(dialect, facts, id));
+      return dialect.emit.addColumn(facts.table, name, type);
+    });
+  const change = (table: ScriptTable) =>
+    mode === 'new'
+      ? [
+          ...fillSql(script, table),
+          ...table.maps.map((map) =>
+            checkSql(script, {
+              problem: `${table.found.target.name}: ${newColumnOf(map.id)} did not keep its new ids`,
+              count: `CASE WHEN ${isRecorded(script, table.found, "= 'working'")} THEN ${countWrong(script, table, map, false)} ELSE 0 END`,
+            }),
+          ),
+        ]
+      : rewriteSql(script, table);
   return wholeScript(script, tables, {
-    prepare: [],
-    // In place, `changes` records each run after the entries of the run before, so that its own entries have higher ids.
-    checks: [...checks, raise, ...(isNew ? tables.map(recordRun) : [])],
-    ddl: isNew ? tables.flatMap(addColumns) : [],
+    checks: [...checks.map((check) => checkSql(script, check)), raise, ...tables.map(record)],
+    ddl: tables.flatMap(addColumns),
     changes: [...tables.flatMap(change), raise, ...tables.map((table) => finishSql(script, table))],
     // The query that verifies new columns reads their crosswalks.
-    drop: tables.flatMap((table) => (isNew ? [table.list] : [...mapTables(table), table.list])),
+    end:
+      mode === 'new'
+        ? []
+        : tables.flatMap(({ maps }) => maps.map(({ table }) => `DROP TABLE IF EXISTS ${table}`)),
   });
 }
 
-function downSql(script: EmitScript, tables: readonly EmitTable[]): string[] {
-  const { engine, text } = script;
-  const isNew = engine.context.policy.mode === 'new';
-  const back = [...tables].reverse();
-  const raise = text.raise(script.checks);
-  const dropColumns = ({ found }: EmitTable) =>
-    found.target.ids.map((id) => dropColumnSql(engine, found.facts.table, newColumnOf(id)));
-  const restore = (table: EmitTable) => [
-    undoListSql(script, table),
-    ...text.analyze(table.list),
-    ...updatesSql(script, table),
-    checkSql(script, writtenCheck(script, table)),
-  ];
-  const check = (table: EmitTable) => undoChecks(script, table).map((one) => checkSql(script, one));
-  return wholeScript(script, tables, {
-    prepare: isNew ? [] : back.flatMap((table) => createList(script, table)),
-    checks: [...back.flatMap(check), raise],
-    ddl: isNew ? back.flatMap(dropColumns) : [],
-    changes: [
-      ...(isNew ? [] : [...back.flatMap(restore), raise]),
-      ...back.flatMap((table) => undoneSql(script, table)),
-    ],
-    drop: back.flatMap((table) => (isNew ? [...mapTables(table), table.list] : [table.list])),
-  });
+function labelsOf({ target }: FoundTable): string[] {
+  return target.ids.map(columnLabel);
 }
 
-/** Statements that roll back if the run is not recorded as done (or undone), because the client continued after an error. */
-function guardsOf(script: EmitScript, tables: readonly EmitTable[]): SqlScript['guards'] {
-  const all = (state: string) => tables.map(({ found }) => isRecorded(script, found, `= '${state}'`));
-  const ledger = tables[0]?.found.ledger;
-  const guard = (...rights: readonly string[]) =>
-    ledger === undefined ? [] : script.text.rollBackIf(`NOT (${rights.join(' AND ')})`, ledger);
-  return {
-    up: guard(...all('done')),
-    down: guard(...all('undone'), ...all('done').map((one) => `NOT ${one}`)),
+/** Records the run, if every check was made and none failed. */
+function insertRunSql(
+  engine: Engine,
+  script: Script,
+  { found, suffix }: ScriptTable,
+  checks: number,
+): string {
+  const { dialect, run } = script;
+  const { ledger, target } = found;
+  const values = newRunRow(engine, run, { ...found, target: withFileNames(target) }, suffix);
+  const row: Readonly<Record<string, string>> = {
+    unit: `(SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run})`,
+    ...Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, ledgerLiteral(script, name, value)]),
+    ),
+    started_at: dialect.emit.now,
   };
+  return `INSERT INTO ${ledger.run}(${Object.keys(row).join(', ')})
+SELECT ${Object.values(row).join(',\n  ')}
+FROM (SELECT count(*) AS made, sum(failed) AS failed FROM ${script.checks}) AS c
+WHERE c.made >= ${checks} AND c.failed = 0 AND NOT ${isRecorded(script, found, "<> 'undone'")}`;
+}
+
+function ledgerLiteral({ dialect }: Script, column: string, value: string): string {
+  return column === 'is_atomic' ? value : dialect.literal(value);
 }
 
 /** The target with file names instead of paths on this machine. */
 function withFileNames(target: TableTarget): TableTarget {
   if (target.kind === 'sqlite') return { ...target, file: basename(target.file) };
   return target.urlFile === undefined ? target : { ...target, urlFile: basename(target.urlFile) };
+}
+
+/** Lists the rows that change, if the run has no list yet; changes them, and checks the result. */
+function rewriteSql(script: Script, table: ScriptTable): string[] {
+  const { dialect } = script;
+  const { found, maps, forth } = table;
+  const { ledger } = found;
+  const own = isOwnRun(script, found, "= 'working'");
+  const listed = maps.map((map) => ({
+    map,
+    where: 'TRUE',
+    isThere: !addedColumns('in_place', [map.id]).length,
+  }));
+  const isUnlisted = `EXISTS (SELECT 1 FROM ${ledger.run} WHERE ${own} AND total = 0)`;
+  const checks = parkingChecks(script, table).map((check) => checkSql(script, check));
+  return [
+    // Rows that an undone run left behind.
+    `DELETE FROM ${forth.list} WHERE ${isUnlisted}`,
+    forth.insert(listed, [], [isUnlisted]),
+    ...forth.loaded,
+    `UPDATE ${ledger.run} SET total = (SELECT coalesce(max(id), 0) FROM ${forth.list}) WHERE ${own}`,
+    ...(checks.length === 0 ? [] : [...checks, dialect.emit.raise(script.checks)]),
+    ...moveSql(table, 'forth'),
+    checkSql(script, {
+      problem: `${found.target.name}: rows did not keep their new ids`,
+      count: `(${forth.countWrong})`,
+    }),
+  ];
+}
+
+/** The UPDATE of the listed rows. Where ids under a unique key swap, one to temporary values comes first. */
+function moveSql({ forth, back, parking }: ScriptTable, direction: Direction): string[] {
+  const sql = direction === 'forth' ? forth : back;
+  const move = sql.move(null, direction, parking);
+  if (parking.size === 0) return [move];
+  const parked = sql.columns.filter(({ name }) => parking.has(name));
+  const marks = parked.map((column) => sql.markParked(column, direction));
+  return [sql.unmarkParked, ...marks, sql.park(parking, direction), move];
+}
+
+/** Marks the run as done. */
+function finishSql(script: Script, { found, forth }: ScriptTable): string {
+  const { dialect, mode } = script;
+  const counts =
+    mode === 'new'
+      ? [`changed = ${countFilled(script, found)}`]
+      : [`changed = (SELECT ${forth.countIn('ours')} FROM ${forth.list} AS w)`, 'done = total'];
+  return `UPDATE ${found.ledger.run} SET ${[...counts, `finished_at = ${dialect.emit.now}`, "state = 'done'"].join(',\n  ')}
+WHERE ${isOwnRun(script, found, "= 'working'")}
+  AND NOT ${anyFailed(script)}`;
+}
+
+function downSql(script: Script, tables: readonly ScriptTable[]): string[] {
+  const { dialect, mode } = script;
+  const back = [...tables].reverse();
+  const raise = dialect.emit.raise(script.checks);
+  const dropColumns = back.flatMap(({ found: { target, facts } }) =>
+    addedColumns(mode, target.ids).map((name) => dropColumnSql({ dialect }, facts.table, name)),
+  );
+  const restore = (table: ScriptTable) => {
+    const { found, back: sql } = table;
+    const { target, facts } = found;
+    const emptied = addedColumns(mode, target.ids).map((name) => ({
+      problem: `${target.name}: other programs filled ${name}`,
+      count: `(SELECT count(${dialect.quote(name)}) FROM ${dialect.tableSql(facts.table)})`,
+    }));
+    const restored = {
+      problem: `${target.name}: rows did not keep their old ids`,
+      count: `(${sql.countOurs(null)}) - (${sql.countMoved(null, 'back')})`,
+    };
+    return [...moveSql(table, 'back'), ...[restored, ...emptied].map((check) => checkSql(script, check))];
+  };
+  const undone = ({ found }: ScriptTable) =>
+    `UPDATE ${found.ledger.run} SET state = 'undone', done = 0, suffix = '' WHERE ${isOwnRun(script, found, "= 'done'")} AND NOT ${anyFailed(script)}`;
+  const checks = back.flatMap((table) => downChecks(script, table)).map((check) => checkSql(script, check));
+  const isNew = mode === 'new';
+  const drop = back.flatMap(({ found, maps, back: { list } }) => {
+    const names = isNew ? maps.map(({ table }) => table) : [list];
+    return names.flatMap((name) => dialect.emit.dropIf(name, isRecorded(script, found, "= 'undone'")));
+  });
+  return wholeScript(script, tables, {
+    prepare: isNew ? [] : back.flatMap(({ forth }) => forth.create),
+    checks: [...checks, raise],
+    ddl: isNew ? dropColumns : [],
+    changes: [...(isNew ? [] : [...back.flatMap(restore), raise]), ...back.map(undone)],
+    end: [...(isNew ? [] : [...dropColumns, ...viewSql(script, tables, false)]), ...drop],
+  });
+}
+
+/** Statements that roll back if the run is not recorded as done (or undone), because the client continued after an error. */
+function guardsOf(script: Script, tables: readonly ScriptTable[]): SqlScript['guards'] {
+  const all = (state: string) => tables.map(({ found }) => isRecorded(script, found, `= '${state}'`));
+  const ledger = tables[0]?.found.ledger;
+  const guard = (...rights: readonly string[]) =>
+    ledger === undefined ? [] : script.dialect.emit.rollBackIf(`NOT (${rights.join(' AND ')})`, ledger);
+  return {
+    up: guard(...all('done')),
+    down: guard(...all('undone'), ...all('done').map((one) => `NOT ${one}`)),
+  };
+}
+
+/** A term: the number of cells that do not hold what the run wrote, plus 1 if the run is not done. */
+function verifySql(script: Script, table: ScriptTable): string {
+  const { found, maps, forth } = table;
+  const isDone = `CASE WHEN ${isRecorded(script, found, "= 'done'")} THEN 0 ELSE 1 END`;
+  if (script.mode === 'in_place') return `${isDone}\n  + (${forth.countWrong})`;
+  const isOwn = isOwnRun(script, found, "= 'done'");
+  const missing = `coalesce((SELECT abs(changed - (${countFilled(script, found)})) FROM ${found.ledger.run} WHERE ${isOwn}), 0)`;
+  return [isDone, missing, ...maps.map((map) => countWrong(script, table, map, true))].join('\n  + ');
 }

@@ -1,10 +1,20 @@
 import type { IdColumn } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
 import { type Agreed, assertAgreed, openTableColumn } from '../engine/column-plans.js';
-import type { EmitText, Engine, IdMap } from '../engine/dialect.js';
+import type { Dialect, Engine, IdMap } from '../engine/dialect.js';
+import { isLongMap } from '../engine/id-maps.js';
 import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
-import type { Cell } from '../engine/session.js';
+import type { Cell, Cells } from '../engine/session.js';
 import { columnOf, type FoundTable } from '../engine/table-facts.js';
-import type { CrosswalkRow, EmitScript, EmitTable } from './emit-script.js';
+
+/** One stored value, and its V4 id: null if the cell is emptied, undefined if it keeps its value. */
+export interface CrosswalkRow {
+  /** The value as `exactText` of its `exact` form. */
+  readonly old: string;
+  /** Model, region and company of the row, where other columns name them. */
+  readonly scope: Cells;
+  readonly result: string | null | undefined;
+}
 
 /** Values of the model column that the target maps to null: such rows hold no ids of the service. */
 function foreignModels({ models }: IdColumn): string[] {
@@ -13,34 +23,33 @@ function foreignModels({ models }: IdColumn): string[] {
   );
 }
 
-/** A condition: the cell of a row holds a value that the crosswalk must list. */
+/** A condition: the cell of row `t` holds a value that the crosswalk must list. */
 export function mustBeListed(
-  { dialect }: { readonly dialect: Pick<Engine['dialect'], 'quote' | 'asText'> },
-  literal: (text: string) => string,
+  { quote, asText, literal }: Pick<Dialect, 'quote' | 'asText' | 'literal'>,
   id: IdColumn,
-  row = 't',
 ): string {
-  const cell = `${row}.${dialect.quote(id.column)}`;
+  const cell = `t.${quote(id.column)}`;
   const words = foreignModels(id).map(literal).join(', ');
-  const kind = id.modelColumn === undefined ? '' : dialect.asText(`${row}.${dialect.quote(id.modelColumn)}`);
+  const kind = id.modelColumn === undefined ? '' : asText(`t.${quote(id.modelColumn)}`);
   const isForeign = words === '' ? '' : ` AND (${kind} IS NULL OR ${kind} NOT IN (${words}))`;
-  return `${cell} IS NOT NULL AND ${dialect.asText(cell)} <> ''${isForeign}`;
+  return `${cell} IS NOT NULL AND ${asText(cell)} <> ''${isForeign}`;
 }
 
 /**
  * Looks up every distinct value of a column, once for each model, region and company that its rows name. Sorted, so that
  * the same data give the same script. Call inside a transaction.
  *
- * @throws SvcError `bad_input` if the data are not as planned
+ * @throws SvcError `bad_input` if the data are not as planned, or no index takes one of the values
  */
 export async function readCrosswalk(
   engine: Engine,
   found: FoundTable,
-  id: IdColumn,
+  map: IdMap,
   agreed: Agreed,
 ): Promise<CrosswalkRow[]> {
   const { context, dialect } = engine;
-  const { facts } = found;
+  const { facts, target } = found;
+  const { id } = map;
   const cell = `t.${dialect.quote(id.column)}`;
   const scopes = scopeTerms(dialect, id).length;
   const foreign = new Set<Cell | undefined>(foreignModels(id));
@@ -53,12 +62,17 @@ export async function readCrosswalk(
     extra: [dialect.exactText(dialect.exact(cell, columnOf(facts, id.column) ?? { type: '' }))],
     isGrouped: true,
   });
+  const { longestOld } = dialect.emit;
   for await (const cells of judged) {
     for (const { group, result, extra } of cells) {
       const isForeign = id.modelColumn !== undefined && foreign.has(group[1]);
       if (group[0] === null || group[0] === '' || isForeign) continue;
       const scope = group.slice(1, 1 + scopes).map(String);
       const old = extra[0] ?? '';
+      if (!isLongMap(map) && Buffer.byteLength(old) > longestOld) {
+        const text = `Target ${target.name}: a value is longer than ${longestOld} bytes; no SQL was written.`;
+        throw new SvcError('bad_input', text, { hint: 'Use apply write for this target.' });
+      }
       rows.set(JSON.stringify([old, ...scope]), { old, scope, result });
     }
   }
@@ -74,51 +88,25 @@ function compareKeys(a: string, b: string): number {
 
 const ROWS_PER_INSERT = 500;
 
-/** Statements that create the staging tables and fill the crosswalks. */
-export function stagingSql({ engine, text }: EmitScript, table: EmitTable): string[] {
-  const { dialect } = engine;
-  const filled = table.maps.flatMap((map, at) => [
+/** Statements that create a crosswalk with its rows. */
+export function crosswalkSql(
+  { literal, emit, ...dialect }: Dialect,
+  map: IdMap,
+  rows: readonly CrosswalkRow[],
+): string[] {
+  const values = rows.map(({ old, scope, result }) => {
+    const fresh = result === undefined || result === null ? 'NULL' : emit.newLiteral(old, result, map.id);
+    const words = scope.map((word) => literal(String(word)));
+    return `(${[emit.oldLiteral(old), ...words, fresh, result === undefined ? 1 : 0, 1].join(', ')})`;
+  });
+  const inserts = Array.from({ length: Math.ceil(values.length / ROWS_PER_INSERT) }, (_, at) => {
+    const part = values.slice(at * ROWS_PER_INSERT, (at + 1) * ROWS_PER_INSERT);
+    return `INSERT INTO ${map.table} VALUES\n  ${part.join(',\n  ')}`;
+  });
+  return [
     `DROP TABLE IF EXISTS ${map.table}`,
     ...dialect.createMap(map),
-    ...insertRows(text, map, table.crosswalks[at] ?? []),
+    ...inserts,
     ...dialect.indexMap(map),
-  ]);
-  return [...filled, ...createList({ text }, table)];
-}
-
-/** Creates the list of rows that change. Its columns: the key (`k…`), each column before (`o…`) and after (`c…`), and whether it changes (`r…`). */
-export function createList(
-  { text: { types, keyType } }: Pick<EmitScript, 'text'>,
-  { list, found }: EmitTable,
-): string[] {
-  const columns = [
-    `row_no ${types.row}`,
-    ...found.handling.key.map((_, at) => `k${at} ${keyType(found.keyTypes[at] ?? '')}`),
-    ...found.target.ids.flatMap((_, at) => [
-      `o${at} ${types.value}`,
-      `c${at} ${types.value}`,
-      `r${at} integer`,
-    ]),
   ];
-  return [`DROP TABLE IF EXISTS ${list}`, `CREATE TABLE ${list}(${columns.join(', ')})`];
-}
-
-/** Fills a crosswalk. */
-function insertRows(text: EmitText, map: IdMap, rows: readonly CrosswalkRow[]): string[] {
-  const values = rows.map(({ old, scope, result }) => {
-    const fresh = result === undefined || result === null ? 'NULL' : text.newLiteral(old, result, map.id);
-    const keep = result === undefined ? 1 : 0;
-    return [text.oldLiteral(old), ...scope.map((word) => text.literal(String(word))), fresh, keep, 1].join(
-      ', ',
-    );
-  });
-  return insertValues(map.table, values, ROWS_PER_INSERT);
-}
-
-/** INSERTs of rows, each given as its values separated by commas. */
-function insertValues(table: string, rows: readonly string[], rowsPerInsert: number): string[] {
-  return Array.from({ length: Math.ceil(rows.length / rowsPerInsert) }, (_, at) => {
-    const batch = rows.slice(at * rowsPerInsert, (at + 1) * rowsPerInsert);
-    return `INSERT INTO ${table} VALUES\n  (${batch.join('),\n  (')})`;
-  });
 }

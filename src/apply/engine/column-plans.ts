@@ -16,7 +16,7 @@ import type { Engine } from './dialect.js';
 import { FinalIds } from './final-ids.js';
 import { configuredColumns } from './json-columns.js';
 import { writesPlatformId } from './platform-ids.js';
-import { columnOf, type Handling, type TableFacts } from './table-facts.js';
+import { columnOf, type FoundTable, type Handling, type TableFacts } from './table-facts.js';
 import type { CellSource } from './unmapped-cells.js';
 
 /** Prepares to process a column of a table, checking the ids it will hold. */
@@ -96,6 +96,11 @@ export function countedNotes(
 export interface Agreed {
   readonly plan: TargetPlan;
   readonly run: RunFacts;
+}
+
+/** A table with its agreed plan, and the run that carries it out. */
+export interface TableWrite extends Agreed {
+  readonly found: FoundTable;
 }
 
 /**

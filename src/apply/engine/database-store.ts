@@ -2,6 +2,7 @@ import type { TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import {
   type DataStore,
+  type LedgerRun,
   type RunFacts,
   type RunVerification,
   surveyContext,
@@ -11,19 +12,19 @@ import {
 import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
 import { sampleTables } from '../scan/sample-tables.js';
-import { writeInBatches } from './batches.js';
+import type { TableWrite } from './column-plans.js';
 import type { Engine } from './dialect.js';
-import { findTables, refresh, type TableWrite } from './found-table.js';
+import { findTables, refresh } from './found-table.js';
 import { configuredColumns, normalizeColumns } from './json-columns.js';
 import type { Ledger, TableRun } from './ledger.js';
-import { readRuns } from './ledger-runs.js';
-import { ledgerNotes } from './ledger-tables.js';
+import { ledgerNotes, readRuns } from './ledger-runs.js';
+import { countCells, dropUnusedTables } from './own-tables.js';
 import { surveyTable } from './survey-table.js';
 import type { FoundTable } from './table-facts.js';
-import { undoRuns } from './undo-runs.js';
+import { undoRuns } from './undo-rows.js';
 import { verifyRun } from './verify-run.js';
-import { writeAtOnce } from './write-at-once.js';
 import { writeNewColumns } from './write-new-columns.js';
+import { writeAtOnce, writeInBatches } from './write-rows.js';
 
 /** A database that is connected on first use. */
 export interface DatabaseConnection {
@@ -40,22 +41,26 @@ export function openDatabaseStore(
   const targets = given.map(normalizeColumns);
   return {
     runs: () =>
-      use('read', async (engine) =>
-        (await readAllRuns(engine, targets)).map((run) => {
-          const isUnderWay = run.state === 'working' && run.mode === 'in_place';
-          return {
+      use('read', async (engine) => {
+        const listed: LedgerRun[] = [];
+        for (const run of await readAllRuns(engine, targets)) {
+          const { mode, state, startedAt, planSha256 } = run;
+          const isUnderWay = state === 'working' && mode === 'in_place';
+          const count = () => countCells(engine, run, `w.id <= ${run.done}`);
+          listed.push({
             run: run.run,
             target: run.target.name,
             definition: configuredColumns(run.target),
             place: engine.dialect.placeOfRun(run.table),
-            mode: run.mode,
-            state: run.state,
-            changed: isUnderWay ? run.done - run.first : run.changed,
-            startedAt: run.startedAt,
-            planSha256: run.planSha256,
-          };
-        }),
-      ),
+            mode,
+            state,
+            changed: isUnderWay ? await engine.session.retry(count) : run.changed,
+            startedAt,
+            planSha256,
+          });
+        }
+        return listed;
+      }),
     survey: (options = {}) =>
       use('read', (engine) =>
         engine.session.transaction('read', async () => {
@@ -110,14 +115,16 @@ async function writeAll(
   const { mode, again } = context.policy;
   const written: WriteResult[] = [];
   const tables: TableWrite[] = [];
-  for (const ledger of ledgersOf(engine, targets)) await dialect.ensureLedger(ledger);
+  for (const ledger of ledgersOf(engine, targets)) {
+    await dialect.ensureLedger(ledger);
+    await dropUnusedTables(engine, ledger);
+  }
   for (const found of await session.retry(() => findTables(engine, targets))) {
     await session.retry(() => assertOwnLedger(engine, found.ledger, found.facts.table));
-    const number = agreed.findIndex(({ name }) => name === found.target.name) + 1;
-    const plan = agreed[number - 1];
+    const plan = agreed.find(({ name }) => name === found.target.name);
     if (plan === undefined) continue;
     if (isFinished(found.earlier, again)) written.push(alreadyDone(found));
-    else tables.push({ found, plan, run, number });
+    else tables.push({ found, plan, run });
   }
   const isAtOnce = ({ found }: TableWrite) => mode === 'in_place' && found.handling.isAtomic;
   written.push(...(await writeAtOnce(engine, tables.filter(isAtOnce))));

@@ -2,7 +2,7 @@ import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { Lock, Mode, Note } from '../plan.js';
-import type { Ledger, LedgerColumnType, TableRun } from './ledger.js';
+import type { Ledger } from './ledger.js';
 import type { Cell, Cells, Session } from './session.js';
 import type { Handling, ListedTable, TableColumn, TableFacts } from './table-facts.js';
 
@@ -20,10 +20,22 @@ export interface Engine {
 export interface SqlText {
   readonly kind: TableTarget['kind'];
   quote(name: string): string;
+  /** A literal for any text, which no tool that runs a script can split or misread. */
+  literal(text: string): string;
   /** Normalizes a column name for comparison. */
   foldName(name: string): string;
   /** A table by its name in `TableFacts` and in the ledger. */
   tableSql(table: string): string;
+  /** A table that belongs to the ledger, by a name that needs no quotes. */
+  ledgerTable(name: string, ledger: Ledger): string;
+  /** Whether a text from the ledger is safe to use in SQL as a table name. */
+  isTableName(name: string): boolean;
+  /** Types of the ledger's columns: numbers, texts, and a number from a small range. */
+  readonly types: { readonly number: string; readonly text: string; readonly flag: string };
+  /** After the columns of CREATE TABLE. */
+  readonly tableOptions: string;
+  /** A temporary table of the session. */
+  temporary(name: string): string;
   /** A column type for ALTER TABLE, as `TableColumn` has it. */
   declaredType(type: string): string;
   /** The type of a column for platform_ids, and the longest text it takes; null: any. */
@@ -33,50 +45,34 @@ export interface SqlText {
     /** Whether a text may contain NUL. */
     readonly allowsNulCharacter: boolean;
   };
-  /** A temporary table of the session. */
-  temporary(name: string): string;
-  /** Drops a temporary table by its SQL, if it exists, without ending the transaction. */
-  dropTemporary(table: string): string;
-  /** Creates a temporary table from a query of one column `value`, which `markParked` looks up. */
-  createValues(name: string, query: string): string;
-  /** Sets `parked` in the rows of a work list whose value in column `o` + `at` is in a table made by `createValues`. */
-  markParked(list: string, values: string, at: number): string;
-  /** Deletes the entries of the ledger that meet `where`, in which they are `e`. */
-  deleteEntries(entry: string, where: string): string;
   asText(term: string): string;
   /** A cell in a form in which cells are equal if they are the same to the byte, and that a map can index. */
   exact(term: string, column: Pick<TableColumn, 'type'>): string;
-  /** A new value of a map, converted to the type of the cell that it is for. */
-  fromMap(term: string, map: IdMap): string;
-  /** A table that belongs to the ledger, by a name that needs no quotes. */
-  ledgerTable(name: string, ledger: Ledger): string;
-  /** Statements that create an empty map, and that prepare it for look-ups after rows were added. */
-  createMap(map: IdMap): readonly string[];
-  indexMap(map: IdMap): readonly string[];
+  /** Byte-for-byte equality of two values of a type, with NULL equal to NULL. */
+  same(one: string, other: string, type: string): string;
+  /** Byte-for-byte equality that can use the index of the first term. */
+  isKey(indexed: string, value: string): string;
+  /** The columns of a key as one text, for people. */
+  keyName(terms: readonly string[]): string;
+  /** A value converted to a type. */
+  cast(term: string, type: string): string;
   /** A cell, converted without loss to what `Session.read` returns as a `Cell`. */
   asCell(id: IdColumn, term: string): string;
-  /** Whether a query groups equal cells before they are looked up; otherwise each row is looked up. */
-  readonly groupsCells: boolean;
-  /** A cell as the ledger keeps it. */
-  asEntry(term: string): string;
-  /** A ledger value, converted to the type of a column. */
-  fromEntry(term: string, type: string): string;
   /** The prefix by which `exactText` tells types of cells apart. */
   typeMark(term: string): string;
   /** A cell as text with its `typeMark` in front, so that values of different types differ. */
   exactText(term: string): string;
-  /** Byte-for-byte equality, with NULL equal to NULL; either term may be a cell or a ledger value. */
-  isSame(one: string, other: string): string;
-  /** Byte-for-byte equality that can use the index of the column. */
-  isKey(column: string, value: string): string;
-  /** A row's key as the ledger keeps it. */
-  keySql(terms: readonly string[]): string;
-  /** One column of a ledger key, as that column's type. */
-  keyPart(run: Pick<TableRun, 'key' | 'keyTypes'>, rowKey: string, at: number): string;
-  /** A ledger key for people. */
-  keyName(rowKey: string): string;
-  /** The right side of `(unit, col) IN`. */
-  inPairs(pairs: readonly string[]): string;
+  /** Whether a query groups equal cells before they are looked up; otherwise each row is looked up. */
+  readonly groupsCells: boolean;
+  /** Statements that create an empty map, and that prepare it for look-ups after rows were added. */
+  createMap(map: IdMap): readonly string[];
+  indexMap(map: IdMap): readonly string[];
+  /** Statements that create the list of a run, and that prepare it for use after rows were added. */
+  createRows(list: string, layout: ListLayout): readonly string[];
+  rowsLoaded(list: string): readonly string[];
+  /** The number of a row in the query that fills a list; null: the list numbers its rows. */
+  readonly rowNumber: string | null;
+  createView(view: string, query: string): readonly string[];
   updateFrom(update: UpdateFrom): string;
   /** A clause at the end of a query that locks its rows of `t`; null if no other session can write. */
   readonly lockRows: string | null;
@@ -86,8 +82,30 @@ export interface SqlText {
   integersOf(term: string): { readonly lowest: string; readonly highest: string; readonly where: string };
   /** Whether a column's text ends with `suffix`, which is ASCII without quotes. */
   endsWith(column: TableColumn, term: string, suffix: string): string;
-  /** The temporary value of column `at` in row `w` of a work list while ids swap. */
-  parkedValue(column: TableColumn, at: number, free: FreeValues): string;
+  /** The temporary value of a row while ids swap. */
+  parkedValue(column: TableColumn, row: RowTerms, free: FreeValues): string;
+  /** A condition that finds the runs of table `$1`. */
+  readonly isTableOfRun: string;
+  /** What to do if other tables have the ledger's names. */
+  readonly foreignLedgerHint: string;
+}
+
+/** The columns of a list of rows, apart from `id`. */
+export interface ListLayout {
+  /** `FROM`, with the table as `t`. */
+  readonly table: string;
+  readonly columns: readonly {
+    readonly name: string;
+    /** The cell whose values it takes, as SQL; null: no column of the table has them. */
+    readonly of: string | null;
+    readonly type: string;
+    /** Whether an index can hold its values. */
+    readonly isKey: boolean;
+  }[];
+  /** Columns of small integers. */
+  readonly flags: readonly string[];
+  /** Columns that rows are found by. */
+  readonly index: readonly string[];
 }
 
 /**
@@ -118,6 +136,12 @@ export interface MapSource {
   readonly fill: number;
 }
 
+/** SQL for the number of a row and for its own value. */
+export interface RowTerms {
+  readonly number: string;
+  readonly own: string;
+}
+
 /**
  * Values that no row of a column holds, for n from 1: the integer `base + n` or `base - n`, by `sign`, and the text of n
  * followed by `suffix`.
@@ -131,44 +155,24 @@ export interface FreeValues {
 
 /** An UPDATE of a table `t` by the rows of another. */
 export interface UpdateFrom {
+  /** As SQL. */
   readonly table: string;
   /** SQL of the part of the table that is updated; null: all of it. */
   readonly part?: string | null;
   /** Column names with their new values, as SQL. */
   readonly set: readonly (readonly [string, string])[];
+  /** As `TableFacts.autoUpdated`. */
+  readonly autoUpdated?: readonly string[];
   readonly from: string;
   readonly where: string;
   /** Whether `t` comes first in the join, in a database that joins tables in the order in which they are written. */
   readonly isTableFirst?: boolean;
 }
 
-/** How the ledger is kept. */
-export interface LedgerText {
-  readonly ledgerTypes: Readonly<Record<LedgerColumnType, string>>;
-  /** Whether the ledger records column types; otherwise they are not needed. */
-  readonly keepsTypes: boolean;
-  readonly createLedgerView: 'CREATE OR REPLACE VIEW' | 'CREATE VIEW IF NOT EXISTS' | 'CREATE VIEW';
-  /** Item of a JSON list, as text. */
-  jsonItem(list: string, at: string): string;
-  /** After the columns of CREATE TABLE. */
-  readonly tableOptions: string;
-  /** Among the columns of `entry`: an index on `row_key`, if joins need one. */
-  readonly entryIndex: string;
-  /** An id for each entry of an INSERT … SELECT. */
-  nextEntry(ledger: Ledger): string;
-  /** A condition that finds the runs of table `$1`. */
-  readonly isTableOfRun: string;
-  /** Whether a text from the ledger is safe to use in SQL as a table name, or as a type. */
-  isTableName(name: string): boolean;
-  isTypeName(name: string): boolean;
-  /** What to do if other tables have the ledger's names. */
-  readonly foreignLedgerHint: string;
-}
-
 /** Queries and locks of the ledger. */
 export interface LedgerCatalog {
   ledgerOf(target: TableTarget): Ledger;
-  /** The objects of the ledger that exist, by name (`run`, `entry`, …): `view`, or a table's columns as `name type, name type`. */
+  /** What has the names of the ledger, by name (`run`, `ledger`): `view`, or a table's columns as `name type, name type`. */
   readLedgerShape(ledger: Ledger): Promise<ReadonlyMap<string, string>>;
   /** Other reasons not to keep the ledger there. `table`: the one that is rewritten. */
   ledgerObstacles(ledger: Ledger, table: string): Promise<Note[]>;
@@ -237,8 +241,6 @@ export interface FillRange {
 export interface TableStatements {
   /** Looks every cell up, counts it, and adds those that change to a map, once for each distinct value. Call inside a transaction. */
   loadMap(map: IdMap, source: MapSource): Promise<void>;
-  /** Creates a temporary table from a query, and adds the columns `row_no` (from 1) and `parked`. */
-  createList(name: string, columns: readonly string[], query: string): Promise<void>;
   /** Ranges of about one batch; together they cover every row of a table. */
   fillRanges(facts: TableFacts): AsyncIterable<FillRange>;
 }
@@ -259,29 +261,23 @@ export interface EmitText {
   readonly restore: readonly string[];
   /** Begins the transaction. Null if DDL commits: then the script begins its transaction itself, after its DDL. */
   readonly begin: string | null;
-  /** A literal for any text, which no tool that runs the script can split or misread. */
-  literal(text: string): string;
   /** The current time as an ISO text in UTC. */
   readonly now: string;
-  /** Types of the staging tables: a text, a value in the ledger's form, the number of a row. */
-  readonly types: {
-    readonly text: string;
-    readonly value: string;
-    readonly row: string;
-  };
+  /** A type of text that a unique index takes. */
+  readonly problemType: string;
   /** Most bytes of a value that the crosswalk's index takes. */
   readonly longestOld: number;
-  keyType(type: string): string;
-  createLedger(dialect: SqlText & LedgerText, ledger: Ledger): readonly string[];
+  /** Statements that create the schema of the ledger. */
+  createSchema(ledger: Ledger): readonly string[];
   /** Statements that lock out writers and defer foreign key checks to the end of the transaction. */
   lock(tables: readonly string[], ledger: Ledger): readonly string[];
   countColumns(column: CatalogColumn): string;
   /** Statements that add a column. Where the database allows it, they can be repeated. */
   addColumn(table: string, column: string, type: string): readonly string[];
-  /** Updates the planner's statistics. */
-  analyze(table: string): readonly string[];
   /** A statement that fails, naming the problems, if a check recorded in table `checks` failed. */
   raise(checks: string): string;
+  /** Statements that drop a table if a condition holds, where statements go on after one failed. */
+  dropIf(table: string, condition: string): readonly string[];
   /** Statements that roll back if a condition holds; none where a failed statement does so. */
   rollBackIf(condition: string, ledger: Ledger): readonly string[];
   /** Literals for a value of a crosswalk, given as `exactText`, and for the new value of its row. */
@@ -290,7 +286,7 @@ export interface EmitText {
 }
 
 /** Everything that differs between databases. */
-export interface Dialect extends SqlText, LedgerText, LedgerCatalog, TableCatalog, TableStatements {
+export interface Dialect extends SqlText, LedgerCatalog, TableCatalog, TableStatements {
   readonly emit: EmitText;
 }
 

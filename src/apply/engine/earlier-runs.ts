@@ -142,7 +142,7 @@ export function needsLookUp(
   return earlier.state !== 'unfinished' && (policy.again || !isCovered(runs, id));
 }
 
-/** Finished runs that rewrote a column in place, each with the ledger's number (`col`) for the column. */
+/** Finished runs that rewrote a column in place, each with the number of the column in its list. */
 export function finishedRunsOf<R extends EarlierRun>(
   runs: readonly R[],
   key: readonly string[],
@@ -154,12 +154,12 @@ export function finishedRunsOf<R extends EarlierRun>(
     .filter(({ col }) => col >= 0);
 }
 
-/** The state that earlier runs left; `covered`: columns whose rows without a ledger entry must be counted. */
-export function findEarlier(
+/** The state that earlier runs left; `covered`: columns whose rows without a ledger entry must be counted; `open`: the unfinished run whose cells are still to be counted. */
+export function findEarlier<R extends EarlierRun>(
   { policy }: ApplyContext,
   target: TableTarget,
-  runs: readonly EarlierRun[],
-): { readonly earlier: Earlier; readonly covered: readonly IdColumn[] } {
+  runs: readonly R[],
+): { readonly earlier: Earlier; readonly covered: readonly IdColumn[]; readonly open?: R } {
   const labels = target.ids.map(columnLabel);
   const own = runs.filter(
     (run) => run.mode === policy.mode && run.labels.some((name) => labels.includes(name)),
@@ -168,8 +168,8 @@ export function findEarlier(
   if (last === undefined) return { earlier: NO_EARLIER, covered: [] };
   const base = { ...NO_EARLIER, run: last.run, done: own.reduce((sum, run) => sum + run.changed, 0) };
   if (policy.mode === 'new' || last.state !== 'done') {
-    const left = policy.mode === 'new' ? 0 : last.last - last.done;
-    return { earlier: { ...base, state: 'unfinished', left }, covered: [] };
+    const earlier = { ...base, state: 'unfinished', left: 0 } as const;
+    return policy.mode === 'new' ? { earlier, covered: [] } : { earlier, covered: [], open: last };
   }
   const covered = target.ids.filter((id) => isCovered(runs, id));
   const state = covered.length === target.ids.length ? 'finished' : 'none';

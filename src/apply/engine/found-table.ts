@@ -1,19 +1,18 @@
-import { columnLabel, type IdColumn, type TableTarget } from '../../config/apply-targets.js';
+import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { checkColumn } from '../column-work.js';
 import { NO_EARLIER, type Note } from '../plan.js';
-import { type Agreed, isUnreadable } from './column-plans.js';
+import { isUnreadable } from './column-plans.js';
 import { type Engine, findColumn } from './dialect.js';
 import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
 import { earlierRunNotes, findEarlier, newColumnNotes } from './earlier-runs.js';
 import { mergedNotes, partsOf, pathNotes, sameColumnNotes } from './json-columns.js';
 import { judgeTable, type TableIds } from './judge-table.js';
-import { readRunsOfTable } from './ledger-runs.js';
-import { ledgerNotes, rowKeysWithEntry, rowsWithoutEntry } from './ledger-tables.js';
-import { platformColumnNotes, valueType } from './platform-columns.js';
-import { rewrittenLabels, sourceColumns, writesPlatformId } from './platform-ids.js';
-import { addStillApplied, readStillApplied, type StillApplied } from './still-applied.js';
-import type { FoundTable } from './table-facts.js';
-import { columnOf, type TableFacts } from './table-facts.js';
+import { ledgerNotes, readRunsOfTable } from './ledger-runs.js';
+import { countCells } from './own-tables.js';
+import { platformColumnNotes } from './platform-columns.js';
+import { sourceColumns, writesPlatformId } from './platform-ids.js';
+import { addStillApplied, readStillApplied, rowsToLookUp, type StillApplied } from './still-applied.js';
+import type { FoundTable, TableFacts } from './table-facts.js';
 
 /** Reads what the catalog and the ledger say about tables. Of their rows it only counts those added since a finished run. */
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
@@ -35,7 +34,6 @@ async function findTable(
   const judged = judgeTable(facts, target, context.policy, all);
   const { handling } = judged;
   const ledger = dialect.ledgerOf(target);
-  const typeOf = (name: string) => columnOf(facts, name)?.type ?? 'text';
   const foreign = await ledgerNotes(engine, ledger, facts.table);
   const runs = foreign.length > 0 ? [] : await readRunsOfTable(engine, ledger, facts.table);
   const notes = [
@@ -50,8 +48,6 @@ async function findTable(
     facts,
     handling,
     ledger,
-    keyTypes: handling.key.map(typeOf),
-    types: target.ids.map((id) => valueType(dialect, facts, id) || 'text'),
     runs,
     earlier: NO_EARLIER,
     fullyRecorded: [],
@@ -91,50 +87,34 @@ export async function refresh(engine: Engine, found: FoundTable): Promise<FoundT
   return { ...now, ...(await readEarlier(engine, now)) };
 }
 
-/** A table with its agreed plan, and the run that carries it out. */
-export interface TableWrite extends Agreed {
-  readonly found: FoundTable;
-  /** Its number among the targets, from 1. */
-  readonly number: number;
-}
-
 async function readEarlier(
   engine: Engine,
   found: FoundTable,
 ): Promise<Pick<FoundTable, 'earlier' | 'fullyRecorded'>> {
   const { target, runs, handling } = found;
   const { session, dialect, context } = engine;
-  const { earlier, covered } = findEarlier(context, target, runs);
+  const { earlier, covered, open } = findEarlier(context, target, runs);
   const { key } = handling;
+  if (open !== undefined) {
+    const left = await countCells(engine, open, `w.id > ${open.done}`);
+    return { earlier: { ...earlier, left }, fullyRecorded: [] };
+  }
   if (context.policy.mode === 'new' || key.length === 0) return { earlier, fullyRecorded: [] };
   let since = 0;
   const fullyRecorded: IdColumn[] = [];
   const applied: StillApplied[] = [];
   for (const id of covered) {
-    const own = await readStillApplied(engine, runs, key, id);
+    const own = await readStillApplied(engine, found, id);
     // Only ids count as rewritten.
     applied.push(...own.map((one) => (writesPlatformId(id) ? { ...one, applied: 0 } : one)));
     if (writesPlatformId(id)) continue;
     const cell = `t.${dialect.quote(id.column)}`;
     const { rows } = await session.query(
-      `SELECT count(*), count(${cell}) FROM ${rowsToLookUp(engine, found, id)}`,
+      `SELECT count(*), count(${cell}) FROM ${rowsToLookUp(engine, found, id).sql}`,
     );
     const [unrecorded = 0, filled = 0] = (rows[0] ?? []).map(Number);
     since += filled;
     if (unrecorded === 0) fullyRecorded.push(id);
   }
   return { earlier: addStillApplied(earlier, since, applied), fullyRecorded };
-}
-
-/** `FROM` and `WHERE` for the rows of a column to look up: those without a ledger entry and, for a platform_id, without a value. */
-export function rowsToLookUp(
-  engine: Engine,
-  { facts, handling, runs, ledger }: FoundTable,
-  id: IdColumn,
-): string {
-  const { dialect } = engine;
-  const recordedKeys = rowKeysWithEntry(dialect, ledger, runs, rewrittenLabels(id));
-  const rows = rowsWithoutEntry(dialect, facts.table, handling.key, recordedKeys).sql;
-  const isAdded = writesPlatformId(id) && findColumn(engine, facts, columnLabel(id)) !== undefined;
-  return isAdded ? `${rows} AND t.${dialect.quote(columnLabel(id))} IS NULL` : rows;
 }

@@ -1,10 +1,19 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { Dialect, Engine, IdMap } from './dialect.js';
+import type { Dialect, Engine, IdMap, SqlText } from './dialect.js';
 import { scopeTerms } from './judge-cells.js';
 import type { TableRun } from './ledger.js';
-import { valueType } from './platform-columns.js';
+import { writesPlatformId } from './platform-ids.js';
 import { columnOf, type TableColumn, type TableFacts } from './table-facts.js';
+
+/** The type of the values that a run writes for an id column. */
+export function valueType(
+  { platformIdType }: Pick<SqlText, 'platformIdType'>,
+  facts: TableFacts,
+  id: IdColumn,
+): string {
+  return writesPlatformId(id) ? platformIdType.type : (columnOf(facts, id.column)?.type ?? '');
+}
 
 export function buildMap(
   dialect: Pick<Dialect, 'platformIdType'>,
@@ -22,17 +31,17 @@ export function buildMap(
 /** The table of a map that a run keeps, by the number of its id column. */
 export function keptMapTable(
   { dialect }: Pick<Engine, 'dialect'>,
-  { maps, ledger }: Pick<TableRun, 'maps' | 'ledger'>,
+  { suffix, ledger }: Pick<TableRun, 'suffix' | 'ledger'>,
   at: number,
 ): string {
-  return dialect.ledgerTable(`map_${maps}_${at}`, ledger);
+  return dialect.ledgerTable(`map_${suffix}_${at}`, ledger);
 }
 
 /** The maps of a run that fills new columns, by id column. */
 export function keptMaps(
   engine: Engine,
   facts: TableFacts,
-  run: Pick<TableRun, 'maps' | 'ledger' | 'target'>,
+  run: Pick<TableRun, 'suffix' | 'ledger' | 'target'>,
 ): IdMap[] {
   return run.target.ids.map((id, at) =>
     buildMap(engine.dialect, facts, id, { table: keptMapTable(engine, run, at), isKept: true }),
@@ -81,7 +90,7 @@ export function mapMatch(
 
 /** The new value of row `m` of a map, in the type of the cell it is for. */
 export function mapValue({ dialect }: Pick<Engine, 'dialect'>, map: IdMap, alias = 'm'): string {
-  return dialect.fromMap(`${alias}.new`, map);
+  return dialect.cast(`${alias}.new`, map.newType);
 }
 
 /** A condition: the new column of row `t` holds what row `m` of its map says. */

@@ -1,14 +1,91 @@
 import { applyTargetSchema, columnLabel, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
-import { ledgerRunSchema, MAX_NAMED_ROWS, type RunFacts, type WriteResult } from '../context.js';
-import { type Policy, policySchema, runPolicySchema } from '../plan.js';
+import { ledgerRunSchema, type RunFacts } from '../context.js';
+import { blocks, type Note, type Policy, policySchema, runPolicySchema } from '../plan.js';
 import type { Dialect, Engine } from './dialect.js';
 import { configuredColumns, normalizeColumns } from './json-columns.js';
 import type { Ledger, TableRun } from './ledger.js';
-import { hasLedger } from './ledger-tables.js';
 import type { Cells } from './session.js';
 import type { FoundTable } from './table-facts.js';
+
+/** The columns of `run`. */
+const RUN_COLUMNS = {
+  unit: 'number',
+  run: 'text',
+  target: 'text',
+  table_name: 'text',
+  column_names: 'text',
+  definition: 'text',
+  key_columns: 'text',
+  mode: 'text',
+  is_atomic: 'number',
+  policy: 'text',
+  remap_sha256: 'text',
+  plan_sha256: 'text',
+  suffix: 'text',
+  state: 'text',
+  done: 'number',
+  total: 'number',
+  changed: 'number',
+  skipped: 'number',
+  started_at: 'text',
+  finished_at: 'text',
+  tool: 'text',
+} as const;
+
+const CONSTRAINTS: Readonly<Record<string, string>> = {
+  unit: ' PRIMARY KEY',
+  state: " NOT NULL CHECK (state IN ('working', 'done', 'undoing', 'undone'))",
+  finished_at: '',
+};
+
+type LedgerText = Pick<Dialect, 'types' | 'tableOptions'>;
+
+function columnsOf({ types }: LedgerText): [name: string, type: string][] {
+  return Object.entries(RUN_COLUMNS).map(([name, type]) => [name, types[type]]);
+}
+
+/** Creates the table `run` if it is missing. */
+export function createRunSql(dialect: LedgerText, { run }: Ledger): string {
+  const columns = columnsOf(dialect).map(([name, type]) => {
+    const isCount = name === 'changed' || name === 'skipped' || name === 'done' || name === 'total';
+    return `${name} ${type}${CONSTRAINTS[name] ?? ` NOT NULL${isCount ? ' DEFAULT 0' : ''}`}`;
+  });
+  return `CREATE TABLE IF NOT EXISTS ${run}(${columns.join(', ')})${dialect.tableOptions}`;
+}
+
+/** The first object with a name of the ledger but another definition; null if there is none. */
+async function findForeign({ dialect }: Engine, ledger: Ledger): Promise<string | null> {
+  const found = await dialect.readLedgerShape(ledger);
+  const run = found.get('run');
+  const own = columnsOf(dialect).map((column) => column.join(' '));
+  if (run !== undefined && run !== own.join(', ')) return 'run';
+  return (found.get('ledger') ?? 'view') === 'view' ? null : 'ledger';
+}
+
+function notALedger({ context, dialect }: Engine, { prefix }: Ledger, name: string): [string, string] {
+  return [`${prefix}${name} is not a ledger of ${context.tool}.`, dialect.foreignLedgerHint];
+}
+
+/**
+ * Whether the database holds a ledger.
+ *
+ * @throws SvcError `bad_input` if something else has its names
+ */
+export async function hasLedger(engine: Engine, ledger: Ledger): Promise<boolean> {
+  const foreign = await findForeign(engine, ledger);
+  if (foreign === null) return (await engine.dialect.readLedgerShape(ledger)).has('run');
+  const [text, hint] = notALedger(engine, ledger, foreign);
+  throw new SvcError('bad_input', text, { hint });
+}
+
+/** Notes that block keeping the ledger there: something else has its names, or `ledgerObstacles`. */
+export async function ledgerNotes(engine: Engine, ledger: Ledger, table: string): Promise<Note[]> {
+  const foreign = await findForeign(engine, ledger);
+  if (foreign === null) return engine.dialect.ledgerObstacles(ledger, table);
+  return [blocks('foreign_ledger', notALedger(engine, ledger, foreign).join(' '))];
+}
 
 const json = z.string().transform((text): unknown => JSON.parse(text));
 const list = json.pipe(z.array(z.string()));
@@ -22,29 +99,24 @@ const rowSchema = z.object({
   definition: json.pipe(applyTargetSchema),
   key_columns: list,
   mode: policySchema.shape.mode,
-  is_atomic: z.string(),
+  is_atomic: count,
   policy: json.pipe(runPolicySchema),
   remap_sha256: z.string(),
   plan_sha256: z.string(),
-  maps: z.string().regex(/^\w*$/),
+  suffix: z.string().regex(/^\w*$/),
   state: ledgerRunSchema.shape.state,
-  /** The entries of the run have ids above `first_entry`, up to and including `last_entry`. */
-  first_entry: count,
-  last_entry: count,
-  done_entry: count,
+  done: count,
+  total: count,
   changed: count,
   skipped: count,
   started_at: z.string(),
-  key_types: list.default([]),
-  column_types: list.default([]),
 });
 
-/** Null if the row is of another kind of database, or names a table or type that is not safe to use in SQL. */
+/** Null if the row is of another kind of database, or names a table that is not safe to use in SQL. */
 function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSchema>): TableRun | null {
   const target = row.definition;
   if (!('table' in target) || target.kind !== dialect.kind || !dialect.isTableName(row.table_name))
     return null;
-  if (![...row.key_types, ...row.column_types].every(dialect.isTypeName)) return null;
   return {
     unit: row.unit,
     run: row.run,
@@ -53,18 +125,15 @@ function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSche
     ledger,
     labels: row.column_names,
     key: row.key_columns,
-    keyTypes: row.key_types,
-    types: row.column_types,
     mode: row.mode,
-    isAtomic: row.is_atomic === '1' || row.is_atomic === 't',
+    isAtomic: row.is_atomic === 1,
     policy: row.policy,
     remapSha256: row.remap_sha256,
     planSha256: row.plan_sha256,
-    maps: row.maps,
+    suffix: row.suffix,
     state: row.state,
-    first: row.first_entry,
-    last: row.last_entry,
-    done: row.done_entry,
+    done: row.done,
+    total: row.total,
     changed: row.changed,
     skipped: row.skipped,
     startedAt: row.started_at,
@@ -80,7 +149,7 @@ export async function readRuns(
 ): Promise<TableRun[]> {
   const { session, dialect } = engine;
   if (!(await hasLedger(engine, ledger))) return [];
-  const names = Object.keys(rowSchema.shape).slice(0, dialect.keepsTypes ? undefined : -2);
+  const names = Object.keys(rowSchema.shape);
   const sql = `SELECT ${names.join(', ')} FROM ${ledger.run} WHERE ${where} ORDER BY unit`;
   const parse = (cells: Cells): TableRun => {
     const parsed = rowSchema.safeParse(Object.fromEntries(names.map((name, at) => [name, cells[at]])));
@@ -97,7 +166,10 @@ export function readRunsOfTable(engine: Engine, ledger: Ledger, table: string): 
   return readRuns(engine, ledger, `${engine.dialect.isTableOfRun} AND state <> 'undone'`, table);
 }
 
-export async function readRun(engine: Engine, ledger: Ledger, unit: string): Promise<TableRun> {
+export async function readRun(
+  engine: Engine,
+  { ledger, unit }: Pick<TableRun, 'ledger' | 'unit'>,
+): Promise<TableRun> {
   const [found] = await readRuns(engine, ledger, 'unit = $1', unit);
   if (found === undefined)
     throw new SvcError('bad_input', `The ledger no longer holds the run with unit ${unit}.`);
@@ -109,12 +181,12 @@ export function ledgerPolicy({ missing, mapDeleted }: Policy): string {
   return JSON.stringify({ missing, mapDeleted });
 }
 
-/** What the ledger records of a new table run in state `working`, as text by column, apart from numbers and times. */
+/** What the ledger records of a new table run in state `working`, as text by column, apart from its number and times. */
 export function newRunRow(
-  { context, dialect }: Engine,
+  { context }: Pick<Engine, 'context'>,
   { run, planSha256 }: Pick<RunFacts, 'run' | 'planSha256'>,
-  { target, facts, handling, keyTypes, types }: FoundTable,
-  maps: string,
+  { target, facts, handling }: Pick<FoundTable, 'target' | 'facts' | 'handling'>,
+  suffix: string,
 ): Readonly<Record<string, string>> {
   const { policy, remapVersion, tool } = context;
   return {
@@ -129,34 +201,24 @@ export function newRunRow(
     policy: ledgerPolicy(policy),
     remap_sha256: remapVersion.sha256,
     plan_sha256: planSha256,
-    maps,
+    suffix,
     state: 'working',
     tool,
-    ...(dialect.keepsTypes
-      ? { key_types: JSON.stringify(keyTypes), column_types: JSON.stringify(types) }
-      : {}),
   };
 }
 
-/** Records a new table run in state `working`; returns its `unit`. `maps`: as `TableRun.maps`. Call inside the transaction that locked the ledger. */
+/** Records a new table run in state `working`; returns its `unit`. Call inside the transaction that locked the ledger. */
 export async function insertRun(
   engine: Engine,
   run: RunFacts,
   found: FoundTable,
-  maps = '',
+  suffix: string,
 ): Promise<string> {
   const { session, context } = engine;
   const { ledger } = found;
   const unit = (await session.one(`SELECT coalesce(max(unit), 0) + 1 FROM ${ledger.run}`)) ?? '1';
-  const base = await lastEntry(engine, ledger);
-  const row: Readonly<Record<string, string>> = {
-    unit,
-    ...newRunRow(engine, run, found, maps),
-    started_at: new Date(context.now()).toISOString(),
-    first_entry: base,
-    last_entry: base,
-    done_entry: base,
-  };
+  const startedAt = new Date(context.now()).toISOString();
+  const row = { unit, ...newRunRow(engine, run, found, suffix), started_at: startedAt };
   const places = Object.keys(row).map((_, at) => `$${at + 1}`);
   await session.query(
     `INSERT INTO ${ledger.run}(${Object.keys(row).join(', ')}) VALUES (${places.join(', ')})`,
@@ -165,9 +227,18 @@ export async function insertRun(
   return unit;
 }
 
-/** The id of the latest entry; 0 if there is none. */
-export async function lastEntry({ session }: Engine, ledger: Ledger): Promise<string> {
-  return (await session.one(`SELECT coalesce(max(id), 0) FROM ${ledger.entry}`)) ?? '0';
+/**
+ * What the names of a new run's tables end with; `nth`: how many tables of the run come before it. Once recorded, it is
+ * never given to another table.
+ */
+export async function newSuffix(
+  { session }: Engine,
+  { run }: Ledger,
+  { run: name }: Pick<RunFacts, 'run'>,
+  nth: number,
+): Promise<string> {
+  const before = Number(await session.one(`SELECT count(*) FROM ${run} WHERE run = $1`, [name]));
+  return `${name.replaceAll(/\W/g, '_')}_${before + nth + 1}`;
 }
 
 export async function setState(
@@ -179,7 +250,7 @@ export async function setState(
 }
 
 /**
- * Finds the unit of this run on this table if an earlier attempt recorded it and then lost the connection; null if not.
+ * Finds this run on this table if an earlier attempt recorded it and then lost the connection; null if not.
  *
  * @throws SvcError `locked` if another process changed the runs of the table since they were read
  */
@@ -197,34 +268,4 @@ export async function findRecordedRun(
   throw new SvcError('locked', `Another svc-migrate is rewriting ${facts.table}.`, {
     hint: 'Wait until it has finished.',
   });
-}
-
-/** Marks an in-place run as done and records its counts. */
-export async function finishRun(
-  { context, session }: Engine,
-  { ledger, unit }: Pick<TableRun, 'ledger' | 'unit'>,
-): Promise<void> {
-  await session.query(
-    `UPDATE ${ledger.run} SET state = 'done', finished_at = $1,
-       changed = (SELECT count(*) FROM ${ledger.entry} AS e WHERE e.unit = $2 AND e.id > first_entry AND e.id <= last_entry),
-       skipped = (SELECT count(*) FROM ${ledger.skipped} AS s WHERE s.unit = $2)
-     WHERE unit = $2 AND state = 'working'`,
-    [new Date(context.now()).toISOString(), unit],
-  );
-}
-
-export async function describeWritten(engine: Engine, ledger: Ledger, unit: string): Promise<WriteResult> {
-  const { target, run, changed, skipped } = await readRun(engine, ledger, unit);
-  const { rows } = await engine.session.query(
-    `SELECT ${engine.dialect.keyName('row_key')} FROM ${ledger.skipped} WHERE unit = $1 LIMIT ${MAX_NAMED_ROWS}`,
-    [unit],
-  );
-  return {
-    target: target.name,
-    run,
-    changed,
-    skipped: rows.map(([key]) => `row ${key ?? ''}`),
-    skippedCount: skipped,
-    alreadyDone: false,
-  };
 }

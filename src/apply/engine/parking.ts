@@ -1,5 +1,5 @@
 import { blocks, type Note } from '../plan.js';
-import type { Engine, FreeValues } from './dialect.js';
+import type { Engine, FreeValues, RowTerms } from './dialect.js';
 import type { TableColumn } from './table-facts.js';
 
 /** Smallest and largest 64-bit integer. */
@@ -14,14 +14,14 @@ export interface ParkingNeeds {
 
 /**
  * SQL for the temporary values that rows hold while their ids swap under a unique constraint. No row of the column
- * holds them; they differ for each `w.row_no` from 1 to `rows` and have the type of the row's own value `w.o…`.
+ * holds them; they differ for each number of a row from 1 to `rows` and have the type of its own value.
  * Integers lie above those in use, or else below. Null if there are not enough free values.
  */
 export async function parkingTerm(
   engine: Engine,
   table: string,
   column: TableColumn,
-  at: number,
+  row: RowTerms,
   needs: ParkingNeeds,
 ): Promise<string | null> {
   const { dialect } = engine;
@@ -38,7 +38,7 @@ export async function parkingTerm(
   const suffix = column.holds === 'integer' ? null : await findSuffix(engine, column, from);
   const chars = String(needs.rows).length + (suffix ?? '').length;
   if (suffix !== null && column.maxChars !== null && chars > column.maxChars) return null;
-  return dialect.parkedValue(column, at, { integers, suffix });
+  return dialect.parkedValue(column, row, { integers, suffix });
 }
 
 /** Smallest and largest integer of a term; `lowest` is at most 0, `highest` at least 0. */

@@ -1,23 +1,16 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { NamedRows } from '../context.js';
 import { blocks, type Note } from '../plan.js';
-import { type Engine, findColumn, type SqlText } from './dialect.js';
+import { type Engine, findColumn } from './dialect.js';
+import { valueType } from './id-maps.js';
 import type { TableRun } from './ledger.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
+import { endUndo } from './own-tables.js';
 import { addedColumns, writesPlatformId } from './platform-ids.js';
-import { columnOf, type TableFacts } from './table-facts.js';
+import type { TableFacts } from './table-facts.js';
 
 export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: string, column: string): string {
   return `ALTER TABLE ${dialect.tableSql(table)} DROP COLUMN ${dialect.quote(column)}`;
-}
-
-/** The type of the values that a run writes for an id column. */
-export function valueType(
-  { platformIdType }: Pick<SqlText, 'platformIdType'>,
-  facts: TableFacts,
-  id: IdColumn,
-): string {
-  return writesPlatformId(id) ? platformIdType.type : (columnOf(facts, id.column)?.type ?? '');
 }
 
 /** Adds the columns that a run fills. `isResumed`: columns that exist already belong to this run. */
@@ -95,12 +88,13 @@ export function droppedColumns(engine: Engine, facts: TableFacts, { mode, target
  * Ends the undo of an in-place run: drops the columns it added for platform_ids, unless another run or another program
  * filled them too. Returns the columns that other programs filled, each as a sentence.
  */
-export async function dropPlatformColumns(engine: Engine, { ledger, unit }: TableRun): Promise<NamedRows> {
+export async function dropPlatformColumns(engine: Engine, given: TableRun): Promise<NamedRows> {
   const { session, dialect } = engine;
   const kept = new NamedRows();
-  const run = await session.retry(() => readRun(engine, ledger, unit));
+  const { ledger, unit } = given;
+  const run = await session.retry(() => readRun(engine, given));
   if (run.state !== 'undoing') return kept;
-  await session.transaction('latest', async () => {
+  await endUndo(engine, ledger, 'latest', async () => {
     const facts = await dialect.readFacts(run.target);
     const others = (await readRunsOfTable(engine, ledger, run.table)).filter((one) => one.unit !== unit);
     for (const name of addedColumns(run.mode, run.target.ids)) {

@@ -20,16 +20,15 @@ import {
   isUnreadable,
   openTableColumn,
 } from './column-plans.js';
+import { CELL, compileRewrite, rewriteOf } from './compile.js';
 import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
-import { rowsToLookUp } from './found-table.js';
 import { judgeCells } from './judge-cells.js';
 import type { TableRun } from './ledger.js';
-import { appliedCells } from './ledger-tables.js';
 import { noRoomNote, parkingTerm } from './parking.js';
 import { writesPlatformId } from './platform-ids.js';
 import type { Cells } from './session.js';
-import { readStillApplied } from './still-applied.js';
+import { readStillApplied, rowsToLookUp } from './still-applied.js';
 import { columnOf, type FoundTable } from './table-facts.js';
 import { workOn } from './table-work.js';
 import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
@@ -89,7 +88,7 @@ async function surveyColumn(
   { rows, onUnmapped }: ColumnOptions,
 ): Promise<SurveyedColumn> {
   const { context, dialect } = engine;
-  const { target, facts, handling, runs } = found;
+  const { target, facts, handling } = found;
   const { mode } = context.policy;
   const isPlatformId = writesPlatformId(id);
   const isColumnThere = !isPlatformId || findColumn(engine, facts, columnLabel(id)) !== undefined;
@@ -107,7 +106,7 @@ async function surveyColumn(
   }
   if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
     const { key } = handling;
-    await readStillApplied(engine, runs, key, id, (value, values) =>
+    await readStillApplied(engine, found, id, (value, values) =>
       reportRow(onUnmapped, target.name, id, {
         kind: 'changed_since',
         reason: 'changed',
@@ -149,7 +148,9 @@ async function constraintNotes(
   if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];
   const isParked = handling.parked.includes(column.name) && column.holds !== 'other';
-  const term = isParked ? await parkingTerm(engine, facts.table, column, 0, needs) : null;
+  const term = isParked
+    ? await parkingTerm(engine, facts.table, column, { number: 'w.row_no', own: 'w.o0' }, needs)
+    : null;
   const refused = (await trial?.finish(term)) ?? [];
   return isParked && term === null ? [noRoomNote(column), ...refused] : refused;
 }
@@ -169,19 +170,26 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   if (earlier.state === 'unfinished') return [];
   const state = needsLookUp(context, found, id) ? 'pending' : 'not_in_ledger';
   if (writesPlatformId(id) && state !== 'pending') return [];
-  const recorded = finishedRunsOf(runs, handling.key, id).map(({ run, col }): CellSource => {
+  const recorded = finishedRunsOf(runs, handling.key, id).flatMap(({ run, col }): CellSource[] => {
+    const plan = rewriteOf(dialect, facts, run);
+    const column = plan.columns[col];
+    if (column === undefined) return [];
+    const { list, isRow, holds } = compileRewrite(dialect, plan);
     // Only a JSON cell can hold rewritten and kept ids at once.
-    const hasRest = id.path === undefined ? 'AND e.new IS NULL' : '';
-    return {
-      state: 'in_ledger',
-      policy: { ...policy, ...run.policy },
-      from: `${appliedCells(dialect, run, col)} AND ${dialect.isSame(value, 'e.new')} ${hasRest}`,
-      value: 'e.old',
-    };
+    const hasRest = id.path === undefined ? `AND w.n${col} IS NULL` : '';
+    return [
+      {
+        state: 'in_ledger',
+        policy: { ...policy, ...run.policy },
+        from: `${list} AS w JOIN ${dialect.tableSql(facts.table)} AS t ON ${isRow}
+          WHERE w.r${col} = ${CELL.ours} AND ${holds(column, 'n')} ${hasRest}`,
+        value: `w.o${col}`,
+      },
+    ];
   });
   const open: CellSource[] = found.fullyRecorded.includes(id)
     ? []
-    : [{ state, policy, from: rowsToLookUp(engine, found, id), value }];
+    : [{ state, policy, from: rowsToLookUp(engine, found, id).sql, value }];
   return writesPlatformId(id) ? open : [...open, ...recorded];
 }
 

@@ -60,6 +60,8 @@ export interface TableFacts {
   readonly foreignKeys: readonly ForeignKey[];
   /** Triggers that an UPDATE fires. */
   readonly triggers: readonly string[];
+  /** Columns that the server sets to the time of every UPDATE that does not name them. */
+  readonly autoUpdated: readonly string[];
   /** Notes by the dialect, on privileges, partitions and views. */
   readonly notes: readonly Note[];
 }
@@ -68,7 +70,7 @@ export interface TableFacts {
 export function missingTable(table: string, tables: readonly ListedTable[], where = ''): TableFacts {
   const known = tables.filter(({ obstacle }) => obstacle === null).map(({ name }) => name);
   const text = `There is no table "${table}"${where}${didYouMeanEnding(table, known)}`;
-  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [] };
+  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [], autoUpdated: [] };
   return { table, kind: 'table', ...none, notes: [blocks('unknown_table', text)] };
 }
 
@@ -93,9 +95,6 @@ export interface FoundTable {
   readonly facts: TableFacts;
   readonly handling: Handling;
   readonly ledger: Ledger;
-  /** Types of the key's columns and of the id columns. */
-  readonly keyTypes: readonly string[];
-  readonly types: readonly string[];
   /** Runs on the table. */
   readonly runs: readonly TableRun[];
   readonly earlier: Earlier;

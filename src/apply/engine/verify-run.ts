@@ -2,15 +2,15 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
 import type { OnUnmapped } from '../unmapped.js';
+import { CELL, compileRewrite, type Rewrite, type RewrittenColumn, rewriteOf, sourceOf } from './compile.js';
 import type { Engine } from './dialect.js';
 import { lostSource } from './double-rewrite.js';
 import { compareWithMaps, judgeMapsAgain } from './filled-columns.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import type { TableRun } from './ledger.js';
 import { readRunsOfTable } from './ledger-runs.js';
-import { appliedCells } from './ledger-tables.js';
 import { droppedColumns } from './platform-columns.js';
-import { writesPlatformId, writtenColumn } from './platform-ids.js';
+import { writesPlatformId } from './platform-ids.js';
 import { keyValues, reportRow } from './unmapped-cells.js';
 
 /** Rows found wrong, and rows that other programs changed. */
@@ -20,7 +20,7 @@ interface Findings {
   readonly changed: NamedRows;
 }
 
-/** Recomputes a finished run: every entry from the remap, every row from its entry or, in a new column, from its map. */
+/** Recomputes a finished run: every listed row from the remap and in the table or, in a new column, from its map. */
 export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerification> {
   const { session } = engine;
   const runs = await session.retry(() => readRunsOfTable(engine, run.ledger, run.table));
@@ -40,10 +40,9 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
     const facts = await session.retry(() => engine.dialect.readFacts(run.target));
     const gone = droppedColumns(engine, facts, run);
     for (const name of gone) found.wrong.add(`column ${name} is gone`);
-    for (const [col, id] of run.target.ids.entries()) {
-      if (gone.includes(writtenColumn(id))) continue;
-      await session.transaction('read', () => verifyColumn(engine, run, col, id, found));
-    }
+    const plan = rewriteOf(engine.dialect, facts, run);
+    for (const column of plan.columns.filter(({ name }) => !gone.includes(name)))
+      await session.transaction('read', () => verifyColumn(engine, run, plan, column, found));
   }
   return {
     target: run.target.name,
@@ -57,27 +56,29 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
   };
 }
 
-/** Model, region and company are read from the current row; entries of deleted rows are only reported as gone. */
+/** Model, region and company are read from the current row; deleted rows are only reported as gone. */
 async function verifyColumn(
   engine: Engine,
   run: TableRun,
-  col: number,
-  id: IdColumn,
+  plan: Rewrite,
+  column: RewrittenColumn,
   found: Findings,
 ): Promise<void> {
   const { context, dialect } = engine;
-  const cell = `t.${dialect.quote(writtenColumn(id))}`;
+  const { at, id } = column;
+  const sql = compileRewrite(dialect, plan);
+  const old = `w.o${(sourceOf(plan, column) ?? column).at}`;
   const source = {
     work: openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'in_place' as const,
-    from: appliedCells(dialect, run, col, 'LEFT JOIN'),
-    value: 'e.old',
+    from: `${sql.list} AS w LEFT JOIN ${dialect.tableSql(run.table)} AS t ON ${sql.isRow} WHERE w.r${at} = ${CELL.ours}`,
+    value: old,
     extra: [
-      dialect.keyName('e.row_key'),
-      `CASE WHEN t.${dialect.quote(run.key[0] ?? '')} IS NULL THEN 'gone' WHEN ${dialect.isSame(cell, 'e.new')} THEN 'new'
-        WHEN ${dialect.isSame(cell, 'e.old')} THEN 'old' ELSE 'other' END`,
-      dialect.exactText('e.new'),
-      dialect.typeMark(writesPlatformId(id) ? 'e.new' : 'e.old'),
+      sql.keyName,
+      `CASE WHEN t.${dialect.quote(run.key[0] ?? '')} IS NULL THEN 'gone' WHEN ${sql.holds(column, 'n')} THEN 'new'
+        WHEN ${sql.holds(column, 'o')} THEN 'old' ELSE 'other' END`,
+      dialect.exactText(`w.n${at}`),
+      dialect.typeMark(writesPlatformId(id) ? `w.n${at}` : old),
     ],
   };
   for await (const rows of judgeCells(engine, source)) {

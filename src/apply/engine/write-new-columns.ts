@@ -1,11 +1,10 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import type { WriteResult } from '../context.js';
-import { assertAgreed, openTableColumn } from './column-plans.js';
+import { assertAgreed, openTableColumn, type TableWrite } from './column-plans.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
-import type { TableWrite } from './found-table.js';
 import { keptMaps, mapMatch, mapValue, nextFill } from './id-maps.js';
 import { countCells } from './judge-cells.js';
-import { describeWritten, findRecordedRun, insertRun, ledgerPolicy, readRun } from './ledger-runs.js';
+import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun } from './ledger-runs.js';
 import { addColumns } from './platform-columns.js';
 import type { FoundTable } from './table-facts.js';
 
@@ -25,8 +24,8 @@ export async function writeNewColumns(engine: Engine, write: TableWrite): Promis
   const { unit, fill } = await recordRun(engine, write);
   // An interruption may have left the run recorded but its columns missing.
   if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
-  const { maps } = await session.retry(() => readRun(engine, ledger, unit));
-  for (const map of keptMaps(engine, found.facts, { ...found, maps }))
+  const { suffix } = await session.retry(() => readRun(engine, { ledger, unit }));
+  for (const map of keptMaps(engine, found.facts, { ...found, suffix }))
     await fillColumn(engine, found, unit, { map, fill });
   await session.transaction('latest', async () => {
     await session.query(`UPDATE ${ledger.run} SET state = 'done', finished_at = $1 WHERE unit = $2`, [
@@ -34,12 +33,8 @@ export async function writeNewColumns(engine: Engine, write: TableWrite): Promis
       unit,
     ]);
   });
-  return session.retry(() => describeWritten(engine, ledger, unit));
-}
-
-/** The name of the maps of a new run of a table; it must be free before the run is in the ledger. */
-function newMapsName({ run, number }: TableWrite): string {
-  return `${run.run.replaceAll('-', '_')}_${number}`;
+  const { target, run, changed } = await session.retry(() => readRun(engine, { ledger, unit }));
+  return { target: target.name, run, changed, skipped: [], skippedCount: 0, alreadyDone: false };
 }
 
 function openRunOf({ found, plan }: TableWrite) {
@@ -48,7 +43,9 @@ function openRunOf({ found, plan }: TableWrite) {
 
 async function createMaps(engine: Engine, write: TableWrite): Promise<void> {
   if (openRunOf(write) !== undefined) return;
-  for (const map of keptMaps(engine, write.found.facts, { ...write.found, maps: newMapsName(write) }))
+  const { found, run } = write;
+  const suffix = await newSuffix(engine, found.ledger, run, 0);
+  for (const map of keptMaps(engine, found.facts, { ...found, suffix }))
     await engine.session.exec(engine.dialect.createMap(map).join(';'));
 }
 
@@ -69,9 +66,9 @@ function recordRun(
     const before = await findRecordedRun(engine, found, run);
     if (before !== null) return { unit: before, fill: 1 };
     const open = openRunOf(write);
-    const name = open?.maps ?? newMapsName(write);
+    const suffix = open?.suffix ?? (await newSuffix(engine, ledger, run, 0));
     if (open === undefined && !dialect.ddlCommits) await createMaps(engine, write);
-    const maps = keptMaps(engine, facts, { ...found, maps: name });
+    const maps = keptMaps(engine, facts, { ...found, suffix });
     const fill = await nextFill(engine, maps);
     for (const map of maps) {
       const { id } = map;
@@ -95,7 +92,7 @@ function recordRun(
       return { unit: open.unit, fill };
     }
     if (!dialect.ddlCommits) await addColumns(engine, found, false);
-    return { unit: await insertRun(engine, run, found, name), fill };
+    return { unit: await insertRun(engine, run, found, suffix), fill };
   });
 }
 
@@ -112,8 +109,9 @@ async function fillColumn(
       await dialect.beforeUpdate(facts.triggers, [], range.where !== 'TRUE');
       const filled = await session.query(
         dialect.updateFrom({
-          table: facts.table,
+          table: dialect.tableSql(facts.table),
           part: range.part,
+          autoUpdated: facts.autoUpdated,
           set: [[column, mapValue({ dialect }, map)]],
           from: `${map.table} AS m`,
           where: `${range.where} AND ${where}`,

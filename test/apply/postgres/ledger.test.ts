@@ -69,7 +69,9 @@ describe.skipIf(cluster === null)('the ledger in PostgreSQL', () => {
 
   it('is taken back from where it is, whatever schema it names', async () => {
     expect(await apply(IN_PLACE)).toEqual([]);
-    await ledger.editRuns({ definition: `definition || '{"ledgerSchema": "other"}'` });
+    await ledger.editRuns({
+      definition: `(definition::jsonb || '{"ledgerSchema": "other"}')::text`,
+    });
     await undo();
     expect(await ids()).toEqual([['5'], ['6']]);
   });

@@ -43,7 +43,9 @@ function openStore(context: ApplyContext, alterations = Number.POSITIVE_INFINITY
         const db = openUserDb(file, access === 'write');
         try {
           const engine = sqliteEngine(context, new StoppedSession(context, db, alterations), file);
-          return await work({ ...engine, dialect: { ...engine.dialect, ddlCommits: true } });
+          const { lockLedger } = engine.dialect;
+          const dialect = { ...engine.dialect, ddlCommits: true, ensureLedger: lockLedger };
+          return await work({ ...engine, dialect });
         } finally {
           db.close();
         }

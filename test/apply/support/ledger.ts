@@ -48,7 +48,7 @@ const TEXT = {
   postgres: {
     prefix: 'svc_migrate.',
     text: (value: string) => value,
-    key: "array_to_string(row_key, ',')",
+    key: 'row_key',
     table: `split_part(table_name, '"', 4)`,
     types: "''",
     names:
@@ -57,7 +57,7 @@ const TEXT = {
   mysql: {
     prefix: 'svc_migrate_',
     text: (value: string) => value,
-    key: 'CONVERT(row_key USING utf8mb4)',
+    key: 'row_key',
     table: 'table_name',
     types: "''",
     names: `SELECT substr(TABLE_NAME, 13) FROM information_schema.TABLES
@@ -66,7 +66,7 @@ const TEXT = {
 } as const;
 
 /** What the ledger keeps as long as it is there, in the order in which it is made. */
-const LASTING = ['run', 'entry', 'skipped', 'ledger'] as const;
+const LASTING = ['run', 'ledger'] as const;
 
 /** The names of tables of the ledger that are the same for every run, as SQL. */
 export function ledgerTables(kind: Kind): string[] {
@@ -77,9 +77,8 @@ export function ledgerTables(kind: Kind): string[] {
 export const HOSTILE_RUNS: readonly (readonly [column: string, value: string])[] = [
   ['table_name', `'t; DROP TABLE t; --'`],
   ['table_name', `'"public"."t" WHERE true; DROP TABLE t; --'`],
-  ['column_types', `'["bigint; DROP TABLE t; --"]'`],
-  ['key_types', `'["integer) OR (true"]'`],
-  ['definition', `definition || '{"kind":"csv","file":"/etc/passwd"}'`],
+  ['suffix', `'1; DROP TABLE t; --'`],
+  ['definition', `(definition::jsonb || '{"kind":"csv","file":"/etc/passwd"}')::text`],
 ];
 
 /** The ledger of a database, for tests: nothing else here knows its tables. */
@@ -116,29 +115,54 @@ export class LedgerReader {
 
   /** The keys of rows that were left to another program. */
   async skippedKeys(): Promise<string[]> {
-    if (!(await this.#has('skipped'))) return [];
-    return this.#column(`SELECT ${this.#sql.key} FROM ${this.#sql.prefix}skipped`);
+    const keys: string[] = [];
+    for (const { list, columns } of await this.#lists())
+      keys.push(
+        ...(await this.#column(
+          `SELECT k0 FROM ${list} WHERE ${columns.map((at) => `r${at} = 2`).join(' OR ')}`,
+        )),
+      );
+    return keys;
   }
 
   /** How many cells the lists of all runs still hold, changed or not. */
   async countListed(): Promise<number> {
-    if (!(await this.#has('entry'))) return 0;
-    const [count] = await this.#column(`SELECT count(*) FROM ${this.#sql.prefix}entry`);
-    return Number(count);
+    let count = 0;
+    for (const { list } of await this.#lists())
+      count += Number((await this.#column(`SELECT count(*) FROM ${list}`))[0]);
+    return count;
   }
 
   /** Every run on a table, oldest first. */
   async progress(): Promise<RunProgress[]> {
     if (!(await this.#has('run'))) return [];
     const rows = await this.#query(
-      `SELECT run, state, last_entry - first_entry, done_entry - first_entry, changed,
-         (SELECT count(*) FROM ${this.#sql.prefix}skipped AS s WHERE s.unit = r.unit)
-       FROM ${this.#run} AS r ORDER BY unit`,
+      `SELECT unit, run, state, done, changed, skipped FROM ${this.#run} ORDER BY unit`,
     );
-    return rows.map(([run, state, ...counts]) => {
-      const [listed = 0, done = 0, changed = 0, skipped = 0] = counts.map(Number);
-      return { run: run ?? '', state: state ?? '', listed, done, changed, skipped };
-    });
+    const lists = await this.#lists();
+    const progress: RunProgress[] = [];
+    for (const [unit, run, state, ...counts] of rows) {
+      const [done = 0, changed = 0, skipped = 0] = counts.map(Number);
+      const own = lists.find((one) => one.unit === unit);
+      const count = async (states: string, where: string) => {
+        if (own === undefined) return 0;
+        const cells = own.columns
+          .map((at) => `CASE WHEN r${at} IN (${states}) THEN 1 ELSE 0 END`)
+          .join(' + ');
+        return Number(
+          (await this.#column(`SELECT coalesce(sum(${cells}), 0) FROM ${own.list} WHERE ${where}`))[0],
+        );
+      };
+      progress.push({
+        run: run ?? '',
+        state: state ?? '',
+        listed: await count('1, 2, 4', 'id > 0'),
+        done: await count('1, 2, 4', `id <= ${done}`),
+        changed,
+        skipped: state === 'working' ? await count('2', 'id > 0') : skipped,
+      });
+    }
+    return progress;
   }
 
   /** `run state` of every run on a table, oldest first. */
@@ -178,12 +202,12 @@ export class LedgerReader {
 
   /** Forgets which cells were changed. */
   async forgetChanges(): Promise<void> {
-    await this.#query(`DELETE FROM ${this.#sql.prefix}entry`);
+    for (const { list } of await this.#lists()) await this.#query(`DELETE FROM ${list}`);
   }
 
   /** Leaves of the ledger what a process may have made before it was killed, where each CREATE TABLE commits. */
   async halve(): Promise<void> {
-    await this.#query(`DROP TABLE ${this.#sql.prefix}skipped`);
+    await this.#query(`DROP VIEW ${this.#sql.prefix}ledger`);
   }
 
   /** Takes the ledger away with all that is in it. */
@@ -192,6 +216,19 @@ export class LedgerReader {
     if (names.includes('ledger')) await this.#query(`DROP VIEW ${this.#sql.prefix}ledger`);
     for (const name of names)
       if (name !== 'ledger') await this.#query(`DROP TABLE ${this.#sql.prefix}${name}`);
+  }
+
+  /** The lists of in-place runs, with the numbers of their columns. */
+  async #lists(): Promise<{ unit: string; list: string; columns: number[] }[]> {
+    if (!(await this.#has('run'))) return [];
+    const rows = await this.#query(
+      `SELECT unit, suffix, column_names FROM ${this.#run} WHERE mode = 'in_place' AND suffix <> '' ORDER BY unit`,
+    );
+    return rows.map(([unit, suffix, names]) => ({
+      unit: unit ?? '',
+      list: `${this.#sql.prefix}rows_${suffix}`,
+      columns: [...(JSON.parse(names ?? '[]') as string[]).keys()],
+    }));
   }
 
   async #has(table: (typeof LASTING)[number]): Promise<boolean> {
@@ -218,20 +255,27 @@ export interface SeenRun {
 export function lookAtSqliteRuns(db: Db): SeenRun[] {
   if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get() === undefined) return [];
   const runs = db
-    .prepare<[], Omit<SeenRun, 'applied' | 'pending'> & { unit: number; done: number }>(
-      `SELECT unit, run, state, done_entry AS done, changed,
-         (SELECT count(*) FROM svc_migrate_skipped AS s WHERE s.unit = r.unit) AS skipped
-       FROM svc_migrate_run AS r ORDER BY unit`,
+    .prepare<[], Omit<SeenRun, 'applied' | 'pending'> & { suffix: string; done: number }>(
+      'SELECT run, state, suffix, done, changed, skipped FROM svc_migrate_run ORDER BY unit',
     )
     .all();
-  const list = db.prepare<[number], [number, string]>(
-    "SELECT id, row_key || ':' || old || '>' || new FROM svc_migrate_entry WHERE unit = ? ORDER BY id",
-  );
-  return runs.map(({ unit, done, ...run }) => {
-    const cells = list.raw().all(unit);
-    const upTo = cells.filter(([id]) => id <= done).map(([, cell]) => cell);
-    const beyond = cells.slice(upTo.length).map(([, cell]) => cell);
-    return { ...run, applied: upTo, pending: run.state === 'working' ? beyond : [] };
+  return runs.map(({ suffix, done, ...run }) => {
+    if (suffix === '') return { ...run, applied: [], pending: [] };
+    const list = `svc_migrate_rows_${suffix}`;
+    const cells = db
+      .prepare<[], [number, string]>(
+        `SELECT id, k0 || ':' || o0 || '>' || n0 FROM ${list} WHERE r0 IN (1, 4) ORDER BY id`,
+      )
+      .raw()
+      .all();
+    const isWorking = run.state === 'working';
+    const skipped = db.prepare<[], number>(`SELECT count(*) FROM ${list} WHERE r0 = 2`).pluck().get() ?? 0;
+    return {
+      ...run,
+      skipped: isWorking ? skipped : run.skipped,
+      applied: cells.filter(([id]) => id <= done).map(([, cell]) => cell),
+      pending: isWorking ? cells.filter(([id]) => id > done).map(([, cell]) => cell) : [],
+    };
   });
 }
 

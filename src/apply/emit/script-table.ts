@@ -1,0 +1,173 @@
+import { newColumnOf } from '../../config/apply-targets.js';
+import type { RunFacts } from '../context.js';
+import type { compileRewrite, Parking } from '../engine/compile.js';
+import type { Dialect, IdMap } from '../engine/dialect.js';
+import { holdsMapped, mapMatch, mapValue } from '../engine/id-maps.js';
+import { addedColumns, sourceColumns, writesPlatformId } from '../engine/platform-ids.js';
+import { columnOf, type FoundTable } from '../engine/table-facts.js';
+import type { Mode } from '../plan.js';
+import { type CrosswalkRow, mustBeListed } from './crosswalk.js';
+
+/** What the statements of a script share. */
+export interface Script {
+  readonly dialect: Dialect;
+  readonly mode: Mode;
+  readonly run: RunFacts;
+  /** The staging table of the checks. */
+  readonly checks: string;
+}
+
+/** One table of a script. */
+export interface ScriptTable {
+  readonly found: FoundTable;
+  readonly suffix: string;
+  /** By id column. */
+  readonly maps: readonly IdMap[];
+  readonly crosswalks: readonly (readonly CrosswalkRow[])[];
+  readonly parking: Parking;
+  /** What changes rows in place, and what changes them back. */
+  readonly forth: ReturnType<typeof compileRewrite>;
+  readonly back: ReturnType<typeof compileRewrite>;
+}
+
+/** What must hold for a script to go on. */
+export interface Check {
+  /** What is wrong if it does not hold. */
+  readonly problem: string;
+  /** A term: rows that break it. */
+  readonly count: string;
+}
+
+/** A condition on a row of the ledger's `run`: it is this script's run of the target. `state`: a comparison for its state. */
+export function isOwnRun(
+  { dialect, run }: Pick<Script, 'dialect' | 'run'>,
+  { target }: Pick<FoundTable, 'target'>,
+  state: string,
+): string {
+  return `run = ${dialect.literal(run.run)} AND target = ${dialect.literal(target.name)} AND state ${state}`;
+}
+
+/** A condition: the ledger holds this script's run of the target. */
+export function isRecorded(
+  script: Pick<Script, 'dialect' | 'run'>,
+  found: Pick<FoundTable, 'target' | 'ledger'>,
+  state: string,
+): string {
+  return `EXISTS (SELECT 1 FROM ${found.ledger.run} WHERE ${isOwnRun(script, found, state)})`;
+}
+
+/** A condition: a check failed. It guards statements that a client sends although an earlier one failed. */
+export function anyFailed({ checks }: Script): string {
+  return `EXISTS (SELECT 1 FROM ${checks} WHERE failed > 0)`;
+}
+
+/** Checks and records the result. */
+export function checkSql({ checks, dialect }: Script, { problem, count }: Check): string {
+  return `INSERT INTO ${checks}(problem, failed)\nSELECT ${dialect.literal(problem)}, ${count}`;
+}
+
+/** What must hold before anything changes. It held once where the run is recorded already. */
+export function upChecks(script: Script, { found, maps }: ScriptTable): Check[] {
+  const { dialect, mode } = script;
+  const { target, facts, handling } = found;
+  const { table } = facts;
+  const columns = new Set([...handling.key, ...sourceColumns(target.ids).map(({ column }) => column)]);
+  const typed = [...columns].map((name): Check => {
+    const type = columnOf(facts, name)?.type ?? '';
+    const count = `1 - ${dialect.emit.countColumns({ table, name, type })}`;
+    return { problem: `column ${name} is missing or is not ${type} any more`, count };
+  });
+  const added = addedColumns(mode, target.ids).map((name): Check => {
+    const count = dialect.emit.countColumns({ table, name, type: null });
+    return { problem: `column ${name} exists already`, count };
+  });
+  const seen = maps.flatMap((map): Check[] => {
+    if (writesPlatformId(map.id)) return [];
+    const count = `(SELECT count(*) FROM ${dialect.tableSql(table)} AS t LEFT JOIN ${map.table} AS m ON ${mapMatch(dialect, map, 'm')}
+  WHERE ${mustBeListed(dialect, map.id)} AND m.old IS NULL)`;
+    return [{ problem: `${map.id.column} has values that the plan did not see`, count }];
+  });
+  const isBegun = isRecorded(script, found, "<> 'undone'");
+  return [...typed, ...added, noOtherRun(script, found, 'another run'), ...seen].map(
+    ({ problem, count }) => ({
+      problem: `${target.name}: ${problem}`,
+      count: `CASE WHEN ${isBegun} THEN 0 ELSE ${count} END`,
+    }),
+  );
+}
+
+function noOtherRun({ dialect, run }: Script, { facts, ledger }: FoundTable, what: string): Check {
+  const isTable = dialect.isTableOfRun.replace('$1', dialect.literal(facts.table));
+  const count = `(SELECT count(*) FROM ${ledger.run} WHERE ${isTable} AND state <> 'undone' AND run <> ${dialect.literal(run.run)})`;
+  return { problem: `${what} is in the ledger for this table`, count };
+}
+
+/** What must hold before a run is undone: it is done, no later run builds on it, and its rows hold what it wrote. */
+export function downChecks(script: Script, table: ScriptTable): Check[] {
+  const { run, mode } = script;
+  const { found, back } = table;
+  const { name } = found.target;
+  const later = noOtherRun(script, found, 'a later run');
+  return [
+    {
+      problem: `${name}: run ${run.run} is not in the ledger as done`,
+      count: `CASE WHEN ${isRecorded(script, found, "= 'done'")} THEN 0 ELSE 1 END`,
+    },
+    { ...later, problem: `${name}: ${later.problem}` },
+    ...(mode === 'new'
+      ? []
+      : [
+          {
+            problem: `${name}: rows were changed since the run, svc-migrate apply undo ${run.run} leaves such rows alone`,
+            count: `(${back.countWrong})`,
+          },
+        ]),
+  ];
+}
+
+/** Checks that no row of the table holds a temporary value that ids need while they swap. */
+export function parkingChecks({ dialect }: Script, { found, forth, parking }: ScriptTable): Check[] {
+  return [...parking].map(([column, term]) => ({
+    problem: `${found.target.name}: ${column} holds values that ids need while they swap`,
+    count: `(SELECT count(*) FROM ${forth.list} AS w JOIN ${dialect.tableSql(found.facts.table)} AS t ON t.${dialect.quote(column)} = ${term})`,
+  }));
+}
+
+/** Fills the new columns. */
+export function fillSql(script: Script, { found, maps }: ScriptTable): string[] {
+  const { dialect } = script;
+  const { facts } = found;
+  return maps.map((map) => {
+    const column = newColumnOf(map.id);
+    return dialect.updateFrom({
+      table: dialect.tableSql(facts.table),
+      autoUpdated: facts.autoUpdated,
+      set: [[column, mapValue({ dialect }, map)]],
+      from: `${map.table} AS m`,
+      isTableFirst: true,
+      where: `${mapMatch(dialect, map, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL
+  AND ${isRecorded(script, found, "= 'working'")}`,
+    });
+  });
+}
+
+/** A term: rows of a new column that do not hold what the crosswalk says. `isFilled`: only rows with a value. */
+export function countWrong(
+  { dialect }: Script,
+  { found }: ScriptTable,
+  map: IdMap,
+  isFilled: boolean,
+): string {
+  const name = newColumnOf(map.id);
+  const value = `t.${dialect.quote(name)}`;
+  const isWrong = `CASE WHEN m.new IS NULL THEN ${value} IS NOT NULL ELSE ${value} IS NULL OR NOT (${holdsMapped(dialect, map, name)}) END`;
+  return `(SELECT count(*) FROM ${dialect.tableSql(found.facts.table)} AS t JOIN ${map.table} AS m ON ${mapMatch(dialect, map, 'm')}
+  WHERE ${isFilled ? `${value} IS NOT NULL AND ` : ''}${isWrong})`;
+}
+
+/** A term: the number of cells in the new columns that hold an id. */
+export function countFilled({ dialect }: Script, { target, facts }: FoundTable): string {
+  return target.ids
+    .map((id) => `(SELECT count(${dialect.quote(newColumnOf(id))}) FROM ${dialect.tableSql(facts.table)})`)
+    .join(' + ');
+}

@@ -1,0 +1,137 @@
+import { SvcError } from '../../errors.js';
+import { type compileRewrite, type Direction, NO_PARKING, type Parking, type Range } from './compile.js';
+import { type Engine, findColumn } from './dialect.js';
+import type { TableRun } from './ledger.js';
+import { readRun } from './ledger-runs.js';
+import { parkingTerm, readIntegers } from './parking.js';
+import type { TableFacts } from './table-facts.js';
+
+/** A run on a table whose rows are listed. */
+export interface ListedRun {
+  readonly run: TableRun;
+  readonly facts: TableFacts;
+  readonly sql: ReturnType<typeof compileRewrite>;
+}
+
+/** How rows of a list are moved. */
+export interface Move {
+  readonly direction: Direction;
+  readonly range: Range;
+  /** Columns under unique constraints, where rows whose ids swap get temporary values. */
+  readonly parked: readonly string[];
+  /** Whether cells that another program changed are left alone; otherwise they stop the run. */
+  readonly canSkip: boolean;
+}
+
+/**
+ * Moves listed rows between their ids before and after the run. First all of them at once; if some do not hold what they
+ * should, these are marked, and the others are moved. Call inside a transaction.
+ *
+ * @throws SvcError `bad_input` if rows do not keep what is written to them; the caller rolls back
+ */
+export async function moveRows(engine: Engine, { run, facts, sql }: ListedRun, move: Move): Promise<void> {
+  const { session, dialect } = engine;
+  const { direction, range, parked, canSkip } = move;
+  const keyTypes = facts.columns.filter(({ name }) => run.key.includes(name)).map(({ type }) => type);
+  await dialect.beforeUpdate(facts.triggers, keyTypes, range !== null);
+  const moveAll = async () => {
+    const parking = parked.length === 0 ? NO_PARKING : await parkRows(engine, { run, facts, sql }, move);
+    const moved = await session.query(sql.move(range, direction, parking));
+    return moved.count === Number(await session.one(sql.countOurs(range)));
+  };
+  const flagAll = async () => {
+    for (const flag of sql.flag(range, direction)) await session.exec(flag);
+  };
+  // Among unique ids, a row that stays as it is could stand in the way of others.
+  if (canSkip && range === null) await flagAll();
+  await session.exec('SAVEPOINT svc_migrate_move');
+  if (!(await moveAll())) {
+    await session.exec('ROLLBACK TO SAVEPOINT svc_migrate_move');
+    const lock = sql.lock(range, direction);
+    if (lock !== null) await session.one(lock);
+    if (canSkip) await flagAll();
+    if (!canSkip || !(await moveAll())) throw notWritten(facts);
+  }
+  if (facts.triggers.length === 0 && range !== null) return;
+  const held = await session.one(sql.countMoved(range, direction));
+  if (held !== (await session.one(sql.countOurs(range)))) throw notWritten(facts);
+}
+
+/** The error for rows that do not hold what was just written to them. */
+function notWritten({ table, triggers }: TableFacts): SvcError {
+  if (triggers.length === 0) {
+    return new SvcError('internal', `Not every row of ${table} was found again by its key.`);
+  }
+  const names = triggers.join(', ');
+  return new SvcError('bad_input', `Rows of ${table} did not keep the ids written to them: ${names}.`, {
+    hint: `Disable ${names} while ids are rewritten.`,
+    facts: { table, triggers: names },
+  });
+}
+
+/**
+ * Moves the rows whose present value is the other value of another row to temporary values.
+ *
+ * @throws SvcError `bad_input` if there are no free values
+ */
+async function parkRows(
+  engine: Engine,
+  { facts, sql }: ListedRun,
+  { direction, parked }: Move,
+): Promise<Parking> {
+  const { session } = engine;
+  const parking = new Map<string, string>();
+  await session.exec(sql.unmarkParked);
+  for (const column of sql.columns.filter(({ name }) => parked.includes(name))) {
+    const found = findColumn(engine, facts, column.name);
+    if (found === undefined) continue;
+    const marked = await session.query(sql.markParked(column, direction));
+    if (marked.count === 0) continue;
+    const rows = BigInt((await session.one(`SELECT coalesce(max(id), 0) FROM ${sql.list}`)) ?? '0');
+    const letter = direction === 'forth' ? 'n' : 'o';
+    const isNumber = found.holds === 'integer' || found.holds === 'any';
+    const highest = isNumber
+      ? (await readIntegers(engine, `w.${letter}${column.at}`, `${sql.list} AS w`)).highest
+      : 0n;
+    const own = `w.${direction === 'forth' ? 'o' : 'n'}${column.at}`;
+    const term = await parkingTerm(engine, facts.table, found, { number: 'w.id', own }, { highest, rows });
+    if (term === null) {
+      const text = `${found.name} (${found.type}) has no free values for rows to hold while their ids swap.`;
+      throw new SvcError('bad_input', text, {
+        hint: 'Widen the column, or rewrite into a new one (without --in-place).',
+      });
+    }
+    parking.set(column.name, term);
+  }
+  if (parking.size > 0) await session.exec(sql.park(parking, direction));
+  return parking;
+}
+
+/** Moves a batch, together with the progress of the run. Safe to repeat: the progress shows whether it was moved already. */
+export async function moveBatch(
+  engine: Engine,
+  listed: ListedRun,
+  direction: Direction,
+  range: { readonly from: number; readonly to: number },
+): Promise<void> {
+  const { session } = engine;
+  const { run } = listed;
+  const isForth = direction === 'forth';
+  const [before, after] = isForth ? [range.from, range.to] : [range.to, range.from];
+  const state = isForth ? 'working' : 'undoing';
+  const isMoved = await session.transaction('latest', async () => {
+    const moved = await session.query(
+      `UPDATE ${run.ledger.run} SET done = $1 WHERE unit = $2 AND done = $3 AND state = '${state}'`,
+      [String(after), run.unit, String(before)],
+    );
+    if (moved.count !== 1) return false;
+    await moveRows(engine, listed, { direction, range, parked: [], canSkip: true });
+    return true;
+  });
+  if (isMoved) return;
+  const now = await session.retry(() => readRun(engine, run));
+  if (now.state === state && (isForth ? now.done >= after : now.done <= after)) return;
+  throw new SvcError('locked', `Run ${run.run} is being continued or undone by another process.`, {
+    hint: 'Wait until it has finished.',
+  });
+}

@@ -1,0 +1,111 @@
+import { columnLabel } from '../../config/apply-targets.js';
+import type { TableWrite } from './column-plans.js';
+import { compileRewrite, createViewSql, type Rewrite, rewriteOf, rowsTable } from './compile.js';
+import type { Engine } from './dialect.js';
+import { keptMapTable } from './id-maps.js';
+import type { Ledger, TableRun } from './ledger.js';
+import { findRecordedRun, newSuffix, readRuns } from './ledger-runs.js';
+
+type NamedRewrite = readonly [plan: Rewrite, labels: readonly string[]];
+
+/** A run without facts on its table: enough to name its list. */
+function nameList(
+  { dialect }: Pick<Engine, 'dialect'>,
+  run: Pick<TableRun, 'table' | 'ledger' | 'suffix' | 'key' | 'target' | 'labels'>,
+): NamedRewrite {
+  return [rewriteOf(dialect, { table: run.table, columns: [], autoUpdated: [] }, run), run.labels];
+}
+
+/** Makes the view of all changes anew. `more`: lists of runs that are not recorded yet. */
+export async function replaceView(
+  engine: Engine,
+  ledger: Ledger,
+  more: readonly NamedRewrite[] = [],
+): Promise<void> {
+  const { session, dialect } = engine;
+  const runs = await readRuns(engine, ledger, "mode = $1 AND state <> 'undone'", 'in_place');
+  const shown = [...runs.map((run) => nameList(engine, run)), ...more];
+  for (const statement of createViewSql(dialect, ledger, shown)) await session.exec(statement);
+}
+
+/**
+ * Creates the lists of new runs before the transaction that fills them, where DDL commits. Lists that an interruption
+ * left without their run are empty, and replaced.
+ */
+export async function createLists(engine: Engine, tables: readonly TableWrite[]): Promise<void> {
+  const { session, dialect } = engine;
+  const [first] = tables;
+  if (first === undefined) return;
+  const { ledger } = first.found;
+  await session.transaction('latest', async () => {
+    await dialect.lockLedger(ledger);
+    const made: NamedRewrite[] = [];
+    for (const { found, run } of tables) {
+      if ((await findRecordedRun(engine, found, run)) !== null) continue;
+      const suffix = await newSuffix(engine, ledger, run, made.length);
+      const plan = rewriteOf(dialect, found.facts, { ...found, suffix, key: found.handling.key });
+      const { list, create } = compileRewrite(dialect, plan);
+      await session.exec(`DROP TABLE IF EXISTS ${list}; ${create.join(';')}`);
+      made.push([plan, found.target.ids.map(columnLabel)]);
+    }
+    await replaceView(engine, ledger, made);
+  });
+}
+
+/** How many cells of the listed rows that meet a condition are the run's. */
+export async function countCells(
+  { session, dialect }: Engine,
+  run: TableRun,
+  where: string,
+): Promise<number> {
+  const { list, countIn } = compileRewrite(dialect, nameList({ dialect }, run)[0]);
+  return Number(await session.one(`SELECT ${countIn('ours')} FROM ${list} AS w WHERE ${where}`));
+}
+
+/** Runs the transaction that ends an undo, and drops the tables of the runs that are undone then. */
+export async function endUndo<T>(
+  engine: Engine,
+  ledger: Ledger,
+  mode: 'latest' | 'exclusive',
+  work: () => Promise<T>,
+): Promise<T> {
+  const { session, dialect } = engine;
+  const result = await session.transaction(mode, async () => {
+    await dialect.lockLedger(ledger);
+    const result = await work();
+    if (!dialect.ddlCommits) await dropTables(engine, ledger);
+    return result;
+  });
+  if (dialect.ddlCommits) await dropUnusedTables(engine, ledger);
+  return result;
+}
+
+/** Drops tables of undone runs that an interruption left. */
+export async function dropUnusedTables(engine: Engine, ledger: Ledger): Promise<void> {
+  const { session, dialect } = engine;
+  if ((await session.retry(() => readUnused(engine, ledger))).length === 0) return;
+  await session.transaction('latest', async () => {
+    await dialect.lockLedger(ledger);
+    await dropTables(engine, ledger);
+  });
+}
+
+function readUnused(engine: Engine, ledger: Ledger): Promise<TableRun[]> {
+  return readRuns(engine, ledger, "state = $1 AND suffix <> ''", 'undone');
+}
+
+async function dropTables(engine: Engine, ledger: Ledger): Promise<void> {
+  const { session } = engine;
+  const unused = await readUnused(engine, ledger);
+  if (unused.length === 0) return;
+  await replaceView(engine, ledger);
+  for (const run of unused) {
+    for (const table of tablesOf(engine, run)) await session.exec(`DROP TABLE IF EXISTS ${table}`);
+    await session.exec(`UPDATE ${ledger.run} SET suffix = '' WHERE unit = ${run.unit}`);
+  }
+}
+
+function tablesOf(engine: Engine, run: TableRun): string[] {
+  if (run.mode === 'in_place') return [rowsTable(engine.dialect, run)];
+  return run.target.ids.map((_, at) => keptMapTable(engine, run, at));
+}

@@ -1,0 +1,169 @@
+import { columnLabel } from '../../config/apply-targets.js';
+import { MAX_NAMED_ROWS, type WriteResult } from '../context.js';
+import { assertAgreed, openTableColumn, type TableWrite } from './column-plans.js';
+import { compileRewrite, type ListedColumn, rewriteOf } from './compile.js';
+import { type Engine, findColumn } from './dialect.js';
+import { needsLookUp } from './earlier-runs.js';
+import { buildMap } from './id-maps.js';
+import type { TableRun } from './ledger.js';
+import { findRecordedRun, insertRun, newSuffix, readRun } from './ledger-runs.js';
+import { type ListedRun, moveBatch, moveRows } from './move-rows.js';
+import { createLists, replaceView } from './own-tables.js';
+import { addColumns } from './platform-columns.js';
+import { writesPlatformId } from './platform-ids.js';
+import { rowsToLookUp } from './still-applied.js';
+import type { FoundTable } from './table-facts.js';
+
+/**
+ * Rewrites a table in place, in batches: lists all changes in one transaction, then carries them out, each batch
+ * together with its progress in one transaction. A stopped run continues where it stopped.
+ *
+ * @throws SvcError `bad_input` before anything is written, `apply_stopped`, `locked`, `interrupted`
+ */
+export async function writeInBatches(engine: Engine, write: TableWrite): Promise<WriteResult> {
+  const { found } = write;
+  const { context, session, dialect } = engine;
+  const unfinished = found.runs.find(({ state }) => state === 'working');
+  if (dialect.ddlCommits && unfinished === undefined) await createLists(engine, [write]);
+  const { unit } = unfinished ?? (await session.transaction('snapshot', () => recordBatches(engine, write)));
+  // An interruption may have left the run recorded but its columns missing.
+  if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
+  const read = () => session.retry(() => readRun(engine, { ledger: found.ledger, unit }));
+  let listed = describeList(engine, found, await read());
+  for (let { run } = listed; run.done < run.total; { run } = listed) {
+    const to = Math.min(run.done + context.tuning.batchRows, run.total);
+    await moveBatch(engine, listed, 'forth', { from: run.done, to });
+    listed = { ...listed, run: await read() };
+    const { done, total, table } = listed.run;
+    context.onProgress({ kind: 'step', name: `rewriting ${table}`, done, total });
+  }
+  await session.transaction('latest', () => finishRun(engine, listed));
+  return session.retry(() => describeWritten(engine, listed));
+}
+
+/**
+ * Rewrites tables in place in one transaction: all of them or none. Other writers wait; deferrable foreign keys are
+ * checked at the end.
+ *
+ * @throws SvcError `bad_input`, `locked`, `interrupted`: nothing was written
+ */
+export async function writeAtOnce(engine: Engine, tables: readonly TableWrite[]): Promise<WriteResult[]> {
+  const { session, dialect } = engine;
+  const [first] = tables;
+  if (first === undefined) return [];
+  const { ledger } = first.found;
+  const names = tables.map(({ found }) => found.facts.table);
+  const add = async () => {
+    for (const { found } of tables) await addColumns(engine, found, dialect.ddlCommits);
+  };
+  if (dialect.ddlCommits) {
+    await createLists(engine, tables);
+    await session.retry(add);
+  }
+  const all = await session.transaction('exclusive', async () => {
+    await dialect.lockLedger(ledger);
+    await dialect.lockTables(names);
+    if (!dialect.ddlCommits) await add();
+    const all: ListedRun[] = [];
+    for (const table of tables) all.push(await writeTable(engine, table));
+    if (!dialect.ddlCommits) await replaceView(engine, ledger);
+    await dialect.checkForeignKeys(names);
+    return all;
+  });
+  const written: WriteResult[] = [];
+  for (const listed of all) written.push(await session.retry(() => describeWritten(engine, listed)));
+  return written;
+}
+
+async function writeTable(engine: Engine, write: TableWrite): Promise<ListedRun> {
+  const { found, run } = write;
+  const before = await findRecordedRun(engine, found, run);
+  if (before !== null) return describeList(engine, found, await readRun(engine, { ...found, unit: before }));
+  const listed = await listRows(engine, write);
+  const { parked } = found.handling;
+  await moveRows(engine, listed, { direction: 'forth', range: null, parked, canSkip: false });
+  await engine.session.exec(`UPDATE ${found.ledger.run} SET done = total WHERE unit = ${listed.run.unit}`);
+  await finishRun(engine, listed);
+  return listed;
+}
+
+/** Records the run and lists its changes. Returns the run, also if it was already recorded. */
+async function recordBatches(engine: Engine, write: TableWrite): Promise<Pick<TableRun, 'unit'>> {
+  const { dialect } = engine;
+  const { found, run } = write;
+  await dialect.lockLedger(found.ledger);
+  const unit = await findRecordedRun(engine, found, run);
+  if (unit !== null) return { unit };
+  const listed = await listRows(engine, write);
+  if (!dialect.ddlCommits) {
+    await addColumns(engine, found, false);
+    await replaceView(engine, found.ledger);
+  }
+  return listed.run;
+}
+
+function describeList({ dialect }: Engine, { facts }: Pick<FoundTable, 'facts'>, run: TableRun): ListedRun {
+  return { run, facts, sql: compileRewrite(dialect, rewriteOf(dialect, facts, run)) };
+}
+
+/** Records the run and the list of all rows that it changes, and checks that the data are as agreed. */
+async function listRows(engine: Engine, { found, plan, run }: TableWrite): Promise<ListedRun> {
+  const { context, session, dialect } = engine;
+  const { target, facts, handling, ledger } = found;
+  const suffix = await newSuffix(engine, ledger, run, 0);
+  const rewrite = rewriteOf(dialect, facts, { ledger, suffix, key: handling.key, target });
+  const sql = compileRewrite(dialect, rewrite);
+  if (!dialect.ddlCommits) await session.exec(sql.create.join(';'));
+  const unit = await insertRun(engine, run, found, suffix);
+  const joins: string[] = [];
+  const columns: ListedColumn[] = [];
+  for (const [at, id] of target.ids.entries()) {
+    const isThere = !writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) !== undefined;
+    if (!needsLookUp(context, found, id)) {
+      columns.push({ map: null, where: '', isThere });
+      continue;
+    }
+    const { join, where } = rowsToLookUp(engine, found, id, at);
+    const map = buildMap(dialect, facts, id, {
+      table: dialect.temporary(`svc_migrate_map_${at}`),
+      isKept: false,
+    });
+    const work = openTableColumn(engine, id, facts);
+    await session.exec(dialect.createMap(map).join(';'));
+    const from = `${dialect.tableSql(facts.table)} AS t ${join}`;
+    await dialect.loadMap(map, { work, mode: 'in_place', from, where, fill: 1 });
+    assertAgreed(context, { plan, run }, work, found);
+    columns.push({ map, where, isThere });
+    joins.push(join);
+  }
+  if (columns.some(({ map }) => map !== null)) await session.exec(sql.insert(columns, joins));
+  for (const statement of sql.loaded) await session.exec(statement);
+  const last = `(SELECT coalesce(max(id), 0) FROM ${sql.list})`;
+  await session.exec(`UPDATE ${ledger.run} SET total = ${last} WHERE unit = ${unit}`);
+  return { run: await readRun(engine, { ledger, unit }), facts, sql };
+}
+
+/** Marks an in-place run as done and records its counts. */
+async function finishRun({ context, session }: Engine, { run, sql }: ListedRun): Promise<void> {
+  const count = (state: 'ours' | 'skipped') => `(SELECT ${sql.countIn(state)} FROM ${sql.list} AS w)`;
+  await session.query(
+    `UPDATE ${run.ledger.run} SET state = 'done', finished_at = $1, changed = ${count('ours')}, skipped = ${count('skipped')}
+     WHERE unit = $2 AND state = 'working'`,
+    [new Date(context.now()).toISOString(), run.unit],
+  );
+}
+
+async function describeWritten(engine: Engine, { run, sql }: ListedRun): Promise<WriteResult> {
+  const { changed, skipped } = await readRun(engine, run);
+  const { rows } = await engine.session.query(
+    `SELECT ${sql.keyName} FROM ${sql.list} AS w WHERE ${sql.isIn('skipped')} ORDER BY w.id LIMIT ${MAX_NAMED_ROWS}`,
+  );
+  return {
+    target: run.target.name,
+    run: run.run,
+    changed,
+    skipped: rows.map(([key]) => `row ${key ?? ''}`),
+    skippedCount: skipped,
+    alreadyDone: false,
+  };
+}
