@@ -1,11 +1,8 @@
 import { SvcError } from '../errors.js';
 import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
-import type { Explanation } from '../inspect/explain/story.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
-import { holdsPayloads } from '../store/story-rows.js';
-import { checkFileInThread } from './check-file.js';
 import type { Io } from './command.js';
 import { readDatabase } from './database.js';
 import type { Given } from './define-command.js';
@@ -27,11 +24,9 @@ export async function runExplain(
   const config = await loadConfig();
   const { json: target, company: companyId = null } = options;
   const question = { ...idScopeOf(options, config), companyId, ...keyOf(options) };
-  const answer = await readDatabase(config, async (db) => {
-    const found = guardDatabase(config.database, () => explainRecord(db, config, question));
-    if (lacksPayload(found) && holdsPayloads(db)) await checkPayloads(config.database, io);
-    return found;
-  });
+  const answer = await readDatabase(config, async (db) =>
+    guardDatabase(config.database, () => explainRecord(db, config, question)),
+  );
   await writeText(
     io.stderr,
     answer.warnings.map((text) => `Warning: ${text}\n`),
@@ -39,19 +34,6 @@ export async function runExplain(
   const json = () => renderExplanationJson(answer);
   await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
   return answer.stories.length === 0 ? 1 : 0;
-}
-
-/** Whether a record is shown without the fields of its payload. */
-function lacksPayload({ stories }: Explanation): boolean {
-  return stories.some(({ facts: { v3, v4, named } }) =>
-    [v3, v4, ...named].some((object) => object?.fields.length === 0),
-  );
-}
-
-/** Proves that a payload that was not found is not hidden by damage, where others are stored. */
-function checkPayloads(file: string, io: Io): Promise<void> {
-  const stopped = () => new SvcError('interrupted', 'Stopped.');
-  return checkFileInThread({ file, tables: ['payload'], step: 'check the payloads' }, stopped, io);
 }
 
 function keyOf({ id, platformId }: ExplainOptions): Pick<ExplainQuestion, 'id' | 'platformId'> {

@@ -344,7 +344,7 @@ export const configSchema = strict({
   http: http.prefault({}).describe('Timeouts and retries.'),
   payload: setting(
     z.enum(['full', 'ids']).default('full'),
-    'full: store records as received. ids: store only what matching needs.',
+    'full: store records as received, compressed. ids: store only what matching needs.',
   ),
   drift: setting(drift.prefault({}), 'How the contents of matched records are compared.'),
   limits: setting(

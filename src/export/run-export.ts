@@ -5,6 +5,7 @@ import { type Generation, isUnfinished, type OnProgress, type ProgressEvent } fr
 import type { SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
+import { dropStalePayloads } from '../store/payloads.js';
 import { dropStream, dropUnseen } from '../store/stream-contents.js';
 import { listStreams, type StreamRow, streamKeyOf } from '../store/streams.js';
 import { type Begun, beginExport, type ExportOptions, type ExportPlan, endExport } from './begin-export.js';
@@ -38,6 +39,7 @@ export async function runExport(options: ExportOptions, plan: ExportPlan): Promi
   options.onProgress({ kind: 'step', name: 'lists', done: 0, total: resumed.lists + begun.rows.length });
   for (const row of begun.unplanned) await dropUnplanned(options, row);
   const readings = await readAll(begun.rows, plan, options);
+  await dropOldPayloads(options);
   inTransaction(options, () =>
     endExport(db, plan.generation, begun.continued && isStuck(begun.rows, readings)),
   );
@@ -79,6 +81,16 @@ async function dropUnplanned(options: ExportOptions, row: StreamRow): Promise<vo
     // Transactions are synchronous: without this, signals would not be handled.
     await setImmediate();
   } while (from !== null);
+}
+
+async function dropOldPayloads(options: ExportOptions): Promise<void> {
+  let areLeft = true;
+  while (areLeft) {
+    areLeft = await orAborted(options.signal, async () =>
+      inTransaction(options, () => dropStalePayloads(options.db)),
+    );
+    await setImmediate();
+  }
 }
 
 async function readAll(

@@ -4,6 +4,7 @@ import { recordsOf } from '../json/record-columns.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
 import { dropParts, type Part, prepareSavePart, readKnownCompanies, readParts } from '../store/parts.js';
+import { dropStalePayloads } from '../store/payloads.js';
 import { type PagePlace, prepareSaveRecords, type RecordTally } from '../store/records.js';
 import {
   dropCursors,
@@ -262,6 +263,7 @@ function prepareSaveSingly({ db, payload }: SaverOptions) {
       uniqueRecords: before.uniqueRecords + unique,
       duplicates: before.duplicates + duplicates,
     };
+    dropStalePayloads(db);
     saveStream(counted);
     if (changed > 0) bumpExportSeq();
     return { row: counted, changed };

@@ -44,7 +44,6 @@ export function matchCompanies(options: MatchOptions): { readonly found: Found; 
     later.write(writer, throwIfStopped);
     spool.clear();
   }
-  drift.finish(throwIfStopped);
   // records of lists that are not configured are not part of the remap, but part of the export
   preparePartRecords(db, throwIfStopped)(parts.others);
   return { found, seen };

@@ -1,11 +1,8 @@
-import { crc32 } from 'node:zlib';
 import type { Config } from '../config/config.js';
 import { listNumber } from '../json/record-columns.js';
-import { damaged } from '../store/checksum.js';
-import { checkFile } from '../store/integrity.js';
 import { prepareReadMemberList } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
-import { holdsPayloads } from '../store/story-rows.js';
+import { prepareReadPayload } from '../store/payloads.js';
 import { areEqualMembers, type SharedMembers, shareMembers } from './compare-members.js';
 import { type DriftedField, type DriftRules, findDrift } from './compare-payloads.js';
 import type { JudgedPair } from './match-company-pair.js';
@@ -18,8 +15,6 @@ export interface DriftWriter {
    * many pairs of live records there are and how many could be compared.
    */
   readonly compare: (judged: JudgedPair, throwIfStopped: () => void) => void;
-  /** Call it after the last pair. */
-  readonly finish: (throwIfStopped: () => void) => void;
 }
 
 export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): DriftWriter {
@@ -38,7 +33,6 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
   const count = db.prepare(
     'INSERT INTO drift_scope(model, region, v3_company_id, pairs, compared) VALUES (?, ?, ?, ?, ?)',
   );
-  let isIncomplete = false;
   const compare: DriftWriter['compare'] = ({ model, pair, joined, outcomes }, throwIfStopped) => {
     const { v3, v4, v3Company, v4Company } = pair;
     const rules = rulesOf.get(model);
@@ -58,15 +52,8 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
       insert.run(...place, v3.svcIds[at], v4.svcIds[twin], JSON.stringify(fields));
     }
     if (pairs > 0) count.run(model, v3Company.region, v3Company.companyId, pairs, compared);
-    isIncomplete ||= compared < pairs;
   };
-  return {
-    compare,
-    // Damage can hide payloads; where none is missing, or all are, there is nothing to prove.
-    finish: (throwIfStopped) => {
-      if (isIncomplete && holdsPayloads(db)) checkFile(db, ['payload'], throwIfStopped);
-    },
-  };
+  return { compare };
 }
 
 /** Pairs of lists of names that are remembered. */
@@ -102,29 +89,16 @@ function prepareCompareMembers(
   };
 }
 
-/** The payloads of two records. Reading these as text takes two thirds of the time. */
-const PAYLOADS = `
-  SELECT CAST(v3_payload.body AS TEXT), CAST(v4_payload.body AS TEXT), v3_payload.checksum, v4_payload.checksum
-    FROM payload AS v3_payload CROSS JOIN payload AS v4_payload
-    WHERE v3_payload.record_id = ? AND v4_payload.record_id = ?`;
-
-type Payloads = readonly [v3: unknown, v4: unknown, v3Checksum: unknown, v4Checksum: unknown];
-
 /** Makes the function that compares the bodies of two records by their row ids; null if one is not stored. */
 function prepareCompareBodies(
   db: Db,
 ): (v3Id: number, v4Id: number, rules: DriftRules) => readonly DriftedField[] | null {
-  const read = db.prepare<[number, number], Payloads>(PAYLOADS).raw().safeIntegers(false);
+  const readV3 = prepareReadPayload(db);
+  const readV4 = prepareReadPayload(db);
   return (v3Id, v4Id, rules) => {
-    const found = read.get(v3Id, v4Id);
-    if (found === undefined) return null;
-    const [v3Text, v4Text, v3Checksum, v4Checksum] = found;
-    if (!isIntact(v3Text, v3Checksum) || !isIntact(v4Text, v4Checksum)) throw damaged('A stored payload');
-    return findDrift(JSON.parse(v3Text), JSON.parse(v4Text), rules);
+    const [v3Text, v4Text] = [readV3(v3Id), readV4(v4Id)];
+    return v3Text === null || v4Text === null
+      ? null
+      : findDrift(JSON.parse(v3Text), JSON.parse(v4Text), rules);
   };
-}
-
-/** In a damaged database, a body can have any SQLite type. */
-function isIntact(body: unknown, checksum: unknown): body is string {
-  return typeof body === 'string' && crc32(body) === checksum;
 }

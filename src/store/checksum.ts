@@ -30,7 +30,7 @@ const CHECKED_COLUMNS = {
       'updated_ms',
       'latest_ms',
     ],
-    ...['latest_from', 'created_ms', 'field_digests', 'children'],
+    ...['latest_from', 'created_ms', 'field_digests', 'children', 'payload_block'],
   ],
   remap_run: ['id', 'built_at', 'sha256', 'export_seq', 'counts', 'digests'],
 } as const;

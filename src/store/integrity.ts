@@ -128,7 +128,7 @@ const FOREIGN = `
 const INDEXED = `
   SELECT DISTINCT tbl_name FROM sqlite_schema
     WHERE type = 'index' AND tbl_name IN (SELECT value FROM json_each(@tables))
-      AND name NOT IN (SELECT value FROM json_each(@indexes)) AND tbl_name NOT IN ('record', 'payload')`;
+      AND name NOT IN (SELECT value FROM json_each(@indexes)) AND tbl_name NOT IN ('record', 'payload_block')`;
 
 /** The stored SQL of every object, without the quotes that SQLite adds to the name of a renamed table. */
 const OBJECTS = `

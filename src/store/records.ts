@@ -1,8 +1,8 @@
-import { crc32 } from 'node:zlib';
 import type { ParsedRecord } from '../domain.js';
 import { checksumOfValues } from './checksum.js';
 import { prepareMemberDigests } from './member-digests.js';
 import type { Db } from './open.js';
+import { type PayloadWriter, preparePayloadWriter } from './payloads.js';
 
 /** The stream of a page, and the walk numbers to compare its records with, see `Position`. */
 export interface PagePlace {
@@ -32,8 +32,9 @@ export function prepareSaveRecords(
   db: Db,
   payload: 'full' | 'ids',
 ): (place: PagePlace, records: readonly ParsedRecord[]) => RecordTally {
-  const insert = prepareInsert(db, payload);
-  const revisit = prepareRevisit(db, payload);
+  const payloads = preparePayloadWriter(db, payload);
+  const insert = prepareInsert(db, payloads);
+  const revisit = prepareRevisit(db, payloads);
   return (place, records) => {
     const tally: RecordTally = {
       unique: 0,
@@ -43,11 +44,13 @@ export function prepareSaveRecords(
       fresh: 0,
       changed: 0,
     };
-    const isNew = insert(place, records);
+    const blocks = payloads.begin(records.map(({ raw }) => raw));
+    const isNew = insert(place, records, blocks);
     for (const [at, record] of records.entries()) {
       if (isNew(at)) countNew(tally);
-      else countKnown(tally, place, revisit(place, record));
+      else countKnown(tally, place, revisit(place, record, blocks[at] ?? null));
     }
+    payloads.end();
     return tally;
   };
 }
@@ -102,21 +105,23 @@ function contentOf(record: ParsedRecord): (string | number | bigint | null)[] {
  */
 function prepareInsert(
   db: Db,
-  payload: 'full' | 'ids',
-): (place: PagePlace, page: readonly ParsedRecord[]) => (at: number) => boolean {
+  payloads: PayloadWriter,
+): (
+  place: PagePlace,
+  page: readonly ParsedRecord[],
+  blocks: readonly (number | null)[],
+) => (at: number) => boolean {
   const lastId = db.prepare<[], bigint | null>('SELECT max(id) FROM record').pluck();
   // OR IGNORE skips records with a stored id; if it skipped one for another reason, `prepareFind` would throw
   const records = prepareInsertRows(
     db,
-    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, checksum, members)`,
-    16,
+    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, payload_block, checksum, members)`,
+    17,
   );
   const membersOf = prepareMemberDigests(db);
   const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
-  // OR FAIL needs no statement journal: an error rolls back the whole transaction anyway
-  const bodies = prepareInsertRows(db, 'INSERT OR FAIL INTO payload(record_id, body, checksum)', 3);
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
-  return (place, page) => {
+  return (place, page, blocks) => {
     const { length } = page;
     const first = Number(lastId.get() ?? 0n) + 1;
     const inserted = records(length, (values, to, at) => {
@@ -128,52 +133,46 @@ function prepareInsert(
       values[to + 3] = place.walk;
       const content = contentOf(record);
       for (let index = 0; index < content.length; index++) values[to + 4 + index] = content[index] ?? null;
-      const checksum = checksumOfValues([place.streamId, record.svcId, ...content]);
-      values[to + 14] = checksum;
-      values[to + 15] = payload === 'full' ? membersOf(record.members, checksum) : null;
+      const block = blocks[at] ?? null;
+      const checksum = checksumOfValues([place.streamId, record.svcId, ...content, block]);
+      values[to + 14] = block;
+      values[to + 15] = checksum;
+      values[to + 16] = block === null ? null : membersOf(record.members, checksum);
     });
     if (inserted > 0) count.run(inserted, place.streamId);
-    const ids = inserted === length ? null : added.all(first).map(Number);
-    if (payload === 'full') {
-      bodies(inserted, (values, to, at) => {
-        const id = ids?.[at] ?? first + at;
-        const raw = page[id - first]?.raw ?? new Uint8Array();
-        values[to] = id;
-        values[to + 1] = raw;
-        values[to + 2] = crc32(raw);
-      });
+    const ids = inserted === length ? null : new Set(added.all(first).map(Number));
+    for (const [at, { raw }] of page.entries()) {
+      if (ids?.has(first + at) ?? true) payloads.add(blocks[at] ?? null, first + at, raw);
     }
-    const isIn = ids === null ? null : new Set(ids);
-    return (at) => isIn?.has(first + at) ?? true;
+    return (at) => ids?.has(first + at) ?? true;
   };
 }
 
 /** Makes the function that updates a stored record: it keeps the newer content, and sets the walk that saw it. */
 function prepareRevisit(
   db: Db,
-  payload: 'full' | 'ids',
-): (place: PagePlace, record: ParsedRecord) => Revisited {
+  payloads: PayloadWriter,
+): (place: PagePlace, record: ParsedRecord, block: number | null) => Revisited {
   const replace = db.prepare<Value[]>(`
-    UPDATE record SET walk = ?, checksum = ?, members = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?`);
+    UPDATE record SET walk = ?, checksum = ?, payload_block = ?, members = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      WHERE id = ?`);
   const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
   const find = prepareFind(db);
-  const bodies = prepareBodies(db);
   const membersOf = prepareMemberDigests(db);
-  const keepsBodies = payload === 'full';
-  return (place, record) => {
+  return (place, record, block) => {
     const content = contentOf(record);
     const stored = find(place.streamId, record.svcId, content);
-    const walk = Number(stored.walk);
+    const [id, walk] = [Number(stored.id), Number(stored.walk)];
+    const before = stored.payload_block === null ? null : Number(stored.payload_block);
     const wins = walk < place.keepFrom || arrivalWins(stored.updated_ms, record.updatedMs);
-    const isSame = stored.same_content === 1n && (!keepsBodies || bodies.same(stored.id, record.raw));
-    const changed = wins && !isSame;
+    const changed = wins && !(stored.same_content === 1n && payloads.isSame(before, id, record.raw));
     if (changed) {
-      const checksum = checksumOfValues([place.streamId, record.svcId, ...content]);
-      const members = keepsBodies ? membersOf(record.members, checksum) : null;
-      replace.run(place.walk, checksum, members, ...content, stored.id);
+      const checksum = checksumOfValues([place.streamId, record.svcId, ...content, block]);
+      const members = block === null ? null : membersOf(record.members, checksum);
+      replace.run(place.walk, checksum, block, members, ...content, stored.id);
       // with `ids`, payloads of an earlier full export are deleted when their records change
-      if (keepsBodies) bodies.save(stored.id, record.raw);
-      else bodies.drop(stored.id);
+      payloads.release(before);
+      payloads.add(block, id, record.raw);
     } else if (walk < place.walk) {
       mark.run(place.walk, stored.id);
     }
@@ -181,28 +180,17 @@ function prepareRevisit(
   };
 }
 
-/** Statements on payloads: the bytes of records as received. */
-function prepareBodies(db: Db) {
-  const save = db.prepare('INSERT OR REPLACE INTO payload(record_id, body, checksum) VALUES (?, ?, ?)');
-  const drop = db.prepare('DELETE FROM payload WHERE record_id = ?');
-  const same = db.prepare('SELECT 1 FROM payload WHERE record_id = ? AND body = ?');
-  return {
-    save: (recordId: bigint, raw: Uint8Array) => save.run(recordId, raw, crc32(raw)),
-    drop: (recordId: bigint) => drop.run(recordId),
-    same: (recordId: bigint, raw: Uint8Array) => same.get(recordId, raw) !== undefined,
-  };
-}
-
 interface StoredRecord {
   id: bigint;
   walk: bigint;
+  payload_block: bigint | null;
   updated_ms: bigint | null;
   same_content: bigint;
 }
 
 function prepareFind(db: Db): (streamId: bigint, svcId: bigint, content: readonly Value[]) => StoredRecord {
   const find = db.prepare<Value[], StoredRecord>(`
-    SELECT id, walk, updated_ms, (${CONTENT}) IS (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS same_content
+    SELECT id, walk, payload_block, updated_ms, (${CONTENT}) IS (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS same_content
     FROM record WHERE stream_id = ? AND svc_id = ?`);
   return (streamId, svcId, content) => {
     const stored = find.get(...content, streamId, svcId);

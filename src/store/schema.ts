@@ -88,11 +88,14 @@ CREATE TABLE record(
   members BLOB,
   -- the last walk of its stream that saw it
   walk INTEGER NOT NULL,
+  -- the block with its bytes as received, see payloads.ts; null if they were not stored
+  payload_block INTEGER,
   checksum INTEGER NOT NULL DEFAULT 0,
   UNIQUE (stream_id, svc_id)
 ) STRICT;
--- the bytes as received; JSON functions need CAST(body AS TEXT), because they read a BLOB as JSONB
-CREATE TABLE payload(record_id INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE payload_block(id INTEGER PRIMARY KEY, content BLOB NOT NULL, checksum INTEGER NOT NULL) STRICT;
+-- blocks that hold bytes of replaced or deleted records
+CREATE TABLE stale_block(id INTEGER PRIMARY KEY) STRICT;
 -- the names of the members of records, as a JSON list; the digests of a record begin with its number
 CREATE TABLE member_list(id INTEGER PRIMARY KEY, names TEXT NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE VIEW child(record_id, path, svc_id, platform_id, unique_id, deleted) AS

@@ -1,6 +1,7 @@
 import type { Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
 import type { Db } from './open.js';
+import { prepareReadPayload } from './payloads.js';
 import type { IndexKey, IndexPart } from './remap-blocks.js';
 import { damagedRemap } from './remap-digest.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap-rows.js';
@@ -115,14 +116,13 @@ export function readStoredRecord(db: Db, place: StoredPlace): StoredObject | und
 
 /** Also compares the ids, because a damaged index can lead to another record. */
 function assertRecordIntact(db: Db, { record_id, stream_id, svc_id }: StoredObject): void {
-  const isDamaged = db
+  const intact = db
     .prepare<[object], unknown>(
       `SELECT 1 FROM record WHERE id = @record_id
-         AND ((stream_id, svc_id) IS NOT (@stream_id, @svc_id) OR NOT ${isIntact('record')})
-       UNION ALL SELECT 1 FROM payload WHERE record_id = @record_id AND checksum IS NOT checksum(body)`,
+         AND (stream_id, svc_id) IS (@stream_id, @svc_id) AND ${isIntact('record')}`,
     )
     .get({ record_id, stream_id, svc_id });
-  if (isDamaged !== undefined) throw damaged('A stored record');
+  if (intact === undefined) throw damaged('A stored record');
 }
 
 /** The records that contain this child; more than one only if the service repeats ids. */
@@ -184,19 +184,13 @@ const FIELDS = `field.key AS name,
   CASE field.type WHEN 'null' THEN NULL
     WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST(field.atom AS TEXT) END AS text`;
 const SINGLE = `field.type NOT IN ('array', 'object')`;
-/** SQLite reads JSON with up to 1,000 levels; a deeper payload is shown without fields. */
-const BODY = `iif(json_valid(CAST(payload.body AS TEXT)), CAST(payload.body AS TEXT), '{}')`;
-
-/** Whether any record has a payload. */
-export function holdsPayloads(db: Db): boolean {
-  return db.prepare('SELECT 1 FROM payload NOT INDEXED LIMIT 1').get() !== undefined;
-}
+/** The payload as JSON. SQLite reads JSON with up to 1,000 levels; a deeper payload is shown without fields. */
+const PAYLOAD = "(SELECT iif(json_valid(@payload), @payload, '{}'))";
 
 /** The scalar fields of a stored record in their order; empty if no payload is stored. */
 export function readRecordFields(db: Db, recordId: bigint): PayloadField[] {
-  const sql = `SELECT ${FIELDS} FROM payload, json_each(${BODY}) AS field
-    WHERE payload.record_id = ? AND ${SINGLE} ORDER BY field.id`;
-  return db.prepare<[bigint], PayloadField>(sql).all(recordId);
+  const sql = `SELECT ${FIELDS} FROM json_each(${PAYLOAD}) AS field WHERE ${SINGLE} ORDER BY field.id`;
+  return db.prepare<[object], PayloadField>(sql).all({ payload: prepareReadPayload(db)(recordId) });
 }
 
 /** The scalar fields of a child of a stored record. */
@@ -207,12 +201,12 @@ export function readChildFields(
   svcId: bigint,
   idField: string,
 ): PayloadField[] {
-  const sql = `SELECT ${FIELDS} FROM payload, json_each(${BODY}, '$.' || json_quote(@path)) AS item,
-      json_each(item.value) AS field
-    WHERE payload.record_id = @recordId AND item.type = 'object'
+  const sql = `SELECT ${FIELDS} FROM json_each(${PAYLOAD}, '$.' || json_quote(@path)) AS item, json_each(item.value) AS field
+    WHERE item.type = 'object'
       AND json_extract(item.value, '$.' || json_quote(@idField)) = @svcId AND ${SINGLE}
     ORDER BY item.id, field.id`;
-  return db.prepare<[object], PayloadField>(sql).all({ recordId, path, svcId, idField });
+  const payload = prepareReadPayload(db)(recordId);
+  return db.prepare<[object], PayloadField>(sql).all({ payload, path, svcId, idField });
 }
 
 /** A list that contains an id that is not in the remap. */

@@ -3,6 +3,7 @@ import { MAX_INT64, MIN_INT64, type ParsedRecord, type RejectedObject } from '..
 import { addToIdSum, checksumOf } from './checksum.js';
 import type { Db } from './open.js';
 import { dropParts } from './parts.js';
+import { countPayloads, emptyPayloads } from './payloads.js';
 import { resealTables } from './remap-digest.js';
 import type { StreamRow } from './streams.js';
 
@@ -145,12 +146,9 @@ export function dropUnseen(db: Db, streamId: bigint, keepFrom: number, from: big
     .get(streamId, low, CHUNK);
   if (high === null || high === undefined) return { dropped: 0, next: null };
   const where = 'FROM record WHERE stream_id = ? AND svc_id BETWEEN ? AND ? AND walk < ?';
-  db.prepare(`DELETE FROM payload WHERE record_id IN (SELECT id ${where})`).run(
-    streamId,
-    low,
-    high,
-    keepFrom,
-  );
+  db.prepare(
+    `INSERT OR IGNORE INTO stale_block SELECT payload_block ${where} AND payload_block IS NOT NULL`,
+  ).run(streamId, low, high, keepFrom);
   const { changes } = db.prepare(`DELETE ${where}`).run(streamId, low, high, keepFrom);
   db.prepare('UPDATE stream SET stored = stored - ? WHERE id = ?').run(changes, streamId);
   return { dropped: changes, next: high === MAX_INT64 ? null : high + 1n };
@@ -173,6 +171,7 @@ export function isSplit({ generation, companyId }: StreamRow): boolean {
 
 interface StoredElsewhere {
   id: bigint;
+  payload_block: bigint | null;
   updated_ms: bigint | null;
   /** 1 if its list has returned it in the current reading. */
   is_current: bigint;
@@ -212,9 +211,9 @@ export function prepareClaimRecords(
 /** Makes the function that deletes a record of another list; it returns false if that version is newer. */
 function prepareRemove(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: number | null) => boolean {
   const find = db.prepare<[bigint, bigint], StoredElsewhere>(`
-    SELECT record.id, record.updated_ms, record.walk >= stream.position ->> 'keepFrom' AS is_current
+    SELECT record.id, record.payload_block, record.updated_ms, record.walk >= stream.position ->> 'keepFrom' AS is_current
     FROM record JOIN stream ON stream.id = record.stream_id WHERE record.stream_id = ? AND record.svc_id = ?`);
-  const dropBody = db.prepare('DELETE FROM payload WHERE record_id = ?');
+  const release = db.prepare('INSERT OR IGNORE INTO stale_block VALUES (?)');
   const drop = db.prepare('DELETE FROM record WHERE id = ?');
   // in that list the record now counts as a duplicate: it arrived, but belongs to another list
   const recount = db.prepare(
@@ -228,7 +227,7 @@ function prepareRemove(db: Db): (streamId: bigint, svcId: bigint, arrivalMs: num
     if (stored === undefined) return true;
     const isCurrent = stored.is_current === 1n;
     if (isCurrent && isNewer(stored.updated_ms, arrivalMs)) return false;
-    dropBody.run(stored.id);
+    if (stored.payload_block !== null) release.run(stored.payload_block);
     drop.run(stored.id);
     if (isCurrent) recount.run(streamId);
     seal.run(streamId);
@@ -252,11 +251,6 @@ export function prepareStoredCounts(db: Db): (row: StreamRow) => StreamRow {
   };
 }
 
-/** The number of stored payloads. */
-export function countPayloads(db: Db): number {
-  return Number(db.prepare('SELECT count(*) FROM payload').pluck().get());
-}
-
 /**
  * Deletes all stored payloads and data copied from them, and rewrites the file so that none of them remain in freed
  * pages. Ids, keys and the remap are kept.
@@ -267,8 +261,8 @@ export function purgePayloads(db: Db): number {
   const dropped = db
     .transaction(() => {
       const count = countPayloads(db);
+      emptyPayloads(db);
       db.exec(`
-      DELETE FROM payload;
       DELETE FROM member_list;
       UPDATE record SET members = NULL;
       DELETE FROM drift;

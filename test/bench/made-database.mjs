@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { checksumOf } from '../../dist/store/checksum.js';
 import { openDatabase } from '../../dist/store/open.js';
+import { preparePayloadWriter } from '../../dist/store/payloads.js';
 import { sealV4Companies } from '../../dist/store/streams.js';
 
 const MODELS = ['accounting/invoices', 'crm/companies'];
@@ -87,14 +87,19 @@ function savePayloads(db) {
       SELECT record.id, generation = 'v4', svc_id, record.company_id, platform_id, children
       FROM record JOIN stream ON stream.id = stream_id WHERE record.id > ? ORDER BY record.id LIMIT 1000`)
     .raw();
-  const save = db.prepare('INSERT INTO payload(record_id, body, checksum) VALUES (?, ?, ?)');
+  const writer = preparePayloadWriter(db, 'full');
+  const update = db.prepare('UPDATE record SET payload_block = ? WHERE id = ?');
   for (let last = 0n; ; ) {
     const found = read.all(last);
-    for (const [id, isV4, ...record] of found) {
-      const body = Buffer.from(JSON.stringify(noteOf(isV4 === 1n, ...record)));
-      save.run(id, body, crc32(body));
-      last = id;
+    const notes = found.map(([, isV4, ...record]) =>
+      Buffer.from(JSON.stringify(noteOf(isV4 === 1n, ...record))),
+    );
+    for (const [at, block] of writer.begin(notes).entries()) {
+      last = found[at][0];
+      writer.add(block, Number(last), notes[at]);
+      update.run(block, last);
     }
+    writer.end();
     if (found.length < 1000) return;
   }
 }

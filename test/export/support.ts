@@ -10,6 +10,7 @@ import type { PageSource } from '../../src/export/prefetch.js';
 import { createPageSupply } from '../../src/export/prefetch.js';
 import type { ExportSummary } from '../../src/export/run-export.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
+import { prepareReadPayload } from '../../src/store/payloads.js';
 import { config } from './config.js';
 import { bodyOf, createFakeService, type FakeRecord, type FakeService } from './fake-service.js';
 
@@ -99,16 +100,18 @@ export interface StoredRecord {
 }
 
 export function storedRecords(db: Db): StoredRecord[] {
+  const readPayload = prepareReadPayload(db);
   return db
-    .prepare<[], StoredRecord>(`
+    .prepare<[], Omit<StoredRecord, 'body'> & { body: bigint }>(`
       SELECT format('%s %s %s %s', s.generation, s.region, s.model, ifnull(s.company_id, 'all')) AS list,
         r.svc_id AS svcId, r.company_id AS companyId, r.platform_id AS platformId, r.deleted,
-        r.updated_ms AS updatedMs, CAST(p.body AS TEXT) AS body,
+        r.updated_ms AS updatedMs, r.id AS body,
         (SELECT json_group_array(json_array(path, svc_id, platform_id)) FROM
           (SELECT * FROM child c WHERE c.record_id = r.id ORDER BY svc_id)) AS children
-      FROM record r JOIN stream s ON s.id = r.stream_id LEFT JOIN payload p ON p.record_id = r.id
+      FROM record r JOIN stream s ON s.id = r.stream_id
       ORDER BY s.generation, s.region, s.model, s.company_id, r.svc_id`)
-    .all();
+    .all()
+    .map((row) => ({ ...row, body: readPayload(row.body) }));
 }
 
 /** What should be stored of a list. */

@@ -27,6 +27,7 @@ import { campaign, campaignCases } from '../support/campaign.js';
 import { configOf, INVOICES, saveExported, type Thing } from '../support/exported.js';
 import { listRegions } from '../support/file-regions.js';
 import { givenOf, runNamed } from '../support/given.js';
+import { storePayloads } from '../support/payloads.js';
 import { alterDatabase, seal } from '../support/seal.js';
 
 /** Enough rows for several blocks and pages of each table and index. */
@@ -59,8 +60,7 @@ beforeAll(async () => {
     kids: id % 3 === 0 ? [{ id: id * generation + 100_000, key: 'line' }] : [],
   });
   saveExported(db, config, { v3: ids.map((id) => thing(id, 3)), v4: ids.map((id) => thing(id, 7)) });
-  db.exec(`INSERT INTO payload(record_id, body)
-    SELECT id, CAST('{"total":' || (svc_id % 5) || '}' AS BLOB) FROM record WHERE svc_id % 2 = 0`);
+  storePayloads(db, (svcId) => `{"total":${svcId % 5n}}`, 'svc_id % 2 = 0');
   db.exec(`INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id)
     SELECT generation, region, model, company_id, 1, 0, '', 'no_svc_id', '{}', id FROM stream WHERE generation = 'v3';
     UPDATE stream SET rejected = 1 WHERE generation = 'v3'`);
@@ -271,8 +271,6 @@ describe('a damaged database', () => {
     });
     let cases = 0;
     for (const [table, column] of columns) {
-      // A payload that vanished is shown as not kept.
-      if (table === 'payload' && column === 'record_id') continue;
       for (const value of values) {
         copyFileSync(copy, config.database);
         if (!garble(table, column, value)) continue;
@@ -377,9 +375,9 @@ describe('a damaged database', () => {
     const tables = new Set(listColumns().map(([table]) => table));
     const keys = db.prepare<[], string>('SELECT key FROM meta').pluck().all();
     db.close();
-    // payloads can be purged, and cursors and owners only matter while a list is read
+    // these only matter while a list is read
     const emptied = [...tables].filter(
-      (table) => !['payload', 'cursor_seen', 'split_record'].includes(table),
+      (table) => !['stale_block', 'cursor_seen', 'split_record'].includes(table),
     );
     const losses = [
       ...emptied.map((table) => `DELETE FROM ${table}`),
@@ -434,7 +432,7 @@ const ALTERED_OBJECTS = [
   "ALTER TABLE company DROP COLUMN note; ALTER TABLE company ADD COLUMN note TEXT NOT NULL AS ('[]') VIRTUAL",
   'ALTER TABLE meta RENAME TO was; CREATE TABLE meta AS SELECT * FROM was; DROP TABLE was',
   'ALTER TABLE record RENAME TO was; CREATE TABLE record AS SELECT * FROM was; DROP TABLE was',
-  'ALTER TABLE payload RENAME TO was; CREATE TABLE payload(record_id INTEGER, body BLOB NOT NULL, checksum INTEGER NOT NULL DEFAULT 0) STRICT; INSERT INTO payload SELECT * FROM was; DROP TABLE was',
+  'ALTER TABLE payload_block RENAME TO was; CREATE TABLE payload_block(id INTEGER, content BLOB NOT NULL, checksum INTEGER NOT NULL) STRICT; INSERT INTO payload_block SELECT * FROM was; DROP TABLE was',
   'DROP TABLE v4_company; CREATE TABLE v4_company(company_id INTEGER PRIMARY KEY, body TEXT NOT NULL COLLATE NOCASE) STRICT; INSERT INTO v4_company VALUES (1, 0)',
   'CREATE TRIGGER other BEFORE INSERT ON remap_run BEGIN SELECT RAISE(IGNORE); END',
   'CREATE UNIQUE INDEX other ON company(v3_company_id)',
@@ -613,10 +611,14 @@ function makePayloadANumber(): void {
   const db = new Sqlite(config.database);
   db.unsafeMode(true);
   db.pragma('writable_schema = ON');
-  db.exec("UPDATE sqlite_schema SET sql = replace(sql, 'body BLOB', 'body ANY') WHERE name = 'payload'");
+  db.exec(
+    "UPDATE sqlite_schema SET sql = replace(sql, 'content BLOB', 'content ANY') WHERE name = 'payload_block'",
+  );
   db.pragma('schema_version = 4711');
-  db.exec('UPDATE payload SET body = 365635635 WHERE record_id = (SELECT min(record_id) FROM payload)');
-  db.exec("UPDATE sqlite_schema SET sql = replace(sql, 'body ANY', 'body BLOB') WHERE name = 'payload'");
+  db.exec('UPDATE payload_block SET content = 365635635 WHERE id = (SELECT min(id) FROM payload_block)');
+  db.exec(
+    "UPDATE sqlite_schema SET sql = replace(sql, 'content ANY', 'content BLOB') WHERE name = 'payload_block'",
+  );
   db.pragma('schema_version = 4712');
   db.close();
 }

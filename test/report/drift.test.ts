@@ -6,6 +6,7 @@ import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
 import { givenOf, runNamed } from '../support/given.js';
+import { storePayloads } from '../support/payloads.js';
 import { HOSTILE_TEXT as HOSTILE } from './sample-report.js';
 import { newIo, type TestDatabase, withDatabase } from './support.js';
 
@@ -30,10 +31,7 @@ const BODIES = new Map([
 ]);
 
 function savePayloads(db: Db, bodies: ReadonlyMap<bigint, object>): void {
-  const insert = db.prepare(
-    'INSERT INTO payload(record_id, body) SELECT id, CAST(? AS BLOB) FROM record WHERE svc_id = ?',
-  );
-  for (const [id, body] of bodies) insert.run(JSON.stringify(body), id);
+  for (const [id, body] of bodies) storePayloads(db, JSON.stringify(body), 'svc_id = ?', id);
 }
 
 function withPayloads<T>(
@@ -75,7 +73,7 @@ describe('drift in the report', () => {
       expect(io.stdout.text).toContain(
         `\nDrift: 1 of 2 matched records differs in fields that both sides have (${INVOICES} 1).\n`,
       );
-      write((db) => db.exec("UPDATE payload SET body = CAST('{}' AS BLOB)"));
+      write((db) => storePayloads(db, '{}'));
       remap();
       const equal = newIo();
       await runNamed('report', givenOf(config, {}), equal);

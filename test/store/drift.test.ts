@@ -5,6 +5,7 @@ import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { readDriftCounts, readDriftFindings, readDriftSamples } from '../../src/store/remap-tables.js';
 import { purgePayloads } from '../../src/store/stream-contents.js';
 import { configOf, type Exported, INVOICES, modelOf, openExported } from '../support/exported.js';
+import { storePayloads } from '../support/payloads.js';
 import { seal } from '../support/seal.js';
 
 const ORDERS = 'payments/orders';
@@ -28,12 +29,9 @@ function withPayloads(v3: Readonly<Record<string, string>>, work: (db: Db) => vo
   const config = configOf({ models: [modelOf(INVOICES), modelOf(ORDERS)] });
   const { db, close } = openExported(config, PAIRS);
   try {
-    const insert = db.prepare(
-      `INSERT INTO payload(record_id, body) SELECT record.id, CAST(? AS BLOB) FROM record JOIN stream ON stream.id = stream_id
-       WHERE generation = ? AND platform_id = ?`,
-    );
-    for (const [key, body] of Object.entries(v3)) insert.run(body, 'v3', key);
-    for (const key of ['a', 'b', 'c']) insert.run('{"total":1}', 'v4', key);
+    for (const [key, body] of Object.entries(v3))
+      storePayloads(db, body, "generation = 'v3' AND platform_id = ?", key);
+    storePayloads(db, '{"total":1}', "generation = 'v4'");
     seal(db);
     buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {} });
     work(db);

@@ -10,6 +10,7 @@ import {
   saveCompanyList,
 } from '../../src/store/streams.js';
 import { cpuMsOf, growthOf } from '../support/growth.js';
+import { storedPayloads } from '../support/payloads.js';
 import { addStreams, openTestDatabase, record, rowsOf } from './support.js';
 
 describe('streams', () => {
@@ -114,7 +115,7 @@ describe('deleting records that a reading no longer returns', () => {
       { stream_id: 1n, svc_id: 2n },
       { stream_id: 2n, svc_id: 1n },
     ]);
-    expect(rowsOf(db, 'SELECT record_id FROM payload')).toHaveLength(2);
+    expect(storedPayloads(db)).toHaveLength(2);
   });
 
   it('processes a long list in chunks', () => {

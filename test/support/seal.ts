@@ -8,7 +8,6 @@ import { allowEdits, countGroups } from './remap-edits.js';
 export function seal(db: Db): void {
   db.exec(`
     UPDATE record SET checksum = ${checksumOf('record')};
-    UPDATE payload SET checksum = checksum(body);
     UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
     UPDATE stream SET position = json_set(position, '$.excluded', found.n, '$.excludedSum', found.sum)
       FROM (SELECT stream_id, count(*) AS n, ${ID_SUM} AS sum FROM excluded GROUP BY stream_id) AS found

@@ -3,6 +3,7 @@ import type { Db } from '../../../src/store/open.js';
 import { MIXED, newIo, SINCE, withDatabase } from '../../report/support.js';
 import { type Exported, INVOICES } from '../../support/exported.js';
 import { givenOf, type OptionValues, runNamed } from '../../support/given.js';
+import { storePayloads } from '../../support/payloads.js';
 
 interface Asked {
   readonly id?: string;
@@ -32,13 +33,7 @@ async function explainJson(exported: Exported, asked: Asked) {
 
 /** Gives a stored record its payload. */
 function withPayload(generation: 'v3' | 'v4', svcId: number | bigint, body: string) {
-  return (db: Db) =>
-    db
-      .prepare(
-        `INSERT INTO payload(record_id, body) SELECT r.id, ? FROM record r JOIN stream s ON s.id = r.stream_id
-         WHERE s.generation = ? AND r.svc_id = ?`,
-      )
-      .run(Buffer.from(body), generation, BigInt(svcId));
+  return (db: Db) => storePayloads(db, body, 'generation = ? AND svc_id = ?', generation, BigInt(svcId));
 }
 
 describe('explain', () => {
