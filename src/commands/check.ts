@@ -6,8 +6,8 @@ import { readDatabase } from './database.js';
 import type { Given } from './define-command.js';
 import { assertListsExist } from './export-result.js';
 import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
-import { type NarrowingOptions, narrowingOf, outputsOf, type ReportOutputs } from './option-values.js';
-import { assertOutputs, type ReportOptions, writeReport } from './report.js';
+import { type NarrowingOptions, narrowingOf } from './option-values.js';
+import { assertOutputs, outputsOf, type ReportOptions, type ReportOutputs, writeReport } from './report.js';
 import { withOutputs } from './with-outputs.js';
 
 export interface CheckOptions extends ReportOptions {

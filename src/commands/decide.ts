@@ -1,34 +1,26 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { isCancel, selectKey, text as textPrompt } from '@clack/prompts';
 import type { Config } from '../config/config.js';
-import {
-  COMPANIES_HEADER,
-  DECISIONS_HEADER,
-  type Decision,
-  type NamedCompanyPair,
-  parseCompanies,
-  parseDecisions,
-} from '../config/user-files.js';
+import { openCompanies, openDecisions } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import { renderCandidates } from '../inspect/explain/compare-candidates.js';
 import { explainRecord } from '../inspect/explain/explain-record.js';
 import type { ExportedObject, Story } from '../inspect/explain/story.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
-import { writeOutput, writeText } from '../runtime/write-output.js';
+import { writeText } from '../runtime/write-output.js';
 import { type FindingFilter, listUndecided, prepareIsDeleted } from '../store/finding-rows.js';
 import { isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
 import { readAmbiguousCompanies } from '../store/remap-tables.js';
 import type { AmbiguousCompany } from '../text/describe-evidence.js';
-import { addFlagsToNext, csvCell } from '../text/escape.js';
+import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import type { Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import type { Given } from './define-command.js';
-import { assertConfigured } from './option-values.js';
+import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
 
 /** Candidates have the keys 1 to 9. */
 const MAX_CANDIDATES = 9;
@@ -38,44 +30,46 @@ const QUIT = { value: 'q', label: 'quit: answers so far are kept' };
 
 type Answer =
   | { readonly kind: 'candidate'; readonly at: number }
-  | { readonly kind: 'none' | 'accept' | 'skip' | 'quit' };
+  | { readonly kind: 'none' | 'new' | 'accept' | 'skip' | 'quit' };
+
+const KINDS: Readonly<Record<string, Exclude<Answer['kind'], 'candidate'>>> = {
+  n: 'none',
+  v: 'new',
+  a: 'accept',
+  s: 'skip',
+  q: 'quit',
+};
 
 /** How a session went. */
 interface Session {
   answers: number;
   skipped: number;
   isOver: boolean;
-}
-
-interface DecideOptions {
-  readonly model: readonly string[];
-  readonly company: readonly bigint[];
+  /** Whether it was left with Ctrl-C. */
+  isInterrupted: boolean;
 }
 
 /**
  * `decide`: asks one open question after the other on the terminal, companies first. Each answer is written at once, below
  * what the file holds already, so that the session can be left at any time.
  */
-export async function runDecide(given: Given<DecideOptions>, io: Io): Promise<number> {
+export async function runDecide(given: Given<NarrowingOptions>, io: Io): Promise<number> {
   if (!io.isTty || given.input.isTTY !== true) {
     throw new SvcError('usage', 'decide asks on a terminal, and this is none.', {
       hint: 'Draft the files instead: svc-migrate findings --write-decisions FILE --write-companies FILE.',
     });
   }
   const config = await given.config();
-  const { model, company } = given.options;
-  for (const one of model) assertConfigured(config, one);
-  const scope = {
-    models: model.length === 0 ? null : model,
-    companies: company.length === 0 ? null : company,
-  };
-  const open = await readOpenQuestions(config, { ...scope, statuses: null, reasons: null }, company, io);
-  const prompt = prepareAsk(given, io);
-  const session: Session = { answers: 0, skipped: 0, isOver: false };
+  const narrowing = narrowingOf(given.options, config);
+  const filter = { ...scopeOf(narrowing), statuses: null, reasons: null };
+  const open = await readOpenQuestions(config, filter, narrowing.companies, io);
+  const session: Session = { answers: 0, skipped: 0, isOver: false, isInterrupted: false };
+  const prompt = prepareAsk(given, session, io);
   const files = { companies: openCompanies(config, io), decisions: openDecisions(config, io) };
   await askCompanies(open.companies, files.companies, { session, prompt, io });
   await askRecords(open.records, files.decisions, { session, prompt, io, config });
   await writeText(io.stdout, [describeEnd(session, config, Object.values(files), io)]);
+  if (session.isInterrupted) throw new SvcError('interrupted', 'Stopped; the answers so far are kept.');
   return 0;
 }
 
@@ -127,19 +121,24 @@ interface Prompt {
   readonly askDay: (message: string) => Promise<string | null>;
 }
 
-function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, io: Io): Prompt {
+function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, session: Session, io: Io): Prompt {
   const terminal = { input, output: io.stdout, signal: io.signal, withGuide: false };
   const day = z.iso.date();
+  const leave = () => {
+    session.isOver = true;
+    session.isInterrupted = true;
+  };
   return {
     ask: async (message, options) => {
       const key = await selectKey({ message, options: [...options], ...terminal });
-      if (isCancel(key)) return { kind: 'quit' };
-      if (/^\d$/.test(key)) return { kind: 'candidate', at: Number(key) - 1 };
-      return { kind: key === 'n' ? 'none' : key === 'a' ? 'accept' : key === 's' ? 'skip' : 'quit' };
+      if (isCancel(key)) leave();
+      else if (/^\d$/.test(key)) return { kind: 'candidate', at: Number(key) - 1 };
+      return { kind: isCancel(key) ? 'quit' : (KINDS[key] ?? 'quit') };
     },
     askDay: async (message) => {
       const isDay = (text = '') => (day.safeParse(text).success ? undefined : 'A day such as 2027-01-31.');
       const text = await textPrompt({ message, validate: isDay, ...terminal });
+      if (isCancel(text)) leave();
       return isCancel(text) ? null : text;
     },
   };
@@ -205,18 +204,21 @@ async function askRecords(
   file: ReturnType<typeof openDecisions>,
   { session, prompt, io, config }: Asking & { readonly config: Config },
 ): Promise<void> {
+  const left = new Map<string, LeftOver>();
+  const wanted = new Set<string>();
   for (const [at, row] of rows.entries()) {
     if (session.isOver) return;
-    if (file.rows.some((one) => isSamePlace(one, row) && one.v3SvcId === row.v3_svc_id)) continue;
+    const isDecided = file.rows.some((one) => isSamePlace(one, row) && one.v3SvcId === row.v3_svc_id);
     const story = await readStory(config, row);
     const v3 = story?.facts.v3;
     // Another process may have built a remap since.
     if (story === null || v3 == null || !isOpen(story)) continue;
-    const isTaken = ({ svc_id: id }: ExportedObject) =>
-      file.rows.some((one) => isSamePlace(one, row) && String(one.v4SvcId) === id);
-    const shown = story.facts.named
-      .filter((one) => one.generation === 'v4' && !one.deleted && !isTaken(one))
-      .slice(0, MAX_CANDIDATES);
+    const candidates = story.facts.named.filter(
+      (one) => one.generation === 'v4' && !one.deleted && !isTaken({ row, v4: one }, file),
+    );
+    for (const v4 of candidates) left.set(nameOf({ row, v4 }), { row, v4 });
+    if (isDecided) continue;
+    const shown = candidates.slice(0, MAX_CANDIDATES);
     await writeText(io.stdout, [
       describeQuestion(`Question ${at + 1} of ${rows.length}`, story, v3, shown, config, io),
     ]);
@@ -231,10 +233,53 @@ async function askRecords(
     const isLeft = answer.kind === 'accept' && until === null;
     if (isLeft || answer.kind === 'skip' || answer.kind === 'quit') {
       note(session, isLeft ? { kind: 'quit' } : answer);
+      for (const v4 of candidates) wanted.add(nameOf({ row, v4 }));
       continue;
     }
     const v4SvcId = answer.kind === 'candidate' ? BigInt(shown[answer.at]?.svc_id ?? '') : null;
-    await saveDecision(file, row, v4SvcId, until, io);
+    await saveDecision(file, { ...row, v4_svc_id: v4SvcId }, until, io);
+    session.answers += 1;
+  }
+  const unasked = [...left].filter(([name]) => !wanted.has(name)).map(([, one]) => one);
+  await askLeftOver(unasked, file, { session, prompt, io });
+}
+
+/** A V4 record that was a candidate of decided V3 ids, and the row of one of these. */
+interface LeftOver {
+  readonly row: RemapRow;
+  readonly v4: ExportedObject;
+}
+
+function nameOf({ row, v4 }: LeftOver): string {
+  return JSON.stringify([row.model, row.path, v4.company_id, v4.svc_id]);
+}
+
+function isTaken({ row, v4 }: LeftOver, { rows }: ReturnType<typeof openDecisions>): boolean {
+  return rows.some((one) => isSamePlace(one, row) && String(one.v4SvcId) === v4.svc_id);
+}
+
+/** Asks about candidates that no V3 id became: where all V3 ids of their key are decided, they are ambiguous no longer. */
+async function askLeftOver(
+  left: readonly LeftOver[],
+  file: ReturnType<typeof openDecisions>,
+  { session, prompt, io }: Asking,
+): Promise<void> {
+  for (const one of left) {
+    if (session.isOver) return;
+    if (isTaken(one, file)) continue;
+    const { row, v4 } = one;
+    const place = `${row.path === '' ? row.model : `${row.model} ${row.path}`} V4 ${v4.svc_id}, platform_id ${row.platform_id ?? '(none)'}`;
+    await writeText(io.stdout, [`\n${wrapLines([`No V3 id became ${place}.`], io.width)}`]);
+    const answer = await prompt.ask('Is it new in V4?', [
+      { value: 'v', label: 'yes: it has no V3 id' },
+      SKIP,
+      QUIT,
+    ]);
+    if (answer.kind !== 'new') {
+      note(session, answer);
+      continue;
+    }
+    await saveDecision(file, { ...row, v3_svc_id: null, v4_svc_id: BigInt(v4.svc_id) }, null, io);
     session.answers += 1;
   }
 }
@@ -283,8 +328,7 @@ function describeQuestion(
 
 async function saveDecision(
   file: ReturnType<typeof openDecisions>,
-  { model, path, region, v3_company_id, v3_svc_id }: RemapRow,
-  v4SvcId: bigint | null,
+  { model, path, region, v3_company_id, v3_svc_id, v4_svc_id: v4SvcId }: RemapRow,
   until: string | null,
   io: Io,
 ): Promise<void> {
@@ -315,74 +359,4 @@ function describeEnd(
   const done = `${countOf(answers, 'answer')} written${skipped === 0 ? '' : `, ${skipped} skipped`}.`;
   const next = answers === 0 && skipped === 0 ? 'svc-migrate check' : 'svc-migrate remap';
   return addFlagsToNext(`\n${[done, ...add].join('\n')}\nNext: ${next}\n`, io.flags);
-}
-
-/** A file of answers: what it holds, and how to add a line. What is in it stays as it is. */
-interface AnswerFile<Row> {
-  readonly file: string;
-  /** Whether the configuration names it. */
-  readonly isConfigured: boolean;
-  readonly rows: Row[];
-  add(cells: readonly (string | bigint | null)[], row: Row): Promise<void>;
-}
-
-/** The decisions file that the configuration names, else `decisions.csv` beside the configuration. */
-export function openDecisions(config: Config, io: Io): AnswerFile<Omit<Decision, 'line'>> {
-  const regions = config.v3.regions.map(({ region }) => region);
-  return openAnswers(config.decisions ?? beside(config, 'decisions.csv'), {
-    isConfigured: config.decisions !== null,
-    header: DECISIONS_HEADER,
-    parse: (text) => parseDecisions(text, { models: config.models, regions }),
-    io,
-  });
-}
-
-/** The companies file that the configuration names, else `companies.csv` beside the configuration. */
-export function openCompanies(config: Config, io: Io): AnswerFile<NamedCompanyPair> {
-  const { match } = config.companies;
-  const regions = config.v3.regions.map(({ region }) => region);
-  return openAnswers(typeof match === 'string' ? beside(config, 'companies.csv') : match.file, {
-    isConfigured: typeof match !== 'string',
-    header: COMPANIES_HEADER,
-    parse: (text) => parseCompanies(text, regions),
-    io,
-  });
-}
-
-function beside(config: Config, name: string): string {
-  return join(dirname(config.file), name);
-}
-
-function openAnswers<Row>(
-  file: string,
-  {
-    isConfigured,
-    header,
-    parse,
-    io,
-  }: {
-    readonly isConfigured: boolean;
-    readonly header: string;
-    readonly parse: (text: string) => { readonly rows: Row[]; readonly problems: readonly string[] };
-    readonly io: Io;
-  },
-): AnswerFile<Row> {
-  let text = existsSync(file) ? readFileSync(file, 'utf8') : `${header}\n`;
-  const { rows, problems } = parse(text);
-  if (problems.length > 0) {
-    throw new SvcError('bad_input', `${file}: ${problems.join('\n  ')}.`, {
-      hint: 'Correct these lines first: answers are added below them.',
-    });
-  }
-  return {
-    file,
-    isConfigured,
-    rows,
-    add: async (cells, row) => {
-      const end = text === '' || text.endsWith('\n') ? '' : '\n';
-      text += `${end}${cells.map((cell) => csvCell(cell === null ? '' : String(cell))).join(',')}\n`;
-      await writeOutput({ target: file, chunks: () => [text] }, io);
-      rows.push(row);
-    },
-  };
 }

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Config } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
+import { openDecisions } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import { buildVerdict } from '../report/build-verdict.js';
 import { writeText } from '../runtime/write-output.js';
@@ -16,11 +17,9 @@ import { wrapText } from '../text/text-layout.js';
 import { APPLY } from './catalogue/apply.js';
 import { LOOK } from './catalogue/look.js';
 import type { Io } from './command.js';
-import { openDecisions } from './decide.js';
 import type { Given, RawOptions, Unparsed } from './define-command.js';
 import { flagOf } from './option.js';
-import { outputsOf, type ReportOutputs } from './option-values.js';
-import { writeReport } from './report.js';
+import { outputsOf, type ReportOutputs, writeReport } from './report.js';
 
 const FILES = {
   json: 'report.json',

@@ -18,8 +18,7 @@ import { escapeUnseen } from '../text/escape.js';
 import type { Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import type { Given } from './define-command.js';
-import { type NarrowingOptions, narrowingOf } from './option-values.js';
-import { scopeOf } from './report.js';
+import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
 
 interface DumpOptions extends NarrowingOptions {
   readonly format: (typeof DUMP_FORMATS)[number];

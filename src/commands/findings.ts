@@ -33,8 +33,7 @@ import type { Io, Narrowing } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 import type { Given } from './define-command.js';
 import { flagOf } from './option.js';
-import { type NarrowingOptions, narrowingOf } from './option-values.js';
-import { scopeOf } from './report.js';
+import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
 import { ownFilesOf, printText } from './with-outputs.js';
 
 /** Default number of findings to print. Files contain all of them. */

@@ -39,11 +39,11 @@ export async function runInit(given: Given<InitOptions>, io: Io): Promise<number
   };
   const answers = input === null ? named : { ...named, ...(await ask(input, given.options, io)) };
   write(file, renderStarter({ ...answers, schema: locateSchema(file, import.meta.url) }), force);
-  const todo = input === null && !isNamed ? ['Put the addresses into it.'] : [];
+  const todo = input === null && !isNamed ? 'Put the addresses into it. ' : '';
   await writeText(io.stdout, [
     `Wrote ${file}.\n`,
-    ...todo.map((line) => `${line}\n`),
-    `Next: set ${[...new Set([answers.v3KeyEnv, answers.v4KeyEnv])].join(' and ')}, then run svc-migrate doctor\n`,
+    `${todo}Set ${[...new Set([answers.v3KeyEnv, answers.v4KeyEnv])].join(' and ')} to the API keys.\n`,
+    'Next: svc-migrate doctor\n',
   ]);
   return 0;
 }

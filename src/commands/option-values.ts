@@ -1,18 +1,9 @@
+import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import type { OutputFlag } from '../report/renderers.js';
+import type { Scope } from '../store/remap-rows.js';
 import { didYouMean } from '../text/suggest.js';
-import { OUTPUTS } from './catalogue/options.js';
 import type { Narrowing } from './command.js';
-
-/** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
-export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
-
-/** The files to write reports to, by the names of the renderers. */
-export function outputsOf(options: ReportOutputs): ReportOutputs {
-  const names = Object.keys(OUTPUTS);
-  return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
-}
 
 /** The error for two options of which only one can be given. */
 function notTogether(one: string, other: string, hint?: string): SvcError {
@@ -77,10 +68,21 @@ export function idScopeOf(options: IdScopeOptions, config: Config): IdScope {
   return { model, path, region };
 }
 
-export function assertConfigured(config: Config, model: string): void {
+function assertConfigured(config: Config, model: string): void {
   const known = config.models.map(({ v3 }) => v3);
   if (known.includes(model)) return;
   throw new SvcError('usage', `There is no model "${model}" in the configuration.`, {
     hint: didYouMean(model, known) ?? `Configured: ${known.join(', ')}.`,
   });
+}
+
+/** The scope of `--model` and `--company`; everything without them. */
+export function scopeOf(
+  options: { readonly [Name in keyof Narrowing]?: Narrowing[Name] | undefined },
+): Scope {
+  const { models = [], companies = [] } = options;
+  return {
+    models: models.length === 0 ? null : models,
+    companies: companies.length === 0 ? null : companies,
+  };
 }

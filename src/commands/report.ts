@@ -20,10 +20,11 @@ import { TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
+import { OUTPUTS } from './catalogue/options.js';
 import type { Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import type { Given } from './define-command.js';
-import { type NarrowingOptions, narrowingOf, outputsOf, type ReportOutputs } from './option-values.js';
+import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
 import { ownFilesOf } from './with-outputs.js';
 
 export interface ReportOptions {
@@ -155,11 +156,11 @@ function isFlag(flag: string): flag is OutputFlag {
   return Object.hasOwn(RENDERERS, flag);
 }
 
-/** The scope of `--model` and `--company`; everything without them. */
-export function scopeOf(options: Pick<ReportOptions, 'models' | 'companies'>): Scope {
-  const { models = [], companies = [] } = options;
-  return {
-    models: models.length === 0 ? null : models,
-    companies: companies.length === 0 ? null : companies,
-  };
+/** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
+export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
+
+/** The files to write reports to, by the names of the renderers. */
+export function outputsOf(options: ReportOutputs): ReportOutputs {
+  const names = Object.keys(OUTPUTS);
+  return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
 }

@@ -13,9 +13,8 @@ import {
   warn,
 } from './export.js';
 import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
-import { outputsOf, type ReportOutputs } from './option-values.js';
 import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
-import { assertOutputs } from './report.js';
+import { assertOutputs, outputsOf, type ReportOutputs } from './report.js';
 import { withOutputs } from './with-outputs.js';
 
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */

@@ -138,7 +138,8 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
   if (open.length === 0) return null;
   const names = unfinished[generation].map((stream) => {
     const why = stream.endReason === null ? '' : `, ${stream.endReason}`;
-    return `${nameOfList(stream)} (${stream.state}${why})`;
+    const state = stream.state === 'running' && stream.pages === 0 ? 'not started' : stream.state;
+    return `${nameOfList(stream)} (${state}${why})`;
   });
   const count = open.reduce((sum, { lists }) => sum + lists, 0);
   return {

@@ -103,12 +103,34 @@ describe.runIf(hasPty)('decide on a terminal', () => {
 
   it('keeps the answers when it is left with Ctrl-C', async () => {
     const { decisions, decide } = await openScene();
-    const { text } = await decide([
+    const { text, code } = await decide([
       ...SKIPPED_COMPANIES,
       { at: QUESTION, text: 'n' },
       { at: QUESTION, text: '\u0003' },
     ]);
-    expect(text).toContain('1 answer written');
+    expect([code, text]).toEqual([130, expect.stringContaining('1 answer written')]);
     expect(decisions()).toHaveLength(1);
+  });
+
+  it('asks whether a candidate that no V3 id became is new in V4, so that nothing stays ambiguous', async () => {
+    const story = await startSandbox({ seed: 1, isStory: true });
+    story.completeFullSync();
+    const cwd = makeFolder({ ...story.config(), decisions: 'decisions.csv' });
+    writeFileSync(join(cwd, 'decisions.csv'), `${HEADER}\n`);
+    const at = { cwd, env: keysOf(story.apiKey) };
+    await runCli(['run', '--quiet'], at);
+    const { text, code } = await onTerminal('decide', at, [
+      { at: QUESTION, text: '1' },
+      { at: /Is it new in V4\?[\s\S]*quit/, text: 'v' },
+    ]);
+    expect([code, text]).toEqual([0, expect.stringContaining('2 answers written.')]);
+    const lines = readFileSync(join(cwd, 'decisions.csv'), 'utf8').split('\n').slice(1, -1);
+    expect(lines).toEqual([
+      expect.stringMatching(/^payments\/orders,,default,5,101,\d+,decided on [\d-]+$/),
+      expect.stringMatching(/^payments\/orders,,default,5,,\d+,decided on [\d-]+$/),
+    ]);
+    await runCli(['remap', '--quiet'], at);
+    expect((await runCli(['findings', '--status', 'ambiguous'], at)).stdout).toContain('No findings.');
+    await story.close();
   });
 });

@@ -100,7 +100,7 @@ describe('init', () => {
     const ended = await runCli(['init'], { cwd, input: 'https://ignored\n' });
     expect([ended.code, ended.stderr]).toEqual([0, '']);
     expect(ended.stdout).toMatch(
-      /^Wrote .*svc-migrate\.config\.jsonc\.\n.*\nNext: set SVC_MIGRATE_V3_API_KEY and /,
+      /^Wrote .*svc-migrate\.config\.jsonc\.\nPut the addresses into it\. Set SVC_MIGRATE_V3_API_KEY and .*\nNext: svc-migrate doctor\n$/,
     );
     const written = readFileSync(join(cwd, FILE), 'utf8');
     const schema = /"\$schema": "(.*)"/.exec(written)?.[1] ?? '';

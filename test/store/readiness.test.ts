@@ -71,7 +71,7 @@ describe('what is known of the lists', () => {
     expect(findOpenLists(facts).map(({ text }) => text)).toEqual([
       'V3 was not exported yet.',
       '4 V4 lists not started: accounting/invoices, company 4; crm/companies, company 4; accounting/invoices, company 5; 1 more.',
-      '6 V4 lists not read to the end: accounting/invoices, company 1 (running); accounting/invoices, company 2 (running); accounting/invoices, company 3 (running); 3 more.',
+      '6 V4 lists not read to the end: accounting/invoices, company 1 (not started); accounting/invoices, company 2 (not started); accounting/invoices, company 3 (not started); 3 more.',
     ]);
   });
 

@@ -76,7 +76,7 @@ const explain = defineCommand({
 const decide = defineCommand({
   name: 'decide',
   summary: 'settle open questions one by one on the terminal',
-  more: 'Asks about companies first, then about V3 ids that are ambiguous or whose key has changed, with the candidates side by side. Answers are added to decisions.csv and companies.csv, or to the files that the configuration names. Keys: 1 to 9 choose a candidate, n none, a accept until a day, s skip, q quit.',
+  more: 'Asks about companies first, then about V3 ids that are ambiguous or whose key has changed, with the candidates side by side. Asks last whether candidates that no V3 id became are new in V4. Answers are added to decisions.csv and companies.csv, or to the files that the configuration names. Keys: 1 to 9 choose a candidate, n none, a accept until a day, s skip, q quit.',
   options: z.object({ ...MODEL, ...COMPANY }),
   examples: {
     'svc-migrate decide': 'answer what only a person can settle',
