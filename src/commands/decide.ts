@@ -1,4 +1,4 @@
-import { dirname, join, relative } from 'node:path';
+import { dirname, relative } from 'node:path';
 import { isCancel, selectKey, text as textPrompt } from '@clack/prompts';
 import type { Config } from '../config/config.js';
 import { openCompanies, openDecisions } from '../config/user-files.js';

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import type { Scope } from '../store/remap-rows.js';
