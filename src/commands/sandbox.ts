@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { SvcError } from '../errors.js';
 import { writeTextFile } from '../runtime/write-output.js';
-import { FAULTS, parseFault } from '../sandbox/faults.js';
-import { addQuirk, NO_QUIRKS, QUIRKS } from '../sandbox/quirks.js';
+import { addQuirk, FAULTS, NO_QUIRKS, parseFault, QUIRKS } from '../sandbox/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';

@@ -170,7 +170,22 @@ function parseRows(text: string): readonly FateRow[] {
 
 /** Every fate of a record; a fate's number is its index. */
 export const FATES = parseFates(RECORDS);
-export const CHILD_FATES = parseFates(CHILDREN);
+const CHILD_FATES = parseFates(CHILDREN);
+
+/** The numbers of fates, each as often as its weight. */
+const TICKETS = { record: fillTickets(FATES), child: fillTickets(CHILD_FATES) };
+
+function fillTickets(fates: readonly Fate[]): Readonly<Record<Scenario, readonly number[]>> {
+  const fill = (scenario: Scenario) =>
+    fates.flatMap(({ weight }, number) => Array<number>(weight[scenario]).fill(number));
+  return { clean: fill('clean'), ugly: fill('ugly') };
+}
+
+/** The number of the fate that a hash draws. */
+export function drawFate(kind: keyof typeof TICKETS, scenario: Scenario, hash: number): number {
+  const tickets = TICKETS[kind][scenario];
+  return tickets[hash % tickets.length] ?? ORDINARY_FATE;
+}
 
 /** A record that V3 and V4 both hold: `matched`. */
 export const ORDINARY_FATE = 0;
@@ -180,8 +195,8 @@ export const UNDECIDED_FATE = FATES.findIndex(({ name }) => name === 'twice in V
 export const ARRIVING_FATE = FATES.length - 1;
 
 /** @throws RangeError */
-export function fateAt(number: number): Fate {
-  const fate = FATES[number];
+export function fateAt(number: number, kind: 'record' | 'child' = 'record'): Fate {
+  const fate = (kind === 'record' ? FATES : CHILD_FATES)[number];
   if (fate === undefined) throw new RangeError(`There is no fate ${number}.`);
   return fate;
 }

@@ -1,5 +1,29 @@
-import type { Json, JsonObject } from './json.js';
 import type { Draw } from './seeded-random.js';
+
+/** A JSON value in which integers of any size are exact: `bigint` is written as an integer literal. */
+export type Json = string | number | bigint | boolean | null | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** Writes compact JSON, with keys in their order. */
+export function writeJson(value: Json): string {
+  if (typeof value === 'bigint') return value.toString();
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(writeJson).join(',')}]`;
+  let text = '';
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    if (member === undefined) continue;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${writeJson(member)}`;
+  }
+  return `{${text}}`;
+}
+
+export function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}
 
 /** Rounds to cents. */
 export function cents(amount: number): number {
@@ -58,29 +82,16 @@ export function drawText(draw: Draw): string | null {
   return draw.maybe(0.33, () => draw.pick(SENTENCES));
 }
 
-/** A related object as returned with `expand`; it has ids of its own. */
+const LISTS = ['payments', 'phone_numbers', 'addresses', 'external_links'];
+
+/** A related object, or a list of them, as returned with `expand`; each has ids of its own. */
 export function buildRelation(draw: Draw, name: string): Json {
-  const drawIds = (below: number) => ({
-    svc_id: 1 + draw.below(below),
-    platform_id: String(1 + draw.below(below)),
+  const buildOne = () => ({
+    svc_id: 1 + draw.below(900),
+    platform_id: String(1 + draw.below(900)),
+    name: drawName(draw),
   });
-  switch (name) {
-    case 'currency':
-      return { platform_id: drawCurrency(draw), name: 'Currency', decimals: 2 };
-    case 'contact':
-    case 'company':
-      return { ...drawIds(900), name: drawName(draw) };
-    case 'pipeline':
-      return { ...drawIds(90), name: 'Sales' };
-    case 'payments':
-      return Array.from({ length: draw.below(3) }, () => ({ ...drawIds(900), amount: drawAmount(draw) }));
-    case 'phone_numbers':
-      return [{ type: 'work', number: `+44 20 ${1_000_000 + draw.below(8_999_999)}` }];
-    case 'addresses':
-      return [{ type: 'office', street: '1 Rue de l’Église', city: 'Orléans', country: 'FR' }];
-    default:
-      return [{ type: 'website', url: `https://example.test/${draw.next()}` }];
-  }
+  return LISTS.includes(name) ? Array.from({ length: draw.below(3) }, buildOne) : buildOne();
 }
 
 function drawAmounts(draw: Draw): JsonObject {

@@ -1,7 +1,7 @@
-import { isList, type Json } from './json.js';
+import { isList, type Json } from './fields.js';
 import type { FieldKind, ModelShape } from './models.js';
+import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './records.js';
 import { mixText } from './seeded-random.js';
-import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './stored-records.js';
 import type { World } from './world.js';
 
 /** A request that the service refuses, with the status and code of the answer. */
@@ -25,16 +25,31 @@ export function notFound(what: string): RequestError {
   return new RequestError(404, 'not_found', `There is no ${what}.`);
 }
 
-const OPERATORS = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in'] as const;
-type Operator = (typeof OPERATORS)[number];
-
 type Comparable = string | number | bigint;
+
+/** Whether a value, or null, passes an operator with an operand. */
+type Compare = (value: Comparable | null, operand: Comparable | null) => boolean;
+
+const ordered =
+  (holds: (value: Comparable, operand: Comparable) => boolean): Compare =>
+  (value, operand) =>
+    value !== null && operand !== null && holds(value, operand);
+
+const OPERATORS: Readonly<Record<string, Compare>> = {
+  eq: (value, operand) => value === operand,
+  in: (value, operand) => value === operand,
+  ne: (value, operand) => value !== operand,
+  gt: ordered((value, operand) => value > operand),
+  gte: ordered((value, operand) => value >= operand),
+  lt: ordered((value, operand) => value < operand),
+  lte: ordered((value, operand) => value <= operand),
+};
 
 /** One `{field}[{operator}]=value`. */
 export interface Filter {
   readonly field: string;
   readonly kind: FieldKind;
-  readonly operator: Operator;
+  readonly operator: string;
   /** The value, or the values of `in`; the text `null` is null. */
   readonly operands: readonly (Comparable | null)[];
 }
@@ -156,17 +171,16 @@ const SERVICE_FIELDS: Readonly<Record<string, FieldKind>> = {
  * @throws RequestError for an unknown field or operator, or a value of another kind
  */
 function parseFilter(shape: ModelShape, field: string, operator: string, value: string): Filter {
-  const known = OPERATORS.find((candidate) => candidate === operator);
-  if (known === undefined) throw badParameter(`${field}[${operator}]`, 'unknown operator');
+  if (!Object.hasOwn(OPERATORS, operator)) throw badParameter(`${field}[${operator}]`, 'unknown operator');
   const kinds = { ...shape.fields, ...SERVICE_FIELDS };
   const kind = Object.hasOwn(kinds, field) ? kinds[field] : undefined;
   if (kind === undefined) throw badParameter(`${field}[${operator}]`, 'unknown field');
-  const operands = (known === 'in' ? value.split(',') : [value]).map((text) => {
+  const operands = (operator === 'in' ? value.split(',') : [value]).map((text) => {
     const operand = text === 'null' ? null : toComparable(kind, text);
     if (operand === null && text !== 'null') throw badParameter(field, `not a value of kind ${kind}`);
     return operand;
   });
-  return { field, kind, operator: known, operands };
+  return { field, kind, operator, operands };
 }
 
 function toComparable(kind: FieldKind, value: string): Comparable | null {
@@ -186,23 +200,16 @@ function toComparable(kind: FieldKind, value: string): Comparable | null {
   }
 }
 
-const ORDERED: Readonly<Record<'gt' | 'gte' | 'lt' | 'lte', (a: Comparable, b: Comparable) => boolean>> = {
-  gt: (a, b) => a > b,
-  gte: (a, b) => a >= b,
-  lt: (a, b) => a < b,
-  lte: (a, b) => a <= b,
-};
-
-/** Whether the record passes the filter. */
+/** Whether the record passes the filter; of a list, one value is enough, except for `ne`. */
 export function passes(world: World, stored: StoredRecord, filter: Filter): boolean {
   const { operator, operands } = filter;
   const values = readField(world, stored, filter);
-  return operands.some((operand) => {
-    if (operator === 'eq' || operator === 'in') return values.some((value) => value === operand);
-    if (operator === 'ne') return values.every((value) => value !== operand);
-    if (operand === null) return false;
-    return values.some((value) => value !== null && ORDERED[operator](value, operand));
-  });
+  const compare = OPERATORS[operator] ?? (() => false);
+  return operands.some((operand) =>
+    operator === 'ne'
+      ? values.every((value) => compare(value, operand))
+      : values.some((value) => compare(value, operand)),
+  );
 }
 
 /** The record's values of a field. Cheap fields are handled first, because filters read every record. */

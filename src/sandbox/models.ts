@@ -1,5 +1,13 @@
-import { cents, drawAmount, drawCode, drawCurrency, drawName, drawReference, drawText } from './fields.js';
-import type { JsonObject } from './json.js';
+import {
+  cents,
+  drawAmount,
+  drawCode,
+  drawCurrency,
+  drawName,
+  drawReference,
+  drawText,
+  type JsonObject,
+} from './fields.js';
 import { Draw } from './seeded-random.js';
 
 /** How a field's values compare in filters; `decimal` is a number stored as text. */

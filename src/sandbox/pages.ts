@@ -1,7 +1,7 @@
 import { badParameter, passes, type Query } from './list-query.js';
-import type { Table, TableMember } from './record-tables.js';
+import { recordAt, type StoredRecord } from './records.js';
 import { mix, mixText } from './seeded-random.js';
-import { recordAt, type StoredRecord } from './stored-records.js';
+import type { Table, TableMember } from './tables.js';
 import type { World } from './world.js';
 
 /** Where a page begins (`next`) or ends (`prev`) in a list; opaque to the client. */
@@ -74,84 +74,68 @@ export interface Page {
  * @throws RequestError for a bad cursor
  */
 export function readPage(world: World, list: RecordList, query: Query): Page {
-  const { fingerprint } = query;
-  const order = createOrder(list, query);
+  const { fingerprint, limit } = query;
+  const ordinals = orderOf(list, query);
   const direction = query.prev === null ? 'next' : 'prev';
   const written = query[direction];
   const cursor = written === null ? null : readCursor(direction, written, fingerprint);
-  const accepts = (stored: StoredRecord): boolean =>
-    (query.includeDeleted || !stored.deleted) &&
-    query.filters.every((filter) => passes(world, stored, filter));
-  const totalCount = query.returnCount ? countOf(list, order, query, cursor, accepts) : null;
-  const found = walk(list, order, query.limit, cursor, accepts);
+  const accepts = (ordinal: number): boolean => {
+    const stored = list.at(ordinal);
+    return (
+      (query.includeDeleted || !stored.deleted) &&
+      query.filters.every((filter) => passes(world, stored, filter))
+    );
+  };
+  const count = (): number => {
+    if (query.includeDeleted && query.filters.length === 0) return list.size;
+    return cursor?.totalCount ?? ordinals.filter(accepts).length;
+  };
+  const totalCount = query.returnCount ? count() : null;
+  const start = cursor === null ? 0 : placeOf(cursor, ordinals, list, query.sort);
+  const found = take(ordinals, start, direction, limit + 1, accepts);
+  const beyond = found[limit] ?? null;
+  const shown = found.slice(0, limit);
+  if (direction === 'prev') shown.reverse();
   const write = (direction: 'next' | 'prev', ordinal: number | null, copy = 0): string | null => {
     if (ordinal === null) return null;
     const { updatedMs } = list.at(ordinal).dates;
     return writeCursor({ direction, ordinal, updatedMs, totalCount, copy }, fingerprint);
   };
+  const first = shown[0] ?? null;
+  const [before, after] =
+    direction === 'prev'
+      ? [beyond === null ? null : first, cursor?.ordinal ?? null]
+      : [cursor === null ? null : (first ?? cursor.ordinal), beyond];
   return {
-    records: found.ordinals.map((ordinal) => list.at(ordinal)),
-    prev: write('prev', found.before),
-    next: write('next', found.after),
+    records: shown.map((ordinal) => list.at(ordinal)),
+    prev: write('prev', before),
+    next: write('next', after),
     totalCount,
-    again: cursor?.copy ? null : write('next', found.ordinals[0] ?? null, 1),
+    again: cursor?.copy ? null : write('next', first, 1),
   };
 }
 
-interface Found {
-  readonly ordinals: readonly number[];
-  /** The record before which the previous page ends; null if there is no such page. */
-  readonly before: number | null;
-  /** The record that the next page begins with. */
-  readonly after: number | null;
-}
-
-type Accepts = (stored: StoredRecord) => boolean;
-
-function walk(list: RecordList, order: Order, limit: number, cursor: Cursor | null, accepts: Accepts): Found {
-  const start = cursor === null ? 0 : order.indexOf(cursor);
-  const step = cursor?.direction === 'prev' ? -1 : 1;
-  const ordinals: number[] = [];
-  let beyond: number | null = null;
-  for (let index = step < 0 ? start - 1 : start; index >= 0 && index < order.size; index += step) {
-    const ordinal = order.at(index);
-    if (!accepts(list.at(ordinal))) continue;
-    if (ordinals.length === limit) {
-      beyond = ordinal;
-      break;
-    }
-    ordinals.push(ordinal);
+/** The first accepted ordinals from a place on, or before it. */
+function take(
+  ordinals: Uint32Array,
+  start: number,
+  direction: 'next' | 'prev',
+  count: number,
+  accepts: (ordinal: number) => boolean,
+): number[] {
+  const found: number[] = [];
+  const step = direction === 'next' ? 1 : -1;
+  for (let at = step > 0 ? start : start - 1; found.length < count; at += step) {
+    const ordinal = ordinals[at];
+    if (ordinal === undefined) break;
+    if (accepts(ordinal)) found.push(ordinal);
   }
-  if (cursor === null) return { ordinals, before: null, after: beyond };
-  if (step > 0) return { ordinals, before: ordinals[0] ?? cursor.ordinal, after: beyond };
-  ordinals.reverse();
-  return { ordinals, before: beyond === null ? null : (ordinals[0] ?? null), after: cursor.ordinal };
-}
-
-/** Counts the list; a filtered list is counted only with the first page. */
-function countOf(
-  list: RecordList,
-  order: Order,
-  query: Query,
-  cursor: Cursor | null,
-  accepts: Accepts,
-): number {
-  if (query.filters.length === 0) {
-    if (query.includeDeleted) return list.size;
-    if (list.live !== null) return list.live;
-  }
-  if (cursor?.totalCount != null) return cursor.totalCount;
-  let count = 0;
-  for (let index = 0; index < order.size; index++) if (accepts(list.at(order.at(index)))) count++;
-  return count;
+  return found;
 }
 
 /** Records in the order of creation, numbered from 0; the numbers never change. */
 export interface RecordList {
-  readonly table: Table;
   readonly size: number;
-  /** Number of live records; null if they would have to be counted. */
-  readonly live: number | null;
   at(ordinal: number): StoredRecord;
   /** The ordinal of the record with an id; null if the list has none. */
   ordinalOf(svcId: bigint): number | null;
@@ -161,115 +145,53 @@ export interface RecordList {
 export function listRecords(
   world: World,
   table: Table,
-  member: TableMember | null = null,
+  member: Pick<TableMember, 'positions'> | null = null,
   share = 1,
 ): RecordList {
-  const sides = (member === null ? table.members : [member]).map(({ block }) => block[table.generation]);
-  const index = member === null ? -1 : table.members.indexOf(member);
-  const isListed = (position: number) => member === null || table.memberOf[position] === index;
-  let size = 0;
-  let live = 0;
-  for (const { present, deleted } of sides) {
-    size += present;
-    live += present - deleted;
-  }
-  for (const [position, { deleted }] of table.changes) {
-    if (!isListed(position)) continue;
-    const isNew = position >= table.present;
-    if (isNew) size++;
-    if (isNew !== deleted) live += isNew ? 1 : -1;
-  }
-  size = Math.floor(size * share);
+  const positions = member?.positions.filter((position) => position < table.size) ?? null;
+  const size = Math.floor((positions?.length ?? table.size) * share);
   return {
-    table,
     size,
-    live: share < 1 ? null : live,
-    at: (ordinal) => recordAt(world, table, member === null ? ordinal : (member.positions[ordinal] ?? 0)),
+    at: (ordinal) => recordAt(world, table, positions === null ? ordinal : (positions[ordinal] ?? -1)),
     ordinalOf: (svcId) => {
-      const position = table.ids.indexOf(svcId);
-      if (position === null || !isListed(position)) return null;
-      const ordinal = member === null ? position : (table.placeOf[position] ?? size);
-      return ordinal < size ? ordinal : null;
+      const position = table.ids.positionOf(svcId) ?? -1;
+      const ordinal = positions === null ? position : positions.indexOf(position);
+      return ordinal >= 0 && ordinal < size ? ordinal : null;
     },
   };
 }
 
-/** An empty list. */
-export function listNothing(table: Table): RecordList {
-  const at = (): never => {
-    throw new RangeError('The list is empty.');
-  };
-  return { table, size: 0, live: 0, at, ordinalOf: () => null };
-}
-
-interface OrderKey {
-  readonly ordinal: number;
-  readonly updatedMs: number;
-}
-
-/** The records of a list in the order of a query. */
-export interface Order {
-  readonly size: number;
-  /** The ordinal at an index. */
-  at(index: number): number;
-  /** The index of the first record that is not before the key. */
-  indexOf(key: OrderKey): number;
-}
-
-/** Creates the order of a query. Order by creation needs no memory; order by update is sorted for each page. */
-function createOrder(list: RecordList, query: Query): Order {
-  const { field, descending } = query.sort;
-  const wanted = query.filters.find(
-    ({ field: name, operator }) => name === 'svc_id' && (operator === 'eq' || operator === 'in'),
-  );
-  if (wanted !== undefined) {
-    const ordinals = wanted.operands.map((id) => (typeof id === 'bigint' ? list.ordinalOf(id) : null));
-    const found = Uint32Array.from(new Set(ordinals.filter((ordinal) => ordinal !== null)));
-    if (field === 'svc_updated_at') return byUpdate(list, sortByUpdate(list, found), descending);
-    return searchable(found.sort(), descending, (ordinal, key) => ordinal - key.ordinal);
+/** The ordinals that a query may return, in its order. */
+function orderOf(list: RecordList, { filters, sort }: Query): Uint32Array {
+  const byId = filters.find(({ field, operator }) => field === 'svc_id' && /^(eq|in)$/.test(operator));
+  const wanted = byId?.operands.map((id) => (typeof id === 'bigint' ? list.ordinalOf(id) : null));
+  const ordinals =
+    wanted === undefined
+      ? new Uint32Array(list.size).map((_, ordinal) => ordinal)
+      : Uint32Array.from(new Set(wanted.filter((ordinal) => ordinal !== null))).sort();
+  if (sort.field === 'svc_updated_at') {
+    const times = new Map(Array.from(ordinals, (ordinal) => [ordinal, list.at(ordinal).dates.updatedMs]));
+    ordinals.sort((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0) || a - b);
   }
-  if (field === 'svc_updated_at') {
-    const all = Uint32Array.from({ length: list.size }, (_, ordinal) => ordinal);
-    return byUpdate(list, sortByUpdate(list, all), descending);
-  }
-  const { size } = list;
-  const flip = (value: number): number => (descending ? size - 1 - value : value);
-  return { size, at: flip, indexOf: ({ ordinal }) => flip(ordinal) };
+  return sort.descending ? ordinals.reverse() : ordinals;
 }
 
-function byUpdate(list: RecordList, sorted: Uint32Array, descending: boolean): Order {
-  return searchable(
-    sorted,
-    descending,
-    (ordinal, key) => list.at(ordinal).dates.updatedMs - key.updatedMs || ordinal - key.ordinal,
-  );
-}
-
-function searchable(
-  sorted: Uint32Array,
-  descending: boolean,
-  compare: (ordinal: number, key: OrderKey) => number,
-): Order {
-  const at = (index: number): number => sorted[descending ? sorted.length - 1 - index : index] ?? 0;
-  const sign = descending ? -1 : 1;
-  return {
-    size: sorted.length,
-    at,
-    indexOf: (key) => {
-      let [from, to] = [0, sorted.length];
-      while (from < to) {
-        const middle = (from + to) >>> 1;
-        if (sign * compare(at(middle), key) < 0) from = middle + 1;
-        else to = middle;
-      }
-      return from;
-    },
+/** The index of the first of these ordinals that is not before the cursor. */
+function placeOf(
+  cursor: Cursor,
+  ordinals: Uint32Array,
+  list: RecordList,
+  { field, descending }: Query['sort'],
+) {
+  const compare = (ordinal: number): number => {
+    const later = field === 'svc_updated_at' ? list.at(ordinal).dates.updatedMs - cursor.updatedMs : 0;
+    return (later || ordinal - cursor.ordinal) * (descending ? -1 : 1);
   };
-}
-
-function sortByUpdate(list: RecordList, ordinals: Uint32Array): Uint32Array {
-  const times = Float64Array.from(ordinals, (ordinal) => list.at(ordinal).dates.updatedMs);
-  const places = Uint32Array.from(ordinals.keys());
-  places.sort((a, b) => (times[a] ?? 0) - (times[b] ?? 0) || (ordinals[a] ?? 0) - (ordinals[b] ?? 0));
-  return places.map((place) => ordinals[place] ?? 0);
+  let [from, to] = [0, ordinals.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (compare(ordinals[middle] ?? 0) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

@@ -71,6 +71,18 @@ export class Draw {
   }
 }
 
+/** Shuffles a list in place. */
+export function shuffle<T extends number[] | Uint32Array>(list: T, hash: number): T {
+  const draw = new Draw(hash);
+  for (let last = list.length - 1; last > 0; last--) {
+    const other = draw.below(last + 1);
+    const value = list[last] ?? 0;
+    list[last] = list[other] ?? 0;
+    list[other] = value;
+  }
+  return list;
+}
+
 const COUNTERS = 1 << 16;
 
 /** Counts earlier requests by hash. Memory is bounded, because hashes share counters. */

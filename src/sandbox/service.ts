@@ -1,24 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 import {
-  answerCompanies,
-  answerError,
-  answerList,
-  answerPage,
-  answerRecord,
-  type RequestId,
-  type ServiceAnswer,
-} from './answers.js';
-import { regionsOf } from './connections.js';
-import type { AttemptFaults } from './faults.js';
-import { writeJson } from './json.js';
-import { notFound, parseQuery, type Query, RequestError } from './list-query.js';
+  type AttemptFaults,
+  capLimit,
+  createMutator,
+  dropIgnoredParameters,
+  malformedBefore,
+  type Quirks,
+} from './faults.js';
+import { drawName, type JsonObject, writeJson } from './fields.js';
+import { badParameter, notFound, parseLimit, parseQuery, type Query, RequestError } from './list-query.js';
 import { MODELS, type ModelShape } from './models.js';
-import { listNothing, listRecords, type Page, type RecordList, readPage } from './pages.js';
-import { capLimit, dropIgnoredParameters, type Quirks } from './quirks.js';
-import type { Table } from './record-tables.js';
-import { createRequestCounter, hashOf, hexOf, mix, mixText } from './seeded-random.js';
-import { writeRecord } from './stored-records.js';
-import { createMutator, type World } from './world.js';
+import { listRecords, type Page, type RecordList, readCursor, readPage, writeCursor } from './pages.js';
+import { writeRecord } from './records.js';
+import { createRequestCounter, Draw, hashOf, hexOf, mix, mixText } from './seeded-random.js';
+import type { Company, Table } from './tables.js';
+import { regionsOf, type World } from './world.js';
 
 /** A parsed path of the service. */
 type Route =
@@ -136,7 +132,8 @@ function answerRoute(
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
       const ordinal = list.ordinalOf(route.svcId);
       if (ordinal === null) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
-      return answerRecord(writeRecord(world, list.at(ordinal), query), requestId);
+      const record = writeRecord(world, list.at(ordinal), query);
+      return ok([`{"data":${record},"request_id":${writeJson(requestId)}}`]);
     }
   }
 }
@@ -165,7 +162,7 @@ function chooseV3List(world: World, table: Table, query: Query): { list: RecordL
   const wanted = query.filters.find(({ field, operator }) => field === 'svc_company_id' && operator === 'eq');
   if (wanted === undefined) return { list: listRecords(world, table), rest: query };
   const member = table.members.find(({ company }) => company.id === wanted.operands[0]);
-  const list = member === undefined ? listNothing(table) : listRecords(world, table, member);
+  const list = listRecords(world, table, member ?? { positions: [] });
   return { list, rest: { ...query, filters: query.filters.filter((filter) => filter !== wanted) } };
 }
 
@@ -178,78 +175,131 @@ function chooseV4List(
   const table = world.v4.get(shape.v4);
   const member = table?.members.find(({ company }) => company.id === companyId);
   if (table === undefined || member === undefined) throw notFound(`company ${companyId}`);
-  if (world.isAbsent(member.company.connection, shape)) throw notFound(`data model ${shape.v4}`);
+  if (member.block.isAbsent) throw notFound(`data model ${shape.v4}`);
   return listRecords(world, table, member, share(member.company.connection));
 }
 
-/** One webhook event that the service sent. */
-export interface EventLogEntry {
-  readonly type: string;
-  /** Status of the listener's answer; null if there was none. */
-  readonly status: number | null;
+/** A response before it is sent; the body is generated in pieces. */
+export interface ServiceAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Iterable<string>;
 }
 
-/** Runs work later; returns a function that cancels it. */
-export type Schedule = (delayMs: number, work: () => void) => () => void;
+/** Id of the request in V4 answers; null in V3, which has none. */
+type RequestId = string | null;
 
-export interface EventsOptions {
-  readonly world: World;
-  readonly url: string;
-  readonly backfillMs: number;
-  readonly now: () => number;
-  readonly schedule: Schedule;
-}
-
-const STEPS = 4;
-
-/**
- * Posts the backfill's events as JSON: SYNC_STARTED for each V4 company at once, DATA_MODEL_CHANGES for each of
- * its models in steps, SYNC_COMPLETED at the end. Deliveries that fail are logged, not repeated.
- */
-export function startEvents(options: EventsOptions): { log: readonly EventLogEntry[]; stop: () => void } {
-  const { world, backfillMs, schedule } = options;
-  const log: EventLogEntry[] = [];
-  const abort = new AbortController();
-  let sent = 0;
-  const send = (type: string, facts: Readonly<Record<string, bigint | string>>): void => {
-    const event = {
-      event_id: `evt_${hexOf(mix(hashOf(world.seed, 'event'), sent++))}`,
-      type,
-      occurred_at: new Date(options.now()).toISOString(),
-      ...facts,
-    };
-    void deliver(options.url, writeJson(event), abort.signal).then((status) => log.push({ type, status }));
-  };
-  const companies = world.connections.filter(({ kind }) => kind !== 'inert').flatMap(({ v4 }) => v4);
-  const sendAll = (type: string): void => {
-    for (const { id } of companies) send(type, { svc_company_id: id });
-  };
-  const sendChanges = (): void => {
-    for (const [name, { members }] of world.v4) {
-      for (const { company, block } of members) {
-        if (block.v4.count > 0) send('DATA_MODEL_CHANGES', { svc_company_id: company.id, data_model: name });
-      }
+/** Answers with a page of records in the envelope of its generation. */
+function answerPage(
+  world: World,
+  page: Page,
+  query: Query,
+  requestId: RequestId,
+  quirks: Quirks,
+): ServiceAnswer {
+  const { totalCount } = page;
+  const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
+  const write = function* (): Generator<string> {
+    for (const stored of page.records) {
+      const malformed = malformedBefore(quirks, mix(stored.table.hash, stored.position));
+      if (malformed !== null) yield malformed;
+      yield writeRecord(world, stored, query);
     }
   };
-  const cancels = [
-    schedule(0, () => sendAll('SYNC_STARTED')),
-    ...Array.from({ length: STEPS }, (_, step) => schedule((backfillMs * (step + 1)) / STEPS, sendChanges)),
-    schedule(backfillMs, () => sendAll('SYNC_COMPLETED')),
-  ];
-  const stop = (): void => {
-    for (const cancel of cancels) cancel();
-    abort.abort();
-  };
-  return { log, stop };
+  return answerList(write(), counted, requestId);
 }
 
-async function deliver(url: string, body: string, signal: AbortSignal): Promise<number | null> {
-  try {
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
-    await response.arrayBuffer();
-    return response.status;
-  } catch {
-    return null;
+/** Answers with a list of objects in the envelope of its generation. */
+function answerList(
+  texts: Iterable<string>,
+  { prev, next, totalCount }: Pick<Page, 'prev' | 'next' | 'totalCount'>,
+  requestId: RequestId,
+): ServiceAnswer {
+  const tail = `],${writeJson({ prev, next, total_count: totalCount }).slice(1)}`;
+  return requestId === null
+    ? ok(join('{"data":[', texts, tail))
+    : ok(join('{"data":{"data":[', texts, `${tail},"request_id":${writeJson(requestId)}}`));
+}
+
+export function answerError(
+  status: number,
+  code: string,
+  message: string,
+  requestId: RequestId,
+  headers: Readonly<Record<string, string>> = {},
+): ServiceAnswer {
+  const error: JsonObject = { error: { code, message } };
+  const body = requestId === null ? error : { data: null, ...error, request_id: requestId };
+  return { status, headers: { ...JSON_TYPE, ...headers }, body: [writeJson(body)] };
+}
+
+const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
+
+function ok(body: Iterable<string>): ServiceAnswer {
+  return { status: 200, headers: JSON_TYPE, body };
+}
+
+/** Approximate size of the pieces of a body, in characters. */
+const PIECE = 32_768;
+
+function* join(head: string, texts: Iterable<string>, tail: string): Generator<string> {
+  let piece = head;
+  let separator = '';
+  for (const text of texts) {
+    piece += separator + text;
+    separator = ',';
+    if (piece.length < PIECE) continue;
+    yield piece;
+    piece = '';
   }
+  yield piece + tail;
+}
+
+/** Fingerprint in cursors of the company list, so that no other list accepts them. */
+const FINGERPRINT = 0xc0;
+
+/**
+ * A page of V4's companies, by id. The specification does not define their fields: here they have their id in a field
+ * that depends on the seed (`svc_id` in the clean scenario), a name, a platform and a status.
+ *
+ * @throws RequestError 400 for parameters other than limit, next and prev
+ */
+function answerCompanies(world: World, parameters: URLSearchParams, requestId: RequestId): ServiceAnswer {
+  for (const name of parameters.keys()) {
+    if (!['limit', 'next', 'prev'].includes(name)) throw badParameter(name, 'unknown parameter');
+  }
+  const companies = world.connections
+    .flatMap(({ v4 }) => v4)
+    .sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+  const totalCount = companies.length;
+  const limit = parseLimit(parameters.get('limit') ?? undefined);
+  const [next, prev] = [parameters.get('next'), parameters.get('prev')];
+  const end = !next && prev ? readCursor('prev', prev, FINGERPRINT).ordinal : totalCount;
+  const start = next ? readCursor('next', next, FINGERPRINT).ordinal : prev ? Math.max(0, end - limit) : 0;
+  const after = Math.min(start + limit, end);
+  const write = (direction: 'next' | 'prev', ordinal: number): string =>
+    writeCursor({ direction, ordinal, updatedMs: 0, totalCount: null, copy: 0 }, FINGERPRINT);
+  return answerList(
+    companies.slice(start, after).map((company) => writeJson(buildCompany(world, company))),
+    {
+      prev: start > 0 ? write('prev', start) : null,
+      next: after < totalCount ? write('next', after) : null,
+      totalCount,
+    },
+    requestId,
+  );
+}
+
+const ID_FIELDS = ['svc_id', 'svc_company_id', 'id'] as const;
+const PLATFORMS = ['ledgerly', 'shopwise', 'crmaster', 'büroweb'] as const;
+
+function buildCompany({ seed, scenario, connections }: World, { id, connection }: Company): JsonObject {
+  const draw = new Draw(hashOf(seed, 'company', connection));
+  const field = scenario === 'clean' ? 0 : hashOf(seed, 'company id field') % ID_FIELDS.length;
+  return {
+    [ID_FIELDS[field] ?? 'svc_id']: id,
+    name: drawName(draw),
+    platform: draw.pick(PLATFORMS),
+    status: connections[connection]?.kind === 'inert' ? 'pending' : 'active',
+  };
 }

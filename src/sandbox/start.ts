@@ -2,23 +2,14 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { answerError, type ServiceAnswer } from './answers.js';
-import { regionsOf } from './connections.js';
-import { type AttemptFaults, createFaults, type FaultSetting } from './faults.js';
-import type { JsonObject } from './json.js';
+import { type EventLogEntry, type Schedule, startEvents } from './events.js';
+import { type AttemptFaults, createFaults, type FaultSetting, NO_QUIRKS, type Quirks } from './faults.js';
+import type { JsonObject } from './fields.js';
 import { MODELS } from './models.js';
-import { NO_QUIRKS, type Quirks } from './quirks.js';
 import { hashOf, hexOf, mixText } from './seeded-random.js';
-import {
-  createService,
-  type EventLogEntry,
-  type Schedule,
-  type Service,
-  startEvents,
-  v3Prefix,
-} from './service.js';
+import { answerError, createService, type Service, type ServiceAnswer, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
-import { buildWorld, type World, type WorldOptions } from './world.js';
+import { buildWorld, regionsOf, type World, type WorldOptions } from './world.js';
 
 export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
   /** 0 or absent: any free port. */

@@ -1,19 +1,16 @@
-import type { Company, CompanyConnection } from './connections.js';
-import { ARRIVING_FATE, type Fate, type FateRow, fateAt } from './fates.js';
-import { type Block, creationPlaceOf, type Table, type TableMember } from './record-tables.js';
+import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
 import {
   type ChildRecord,
   childGroupsOf,
-  childIdOf,
-  childInSlot,
-  childrenOn,
+  childrenIn,
   driftedFields,
   platformKeyOf,
   recordAt,
   type StoredRecord,
   svcIdOf,
-} from './stored-records.js';
-import type { World } from './world.js';
+} from './records.js';
+import { type Block, type Company, packPlace, type Table } from './tables.js';
+import type { Connection, World } from './world.js';
 
 /** The correct remap row of one record or line item. Ids are strings of digits, or null. */
 export interface TruthRow {
@@ -40,20 +37,20 @@ export interface TruthRow {
   readonly drifted: readonly string[];
 }
 
-type RowsOf = (fate: Fate) => readonly FateRow[];
-
-/** The correct rows of each fate of a block, given the kind of its connection. */
-export function rowsFor(world: World, connection: CompanyConnection, block: Block): RowsOf {
-  if (connection.kind === 'missing_in_v4') return (fate) => rowsWithoutPlace(fate, 'company_not_in_v4');
-  if (connection.kind === 'missing_in_v3') return (fate) => rowsOnlyInV4(fate, 'company_not_in_v3');
-  if (connection.kind === 'ambiguous') {
-    const reason = 'company_ambiguous';
-    return (fate) => [...rowsWithoutPlace(fate, reason), ...rowsOnlyInV4(fate, reason)];
+/** The correct rows of a fate in a connection of a kind; `isAbsent`: V4 does not have the model. */
+export function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): readonly FateRow[] {
+  switch (kind) {
+    case 'missing_in_v4':
+      return rowsWithoutPlace(fate, 'company_not_in_v4');
+    case 'missing_in_v3':
+      return rowsOnlyInV4(fate, 'company_not_in_v3');
+    case 'ambiguous':
+      return [...rowsWithoutPlace(fate, 'company_ambiguous'), ...rowsOnlyInV4(fate, 'company_ambiguous')];
+    case 'normal':
+    case 'inert':
+      if (isAbsent) return rowsWithoutPlace(fate, 'model_not_in_v4');
+      return kind === 'inert' ? rowsWhenInert(fate) : fate.rows;
   }
-  if (world.isAbsent(world.connections.indexOf(connection), block.shape)) {
-    return (fate) => rowsWithoutPlace(fate, 'model_not_in_v4');
-  }
-  return connection.kind === 'inert' ? rowsWhenInert : (fate) => fate.rows;
 }
 
 /** Rows of V3 records whose company or model is not in V4. */
@@ -66,41 +63,46 @@ function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
   }));
 }
 
+/** Whether another record with the key of a slot is live. */
+function isReplaced(slot: Slot, slots: readonly Slot[]): boolean {
+  return slots.some((other) => !other.deleted && other.key === slot.key);
+}
+
 /** Rows of V3 records of a connection without records in V4. */
 function rowsWhenInert(fate: Fate): readonly FateRow[] {
   return rowsWithoutPlace(fate, 'connection_inert').map((row, at) => {
     const slot = fate.v3[at];
     if (slot === undefined || !slot.deleted || slot.key === 'none') return row;
-    const replaced = fate.v3.some((other) => !other.deleted && other.key === slot.key);
-    return { ...row, reason: replaced ? 'superseded_in_v3' : 'deleted_not_in_v4' };
+    return { ...row, reason: isReplaced(slot, fate.v3) ? 'superseded_in_v3' : 'deleted_not_in_v4' };
   });
 }
 
 /** Rows of V4 records whose company has no V3 pair. */
 function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
   return fate.v4.map((slot, v4) => {
-    const keyless = slot.key === 'none';
-    const replaced = !keyless && fate.v4.some((other) => !other.deleted && other.key === slot.key);
-    if (slot.deleted) {
-      return { v3: null, v4, status: 'deleted', reason: replaced ? 'superseded_in_v4' : 'deleted_v4_only' };
-    }
-    return { v3: null, v4, status: 'v4_only', reason: keyless ? 'no_platform_id' : reason };
+    const hasKey = slot.key !== 'none';
+    if (!slot.deleted) return { v3: null, v4, status: 'v4_only', reason: hasKey ? reason : 'no_platform_id' };
+    const isSuperseded = hasKey && isReplaced(slot, fate.v4);
+    return { v3: null, v4, status: 'deleted', reason: isSuperseded ? 'superseded_in_v4' : 'deleted_v4_only' };
   });
 }
 
-/** A pair of companies, or a single company, and a model. */
+/** A model of a pair of companies, or of a single company. */
 interface Scope {
   readonly world: World;
   readonly block: Block;
   readonly v3: TableSide | null;
   readonly v4: TableSide | null;
   /** Whether the V3 and V4 company are a pair. */
-  readonly paired: boolean;
+  readonly isPaired: boolean;
 }
 
+/** The records of a company in a table. */
 interface TableSide {
   readonly table: Table;
-  readonly member: TableMember;
+  readonly company: Company;
+  /** The position of each record, by group and slot. */
+  readonly positions: ReadonlyMap<number, number>;
 }
 
 /**
@@ -108,34 +110,35 @@ interface TableSide {
  * counterpart. Includes deleted records.
  */
 export function* buildTruth(world: World): Generator<TruthRow> {
-  for (const [index, connection] of world.connections.entries()) {
-    const paired = connection.kind === 'normal' || connection.kind === 'inert';
-    for (const block of world.blocks[index] ?? []) {
-      const rowsOf = rowsFor(world, connection, block);
+  for (const { kind, blocks, ...companies } of world.connections) {
+    const isPaired = kind === 'normal' || kind === 'inert';
+    for (const block of blocks) {
       const { shape } = block;
-      const v3 = connection.v3.map((company) =>
-        sideOf(world.v3.get(company.region ?? '')?.get(shape.v3), company),
-      );
-      const v4 = connection.v4.map((company) => sideOf(world.v4.get(shape.v4), company));
-      const sides = paired
+      const v3 = companies.v3.map((one) => sideOf(world.v3.get(one.region ?? '')?.get(shape.v3), one));
+      const v4 = companies.v4.map((one) => sideOf(world.v4.get(shape.v4), one));
+      const sides = isPaired
         ? [{ v3: v3[0] ?? null, v4: v4[0] ?? null }]
         : [...v3.map((side) => ({ v3: side, v4: null })), ...v4.map((side) => ({ v3: null, v4: side }))];
-      for (const side of sides) yield* truthOfScope({ world, block, paired, ...side }, rowsOf);
+      for (const side of sides) yield* truthOfScope({ world, block, isPaired, ...side }, kind);
     }
   }
 }
 
 function sideOf(table: Table | undefined, company: Company): TableSide | null {
   const member = table?.members.find((candidate) => candidate.company === company);
-  return table === undefined || member === undefined ? null : { table, member };
+  if (table === undefined || member === undefined) return null;
+  const existing = member.positions.filter((position) => position < table.size);
+  const numberOf = (position: number) => packPlace({ ...table.placeAt(position), member: 0 });
+  return { table, company, positions: new Map(existing.map((position) => [numberOf(position), position])) };
 }
 
-function* truthOfScope(scope: Scope, rowsOf: RowsOf): Generator<TruthRow> {
-  for (const [group, number] of scope.block.fates.entries()) {
+function* truthOfScope(scope: Scope, kind: Connection['kind']): Generator<TruthRow> {
+  const { fates, isAbsent } = scope.block;
+  for (const [group, number] of fates.entries()) {
     const shown = new Set<number | null>();
-    for (const row of rowsOf(fateAt(number))) {
-      const v3 = storedAt(scope, scope.v3, group, row.v3);
-      const v4 = storedAt(scope, scope.v4, group, row.v4);
+    for (const row of rowsFor(kind, isAbsent, fateAt(number))) {
+      const v3 = storedAt(scope.world, scope.v3, group, row.v3);
+      const v4 = storedAt(scope.world, scope.v4, group, row.v4);
       if (v3 === null && v4 === null) continue;
       const isFirstOfV4 = row.v4 === null || !shown.has(row.v4);
       shown.add(row.v4);
@@ -145,18 +148,14 @@ function* truthOfScope(scope: Scope, rowsOf: RowsOf): Generator<TruthRow> {
 }
 
 function storedAt(
-  scope: Scope,
+  world: World,
   side: TableSide | null,
   group: number,
   slot: number | null,
 ): StoredRecord | null {
   if (side === null || slot === null) return null;
-  const { table, member } = side;
-  const records = scope.block[table.generation];
-  if (records.count === 0) return null;
-  const position = member.positions[creationPlaceOf(records, group, slot)];
-  if (position === undefined || (position >= table.present && !table.changes.has(position))) return null;
-  return recordAt(scope.world, table, position);
+  const position = side.positions.get(packPlace({ member: 0, group, slot }));
+  return position === undefined ? null : recordAt(world, side.table, position);
 }
 
 /** The row of a record, corrected for records not added yet or deleted meanwhile. */
@@ -180,9 +179,9 @@ function* truthOfRecord(
   const { world } = scope;
   const one = v3 ?? v4;
   if (one === null) return;
-  const stable = isStable(v3) && isStable(v4);
+  const stable = [v3, v4].every(isStable);
   yield {
-    ...companiesOf(scope, v3),
+    ...companiesOf(scope, v3 !== null),
     stable,
     path: '',
     platform_id: platformKeyOf(world, one),
@@ -192,20 +191,19 @@ function* truthOfRecord(
     v4_svc_id: idText(v4),
     status,
     reason,
-    drifted: status === 'matched' ? driftedFields(world, v3, v4) : [],
+    drifted: status === 'matched' && v3 !== null && v4 !== null ? driftedFields(world, v3, v4) : [],
   };
   const inherited = { status, reason: reason === null ? null : `parent_${reason}` };
-  for (const child of childrenOf(scope, v3, v4, one)) {
+  for (const child of childrenOf(world, v3, v4, one)) {
     if (child.v3 === null && !isFirstOfV4) continue;
-    const [v3Parent, v4Parent] = [child.v3 && v3, child.v4 && v4];
     yield {
-      ...companiesOf(scope, v3Parent),
+      ...companiesOf(scope, child.v3 !== null),
       path: 'line_items',
       platform_id: (child.v3 ?? child.v4)?.key ?? null,
-      parent_v3_svc_id: idText(v3Parent),
-      parent_v4_svc_id: idText(v4Parent),
-      v3_svc_id: childIdText(v3Parent, child.v3),
-      v4_svc_id: childIdText(v4Parent, child.v4),
+      parent_v3_svc_id: child.v3 && idText(v3),
+      parent_v4_svc_id: child.v4 && idText(v4),
+      v3_svc_id: child.v3?.svcId.toString() ?? null,
+      v4_svc_id: child.v4?.svcId.toString() ?? null,
       ...(status === 'matched' ? { status: child.status, reason: child.reason } : inherited),
       stable,
       drifted: [],
@@ -213,41 +211,39 @@ function* truthOfRecord(
   }
 }
 
-interface ChildRow {
+interface ChildRow extends Pick<FateRow, 'status' | 'reason'> {
   readonly v3: ChildRecord | null;
   readonly v4: ChildRecord | null;
-  readonly status: string;
-  readonly reason: string | null;
 }
 
 /** The line items of a pair, with their own fates, or of a record without a twin. */
 function childrenOf(
-  { block, world: { scenario } }: Scope,
+  world: World,
   v3: StoredRecord | null,
   v4: StoredRecord | null,
-  { entityHash }: StoredRecord,
+  one: StoredRecord,
 ): readonly ChildRow[] {
-  const groups = childGroupsOf(block, entityHash, scenario);
-  const none = { v3: null, v4: null, status: '', reason: null };
-  if (v4 === null) return childrenOn('v3', groups, block, scenario).map((child) => ({ ...none, v3: child }));
-  if (v3 === null) return childrenOn('v4', groups, block, scenario).map((child) => ({ ...none, v4: child }));
-  return groups.flatMap((group) =>
-    group.fate.rows.map((row) => ({
+  return childGroupsOf(world, one).flatMap((group) => {
+    const inV3 = v3 === null ? [] : childrenIn(world, v3, group);
+    const inV4 = v4 === null ? [] : childrenIn(world, v4, group);
+    const none = { v3: null, v4: null, status: '', reason: null };
+    if (v4 === null) return inV3.map((child) => ({ ...none, v3: child }));
+    if (v3 === null) return inV4.map((child) => ({ ...none, v4: child }));
+    return group.fate.rows.map((row) => ({
       ...row,
-      v3: row.v3 === null ? null : childInSlot('v3', group, row.v3, block, scenario),
-      v4: row.v4 === null ? null : childInSlot('v4', group, row.v4, block, scenario),
-    })),
-  );
+      v3: inV3[row.v3 ?? -1] ?? null,
+      v4: inV4[row.v4 ?? -1] ?? null,
+    }));
+  });
 }
 
-function companiesOf(scope: Scope, v3: StoredRecord | null) {
-  const v4Company = v3 === null || scope.paired ? scope.v4?.member.company.id : undefined;
-  const company = v3?.member.company;
+function companiesOf({ block, isPaired, v3, v4 }: Scope, isInV3: boolean) {
+  const company = isInV3 ? v3?.company : undefined;
   return {
-    model: scope.block.shape.v3,
+    model: block.shape.v3,
     region: company?.region ?? null,
     v3_company_id: company?.id.toString() ?? null,
-    v4_company_id: v4Company?.toString() ?? null,
+    v4_company_id: !isInV3 || isPaired ? (v4?.company.id.toString() ?? null) : null,
   };
 }
 
@@ -258,8 +254,4 @@ function isStable(stored: StoredRecord | null): boolean {
 
 function idText(stored: StoredRecord | null): string | null {
   return stored === null ? null : svcIdOf(stored).toString();
-}
-
-function childIdText(parent: StoredRecord | null, child: ChildRecord | null): string | null {
-  return parent === null || child === null ? null : childIdOf(parent, child.place).toString();
 }

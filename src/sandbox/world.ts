@@ -1,9 +1,7 @@
-import { type Company, type CompanyConnection, planConnections, regionsOf } from './connections.js';
 import { defaultNow, FATES, ORDINARY_FATE, type Scenario, type Times, UNDECIDED_FATE } from './fates.js';
 import { MODELS, type ModelShape } from './models.js';
-import { type Block, type BlockOptions, buildBlock, buildTable, type Table } from './record-tables.js';
-import { Draw, happens, hashOf, mix } from './seeded-random.js';
-import { recordAt } from './stored-records.js';
+import { happens, hashOf, mix } from './seeded-random.js';
+import { type ApiVersion, type Block, buildBlock, buildTable, type Company, type Table } from './tables.js';
 
 export interface WorldOptions {
   readonly seed: number;
@@ -30,113 +28,179 @@ export interface World {
   readonly seed: number;
   readonly scenario: Scenario;
   readonly times: Times;
-  readonly connections: readonly CompanyConnection[];
-  /** By connection, then model, in the order of `MODELS`. */
-  readonly blocks: readonly (readonly Block[])[];
+  readonly connections: readonly Connection[];
   /** By region, then V3 path. */
   readonly v3: ReadonlyMap<string, ReadonlyMap<string, Table>>;
   /** By V4 data model. */
   readonly v4: ReadonlyMap<string, Table>;
-  /** Whether V4 answers 404 for the model of a connection. */
-  isAbsent(connection: number, shape: ModelShape): boolean;
 }
 
-/** Plans the data of the service, in less than 20 bytes for each V3 or V4 record; the records are built on demand. */
+/**
+ * `inert`: V4 lists the company but has no records of it. `ambiguous`: one V3 company became two in V4, or two became
+ * one. `missing_in_…`: the company exists on the other side only.
+ */
+type ConnectionKind = 'normal' | 'inert' | 'missing_in_v4' | 'missing_in_v3' | 'ambiguous';
+
+interface PlannedConnection {
+  readonly kind: ConnectionKind;
+  readonly v3: readonly Company[];
+  readonly v4: readonly Company[];
+}
+
+/** One connection of a customer's platform, with its companies and records on each side. */
+export interface Connection extends PlannedConnection {
+  /** In the order of `MODELS`. */
+  readonly blocks: readonly Block[];
+}
+
+/** The regions of V3 in a scenario. */
+export function regionsOf(scenario: Scenario): readonly string[] {
+  return scenario === 'clean' ? ['default'] : ['eu', 'us'];
+}
+
+/** Plans the data of the service, in less than 50 bytes for each V3 or V4 record; the records are built on demand. */
 export function buildWorld(options: WorldOptions): World {
-  const {
-    seed,
-    scenario = 'clean',
-    scale = 800,
-    windowDays = 90,
-    arrivals = false,
-    isStory = false,
-  } = options;
-  const companies = options.companies ?? (scenario === 'clean' ? 4 : 5);
+  const { seed, scenario = 'clean', windowDays = 90 } = options;
   const hash = hashOf(seed, 'world');
   const nowMs = options.now ?? defaultNow(hash);
-  const idsSurvive = options.idsSurvive ?? happens(mix(hash, 1), 0.5);
-  const connections = planConnections(seed, scenario, companies, idsSurvive, isStory);
-  const absent = planAbsent(scenario, connections, mix(hash, 2));
-  const isAbsent = (connection: number, shape: ModelShape): boolean =>
-    absent.has(`${connection} ${shape.v4}`) || absent.has(`all ${shape.v4}`);
-  const blocks = connections.map((connection, index) =>
-    MODELS.map((shape, model) =>
-      buildBlock({
-        ...planBlock({ seed, scenario, scale, arrivals, isStory }, connections, index, model),
-        shape,
-        scenario,
-        hasV3: connection.v3.length > 0,
-        hasV4: connection.v4.length > 0 && connection.kind !== 'inert' && !isAbsent(index, shape),
-      }),
-    ),
+  const connections = planBlocks(
+    options,
+    planConnections(options, options.idsSurvive ?? happens(mix(hash, 1), 0.5)),
   );
-  const buildTables = (generation: 'v3' | 'v4', region: string | null, companies: readonly Company[]) =>
-    MODELS.map((shape, model) => {
+  const buildTables = (generation: ApiVersion, region: string | null): ReadonlyMap<string, Table> => {
+    const companies = connections.flatMap((one) => one[generation]).filter((one) => one.region === region);
+    const tables = MODELS.map((shape, model) => {
       const members = companies.flatMap((company) => {
-        const block = blocks[company.connection]?.[model];
+        const block = connections[company.connection]?.blocks[model];
         return block === undefined ? [] : [{ company, block }];
       });
       const place = region === null ? [generation, model] : [generation, region, model];
       const tableOptions = { generation, region, shape, hash: hashOf(seed, ...place) };
       return [shape[generation], buildTable(tableOptions, members, scenario === 'ugly')] as const;
     });
-  const v3Companies = connections.flatMap(({ v3 }) => v3);
-  const v3 = regionsOf(scenario).map((region) => {
-    const companies = v3Companies.filter((company) => company.region === region);
-    return [region, new Map(buildTables('v3', region, companies))] as const;
-  });
-  const v4Companies = connections.flatMap(({ v4 }) => v4);
+    return new Map(tables);
+  };
   return {
     seed,
     scenario,
     times: { nowMs, sinceMs: nowMs - windowDays * 86_400_000 },
     connections,
-    blocks,
-    v3: new Map(v3),
-    v4: new Map(buildTables('v4', null, v4Companies)),
-    isAbsent,
+    v3: new Map(regionsOf(scenario).map((region) => [region, buildTables('v3', region)])),
+    v4: buildTables('v4', null),
   };
 }
 
-interface PlanOptions {
-  readonly seed: number;
-  readonly scenario: Scenario;
-  readonly scale: number;
-  readonly arrivals: boolean;
-  readonly isStory: boolean;
+/** A V3 company: region and id. */
+type V3Company = readonly [region: string, id: bigint];
+
+/** This id and the next one are equal as doubles. */
+const LARGE = 2n ** 53n;
+
+/**
+ * Plans the connections. V4 companies without records keep the V3 id, because nothing else identifies them; companies
+ * on one side only have an id that the other side does not use.
+ *
+ * @param idsSurvive whether companies have the same ids in V4; otherwise the normal ones swap them
+ */
+function planConnections(
+  { seed, scenario = 'clean', companies = scenario === 'clean' ? 4 : 5, isStory = false }: WorldOptions,
+  idsSurvive: boolean,
+): readonly PlannedConnection[] {
+  const base = 3 + (hashOf(seed, 'company') % 40);
+  const planned: PlannedConnection[] = [];
+  const add = (kind: ConnectionKind, v3: readonly V3Company[], v4: readonly bigint[]): void => {
+    const connection = planned.length;
+    planned.push({
+      kind,
+      v3: v3.map(([region, id]) => ({ region, id, connection })),
+      v4: v4.map((id) => ({ region: null, id, connection })),
+    });
+  };
+
+  const normal = planNormal(scenario, companies, base);
+  const fresh = BigInt(base + companies + 20);
+  const ids = normal.map(([region, id], index) => (region === 'us' ? fresh + BigInt(index) : id));
+  const shift = idsSurvive ? 0 : 1 + (mix(base, seed) % Math.max(1, ids.length - 1));
+  for (const [index, company] of normal.entries()) {
+    add('normal', [company], [ids[(index + shift) % ids.length] ?? 0n]);
+  }
+
+  const special = BigInt(base + 2 * companies + 40);
+  if (scenario === 'clean') {
+    add(isStory ? 'normal' : 'inert', [['default', special]], [special]);
+    return planned;
+  }
+  add('inert', [['eu', special]], [special]);
+  add('missing_in_v4', [['eu', LARGE]], []);
+  add('missing_in_v4', [['us', special + 1n]], []);
+  add('missing_in_v3', [], [special + 2n]);
+  add('ambiguous', [['us', special + 3n]], [special + (idsSurvive ? 3n : 4n), special + 5n]);
+  const merged: readonly V3Company[] = [
+    ['eu', special + 6n],
+    ['us', special + 7n],
+  ];
+  add('ambiguous', merged, [special + (idsSurvive ? 6n : 8n)]);
+  return planned;
 }
 
-function planBlock(
-  { seed, scenario, scale, arrivals, isStory }: PlanOptions,
-  connections: readonly CompanyConnection[],
-  connection: number,
-  model: number,
-): Pick<BlockOptions, 'hash' | 'groups' | 'arriving' | 'forced'> {
-  const hash = hashOf(seed, 'block', connection, model);
-  const { kind, weight: share = 0 } = connections[connection] ?? {};
-  const weight = MODELS[model]?.weight ?? 0;
-  const wanted = (scale * (share / sumWeights(connections)) * weight) / sumWeights(MODELS);
-  const jitter = 0.8 + (0.4 * (hash % 1000)) / 1000;
-  const groups = weight === 0 ? 1 : Math.max(3, Math.round(wanted * jitter));
+/** In the ugly scenario both regions count their companies from the same number. */
+function planNormal(scenario: Scenario, companies: number, base: number): readonly V3Company[] {
+  const count = Math.max(1, companies);
+  const inEu = Math.ceil(count * 0.6);
+  return Array.from({ length: count }, (_, index) => {
+    if (scenario === 'clean') return ['default', BigInt(base + index)];
+    if (index >= inEu) return ['us', BigInt(base + index - inEu)];
+    return ['eu', index === inEu - 1 && inEu > 1 ? LARGE + 1n : BigInt(base + index)];
+  });
+}
+
+/** Gives each connection its records. */
+function planBlocks(
+  { seed, scenario = 'clean', scale = 800, arrivals = false, isStory = false }: WorldOptions,
+  connections: readonly PlannedConnection[],
+): readonly Connection[] {
+  const absent = planAbsent(scenario, connections, mix(hashOf(seed, 'world'), 2));
+  const shareOf = ({ kind }: PlannedConnection) => (kind === 'normal' ? 2 : 1);
+  const shares = sumOf(connections, shareOf) * sumOf(MODELS, ({ weight }) => weight);
   // Each model is given some of the scenario's fates, so that every fate but the ordinary one occurs.
-  const all = [...FATES.keys()].filter(
+  const fates = [...FATES.keys()].filter(
     (fate) => fate !== ORDINARY_FATE && FATES[fate]?.weight[scenario] !== 0,
   );
-  const perModel = Math.ceil(all.length / MODELS.length);
-  const first = perModel * model + 13 * connection;
-  const isUndecided = isStory && connection === 0 && MODELS[model]?.v3 === 'payments/orders';
-  return {
-    hash,
-    groups,
-    arriving: arrivals && kind === 'normal' && weight > 0 ? Math.min(5, Math.ceil(groups / 10)) : 0,
-    forced: Array.from({ length: Math.min(perModel, Math.floor(groups / 2)) }, (_, index) =>
-      index === 0 && isUndecided ? UNDECIDED_FATE : (all[(first + index) % all.length] ?? ORDINARY_FATE),
-    ),
+  const perModel = Math.ceil(fates.length / MODELS.length);
+  const plan = (connection: PlannedConnection, index: number, shape: ModelShape, model: number): Block => {
+    const hash = hashOf(seed, 'block', index, model);
+    const { kind, v3, v4 } = connection;
+    const jitter = 0.8 + (0.4 * (hash % 1000)) / 1000;
+    const wanted = ((scale * shareOf(connection) * shape.weight) / shares) * jitter;
+    const groups = shape.weight === 0 ? 1 : Math.max(3, Math.round(wanted));
+    const isAbsent = absent.has(`${index} ${shape.v4}`) || absent.has(`all ${shape.v4}`);
+    const isUndecided = isStory && index === 0 && shape.v3 === 'payments/orders';
+    return buildBlock({
+      shape,
+      hash,
+      groups,
+      arriving: arrivals && kind === 'normal' && shape.weight > 0 ? Math.min(5, Math.ceil(groups / 10)) : 0,
+      scenario,
+      forced: Array.from({ length: Math.min(perModel, Math.floor(groups / 2)) }, (_, at) =>
+        at === 0 && isUndecided
+          ? UNDECIDED_FATE
+          : (fates[(perModel * model + 13 * index + at) % fates.length] ?? ORDINARY_FATE),
+      ),
+      generations: [
+        ...(v3.length > 0 ? (['v3'] as const) : []),
+        ...(v4.length > 0 && kind !== 'inert' && !isAbsent ? (['v4'] as const) : []),
+      ],
+      isAbsent,
+    });
   };
+  return connections.map((connection, index) => ({
+    ...connection,
+    blocks: MODELS.map((shape, model) => plan(connection, index, shape, model)),
+  }));
 }
 
-function sumWeights(list: readonly { readonly weight: number }[]): number {
-  return list.reduce((sum, { weight }) => sum + weight, 0);
+function sumOf<T>(list: readonly T[], of: (one: T) => number): number {
+  return list.reduce((sum, one) => sum + of(one), 0);
 }
 
 /**
@@ -145,54 +209,16 @@ function sumWeights(list: readonly { readonly weight: number }[]): number {
  */
 function planAbsent(
   scenario: Scenario,
-  connections: readonly CompanyConnection[],
+  connections: readonly PlannedConnection[],
   hash: number,
 ): ReadonlySet<string> {
   if (scenario === 'clean') return new Set();
   const candidates = ['stages', 'bill_credit_notes', 'tax_rates', 'payment_items', 'crm_companies'];
   const forOne = candidates[hash % candidates.length];
   const forAll = candidates[(hash + 1) % candidates.length];
-  const normal = connections.findIndex(({ kind }) => kind === 'normal');
-  const inert = connections.findIndex(({ kind }) => kind === 'inert');
-  const absent = new Set([`${normal} ${forOne}`]);
+  const first = (wanted: ConnectionKind) => connections.findIndex(({ kind }) => kind === wanted);
+  const absent = new Set([`${first('normal')} ${forOne}`]);
   if (happens(mix(hash, 1), 0.5)) absent.add(`all ${forAll}`);
-  if (happens(mix(hash, 2), 0.5)) absent.add(`${inert} ${forOne}`);
+  if (happens(mix(hash, 2), 0.5)) absent.add(`${first('inert')} ${forOne}`);
   return absent;
-}
-
-/**
- * Makes the function that changes V3 while it is being read. Each call adds, updates or deletes a record of the table at
- * the time `now`, or does nothing; updates and deletions end once the table has 40 changes, or a quarter as many as
- * records. Only ordinary pairs are updated or deleted, so that what is expected of all others stays valid.
- */
-export function createMutator(world: World): (table: Table, now: number) => void {
-  const draws = new Map<Table, Draw>();
-  return (table, now) => {
-    const draw = draws.get(table) ?? new Draw(hashOf(world.seed, 'mutate', table.hash));
-    draws.set(table, draw);
-    if (draw.chance(0.3) && arrive(table, now)) return;
-    if (table.changes.size >= Math.min(40, table.present / 4)) return;
-    const position = findOrdinary(world, table, draw);
-    if (position !== null) table.changes.set(position, { updatedMs: now, deleted: draw.chance(0.4) });
-  };
-}
-
-/** Adds a record after all others; false if none is left to add. */
-function arrive(table: Table, now: number): boolean {
-  let position = table.present;
-  while (table.changes.has(position)) position++;
-  if (position >= table.memberOf.length) return false;
-  table.changes.set(position, { createdMs: now, updatedMs: now, deleted: false });
-  return true;
-}
-
-function findOrdinary(world: World, table: Table, draw: Draw): number | null {
-  for (let attempt = 0; attempt < 8 && table.present > 0; attempt++) {
-    const position = draw.below(table.present);
-    const { member, group } = recordAt(world, table, position);
-    const { block, company } = member;
-    const isPaired = world.connections[company.connection]?.kind === 'normal' && block.v4.count > 0;
-    if (isPaired && block.fates[group] === ORDINARY_FATE && !table.changes.has(position)) return position;
-  }
-  return null;
 }

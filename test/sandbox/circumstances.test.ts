@@ -18,11 +18,10 @@ const world = buildWorld({
 function rowsOf(kind: string, name: string, wantsAbsent = false): readonly string[] {
   const fate = FATES.find((candidate) => candidate.name === name);
   if (fate === undefined) throw new Error(`There is no fate ${name}.`);
-  for (const [index, connection] of world.connections.entries()) {
+  for (const connection of world.connections) {
     if (connection.kind !== kind) continue;
-    const block = world.blocks[index]?.find(({ shape }) => world.isAbsent(index, shape) === wantsAbsent);
-    if (block === undefined) continue;
-    const rows = rowsFor(world, connection, block)(fate);
+    if (!connection.blocks.some(({ isAbsent }) => isAbsent === wantsAbsent)) continue;
+    const rows = rowsFor(connection.kind, wantsAbsent, fate);
     return rows.map(({ v3, v4, status, reason }) => `${v3 ?? ''}-${v4 ?? ''} ${status}/${reason}`);
   }
   throw new Error(`There is no company of kind ${kind}.`);

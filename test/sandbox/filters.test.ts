@@ -13,6 +13,7 @@ function readValue(row: Row, field: string): Value {
   if (field === 'svc_id' || field === 'svc_company_id') return BigInt(String(value));
   if (field.endsWith('_at') || field === 'posted_date') return Date.parse(String(value));
   if (field === 'unit_price') return Number(value);
+  if (field === 'platform_id') return String(value);
   return typeof value === 'number' ? value : String(value);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addQuirk, NO_QUIRKS, QUIRKS } from '../../src/sandbox/quirks.js';
+import { addQuirk, NO_QUIRKS, QUIRKS } from '../../src/sandbox/faults.js';
 import { get, getPage } from './client.js';
 import { sandboxStarter } from './sandboxes.js';
 

@@ -1,38 +1,26 @@
 import { createHash } from 'node:crypto';
 import {
-  CHILD_FATES,
+  drawFate,
   type Fate,
   fateAt,
   isServedBeforeWindow,
-  ORDINARY_FATE,
   platformDates,
-  type Scenario,
   type ServiceDates,
   type Slot,
   serviceDates,
 } from './fates.js';
-import { buildLineItem, buildPlainLineItem, buildRelation } from './fields.js';
-import { type Json, type JsonObject, writeJson } from './json.js';
-import type { Query } from './list-query.js';
+import {
+  buildLineItem,
+  buildPlainLineItem,
+  buildRelation,
+  type Json,
+  type JsonObject,
+  writeJson,
+} from './fields.js';
 import { type PlatformDates, UNDATED } from './models.js';
-import {
-  chooseScheme,
-  keyText,
-  noKey,
-  otherKey,
-  uniqueIdText,
-  variantOf,
-  writtenKey,
-} from './platform-keys.js';
-import {
-  type ApiVersion,
-  type Block,
-  CHILD_PLACES,
-  slotAt,
-  type Table,
-  type TableMember,
-} from './record-tables.js';
+import { keyText, noKey, otherKey, uniqueIdText, variantOf, writtenKey } from './platform-keys.js';
 import { Draw, happens, hashOf, hexOf, mix } from './seeded-random.js';
+import type { Table, TableMember } from './tables.js';
 import type { World } from './world.js';
 
 /** The position of one record; its fields are built on demand. */
@@ -51,11 +39,12 @@ export interface StoredRecord {
 
 /** The record at a position of a table. */
 export function recordAt({ times, scenario }: World, table: Table, position: number): StoredRecord {
-  const { generation } = table;
-  const member = table.members[table.memberOf[position] ?? 0];
-  if (member === undefined) throw new RangeError(`There is no record ${position}.`);
-  const { block } = member;
-  const { group, slot } = slotAt(block, generation, table.placeOf[position] ?? 0);
+  const place = table.placeAt(position);
+  const { group } = place;
+  const member = table.members[place.member];
+  const fate = fateAt(member?.block.fates[group] ?? 0);
+  const slot = fate[table.generation][place.slot];
+  if (member === undefined || slot === undefined) throw new RangeError(`There is no record ${position}.`);
   const change = table.changes.get(position);
   const hash = mix(table.hash, position);
   return {
@@ -63,10 +52,10 @@ export function recordAt({ times, scenario }: World, table: Table, position: num
     member,
     position,
     group,
-    fate: fateAt(block.fates[group] ?? 0),
+    fate,
     slot,
-    entityHash: mix(mix(block.hash, group), 0xe0 + slot.entity),
-    dates: { ...serviceDates(generation, position, table.present, hash, times, scenario), ...change },
+    entityHash: mix(mix(member.block.hash, group), 0xe0 + slot.entity),
+    dates: { ...serviceDates(table.generation, position, table.present, hash, times, scenario), ...change },
     deleted: change?.deleted ?? slot.deleted,
   };
 }
@@ -77,8 +66,7 @@ export function platformKeyOf(world: World, { member, group, slot }: StoredRecor
   const { block } = member;
   const hash = mix(mix(block.hash, group), 0xc0);
   if (slot.key === 'other') return otherKey(hash);
-  const scheme = chooseScheme(hashOf(world.seed, 'scheme', block.shape.v3));
-  const key = keyText(scheme, world.scenario, group, hash);
+  const key = keyText(hashOf(world.seed, 'scheme', block.shape.v3), world.scenario, group, hash);
   return slot.key === 'variant' ? variantOf(key, hash) : key;
 }
 
@@ -97,11 +85,7 @@ function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string |
 }
 
 export function svcIdOf({ table, position }: StoredRecord): bigint {
-  return table.ids.idOf(position);
-}
-
-export function childIdOf({ table, position }: StoredRecord, place: number): bigint {
-  return table.childIds.idOf(position * CHILD_PLACES + place);
+  return table.ids.idAt(position);
 }
 
 /** The service's fields, which are cheaper than the whole record. */
@@ -150,12 +134,7 @@ function driftedField({ scenario }: World, { entityHash, member, table }: Stored
 }
 
 /** Names of the platform's fields that differ between the V3 and V4 records of one object. */
-export function driftedFields(
-  world: World,
-  v3: StoredRecord | null,
-  v4: StoredRecord | null,
-): readonly string[] {
-  if (v3 === null || v4 === null) return [];
+export function driftedFields(world: World, v3: StoredRecord, v4: StoredRecord): readonly string[] {
   const field = driftedField(world, v4);
   const isRenamed = uniqueIdOf(v3) !== uniqueIdOf(v4);
   return [...(field === null ? [] : [field]), ...(isRenamed ? ['platform_unique_id'] : [])];
@@ -170,9 +149,7 @@ export interface ChildGroup {
 
 /** One line item of a record on one side. */
 export interface ChildRecord {
-  readonly group: ChildGroup;
-  /** Its index in the record, below `CHILD_PLACES`. */
-  readonly place: number;
+  readonly svcId: bigint;
   /** Its key; null if `written` is not a key. */
   readonly key: string | null;
   readonly written: Json;
@@ -180,60 +157,37 @@ export interface ChildRecord {
 
 const MAX_GROUPS = 3;
 const SLOTS_PER_GROUP = 2;
-const ORDINARY = fateAt(ORDINARY_FATE);
 
-/** Each fate of a line item, repeated by its weight. */
-function ticketsOf(scenario: Scenario): readonly Fate[] {
-  return CHILD_FATES.flatMap((fate) => Array<Fate>(fate.weight[scenario]).fill(fate));
-}
-const CHILD_TICKETS = { clean: ticketsOf('clean'), ugly: ticketsOf('ugly') };
-
-/** The groups of line items with ids of one object; empty if the model has no such line items. */
-export function childGroupsOf(block: Block, entityHash: number, scenario: Scenario): readonly ChildGroup[] {
-  if (block.shape.lineItems !== 'ids') return [];
-  const hash = mix(entityHash, 0xc1);
-  return Array.from({ length: hash % (MAX_GROUPS + 1) }, (_, number) => {
-    const own = mix(hash, number);
-    const tickets = CHILD_TICKETS[scenario];
-    return { number, hash: own, fate: tickets[mix(own, 1) % tickets.length] ?? ORDINARY };
+/** The groups of line items with ids of an object, the same in V3 and V4; empty if the model has no such line items. */
+export function childGroupsOf({ scenario }: World, stored: StoredRecord): readonly ChildGroup[] {
+  const { member, entityHash } = stored;
+  if (member.block.shape.lineItems !== 'ids') return [];
+  const objectHash = mix(entityHash, 0xc1);
+  return Array.from({ length: objectHash % (MAX_GROUPS + 1) }, (_, number) => {
+    const hash = mix(objectHash, number);
+    return { number, hash, fate: fateAt(drawFate('child', scenario, mix(hash, 1)), 'child') };
   });
 }
 
-/** The line items of these groups in the record of one side. */
-export function childrenOn(
-  side: ApiVersion,
-  groups: readonly ChildGroup[],
-  block: Block,
-  scenario: Scenario,
-): readonly ChildRecord[] {
-  return groups.flatMap((group) =>
-    group.fate[side].map((_, slot) => childInSlot(side, group, slot, block, scenario)),
-  );
-}
-
-/** The line item of a group at a slot of its fate. */
-export function childInSlot(
-  side: ApiVersion,
-  group: ChildGroup,
-  slot: number,
-  block: Block,
-  scenario: Scenario,
-): ChildRecord {
-  const kind = group.fate[side][slot]?.key;
-  const place = group.number * SLOTS_PER_GROUP + slot;
-  const sideHash = mix(group.hash, side === 'v3' ? 3 : 4);
-  if (kind === 'none') return { group, place, key: null, written: noKey(sideHash) };
-  // Documents often use the same line numbers.
-  const base = block.hash % 3 === 0 ? hexOf(group.hash) : String(group.number + 1);
-  const key = kind === 'variant' ? variantOf(base, group.hash) : base;
-  return { group, place, key, written: writtenKey(key, scenario, sideHash) };
+/** The line items of a group in the record of one side. */
+export function childrenIn(world: World, stored: StoredRecord, group: ChildGroup): readonly ChildRecord[] {
+  const { table, position, member } = stored;
+  const writtenHash = mix(group.hash, table.generation === 'v3' ? 3 : 4);
+  return group.fate[table.generation].map((slot, at) => {
+    const svcId = table.ids.childIdAt(position, group.number * SLOTS_PER_GROUP + at);
+    if (slot.key === 'none') return { svcId, key: null, written: noKey(writtenHash) };
+    // Documents often use the same line numbers.
+    const base = member.block.hash % 3 === 0 ? hexOf(group.hash) : String(group.number + 1);
+    const key = slot.key === 'variant' ? variantOf(base, group.hash) : base;
+    return { svcId, key, written: writtenKey(key, world.scenario, writtenHash) };
+  });
 }
 
 /** A record as sent by the service, as JSON text. */
 export function writeRecord(
   world: World,
   stored: StoredRecord,
-  { expand, select }: Pick<Query, 'expand' | 'select'>,
+  { expand, select }: Readonly<Record<'expand' | 'select', ReadonlySet<string>>>,
 ): string {
   const { table, entityHash } = stored;
   const fields = platformFields(world, stored);
@@ -260,19 +214,19 @@ function membersOf(object: string): string {
 }
 
 function writeLineItems(world: World, stored: StoredRecord): string {
-  const { table, member, entityHash } = stored;
+  const { table, entityHash } = stored;
   const lineHash = mix(entityHash, 14);
   if (table.shape.lineItems === 'plain') {
     const lines = Array.from({ length: 1 + (lineHash % 3) }, (_, line) => new Draw(mix(lineHash, line)));
     return JSON.stringify(lines.map(buildPlainLineItem));
   }
   const updatedAt = platformDatesOf(world, stored).updated;
-  const groups = childGroupsOf(member.block, entityHash, world.scenario);
-  const children = childrenOn(table.generation, groups, member.block, world.scenario);
-  const texts = children.map((child) => {
-    const ids = { svc_id: childIdOf(stored, child.place), platform_id: child.written };
-    const line = JSON.stringify(buildLineItem(new Draw(child.group.hash), updatedAt));
-    return `{${membersOf(writeJson(ids))},${membersOf(line)}}`;
-  });
+  const texts = childGroupsOf(world, stored).flatMap((group) =>
+    childrenIn(world, stored, group).map(({ svcId, written }) => {
+      const ids = writeJson({ svc_id: svcId, platform_id: written });
+      const line = JSON.stringify(buildLineItem(new Draw(group.hash), updatedAt));
+      return `{${membersOf(ids)},${membersOf(line)}}`;
+    }),
+  );
   return `[${texts.join(',')}]`;
 }
