@@ -1,5 +1,6 @@
 import type { Serve } from '../runtime/thread.js';
-import { type ScanRequest, type ScanResult, scanFiles } from '../scan/scan-files.js';
+import { type ScanRequest, scanFiles } from '../scan/scan-files.js';
+import type { ScanResult } from '../scan/scan-report.js';
 import { SyntaxParser } from '../scan/syntax.js';
 
 export type ScanThread = { readonly run: (request: ScanRequest) => Promise<ScanResult> };

@@ -7,8 +7,7 @@ import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, writeOutput } from '../runtime/write-output.js';
-import { languageOf } from '../scan/languages.js';
-import { plainKindOf } from '../scan/plain-text.js';
+import { RULES } from '../scan/judge-file.js';
 import { readTraffic } from '../scan/read-traffic.js';
 import {
   describeUses,
@@ -18,9 +17,10 @@ import {
   renderUses,
   renderUsesMarkdown,
 } from '../scan/render-uses.js';
-import { RULES } from '../scan/rules/rules.js';
+import { buildScanSettings, type Certainty, type ScanSettings } from '../scan/rules/rule.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
-import { buildScanSettings, type Certainty, type ScanSettings } from '../scan/scan-settings.js';
+import { plainKindOf } from '../scan/source-text.js';
+import { languageOf } from '../scan/syntax.js';
 import { isOwnJson } from '../scan/walk-files.js';
 import { saveScanCounts } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';

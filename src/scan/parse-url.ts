@@ -1,52 +1,6 @@
-import type { ModelPair } from '../domain.js';
 import { comparableHost } from '../text/addresses.js';
-import type { ScanSettings } from './scan-settings.js';
+import type { ParsedUrl, QueryItem, Route, ScanSettings, UrlKind } from './rules/rule.js';
 import { HOLE } from './source-text.js';
-
-export type UrlKind =
-  /** A configured V3 host. */
-  | 'v3'
-  /** Looks like V3, but no V3 host is known. */
-  | 'like_v3'
-  | 'v4'
-  | 'other'
-  /** Without a host. */
-  | 'relative';
-
-/** A V3 route in a URL, such as `/accounting/invoices/17`; positions are those in the parsed text. */
-export interface Route {
-  /** Where its category begins. */
-  readonly from: number;
-  /** null: the model is not written there, or not configured. */
-  readonly pair: ModelPair | null;
-  /** Whether the model is configured, or filled in. */
-  readonly isModelKnown: boolean;
-  /** Whether `/v3` stands before it. */
-  readonly hasVersion: boolean;
-  /** Whether it begins with text that the program fills in. */
-  readonly isAfterHole: boolean;
-  /** Where the digits of the id of a record begin; null without one. */
-  readonly idAt: number | null;
-}
-
-/** A query parameter; `name` is decoded, `value` is as written. */
-export interface QueryItem {
-  readonly name: string;
-  readonly value: string;
-  readonly from: number;
-}
-
-/** The parts of a URL that rules judge. */
-export interface ParsedUrl {
-  readonly kind: UrlKind;
-  /** Where the host begins; null without one. */
-  readonly hostAt: number | null;
-  readonly route: Route | null;
-  readonly query: readonly QueryItem[];
-  readonly isGraphql: boolean;
-  /** Whether it ends with /v3, and no V3 host is known. */
-  readonly isUnknownV3: boolean;
-}
 
 /** A scheme and an authority, perhaps as the default of a variable: `${NAME:-https://…}`. */
 const AUTHORITY = /^\s*(?:\$\{[\w.-]+(?::-|-|:))?((?:(?:https?|wss?):)?\/\/)([^/?#\s}]*)/i;

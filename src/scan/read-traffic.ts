@@ -3,15 +3,8 @@ import { createInterface } from 'node:readline';
 import { describeFileError, SvcError } from '../errors.js';
 import * as z from '../zod.js';
 import { parseUrl } from './parse-url.js';
-import type { ScanReport } from './scan-report.js';
-import type { ScanSettings } from './scan-settings.js';
-
-type Traffic = NonNullable<ScanReport['traffic']>;
-
-/** What a log shows: the V3 routes that were requested, by number of requests. */
-export interface SeenTraffic extends Pick<Traffic, 'requests' | 'unread'> {
-  readonly routes: readonly Omit<Traffic['routes'][number], 'places'>[];
-}
+import type { ScanSettings } from './rules/rule.js';
+import type { SeenTraffic } from './scan-report.js';
 
 /** One request of a log. */
 interface LoggedRequest {

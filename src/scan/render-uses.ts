@@ -1,10 +1,9 @@
 import { escapeJson, escapeMarkdown, escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
-import { type CodePlace, groupPlaces } from './judge-file.js';
-import { RULES } from './rules/rules.js';
-import type { ScanReport } from './scan-report.js';
-import { atLeast, CERTAINTIES, type Certainty } from './scan-settings.js';
+import { RULES } from './judge-file.js';
+import { atLeast, CERTAINTIES, type Certainty } from './rules/rule.js';
+import { type CodePlace, groupPlaces, type ScanReport } from './scan-report.js';
 
 /** How the scan was asked for, to name the next command. */
 export interface AskedScan {

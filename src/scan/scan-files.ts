@@ -2,18 +2,12 @@ import { parseTree } from 'jsonc-parser';
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { escapeRegExp } from '../text/escape.js';
-import { type FileResult, judgeFile } from './judge-file.js';
-import { LANGUAGES, type Language, languageOf } from './languages.js';
-import { plainKindOf, readPlainText } from './plain-text.js';
-import { readRuleInput } from './rule-input.js';
-import type { ScanReport } from './scan-report.js';
-import type { ScanSettings } from './scan-settings.js';
-import { buildSourceText, Lines } from './source-text.js';
-import type { SyntaxParser } from './syntax.js';
+import { type FileResult, judgeFile, readRuleInput } from './judge-file.js';
+import type { ScanSettings } from './rules/rule.js';
+import type { ScanResult } from './scan-report.js';
+import { buildSourceText, Lines, plainKindOf, readPlainText } from './source-text.js';
+import { LANGUAGES, type Language, languageOf, type SyntaxParser } from './syntax.js';
 import { type FoundFile, readText, walkFiles } from './walk-files.js';
-
-/** What a scan found. */
-export type ScanResult = Pick<ScanReport, 'findings' | 'files' | 'ignored'>;
 
 export interface ScanRequest {
   /** Files and folders. */

@@ -1,9 +1,6 @@
+import { append } from '../text/rows.js';
 import * as z from '../zod.js';
-import { groupPlaces } from './judge-file.js';
-import type { SeenTraffic } from './read-traffic.js';
-import { RULE_IDS } from './rules/rule.js';
-import type { ScanResult } from './scan-files.js';
-import { atLeast, CERTAINTIES, type Certainty } from './scan-settings.js';
+import { atLeast, CERTAINTIES, type Certainty, RULE_IDS, type RuleId } from './rules/rule.js';
 
 /** Raised for changes that break consumers of the JSON. */
 const SCAN_SCHEMA_VERSION = 1;
@@ -81,6 +78,50 @@ export type V3Use = z.output<typeof finding>;
 /** A finding that a comment excepts, with the reason it gives. */
 export type IgnoredUse = ScanReport['ignored'][number];
 
+/** What a scan found. */
+export type ScanResult = Pick<ScanReport, 'findings' | 'files' | 'ignored'>;
+
+type Traffic = z.output<typeof traffic>;
+
+/** What a log shows: the V3 routes that were requested, by number of requests. */
+export interface SeenTraffic extends Pick<Traffic, 'requests' | 'unread'> {
+  readonly routes: readonly Omit<Traffic['routes'][number], 'places'>[];
+}
+
+/** Rules that find different parts of one address. */
+const OF_ADDRESS: ReadonlySet<RuleId> = new Set([
+  'base-url',
+  'route',
+  'company-filter',
+  'query-parameter',
+  'hard-coded-id',
+]);
+
+/** A place in the code that has to change: a finding, or all findings about the address on one line. */
+export interface CodePlace extends Readonly<Pick<V3Use, 'file' | 'line' | 'text'>> {
+  /** The certainty of its surest finding. */
+  readonly certainty: Certainty;
+  /** In the order of the rules. */
+  readonly findings: readonly V3Use[];
+}
+
+/** Groups findings into places, in the order of the findings. */
+export function groupPlaces(findings: readonly V3Use[]): readonly CodePlace[] {
+  const groups = new Map<string, V3Use[]>();
+  for (const one of findings) {
+    const what = OF_ADDRESS.has(one.rule) ? 'address' : one.rule;
+    const key = `${one.file}\0${one.line}\0${what}`;
+    append(groups, key, one);
+  }
+  return [...groups.values()].flatMap((found) => {
+    const sorted = found.toSorted((a, b) => RULE_IDS.indexOf(a.rule) - RULE_IDS.indexOf(b.rule));
+    const [first] = sorted;
+    if (first === undefined) return [];
+    const certainty = CERTAINTIES.find((one) => found.some((use) => use.certainty === one)) ?? 'look';
+    return [{ file: first.file, line: first.line, text: first.text, certainty, findings: sorted }];
+  });
+}
+
 export interface ScanReportOptions {
   readonly failOn: Certainty;
   readonly hosts: readonly string[];
@@ -125,10 +166,7 @@ export function buildScanReport(
 }
 
 /** Joins the routes that were requested with the places found in code. */
-function joinTraffic(
-  { requests, unread, routes }: SeenTraffic,
-  findings: ScanResult['findings'],
-): z.output<typeof traffic> {
+function joinTraffic({ requests, unread, routes }: SeenTraffic, findings: ScanResult['findings']): Traffic {
   const joined = routes.map((one) => ({
     ...one,
     places: findings.filter(({ route }) => route === one.route).map(({ file, line }) => `${file}:${line}`),

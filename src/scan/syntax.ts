@@ -1,7 +1,62 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Language as Grammar, Parser } from 'web-tree-sitter';
-import { type Language, type Part, partsOf } from './languages.js';
+
+/** A language whose strings, comments and functions are told apart by its grammar. */
+export interface Language {
+  readonly name: string;
+  readonly extensions: readonly string[];
+  /** The grammar's file is `tree-sitter-GRAMMAR.wasm`. */
+  readonly grammar: string;
+}
+
+/** Every language with a grammar. Other kinds of text are in `source-text.ts`. */
+export const LANGUAGES: readonly Language[] = [
+  { name: 'typescript', extensions: ['.ts', '.mts', '.cts'], grammar: 'typescript' },
+  { name: 'typescript', extensions: ['.tsx'], grammar: 'tsx' },
+  { name: 'javascript', extensions: ['.js', '.mjs', '.cjs', '.jsx'], grammar: 'javascript' },
+  { name: 'python', extensions: ['.py', '.pyi'], grammar: 'python' },
+  { name: 'ruby', extensions: ['.rb', '.rake', '.gemspec'], grammar: 'ruby' },
+  { name: 'php', extensions: ['.php'], grammar: 'php' },
+  { name: 'java', extensions: ['.java'], grammar: 'java' },
+  { name: 'csharp', extensions: ['.cs'], grammar: 'c-sharp' },
+  { name: 'go', extensions: ['.go'], grammar: 'go' },
+];
+
+/** The language of a file by the end of its name; null if it has no grammar. */
+export function languageOf(file: string): Language | null {
+  const name = file.toLowerCase();
+  return LANGUAGES.find(({ extensions }) => extensions.some((end) => name.endsWith(end))) ?? null;
+}
+
+/** The node types of all grammars that matter, by what they are. */
+const TYPES_BY_PART = {
+  literal: `string template_string string_literal interpreted_string_literal raw_string_literal encapsed_string heredoc
+    nowdoc interpolated_string_expression verbatim_string_literal heredoc_body bare_string`,
+  symbol: 'simple_symbol hash_key_symbol bare_symbol',
+  hole: 'template_substitution interpolation',
+  /** A hole where it stands inside a string: PHP interpolates variables without braces. */
+  variable: 'variable_name member_access_expression subscript_expression',
+  function: `function_declaration function_expression arrow_function method_definition function_definition lambda
+    method singleton_method do_block block method_declaration constructor_declaration func_literal lambda_expression
+    anonymous_function anonymous_function_creation_expression anonymous_method_expression local_function_statement
+    generator_function_declaration`,
+  comment: 'comment line_comment block_comment html_comment text_interpolation',
+  import: `import_statement import_from_statement import_declaration using_directive namespace_use_declaration`,
+} as const;
+
+/** What a part of a source file is to the rules. */
+export type Part = keyof typeof TYPES_BY_PART;
+
+/** The part of each node type. In `block`, languages differ: it is a function in Ruby alone. */
+export function partsOf(language: string): ReadonlyMap<string, Part> {
+  const parts: Part[] = ['literal', 'symbol', 'hole', 'function', 'comment', 'import'];
+  if (language === 'php') parts.push('variable');
+  const entries = parts.flatMap((part) =>
+    TYPES_BY_PART[part].split(/\s+/).map((type) => [type, part] as const),
+  );
+  return new Map(entries.filter(([type]) => type !== 'block' || language === 'ruby'));
+}
 
 /** A part of a source file; positions count UTF-16 units. */
 export interface SourcePart {

@@ -12,8 +12,8 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { describeFileError, SvcError } from '../errors.js';
 import { listTrackedIgnored } from '../runtime/programs.js';
-import { languageOf } from './languages.js';
-import { plainKindOf } from './plain-text.js';
+import { plainKindOf } from './source-text.js';
+import { languageOf } from './syntax.js';
 
 /** A file that is not read, or a folder that is left out as a whole. */
 export interface SkippedFile {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../src/config/load-config.js';
+import { buildScanSettings, type Certainty } from '../../src/scan/rules/rule.js';
 import { scanFiles } from '../../src/scan/scan-files.js';
 import type { V3Use } from '../../src/scan/scan-report.js';
-import { buildScanSettings, type Certainty } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
 
 const CORPUS = fileURLToPath(new URL('../../fixtures/scan', import.meta.url));

@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { RULE_IDS } from '../../src/scan/rules/rule.js';
+import { buildScanSettings, RULE_IDS } from '../../src/scan/rules/rule.js';
 import { scanFiles } from '../../src/scan/scan-files.js';
-import { buildScanSettings } from '../../src/scan/scan-settings.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
 
 const PAGE = readFileSync(new URL('../../src/docs/scan.md', import.meta.url), 'utf8');

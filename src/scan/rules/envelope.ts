@@ -1,5 +1,4 @@
-import { contextOf } from './context.js';
-import type { Rule, RuleHit, RuleInput } from './rule.js';
+import { contextOf, type Rule, type RuleHit, type RuleInput } from './rule.js';
 
 export const envelope: Rule = {
   id: 'envelope',
