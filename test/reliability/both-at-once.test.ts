@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
+import { serveFile } from '../support/serve-http.js';
 
 /** A service on one host whose lists have three pages of two records each; `strike` answers instead where it returns true. */
 const PAGES = 3;
@@ -18,26 +18,16 @@ interface Seen {
 
 type Strike = (seen: Seen, response: ServerResponse) => boolean | Promise<boolean>;
 
-let server: Server;
+const server = serveFile((request, response) => void answer(request, response));
 let log: Seen[] = [];
 let strike: Strike = () => false;
 let pending = 0;
 let mostPending = 0;
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    void answer(request, response);
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-});
 afterEach(() => {
   log = [];
   strike = () => false;
   mostPending = 0;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
 });
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -86,7 +76,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 function setUp({ speed = {}, http = {} }: { speed?: object; http?: object } = {}): string {
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const base = server.origin;
   return makeFolder({
     v3: { regions: { default: { baseUrl: `${base}/v3` } }, requestsPerSecond: 1000, ...speed },
     v4: { baseUrl: base, requestsPerSecond: 1000, ...speed },

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import pLimit from 'p-limit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
@@ -13,6 +11,7 @@ import type { Expected, FaultKind, Persistence, Position } from '../support/faul
 import { type FaultServer, type Script, startFaultServer } from '../support/fault-server.js';
 import { pagingFaults } from '../support/paging-faults.js';
 import { type Recordings, recordSandbox } from '../support/recordings.js';
+import { serveFile } from '../support/serve-http.js';
 import { createSmallJob, createVirtualTime, type Ending, type SmallJob } from '../support/small-job.js';
 import { TRANSPORT_FAULTS } from '../support/transport-faults.js';
 
@@ -25,9 +24,11 @@ const PERSISTENCES: readonly Persistence[] = ['once', 'until the last attempt', 
 
 let sandbox: Sandbox;
 let recordings: Recordings;
-let elsewhere: Server;
-let elsewhereOrigin = '';
 let askedElsewhere = 0;
+const elsewhere = serveFile((_, response) => {
+  askedElsewhere += 1;
+  response.end('{}');
+});
 /** Addresses of the pages of one V3 and one V4 list, in order, and the digest of an undisturbed remap. */
 let pages: Record<'v3' | 'v4', Record<Position | 'companies', string>>;
 let undisturbed = '';
@@ -36,12 +37,6 @@ let tried = 0;
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 26, scale: 90, companies: 1 });
   recordings = recordSandbox(sandbox);
-  elsewhere = createServer((_, response) => {
-    askedElsewhere += 1;
-    response.end('{}');
-  });
-  await new Promise<void>((done) => elsewhere.listen(0, '127.0.0.1', done));
-  elsewhereOrigin = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
   const server = await startFaultServer({ recordings });
   const job = createSmallJob((file) => configFor(server, file, 20_000), sandbox.apiKey);
   const { error } = await job.exportBoth(createVirtualTime());
@@ -51,10 +46,7 @@ beforeAll(async () => {
   job.close();
   await server.close();
 });
-afterAll(async () => {
-  elsewhere.close();
-  await sandbox.close();
-});
+afterAll(() => sandbox.close());
 
 function configFor(server: FaultServer, database: string, timeoutMs: number): Config {
   const text = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, server.origin);
@@ -225,8 +217,8 @@ describe('a fault on any page, once, until the last attempt or for ever, ends in
     ));
   it('in time', () => tryAll('time', TRANSPORT_FAULTS.filter(isSlow), { full: [], parallel: 12 }));
   it('in status, headers and body', () =>
-    tryAll('answers', answerFaults({ origin: elsewhereOrigin }), { full: [] }));
-  it('in paging', () => tryAll('paging', pagingFaults(elsewhereOrigin), { full: ['v3'] }));
+    tryAll('answers', answerFaults({ origin: elsewhere.origin }), { full: [] }));
+  it('in paging', () => tryAll('paging', pagingFaults(elsewhere.origin), { full: ['v3'] }));
   it('in the list of companies', async () => {
     const faults = TRANSPORT_FAULTS.filter((kind, at) => !isSlow(kind) && (!IS_SMALL || at % 5 === 0));
     const wrong = await tryEach(

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawnSync } from 'node:child_process';
+import { EventEmitter } from 'node:events';
 import {
   copyFileSync,
   existsSync,
@@ -8,8 +9,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -19,6 +19,7 @@ import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
 import { spawnCli } from '../cli/spawn-cli.js';
 import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
+import { serveFile } from '../support/serve-http.js';
 
 const DB = 'svc-migrate.db';
 const NOTE = `${DB}.lock`;
@@ -41,34 +42,31 @@ const READERS: readonly (readonly [line: string, code: number])[] = [
 const COMMANDS = campaignCases([...WRITERS, ...READERS.map(([line]) => line)], 4);
 
 let sandbox: Sandbox;
-/** Stands before the sandbox; while it is closed, requests wait for ever. */
-let gate: Server;
+/** Emits `passed` for each request that arrives. */
+const passing = new EventEmitter();
 let isOpen = true;
+/** Stands before the sandbox; while it is closed, requests wait for ever. */
+const gate = serveFile((incoming, outgoing) => {
+  passing.emit('passed');
+  if (!isOpen) return;
+  const { method, headers, url } = incoming;
+  const forwarded = request(new URL(url ?? '', sandbox.v4), { method, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+    answer.pipe(outgoing);
+  });
+  incoming.pipe(forwarded);
+});
 let folder = '';
 
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 31, scale: 60, companies: 1 });
-  gate = createServer((incoming, outgoing) => {
-    gate.emit('passed');
-    if (!isOpen) return;
-    const { method, headers, url } = incoming;
-    const forwarded = request(new URL(url ?? '', sandbox.v4), { method, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(outgoing);
-    });
-    incoming.pipe(forwarded);
-  });
-  await new Promise<void>((done) => gate.listen(0, '127.0.0.1', done));
   folder = makeFastFolder();
-  const origin = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`;
-  const config = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, origin);
+  const config = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, gate.origin);
   writeFileSync(join(folder, 'svc-migrate.config.json'), config);
   expect((await run('run --quiet')).code).toBe(0);
   copyFileSync(join(folder, DB), join(folder, 'good.db'));
 });
 afterAll(async () => {
-  gate.closeAllConnections();
-  gate.close();
   await sandbox.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -133,7 +131,7 @@ describe('a database that a command writes', () => {
     isOpen = false;
     const killed = await start('export v3 --quiet', (child) => {
       owner = child.pid ?? 0;
-      gate.once('passed', () => {
+      passing.once('passed', () => {
         work = (async () => {
           for (const line of [...WRITERS, ...READERS.map(([line]) => line)])
             ended.push([line, await run(line)]);
@@ -179,10 +177,10 @@ describe('a database that a command writes', () => {
         const countDown = () => {
           left -= 1;
           if (left > 0) return;
-          gate.off('passed', countDown);
+          passing.off('passed', countDown);
           strike();
         };
-        if (moment !== 'remap') gate.on('passed', countDown);
+        if (moment !== 'remap') passing.on('passed', countDown);
         else setTimeout(strike, 250 + 100 * (reads % 5));
       }).then((ended) => {
         isAlive = false;

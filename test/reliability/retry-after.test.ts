@@ -1,38 +1,30 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readHostWaits } from '../../src/store/meta.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { spawnCli } from '../cli/spawn-cli.js';
 import { campaignCases } from '../support/campaign.js';
+import { serveFile } from '../support/serve-http.js';
 
-let server: Server;
-let config: object;
 let requests: string[] = [];
 /** Answers to requests instead of 429. */
 let pages: Readonly<Record<string, object>> = {};
 let retryAfter = '3600';
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    requests.push(String(request.url));
-    const page = pages[String(request.url).replace(/\?.*/, '')];
-    if (page === undefined) response.writeHead(429, { 'retry-after': retryAfter }).end('{}');
-    else response.end(JSON.stringify(page));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  config = { v3: { regions: { default: { baseUrl: `${baseUrl}/v3` } }, concurrency: 1 }, v4: { baseUrl } };
+const server = serveFile((request, response) => {
+  requests.push(String(request.url));
+  const page = pages[String(request.url).replace(/\?.*/, '')];
+  if (page === undefined) response.writeHead(429, { 'retry-after': retryAfter }).end('{}');
+  else response.end(JSON.stringify(page));
 });
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
+let config: object;
+
+beforeAll(() => {
+  const baseUrl = server.origin;
+  config = { v3: { regions: { default: { baseUrl: `${baseUrl}/v3` } }, concurrency: 1 }, v4: { baseUrl } };
 });
 beforeEach(() => {
   requests = [];

@@ -1,6 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
@@ -13,6 +12,7 @@ import { openDatabase } from '../../src/store/open.js';
 import { VirtualTime } from '../api/support/virtual-time.js';
 import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { makeFastFolder } from '../support/fast-folder.js';
+import { serveFile } from '../support/serve-http.js';
 import { WatchedAgent } from '../support/watched-agent.js';
 
 const CONCURRENCY = 8;
@@ -23,23 +23,15 @@ const COMPANIES = 25;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-let server: Server;
 let answer: Answer = answerPage;
 let asked = 0;
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    asked += 1;
-    answer(request, response);
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+const server = serveFile((request, response) => {
+  asked += 1;
+  answer(request, response);
 });
 afterEach(() => {
   answer = answerPage;
   asked = 0;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
 });
 
 /** Three pages of one record each in every list; sweeps find nothing. */
@@ -56,7 +48,7 @@ function answerPage(request: IncomingMessage, response: ServerResponse): void {
 }
 
 function settings(companies: number) {
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const base = server.origin;
   const speed = { concurrency: CONCURRENCY, requestsPerSecond: 10_000 };
   const v3 = {
     regions: { default: { baseUrl: `${base}/v3` } },

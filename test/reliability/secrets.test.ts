@@ -1,13 +1,11 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { keysOf, runCli } from '../cli/run-cli.js';
 import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
+import { serveFile } from '../support/serve-http.js';
 
 const OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit', 'full-sync', 'full-sync-csv'];
 
@@ -47,48 +45,43 @@ const NETWORK = COMMANDS.filter((line) => /^(?:doctor|export|run|verify|recheck|
 const LOOKS = COMMANDS.slice(COMMANDS.indexOf(RUN) + 1);
 
 let sandbox: Sandbox;
-let echo: Server;
 /** What the service does with a request, beside echoing the key in its headers. */
 let mood: 'well' | 'fails once' | 'refuses' | 'breaks' = 'well';
 const asked = new Set<string>();
 let folder = '';
 let searched = 0;
 
+const echo = serveFile((request, response) => {
+  const key = String(request.headers['api_key']);
+  const spoken = { 'x-request-id': key, 'x-echo': key, 'set-cookie': `k=${key}`, server: `s ${key}` };
+  const told = JSON.stringify({
+    error: { code: key, message: `The key ${key} …` },
+    request_id: key,
+    [key]: [key],
+  });
+  const isFirst = !asked.has(request.url ?? '');
+  asked.add(request.url ?? '');
+  const fail = (status: number) => response.writeHead(status, spoken).end(told);
+  if (mood === 'refuses') return fail(401);
+  if (mood === 'breaks') return response.writeHead(200, spoken).end(told);
+  if (mood === 'fails once' && isFirst) return fail(500);
+  fetch(sandbox.v4 + request.url, { headers: { api_key: key } })
+    .then(async (answer) => {
+      const text = (await answer.text()).replace(/"request_id":"[^"]*"/, `"request_id":"${key}"`);
+      response.writeHead(answer.status, { ...spoken, 'content-type': 'application/json' }).end(text);
+    })
+    .catch(() => response.destroy());
+  return response;
+});
+
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 23, scale: 60, companies: 1 });
-  echo = createServer((request, response) => {
-    const key = String(request.headers['api_key']);
-    const spoken = { 'x-request-id': key, 'x-echo': key, 'set-cookie': `k=${key}`, server: `s ${key}` };
-    const told = JSON.stringify({
-      error: { code: key, message: `The key ${key} …` },
-      request_id: key,
-      [key]: [key],
-    });
-    const isFirst = !asked.has(request.url ?? '');
-    asked.add(request.url ?? '');
-    const fail = (status: number) => response.writeHead(status, spoken).end(told);
-    if (mood === 'refuses') return fail(401);
-    if (mood === 'breaks') return response.writeHead(200, spoken).end(told);
-    if (mood === 'fails once' && isFirst) return fail(500);
-    fetch(sandbox.v4 + request.url, { headers: { api_key: key } })
-      .then(async (answer) => {
-        const text = (await answer.text()).replace(/"request_id":"[^"]*"/, `"request_id":"${key}"`);
-        response.writeHead(answer.status, { ...spoken, 'content-type': 'application/json' }).end(text);
-      })
-      .catch(() => response.destroy());
-    return response;
-  });
-  echo.listen(0, '127.0.0.1');
-  await once(echo, 'listening');
-  const origin = `http://127.0.0.1:${(echo.address() as AddressInfo).port}`;
   folder = makeFastFolder();
-  const config = JSON.parse(JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, origin)) as object;
+  const config = JSON.parse(JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, echo.origin)) as object;
   const text = JSON.stringify({ ...config, http: { attempts: 2 } });
   writeFileSync(join(folder, 'svc-migrate.config.json'), text);
 });
 afterAll(async () => {
-  echo.closeAllConnections();
-  echo.close();
   await sandbox.close();
   rmSync(folder, { recursive: true, force: true });
 });

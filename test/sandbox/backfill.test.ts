@@ -1,5 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type HttpServer, serveHttp } from '../support/serve-http.js';
 import { getAll, getPage, getV4Companies } from './client.js';
 import { sandboxStarter } from './sandboxes.js';
 
@@ -48,10 +49,10 @@ describe('a backfill', () => {
 });
 
 describe('events', () => {
-  const servers: Server[] = [];
+  const servers: HttpServer[] = [];
 
   afterEach(async () => {
-    for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+    for (const server of servers.splice(0)) await server.close();
   });
 
   interface Event {
@@ -62,21 +63,12 @@ describe('events', () => {
   }
 
   async function listen(onEvent: (event: Event) => void): Promise<string> {
-    const server = createServer((request, response) => {
-      let body = '';
-      request.on('data', (piece: Buffer) => {
-        body += piece.toString('utf8');
-      });
-      request.on('end', () => {
-        onEvent(JSON.parse(body) as Event);
-        response.writeHead(204, { connection: 'close' }).end();
-      });
+    const server = await serveHttp(async (request, response) => {
+      onEvent(JSON.parse(await text(request)) as Event);
+      response.writeHead(204, { connection: 'close' }).end();
     });
     servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('There is no port.');
-    return `http://127.0.0.1:${address.port}/hook`;
+    return `${server.origin}/hook`;
   }
 
   it('tell of the backfill from its start over its changes to its end', async () => {

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { serveHttp } from './serve-http.js';
 
 /** One object of a list, written by hand: what JSON libraries would not write is wanted here too. */
 export interface HostileItem {
@@ -69,21 +67,14 @@ export async function startHostileService(options: HostileOptions): Promise<Host
     return found(`{"data":${data},"request_id":${requestId}}`);
   };
   // Cursors of 10 kB are longer when they are encoded.
-  const server = createServer({ maxHeaderSize: 1 << 20 }, (request, response) => {
-    const { status, body } = answer(new URL(request.url ?? '/', 'http://x'));
-    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const service: HostileService = {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    lists: options.lists,
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+  const http = await serveHttp(
+    (request, response) => {
+      const { status, body } = answer(new URL(request.url ?? '/', 'http://x'));
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     },
-  };
+    { maxHeaderSize: 1 << 20 },
+  );
+  const service: HostileService = { origin: http.origin, lists: options.lists, close: http.close };
   return service;
 }
 
