@@ -1,9 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import type { TruthRow } from '../../src/sandbox/truth.js';
 import type { Db } from '../../src/store/open.js';
-import { createSmallJob, type VirtualTime } from './small-job.js';
+import { createSmallJob, createVirtualTime, START_MS } from './small-job.js';
 
 /** What became of one service that changed while it was paged. */
 export interface MutationResult {
@@ -23,7 +22,6 @@ const MODELS = [
   'crm/stages',
   'payments/items',
 ];
-const START_MS = Date.parse('2026-11-20T00:00:00Z');
 /** How far time moves whenever somebody looks at the clock: a walk takes longer than a sweep reaches back. */
 const TICK_MS = 20_000;
 
@@ -49,7 +47,7 @@ export async function migrateSeeds(first: number, count: number): Promise<Mutati
 
 /** Exports a service that changes at most requests, remaps and compares with the truth at the end. */
 async function migrateWhileMutating(seed: number): Promise<MutationResult> {
-  const time = createTickingTime();
+  const time = createVirtualTime(undefined, TICK_MS);
   const sandbox = await startSandbox({
     seed,
     scenario: seed % 2 === 0 ? 'clean' : 'ugly',
@@ -73,26 +71,6 @@ async function migrateWhileMutating(seed: number): Promise<MutationResult> {
     job.close();
     await sandbox.close();
   }
-}
-
-function createTickingTime(): VirtualTime {
-  const slept: number[] = [];
-  let nowMs = START_MS;
-  return {
-    slept,
-    clock: {
-      now: () => {
-        nowMs += TICK_MS;
-        return nowMs;
-      },
-    },
-    sleep: async (ms, signal) => {
-      signal.throwIfAborted();
-      slept.push(ms);
-      nowMs += Math.ceil(ms);
-      await setImmediate();
-    },
-  };
 }
 
 function configFor(sandbox: Sandbox, database: string) {

@@ -12,7 +12,7 @@ import { type Db, openDatabase } from '../../src/store/open.js';
 import { listStreams } from '../../src/store/streams.js';
 import { makeFastFolder } from './fast-folder.js';
 
-/** Time that passes only by sleeping. */
+/** Time that passes only by sleeping, or whenever somebody looks at the clock. */
 export interface VirtualTime {
   readonly clock: { now(): number };
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -20,13 +20,18 @@ export interface VirtualTime {
   readonly slept: readonly number[];
 }
 
-const START_MS = Date.parse('2026-11-20T00:00:00Z');
+export const START_MS = Date.parse('2026-11-20T00:00:00Z');
 
-export function createVirtualTime(onSleep: () => Promise<void> = async () => {}): VirtualTime {
+export function createVirtualTime(onSleep: () => Promise<void> = async () => {}, msPerLook = 0): VirtualTime {
   const slept: number[] = [];
   let nowMs = START_MS;
   return {
-    clock: { now: () => nowMs },
+    clock: {
+      now: () => {
+        nowMs += msPerLook;
+        return nowMs;
+      },
+    },
     slept,
     sleep: async (ms, signal) => {
       signal.throwIfAborted();
@@ -81,15 +86,8 @@ export function createSmallJob(buildConfig: (database: string) => Config, apiKey
       try {
         const errors: (SvcError | null)[] = [];
         for (const generation of ['v3', 'v4'] as const) {
-          const one = {
-            db,
-            config,
-            apiKey,
-            time,
-            restart,
-            onProgress: (event: ProgressEvent) => events.push(event),
-          };
-          errors.push(await exportOne(generation, one));
+          const onProgress = (event: ProgressEvent) => events.push(event);
+          errors.push(await exportOne(generation, { db, config, apiKey, time, restart, onProgress }));
         }
         const streams = listStreams(db);
         return {
@@ -114,13 +112,14 @@ interface OneExport {
   readonly db: Db;
   readonly config: Config;
   readonly apiKey: string;
-  readonly time: VirtualTime;
-  readonly restart: boolean;
-  readonly onProgress: (event: ProgressEvent) => void;
+  readonly time: Pick<VirtualTime, 'clock' | 'sleep'>;
+  readonly restart?: boolean;
+  readonly onProgress?: (event: ProgressEvent) => void;
 }
 
-async function exportOne(generation: Generation, one: OneExport): Promise<SvcError | null> {
-  const { db, config, apiKey, time, restart, onProgress } = one;
+/** Exports one generation in this process; its first error, null where everything was read in full. */
+export async function exportOne(generation: Generation, one: OneExport): Promise<SvcError | null> {
+  const { db, config, apiKey, time, restart = false, onProgress = () => {} } = one;
   const { signal } = new AbortController();
   const keys = { v3: new Map(config.v3.regions.map(({ region }) => [region, apiKey])), v4: apiKey };
   const { clock, sleep } = time;

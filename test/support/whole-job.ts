@@ -1,16 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApi } from '../../src/api/client.js';
-import { buildFingerprint, type Config } from '../../src/config/config.js';
+import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
-import { exportV3, exportV4 } from '../../src/export/export-lists.js';
-import { createPageSupply } from '../../src/export/prefetch.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import type { Sandbox } from '../../src/sandbox/start.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
-
-const NOW = { now: () => Date.parse('2026-11-20T00:00:00Z') };
+import { createVirtualTime, exportOne } from './small-job.js';
 
 export interface Job {
   readonly db: Db;
@@ -24,41 +20,16 @@ export async function doWholeJob(
   change: (config: Config) => Config = (config) => config,
 ): Promise<Job> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-migrate-job-'));
-  const config = change(
-    parseConfigValue(
-      { ...sandbox.config(), database: join(folder, 'job.db') },
-      join(folder, 'c.json'),
-      NOW.now(),
-    ),
-  );
-  const { signal } = new AbortController();
-  const onProgress = (): void => {};
-  const keys = {
-    v3: new Map(config.v3.regions.map(({ region }) => [region, sandbox.apiKey])),
-    v4: sandbox.apiKey,
-  };
-  const api = createApi({ config, keys, onProgress, signal });
+  const time = createVirtualTime();
+  const nowMs = time.clock.now();
+  const value = { ...sandbox.config(), database: join(folder, 'job.db') };
+  const config = change(parseConfigValue(value, join(folder, 'c.json'), nowMs));
   const db = openDatabase(config.database, 'create');
-  const fingerprint = buildFingerprint(config);
-  const options = {
-    db,
-    file: config.database,
-    config,
-    fingerprint,
-    supply: createPageSupply(api, NOW),
-    signal,
-    clock: NOW,
-    onProgress,
-  };
-  try {
-    for (const read of [exportV3, exportV4]) {
-      const { complete, firstError } = await read(options);
-      if (!complete) throw firstError ?? new Error('not everything was read');
-    }
-  } finally {
-    await api.close();
+  for (const generation of ['v3', 'v4'] as const) {
+    const error = await exportOne(generation, { db, config, apiKey: sandbox.apiKey, time });
+    if (error !== null) throw error;
   }
-  buildRemap({ db, config, named: [], clock: NOW, onProgress });
+  buildRemap({ db, config, named: [], clock: { now: () => nowMs }, onProgress: () => {} });
   return jobIn(folder, db, config);
 }
 
