@@ -9,6 +9,7 @@ import { isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan
 import type { Plan, Policy } from './plan.js';
 import {
   describeIds,
+  type PlanStyle,
   renderBlocks,
   renderPlanText,
   renderUnmappedIds,
@@ -63,6 +64,7 @@ export interface ApplyTask {
 /** Surveys the targets and reports what a write would do. */
 export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyResult> {
   const { width, isVerbose, formatCommand } = task;
+  const style = { width, isVerbose };
   const plan = await surveyTargets(task);
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
@@ -70,7 +72,7 @@ export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyR
   const nextCommand = formatCommand(isDone ? 'verify' : 'write');
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
-    text: `${renderPlanText(plan, { width, isVerbose })}${renderGate(gate, width)}${renderVerdict(verdict, width)}`,
+    text: renderPlanText(plan, `${renderGate(gate, width)}${renderVerdict(verdict, style)}`, style),
     json: { action: 'plan', gate, ...verdictJson(plan, verdict), left, targets: plan.targets },
     isBlocked: verdict.exitCode !== 0,
     next:
@@ -91,7 +93,7 @@ function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
 
 /** Checks whether the stored ids pass the gate. */
 export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<ApplyResult> {
-  const { width, formatCommand } = task;
+  const { width, isVerbose, formatCommand } = task;
   const plan = await surveyTargets(task);
   const verdict = judgeCheck(plan, age);
   const isPass = verdict.exitCode === 0;
@@ -100,7 +102,7 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
     verdict.ids.stored === 0 ? formatCommand('verify') : formatCommand('plan', {}, '--save', 'plan.json');
   return {
     exitCode: verdict.exitCode,
-    text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, width)}`,
+    text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, { width, isVerbose })}`,
     json: { action: 'check', ...verdictJson(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
     next: isPass ? next : nextOfBlocks(verdict, plan, formatCommand),
     plan,
@@ -132,10 +134,11 @@ export async function describeBlocked(
   verdict: PlanVerdict,
 ): Promise<ApplyResult> {
   const { width, isVerbose, onUnmapped, formatCommand } = task;
+  const style = { width, isVerbose };
   if (onUnmapped !== undefined) await surveyTargets(task);
   return {
     exitCode: verdict.exitCode,
-    text: `${renderPlanText(plan, { width, isVerbose })}Nothing was written.\n${renderVerdict(verdict, width)}`,
+    text: renderPlanText(plan, `Nothing was written.\n${renderVerdict(verdict, style)}`, style),
     json: { action, ...verdictJson(plan, verdict), left: listUnmapped(plan), written: [] },
     next: nextOfBlocks(verdict, plan, formatCommand),
     plan,
@@ -277,10 +280,11 @@ function verdictJson(plan: Plan, { ids, blocks }: PlanVerdict): object {
   return { remap: plan.remap, policy: plan.policy, ids, blocks };
 }
 
-function renderVerdict({ ids, blocks }: PlanVerdict, width: number): string {
+function renderVerdict({ ids, blocks }: PlanVerdict, style: PlanStyle): string {
+  const { width } = style;
   // If nothing could be read, there are no counts to report.
   const head = blocks.length > 0 && ids.stored + ids.done === 0 ? '' : wrapLines([describeIds(ids)], width);
-  return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, width)}`;
+  return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, style)}`;
 }
 
 function nextOfBlocks(

@@ -1,5 +1,5 @@
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
-import { wrapLines } from '../text/text-layout.js';
+import { fitText, wrapLines } from '../text/text-layout.js';
 import type { LedgerRun, RunVerification, UndoResult, WriteResult } from './context.js';
 import {
   type BlockingNote,
@@ -10,38 +10,102 @@ import {
   judgeColumns,
   sum,
 } from './judge-plan.js';
-import type { ColumnPlan, Lock, Note, Plan, PlanCount, Policy, TargetPlan } from './plan.js';
-import { describeCategory, listEarlierUnmapped, renderUnmapped } from './unmapped.js';
+import type { ColumnPlan, Lock, Note, Plan, PlanCount, Policy, TargetPlan, UnmappedKind } from './plan.js';
+import {
+  type ColumnUnmapped,
+  describeCategory,
+  describeUnmapped,
+  listEarlierUnmapped,
+  listUnmapped,
+} from './unmapped.js';
 
-/** Most targets of a plan that are shown in detail, unless everything is. */
-const SHOWN_TARGETS = 4;
+/** Lines of a plan on the smallest usual terminal; the other four are for the next step, the progress and the prompt. */
+const MOST_LINES = 20;
+/** Lines of a list that is cut short. */
+const MOST_LISTED = 4;
 
-interface PlanStyle {
+export interface PlanStyle {
   readonly width: number;
-  /** Whether to show every count; otherwise one line for each column. */
+  /** Whether to show every count; otherwise all of it fits one screen. */
   readonly isVerbose: boolean;
 }
 
-/** A plan for people: what stops it first. */
-export function renderPlanText(plan: Plan, { width, isVerbose }: PlanStyle): string {
+/** A plan for people, with what the command says of it at the end: what stops it first. */
+export function renderPlanText(plan: Plan, end: string, { width, isVerbose }: PlanStyle): string {
   const { mode, missing, unknown } = plan.policy;
   const how = mode === 'in_place' ? 'in place' : 'into new columns and files';
   const title = `rewrite ${countOf(plan.targets.length, 'target')} ${how}, --missing ${missing}, --unknown ${unknown}`;
+  const head = wrapLines(
+    [
+      `Plan: ${title}.`,
+      `Remap of ${formatTime(plan.remap.builtAt)}, sha256 ${plan.remap.sha256.slice(0, 12)}.`,
+    ],
+    width,
+  );
+  const left = `${renderLeft(plan, width)}${renderShort(listEarlierUnmapped(plan).map(describeLeft), { width, isVerbose })}`;
   const isStopped = (target: TargetPlan) => notesOf(target, plan).some(({ level }) => level === 'blocks');
-  const stopped = isVerbose ? [] : plan.targets.filter(isStopped);
+  const stopped = plan.targets.filter(isStopped);
   const targets = [...stopped, ...plan.targets.filter((target) => !stopped.includes(target))];
-  const shown = isVerbose ? targets : targets.slice(0, SHOWN_TARGETS);
-  const rest = targets.length - shown.length;
-  const more = rest === 0 ? [] : ['', `… and ${countOf(rest, 'more target')}: --verbose shows them.`];
-  const describe = isVerbose ? describeTarget : summarizeTarget;
-  const lines = [
-    `Plan: ${title}.`,
-    `Remap of ${formatTime(plan.remap.builtAt)}, sha256 ${plan.remap.sha256.slice(0, 12)}.`,
-    ...shown.flatMap((target) => ['', ...describe(target, plan)]),
-    ...more,
-    '',
-  ];
-  return `${wrapLines(lines, width)}${renderUnmapped(listEarlierUnmapped(plan), width)}`;
+  const room = MOST_LINES - countLines(`${head}${left}${end}`);
+  const spaced = (describe: (target: TargetPlan, plan: Plan) => string[]) =>
+    wrapLines([...targets.flatMap((target) => ['', ...describe(target, plan)]), ''], width);
+  const summaries = isVerbose ? spaced(describeTarget) : spaced(summarizeTarget);
+  const isShown = isVerbose || countLines(summaries) <= room;
+  return `${head}${isShown ? summaries : renderEach(targets, plan, { width, room })}${left}${end}`;
+}
+
+const countLines = (text: string): number => text.split('\n').length - 1;
+
+/** A line for each target, and only as many as there is room for. */
+function renderEach(
+  targets: readonly TargetPlan[],
+  plan: Plan,
+  { width, room }: { readonly width: number; readonly room: number },
+): string {
+  const lines = targets.map((target) => fitText(`  ${describeInLine(target, plan)}`, width));
+  const most = Math.max(2, room - 2);
+  const shown = lines.length <= most ? lines : lines.slice(0, most - 1);
+  const rest = lines.length - shown.length;
+  const more =
+    rest === 0
+      ? '--verbose has more on each.'
+      : `… and ${countOf(rest, 'more target')}: --verbose shows them.`;
+  return `\n${[...shown, `  ${more}`].join('\n')}\n`;
+}
+
+/** `orders: 180 cells to change, 10 ids do not map; 1 in the way` */
+function describeInLine(target: TargetPlan, plan: Plan): string {
+  const { name, work, columns, earlier } = target;
+  const counts = columns.flatMap((column) => (column.platformIdOf === undefined ? column.counts : []));
+  const open = sum(counts.filter((count) => isMissing(count) || isUnknown(count)));
+  const stops = notesOf(target, plan).filter(({ level }) => level === 'blocks').length;
+  const before = earlier.done === 0 ? '' : `, ${countOf(earlier.done, 'cell')} done before`;
+  const not = open === 0 ? '' : `, ${countOf(open, 'id')} ${open === 1 ? 'does' : 'do'} not map`;
+  const stop = stops === 0 ? '' : `; ${groupDigits(stops)} in the way`;
+  return `${name}: ${countOf(work.cells, 'cell')} to change${not}${before}${stop}`;
+}
+
+/** `Kept without a V4 id: 10 cells. Emptied: 3 cells.` */
+function renderLeft(plan: Plan, width: number): string {
+  const left = listUnmapped(plan);
+  const total = (kind: UnmappedKind) =>
+    left.reduce((all, one) => all + (one.kind === kind ? one.cells : 0), 0);
+  const texts = { kept: 'Kept without a V4 id', emptied: 'Emptied', left_alone: 'Left alone' } as const;
+  const parts = (['kept', 'emptied', 'left_alone'] as const).flatMap((kind) =>
+    total(kind) === 0 ? [] : [`${texts[kind]}: ${countOf(total(kind), 'cell')}.`],
+  );
+  return parts.length === 0 ? '' : wrapLines([parts.join(' ')], width);
+}
+
+function describeLeft(one: ColumnUnmapped): string {
+  return `  ${describeUnmapped(one)}`;
+}
+
+/** A list, cut short unless everything is shown. */
+function renderShort(lines: readonly string[], { width, isVerbose }: PlanStyle): string {
+  const rest = isVerbose || lines.length <= MOST_LISTED ? 0 : lines.length - MOST_LISTED + 1;
+  const more = rest === 0 ? [] : [`  … and ${groupDigits(rest)} more: --verbose shows them.`];
+  return wrapLines([...lines.slice(0, lines.length - rest), ...more], width);
 }
 
 /** Notes on a target and on the ids in it, the gravest first. */
@@ -57,8 +121,9 @@ function summarizeTarget(target: TargetPlan, plan: Plan): string[] {
     ...describeWork(target).map((line) => `  ${line}`),
     ...describeEarlier(target, plan.policy),
     ...target.columns.map(summarizeColumn),
+    // What stops it is listed at the end.
     ...notesOf(target, plan)
-      .filter(({ level }) => level !== 'info')
+      .filter(({ level }) => level === 'warning')
       .map(describeNote),
   ];
 }
@@ -186,10 +251,10 @@ export function renderUnmappedIds(plan: Plan, width: number): string {
 }
 
 /** The blocking notes, one line each. */
-export function renderBlocks(blocks: readonly BlockingNote[], width: number): string {
-  return wrapLines(
-    blocks.map(({ target, note }) => `  ${target}: ${note.text}`),
-    width,
+export function renderBlocks(blocks: readonly BlockingNote[], style: PlanStyle): string {
+  return renderShort(
+    blocks.map(({ target, note }) => `  ${MARKS.blocks} ${target}: ${note.text}`),
+    style,
   );
 }
 

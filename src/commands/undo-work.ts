@@ -113,7 +113,7 @@ interface UndoInput extends RunsInput {
 
 /** Until a run is undone in full, its values cannot be told from V4 ids: nothing else may be planned on its columns. */
 const WAY_OUT =
-  'Plans take these places for V4 ids until the run is undone in full: note what they hold, set them to what the run wrote (in tables: new_value in the ledger), and undo again. Then write back what you noted.';
+  'Plans take these places for V4 ids until the run is undone in full: note what they hold, set them to what the run wrote (in tables: the column new of the ledger), and undo again. Then write back what you noted.';
 
 async function undoRun(
   { stores, runs, run, formatPlan, formatUndo }: UndoInput,

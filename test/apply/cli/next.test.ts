@@ -81,3 +81,27 @@ it('the way out of an undo that left a row is the one that it names', async () =
   query(file, 'UPDATE orders SET invoice_id = 5 WHERE id = 2');
   expect(await scene.run(['apply', 'plan', ...ORDERS])).toMatchObject({ code: 0 });
 });
+
+it.each([
+  ['that can be carried out', ['--missing', 'keep', '--unknown', 'keep'], 0],
+  ['that is blocked', ['--in-place'], 1],
+])('a plan of many tables %s fits one screen, with its counts and what to do', async (_, args, code) => {
+  const scene = makeScene();
+  const file = scene.path('shop.db');
+  const tables = Array.from({ length: 40 }, (__, at) => `orders_${at}`);
+  scene.configure(tables.map((table) => ({ name: table, kind: 'sqlite', file: 'shop.db', table, ids: IDS })));
+  createOrders(file, [1, 2, 181, 9999]);
+  for (const table of tables)
+    query(file, `CREATE TABLE ${table}(id INTEGER PRIMARY KEY, invoice_id INTEGER)`);
+  for (const table of tables) query(file, `INSERT INTO ${table} SELECT * FROM orders`);
+  const planned = await scene.run(['apply', 'plan', ...args]);
+  const lines = planned.stdout.split('\n');
+  expect([planned.code, lines.length]).toEqual([code, expect.toSatisfy((count) => count <= 24)]);
+  expect(planned.stdout).toContain('Of 160 ids you store, 80 map');
+  expect(planned.stdout).toMatch(/… and \d\d more targets: --verbose shows them/);
+  expect(planned.stdout).toContain('the gate of this remap is red');
+  if (code === 0) expect(planned.stdout).toContain('Kept without a V4 id: 40 cells. Left alone: 40 cells.');
+  else expect(planned.stdout).toMatch(/STOP orders_0: [\s\S]*… and \d+ more: --verbose shows them/);
+  const whole = await scene.run(['apply', 'plan', ...args, '--verbose']);
+  expect(whole.stdout).toContain('orders_39');
+});
