@@ -1,6 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pageParser } from '../../dist/api/page.js';
+import { recordsOf } from '../../dist/json/record-columns.js';
 import { checksumOf } from '../../dist/store/checksum.js';
+import { prepareMemberDigests } from '../../dist/store/member-digests.js';
 import { openDatabase } from '../../dist/store/open.js';
 import { preparePayloadWriter } from '../../dist/store/payloads.js';
 import { sealV4Companies } from '../../dist/store/streams.js';
@@ -15,11 +18,11 @@ const FIRST_LINE_ITEM = 5_000_000_000;
  * lies in another order than V3. Returns the arguments that name it.
  *
  * `plain`: two models with a child each, without payloads. `notes`: bill credit notes of 1.2 KB with three line items
- * each, and with their payloads; one in a hundred pairs has a field that differs. `shape`: the number of companies, and of
- * children of a record.
+ * each, and with their payloads; one in a hundred pairs has a field that differs. `shape`: the number of companies and of
+ * children of a record, and whether all V4 records are written in another way: a field more, one less, and amounts as text.
  */
 export function makeDatabase(folder, records, kind = 'plain', shape = {}) {
-  const { companies = COMPANIES, lineItems = kind === 'notes' ? 3 : 1 } = shape;
+  const { companies = COMPANIES, lineItems = kind === 'notes' ? 3 : 1, rewritten = false } = shape;
   const config = join(folder, 'bench.config.json');
   const names = kind === 'notes' ? NOTES : MODELS;
   const models = names.map((v3) => ({ v3, v4: v3.split('/')[1], children: ['line_items'] }));
@@ -42,9 +45,9 @@ export function makeDatabase(folder, records, kind = 'plain', shape = {}) {
     db.exec(`CREATE TEMP TABLE line AS ${rows(lineItems)}`);
     for (const [at, model] of names.entries())
       fillModel(db, model, { at, count: Math.floor(records / names.length), companies, lineItems });
-    if (kind === 'notes') savePayloads(db);
+    db.exec(`UPDATE record SET checksum = ${checksumOf('record')}`);
+    if (kind === 'notes') savePayloads(db, rewritten);
     db.exec(`
-      UPDATE record SET checksum = ${checksumOf('record')};
       UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
       UPDATE stream SET checksum = ${checksumOf('stream')}`);
     sealV4Companies(db);
@@ -80,28 +83,46 @@ function fillModel(db, model, { at, count, companies, lineItems }) {
   fill(4, `${first} + ${company}`, `${company} + 101`, `(value + ${at}) % 20 <> 1`, order);
 }
 
-/** The bytes that an export would have received for the records of `fillModel`. */
-function savePayloads(db) {
+/** The bytes that an export would have received for the records of `fillModel`, and their digests. */
+function savePayloads(db, rewritten) {
   const read = db
     .prepare(`
-      SELECT record.id, generation = 'v4', svc_id, record.company_id, platform_id, children
+      SELECT record.id, record.checksum, generation = 'v4', svc_id, record.company_id, platform_id, children
       FROM record JOIN stream ON stream.id = stream_id WHERE record.id > ? ORDER BY record.id LIMIT 1000`)
     .raw();
+  const parse = pageParser({
+    generation: 'v3',
+    fieldPrefix: 'svc_',
+    children: ['line_items'],
+    dateFields: [],
+  });
+  const membersOf = prepareMemberDigests(db);
   const writer = preparePayloadWriter(db, 'full');
-  const update = db.prepare('UPDATE record SET payload_block = ? WHERE id = ?');
+  const update = db.prepare('UPDATE record SET payload_block = ?, members = ? WHERE id = ?');
   for (let last = 0n; ; ) {
     const found = read.all(last);
-    const notes = found.map(([, isV4, ...record]) =>
-      Buffer.from(JSON.stringify(noteOf(isV4 === 1n, ...record))),
-    );
+    const bodies = found.map(([, , isV4, ...record]) => {
+      const note = noteOf(isV4 === 1n, ...record);
+      return JSON.stringify(rewritten && isV4 === 1n ? rewrite(note) : note);
+    });
+    const page = Buffer.from(`{"data":[${bodies.join(',')}],"prev":null,"next":null,"total_count":null}`);
+    const records = found.length === 0 ? [] : recordsOf(parse(page, null, 1000).columns);
+    const notes = bodies.map((body) => Buffer.from(body));
     for (const [at, block] of writer.begin(notes).entries()) {
-      last = found[at][0];
-      writer.add(block, Number(last), notes[at]);
-      update.run(block, last);
+      const [id, checksum] = found[at];
+      writer.add(block, Number(id), notes[at]);
+      update.run(block, membersOf(records[at].members, Number(checksum)), id);
+      last = id;
     }
     writer.end();
     if (found.length < 1000) return;
   }
+}
+
+/** The same content with a field more, one less, and amounts as text. */
+function rewrite({ memo: _, total_amount, tax_amount, ...note }) {
+  const [total, tax] = [total_amount, tax_amount].map((amount) => amount.toFixed(2));
+  return { ...note, total_amount: total, tax_amount: tax, source: 'v4' };
 }
 
 function noteOf(isV4, svcId, companyId, key, children) {
