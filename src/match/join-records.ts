@@ -69,7 +69,8 @@ class Chains {
 
   constructor(ofRecords: readonly (string | null)[], keys: Map<string, number>) {
     this.#before = new Int32Array(ofRecords.length).fill(-1);
-    for (const [at, key] of ofRecords.entries()) {
+    for (let at = 0; at < ofRecords.length; at++) {
+      const key = ofRecords[at] ?? null;
       if (key === null) continue;
       let number = keys.get(key);
       if (number === undefined) {

@@ -3,11 +3,14 @@ import type { RemapGroup } from '../store/remap-blocks.js';
 import {
   type CountedGroup,
   compareIds,
-  type NewRow,
   type RemapWriter,
+  type RowId,
   type RowSpool,
+  rowIdOf,
+  type WaitingRow,
   WaitingRows,
 } from '../store/remap-writer.js';
+
 import { append } from '../text/rows.js';
 import { decideChildren } from './decide-children.js';
 import type { Decided, Decisions } from './decide-records.js';
@@ -109,6 +112,8 @@ class PairRows {
   readonly #verdicts: Decisions['verdicts'];
   readonly #v3Children = new Map<string, WaitingRows>();
   readonly #v4Children = new Map<string, WaitingRows>();
+  /** The last group of each path and generation: most rows are of the same group as the one before. */
+  readonly #lastGroups = { 3: new Map<string, CountedGroup>(), 4: new Map<string, CountedGroup>() };
   /** The rows of the V3 records. */
   readonly #rowOf: Float64Array;
   readonly #seen: Found = { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
@@ -148,9 +153,12 @@ class PairRows {
   }
 
   #groupOf(path: string, generation: 3 | 4, outcome: Outcome): CountedGroup {
+    const lastGroups = this.#lastGroups[generation];
+    const last = lastGroups.get(path);
+    if (last !== undefined && isSameOutcome(last, outcome)) return last;
     const { v3Company } = this.#judged.pair;
     const isV3 = generation === 3;
-    return this.#writer.groupOf({
+    const group = this.#writer.groupOf({
       model: this.#judged.model,
       path,
       region: isV3 ? (v3Company?.region ?? null) : null,
@@ -158,6 +166,8 @@ class PairRows {
       v4CompanyId: this.#v4CompanyId,
       ...outcome,
     });
+    lastGroups.set(path, group);
+    return group;
   }
 
   #isProvisional(at: number): boolean {
@@ -187,17 +197,18 @@ class PairRows {
       provisional: this.#isProvisional(at),
       conflict: conflictOf(v3.uniqueIds[at] ?? null, v4.uniqueIds[twin] ?? null) === 1,
     };
-    this.#writeV3(at, { group: this.#groupOf('', 3, outcome), v4: v4.svcIds[twin] ?? null, evidence });
+    const v4Id = rowIdOf(v4.svcIds[twin] ?? 0n);
+    this.#writeV3(at, { group: this.#groupOf('', 3, outcome), v4: v4Id, evidence });
     return reason;
   }
 
   /** Returns the id of the row. */
-  #writeV3(at: number, row: Pick<NewRow, 'group' | 'v4' | 'evidence'>): number {
+  #writeV3(at: number, row: Pick<WaitingRow, 'group' | 'v4' | 'evidence'>): number {
     const { keys, svcIds, latestMs } = this.#judged.pair.v3;
     this.#writer.countDay(row.group, latestMs[at] ?? Number.NaN);
     const { group, v4, evidence } = row;
-    const [key = null, v3 = null] = [keys[at], svcIds[at]];
-    const id = this.#writer.add({ group, key, v3, v4, evidence, parent: null });
+    const v3 = rowIdOf(svcIds[at] ?? 0n);
+    const id = this.#writer.add({ group, key: keys[at] ?? null, v3, v4, evidence, parent: null });
     this.#rowOf[at] = id;
     return id;
   }
@@ -258,12 +269,12 @@ class PairRows {
     this.#addRow(generation, path, {
       group: this.#groupOf(path, generation, outcome),
       key,
-      v3: v3SvcId === null ? null : BigInt(v3SvcId),
-      v4: v4SvcId === null ? null : BigInt(v4SvcId),
+      v3: v3SvcId === null ? null : childIdOf(v3SvcId),
+      v4: v4SvcId === null ? null : childIdOf(v4SvcId),
       // the parents' keys differ only if a decision paired them
       evidence: v4SvcId === null || parentKey === twinKey ? evidence : withParentKey(evidence, twinKey),
       parent: this.#rowOf[at] ?? null,
-      parentSvcId: (generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n,
+      parentSvcId: rowIdOf((generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n),
     });
   }
 
@@ -272,7 +283,7 @@ class PairRows {
     const records = generation === 3 ? this.#judged.pair.v3 : this.#judged.pair.v4;
     const outcome = openOutcome(status, `parent_${reason}`);
     for (const [path, svcId, key] of childrenOf(records.children[at] ?? null)) {
-      const id = BigInt(svcId);
+      const id = childIdOf(svcId);
       this.#addRow(generation, path, {
         group: this.#groupOf(path, generation, outcome),
         key,
@@ -280,12 +291,12 @@ class PairRows {
         v4: generation === 3 ? null : id,
         evidence: null,
         parent,
-        parentSvcId: records.svcIds[at] ?? 0n,
+        parentSvcId: rowIdOf(records.svcIds[at] ?? 0n),
       });
     }
   }
 
-  #addRow(generation: 3 | 4, path: string, row: NewRow & { readonly parentSvcId: bigint }): void {
+  #addRow(generation: 3 | 4, path: string, row: WaitingRow): void {
     const lists = generation === 3 ? this.#v3Children : this.#v4Children;
     const rows = lists.get(path) ?? this.#later.newRows();
     lists.set(path, rows);
@@ -306,10 +317,10 @@ class PairRows {
         group: this.#groupOf('', 4, openOutcome(outcome.status, outcome.reason)),
         key: keys[at] ?? null,
         v3: null,
-        v4: idOf(at),
+        v4: rowIdOf(svcIds[at] ?? 0n),
         evidence: outcome.evidence,
         parent: null,
-        parentSvcId: 0n,
+        parentSvcId: 0,
       });
       // the row of the record is not known yet: the children name its rank among those of its company
       this.#inheritChildren(4, at, -1 - rank, outcome);
@@ -321,6 +332,21 @@ class PairRows {
 
 function openOutcome(status: Outcome['status'], reason: string): Outcome {
   return { status, reason, matchedBy: null, provisional: false, conflict: false };
+}
+
+function isSameOutcome(a: Outcome, b: Outcome): boolean {
+  return (
+    a.reason === b.reason &&
+    a.status === b.status &&
+    a.matchedBy === b.matchedBy &&
+    a.provisional === b.provisional &&
+    a.conflict === b.conflict
+  );
+}
+
+/** Every integer of up to 15 digits is exact as a number. */
+function childIdOf(digits: string): RowId {
+  return digits.length <= 15 ? Number(digits) : rowIdOf(BigInt(digits));
 }
 
 function childrenOf(text: string | null): readonly StoredChild[] {

@@ -35,8 +35,8 @@ const blockDigest = (text: string) => sha256Of(text).slice(0, DIGEST_LENGTH);
 export interface StoredRow {
   readonly group: number;
   readonly parent: number | null;
-  readonly v3: bigint | null;
-  readonly v4: bigint | null;
+  readonly v3: bigint | number | null;
+  readonly v4: bigint | number | null;
   readonly key: string | null;
   readonly evidence: string | null;
 }

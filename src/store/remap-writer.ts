@@ -31,11 +31,19 @@ export interface CountedGroup extends RemapGroup {
   readonly days: Map<number | null, DayCount>;
 }
 
+/** An id of a row: a bigint only beyond 2^53, because other numbers need no object. */
+export type RowId = number | bigint;
+
+export function rowIdOf(id: bigint): RowId {
+  const number = Number(id);
+  return Number.isSafeInteger(number) ? number : id;
+}
+
 export interface NewRow {
   readonly group: CountedGroup;
   readonly key: string | null;
-  readonly v3: bigint | null;
-  readonly v4: bigint | null;
+  readonly v3: RowId | null;
+  readonly v4: RowId | null;
   /** JSON; null for none. */
   readonly evidence: string | null;
   /** The row of the record that holds a child. */
@@ -52,8 +60,6 @@ export class RemapWriter {
   readonly #texts: string[] = [];
   readonly #insert: ReturnType<typeof prepareInsertRows>;
   readonly #digests = new RowDigests();
-  /** The last group of each path: most rows are of the same group as the one before. */
-  readonly #last = new Map<string, CountedGroup>();
   #block: StoredRow[] = [];
   #rows = 0;
   /** Rows that are `matched` without an id on both sides. */
@@ -66,8 +72,6 @@ export class RemapWriter {
   }
 
   groupOf(group: RemapGroup): CountedGroup {
-    const last = this.#last.get(group.path);
-    if (last !== undefined && isSameGroup(last, group)) return last;
     const name = renderGroup(0, group);
     let known = this.#groups.get(name);
     if (known === undefined) {
@@ -83,7 +87,6 @@ export class RemapWriter {
       this.#groups.set(name, known);
       this.#texts[known.id] = renderGroup(known.id, group);
     }
-    this.#last.set(group.path, known);
     return known;
   }
 
@@ -175,30 +178,117 @@ function evidenceOf({ provisional }: RemapGroup, evidence: string | null): strin
   return JSON.stringify({ ...before, provisional: true });
 }
 
-function isSameGroup(a: RemapGroup, b: RemapGroup): boolean {
-  return (
-    a.reason === b.reason &&
-    a.path === b.path &&
-    a.status === b.status &&
-    a.matchedBy === b.matchedBy &&
-    a.provisional === b.provisional &&
-    a.conflict === b.conflict &&
-    a.v3CompanyId === b.v3CompanyId &&
-    a.v4CompanyId === b.v4CompanyId &&
-    a.region === b.region &&
-    a.model === b.model
-  );
-}
-
 /** A row to be written later. */
 export interface WaitingRow extends NewRow {
   /** The id of the record that holds a child, by which rows with equal ids are ordered. */
-  readonly parentSvcId: bigint;
+  readonly parentSvcId: RowId;
 }
 
 const ROWS_PER_CHUNK = 4096;
+/** Fewer rows stay in memory: there can be 100,000 companies. */
+const FEW_ROWS = 64;
 
-/** Rows that are written after others, kept in a temporary table. */
+/** What is serialized of rows by column. */
+interface SavedRows {
+  readonly groups: Uint32Array;
+  readonly numbers: Float64Array;
+  readonly keys: readonly (string | null)[];
+  readonly evidence: ReadonlyMap<number, string>;
+  readonly large: ReadonlyMap<number, bigint>;
+}
+
+/** Numbers of a row: v3, v4, parent, parentSvcId. */
+const NUMBERS = 4;
+
+/** Rows by column, because as objects they would be most of what garbage collection copies. */
+class RowColumns {
+  readonly #knownGroups: CountedGroup[] = [];
+  #groups = new Uint32Array(FEW_ROWS);
+  /** NaN for none, and for ids beyond 2^53, which are in `#large`. */
+  #numbers = new Float64Array(FEW_ROWS * NUMBERS);
+  readonly #large = new Map<number, bigint>();
+  readonly #keys: (string | null)[] = [];
+  readonly #evidence = new Map<number, string>();
+
+  get length(): number {
+    return this.#keys.length;
+  }
+
+  add({ group, key, v3, v4, evidence, parent, parentSvcId }: WaitingRow): void {
+    const at = this.length;
+    if (at === this.#groups.length) this.#grow();
+    let place = this.#knownGroups.lastIndexOf(group);
+    if (place < 0) place = this.#knownGroups.push(group) - 1;
+    this.#groups[at] = place;
+    this.#keys.push(key);
+    if (evidence !== null) this.#evidence.set(at, evidence);
+    this.#setNumber(at * NUMBERS, v3);
+    this.#setNumber(at * NUMBERS + 1, v4);
+    this.#setNumber(at * NUMBERS + 2, parent);
+    this.#setNumber(at * NUMBERS + 3, parentSvcId);
+  }
+
+  /** Returns the function that reads the rows, which are saved, and removes them from memory. */
+  save(spool: RowSpool): () => Iterable<WaitingRow> {
+    const groups = [...this.#knownGroups];
+    const read = spool.save({
+      groups: this.#groups.subarray(0, this.length),
+      numbers: this.#numbers.subarray(0, this.length * NUMBERS),
+      keys: this.#keys,
+      evidence: this.#evidence,
+      large: this.#large,
+    });
+    this.#knownGroups.length = 0;
+    this.#keys.length = 0;
+    this.#evidence.clear();
+    this.#large.clear();
+    return () => rowsOf(read(), groups);
+  }
+
+  rows(): Iterable<WaitingRow> {
+    const [groups, numbers, keys] = [this.#groups, this.#numbers, this.#keys];
+    return rowsOf({ groups, numbers, keys, evidence: this.#evidence, large: this.#large }, this.#knownGroups);
+  }
+
+  #setNumber(at: number, id: RowId | null): void {
+    this.#numbers[at] = typeof id === 'number' ? id : Number.NaN;
+    if (typeof id === 'bigint') this.#large.set(at, id);
+  }
+
+  #grow(): void {
+    const [groups, numbers] = [this.#groups, this.#numbers];
+    this.#groups = new Uint32Array(4 * groups.length);
+    this.#groups.set(groups);
+    this.#numbers = new Float64Array(4 * numbers.length);
+    this.#numbers.set(numbers);
+  }
+}
+
+function* rowsOf(
+  { groups, numbers, keys, evidence, large }: SavedRows,
+  knownGroups: readonly CountedGroup[],
+): Generator<WaitingRow> {
+  const numberAt = (at: number): RowId | null => {
+    const number = numbers[at] ?? Number.NaN;
+    return Number.isNaN(number) ? (large.get(at) ?? null) : number;
+  };
+  for (let at = 0; at < keys.length; at++) {
+    const group = knownGroups[groups[at] ?? 0];
+    if (group === undefined) continue;
+    const parent = numbers[at * NUMBERS + 2] ?? Number.NaN;
+    yield {
+      group,
+      key: keys[at] ?? null,
+      v3: numberAt(at * NUMBERS),
+      v4: numberAt(at * NUMBERS + 1),
+      evidence: evidence.get(at) ?? null,
+      parent: Number.isNaN(parent) ? null : parent,
+      parentSvcId: numberAt(at * NUMBERS + 3) ?? 0,
+    };
+  }
+}
+
+/** Keeps rows by column in a temporary table. */
 export class RowSpool {
   readonly #db: Db;
   readonly #insert;
@@ -215,42 +305,17 @@ export class RowSpool {
     this.#db.exec('DELETE FROM waiting_rows');
   }
 
-  /** Returns the function that reads the rows. */
-  save(rows: readonly WaitingRow[]): () => readonly WaitingRow[] {
-    const groups = [...new Set(rows.map(({ group }) => group))];
-    const places = new Map(groups.map((group, place) => [group, place]));
-    const columns = [
-      rows.map(({ group }) => places.get(group) ?? 0),
-      rows.map(({ key }) => key),
-      rows.map(({ v3 }) => v3),
-      rows.map(({ v4 }) => v4),
-      rows.map(({ evidence }) => evidence),
-      rows.map(({ parent }) => parent),
-      rows.map(({ parentSvcId }) => parentSvcId),
-    ];
-    const { lastInsertRowid: id } = this.#insert.run(serialize(columns));
-    return () => {
-      const [group, key, v3, v4, evidence, parent, parentSvcId] = deserialize(
-        this.#read.get(id) ?? Buffer.alloc(0),
-      );
-      return group.map((place: number, at: number) => ({
-        group: groups[place],
-        key: key[at],
-        v3: v3[at],
-        v4: v4[at],
-        evidence: evidence[at],
-        parent: parent[at],
-        parentSvcId: parentSvcId[at],
-      }));
-    };
+  save(rows: SavedRows): () => SavedRows {
+    const { lastInsertRowid: id } = this.#insert.run(serialize(rows));
+    return () => deserialize(this.#read.get(id) ?? Buffer.alloc(0));
   }
 }
 
 /** The rows of one field and company, which are written in the order of their ids. */
 export class WaitingRows {
   readonly #spool: RowSpool;
-  readonly #chunks: (() => readonly WaitingRow[])[] = [];
-  #rows: WaitingRow[] = [];
+  #chunks: (() => Iterable<WaitingRow>)[] = [];
+  #open: RowColumns | null = null;
   #last: WaitingRow | null = null;
   #isSorted = true;
 
@@ -261,43 +326,41 @@ export class WaitingRows {
   add(row: WaitingRow): void {
     if (this.#last !== null && compareRows(this.#last, row) > 0) this.#isSorted = false;
     this.#last = row;
-    if (this.#rows.push(row) === ROWS_PER_CHUNK) this.#saveChunk();
+    this.#open ??= new RowColumns();
+    this.#open.add(row);
+    if (this.#open.length === ROWS_PER_CHUNK) this.#chunks.push(this.#open.save(this.#spool));
   }
 
   /** Sorts the rows. Only a few of them stay in memory. */
   seal(): void {
     if (!this.#isSorted) {
-      const all = [...this.#chunks.flatMap((read) => read()), ...this.#rows].sort(compareRows);
-      this.#chunks.length = 0;
-      for (let at = 0; at < all.length; at += ROWS_PER_CHUNK) {
-        this.#rows = all.slice(at, at + ROWS_PER_CHUNK);
-        this.#saveChunk();
-      }
+      const all = [...this.read()].sort(compareRows);
+      this.#chunks = [];
+      this.#open = null;
+      this.#last = null;
       this.#isSorted = true;
+      for (const row of all) this.add(row);
     }
-    if (this.#rows.length >= FEW_ROWS) this.#saveChunk();
+    const open = this.#open;
+    if (open === null || open.length === 0) return;
+    const few = open.length < FEW_ROWS ? [...open.rows()] : null;
+    this.#chunks.push(few === null ? open.save(this.#spool) : () => few);
+    this.#open = null;
+    this.#last = null;
   }
 
   *read(): Generator<WaitingRow> {
     for (const read of this.#chunks) yield* read();
-    yield* this.#rows;
-  }
-
-  #saveChunk(): void {
-    this.#chunks.push(this.#spool.save(this.#rows));
-    this.#rows = [];
+    if (this.#open !== null) yield* this.#open.rows();
   }
 }
-
-/** Fewer rows stay in memory: there can be 100,000 companies. */
-const FEW_ROWS = 64;
 
 function compareRows(a: WaitingRow, b: WaitingRow): number {
   return compareIds(a.v3, b.v3) || compareIds(a.v4, b.v4) || compareIds(a.parentSvcId, b.parentSvcId);
 }
 
 /** Null comes first, as in SQLite. */
-export function compareIds(a: bigint | null, b: bigint | null): number {
+export function compareIds(a: RowId | null, b: RowId | null): number {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? -1 : 1;
   return a < b ? -1 : 1;
