@@ -1,28 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { serveFile } from '../support/serve-http.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 
 const CANARY = 'canary-key-77aa01';
 const CONFIG_NAME = 'svc-migrate.config.json';
 
-let server: Server;
-let address: string;
-
 /** Refuses every key, echoing it, with a header that tries to move the cursor. */
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    response.writeHead(401, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ error: `bad key ${String(request.headers['api_key'])} \u001b[31m` }));
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as AddressInfo;
-  address = `http://127.0.0.1:${port}`;
+const server = serveFile((request, response) => {
+  response.writeHead(401, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: `bad key ${String(request.headers['api_key'])} \u001b[31m` }));
 });
-afterAll(() => {
-  server.close();
+let address: string;
+beforeAll(() => {
+  address = server.origin;
 });
 
 function configFor(base: string, more: object = {}) {

@@ -1,25 +1,18 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { serveFile } from '../support/serve-http.js';
 import { keysOf, makeFolder } from './run-cli.js';
 import { runShell, spawnCli } from './spawn-cli.js';
 
-let silent: Server;
+const silent = serveFile(() => {});
 let config: object;
 
-beforeAll(async () => {
-  silent = createServer(() => {});
-  await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
-  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+beforeAll(() => {
+  const baseUrl = silent.origin;
   config = {
     v3: { regions: { default: { baseUrl } } },
     v4: { baseUrl },
     http: { attempts: 1, timeoutMs: 60_000 },
   };
-});
-afterAll(() => {
-  silent.closeAllConnections();
-  silent.close();
 });
 
 /** Runs the program with a module loaded before it, in the main thread or in the others. */

@@ -47,6 +47,16 @@ describe('demo', () => {
     expect(readFileSync(join(folder, 'decisions.csv'), 'utf8').split('\n')).toHaveLength(4);
   });
 
+  it('has one verdict and one next step, at the end', () => {
+    const printed = lines.join('\n');
+    expect([printed.match(/^SAFE TO CUT OVER: /gm)?.length, printed.match(/^Next: /gm)?.length]).toEqual([
+      1, 1,
+    ]);
+    expect(printed.trimEnd().split('\n').slice(-2).join('\n')).toMatch(
+      /^SAFE TO CUT OVER: .*\nNext: svc-migrate init$/s,
+    );
+  });
+
   it('keeps the key out of its configuration', () => {
     const key = readFileSync(join(folder, 'api-key'), 'utf8').trim();
     expect(readFileSync(join(folder, 'svc-migrate.config.json'), 'utf8')).not.toContain(key);

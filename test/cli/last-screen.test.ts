@@ -87,18 +87,6 @@ describe('the last lines of a judgement', () => {
     expect([ended.code, endOf(ended).next]).toEqual([2, 'svc-migrate init --config none.json']);
   });
 
-  it('demo has one verdict and one next step', async () => {
-    const { stdout, stderr } = await runShell('svc-migrate demo 2>&1', { cwd });
-    expect([
-      stderr,
-      stdout.match(/^SAFE TO CUT OVER: /gm)?.length,
-      stdout.match(/^Next: /gm)?.length,
-    ]).toEqual(['', 1, 1]);
-    expect(stdout.trimEnd().split('\n').slice(-2).join('\n')).toMatch(
-      /^SAFE TO CUT OVER: .*\nNext: svc-migrate init$/s,
-    );
-  });
-
   it.each(['check', 'report', 'doctor'])('%s ends with them on a pipe too', async (command) => {
     const { stdout } = await runShell(`svc-migrate ${command} --config 'my config.json' 2>&1`, at());
     expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^Next: /);

@@ -1,32 +1,25 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { serveFile } from '../support/serve-http.js';
 import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
 let sandbox: Sandbox;
-let silent: Server;
 let silentConfig: object;
 const asked = { times: 0, onAsked: () => {} };
+/** Takes requests and never answers. */
+const silent = serveFile(() => {
+  asked.times += 1;
+  asked.onAsked();
+});
 
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 11 });
-  // Takes requests and never answers.
-  silent = createServer(() => {
-    asked.times += 1;
-    asked.onAsked();
-  });
-  await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
-  const base = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const base = silent.origin;
   silentConfig = { v3: { regions: { default: { baseUrl: base } } }, v4: { baseUrl: base } };
 });
-afterAll(async () => {
-  await sandbox.close();
-  silent.closeAllConnections();
-  silent.close();
-});
+afterAll(() => sandbox.close());
 
 /** A module that prints, at the end of the process, the packages that were loaded. */
 const PRINT_PACKAGES = `data:text/javascript,${encodeURIComponent(`

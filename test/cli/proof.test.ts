@@ -1,11 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { alterDatabase } from '../support/seal.js';
+import { serveHttp } from '../support/serve-http.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
@@ -126,11 +125,10 @@ describe('commands of proof end with the code of what they found', () => {
   });
 
   it('2 where the port for events is taken', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await new Promise((listening) => server.once('listening', listening));
-    const { port } = server.address() as AddressInfo;
-    const ended = await run(copyDone(), ['export', 'v4', '--wait', '--listen', String(port)]);
-    server.close();
+    const server = await serveHttp(() => {});
+    const { port } = new URL(server.origin);
+    const ended = await run(copyDone(), ['export', 'v4', '--wait', '--listen', port]);
+    await server.close();
     expect([ended.code, ended.stdout]).toEqual([2, '']);
     expect(ended.stderr).toContain('Name a free port');
   });

@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/start.js';
 import { campaign, campaignCases } from '../support/campaign.js';
+import { serveHttp } from '../support/serve-http.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 const KEY = 'canary-4be1f00d-key';
@@ -52,7 +51,7 @@ describe('the API key', () => {
   it.each(campaignCases([401, 200, 400, 403, 404, 500, 302], 2))(
     'is in no message, even where the server answers %i with it',
     async (status) => {
-      const server = createServer((request, response) => {
+      const server = await serveHttp((request, response) => {
         const key = String(request.headers['api_key']);
         response.writeHead(status, {
           'content-type': 'application/json',
@@ -61,8 +60,7 @@ describe('the API key', () => {
         });
         response.end(JSON.stringify({ error: { message: `key ${key}` }, request_id: key, [key]: key }));
       });
-      await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-      const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const base = server.origin;
       const cwd = makeFolder({
         v3: { regions: { default: { baseUrl: base } } },
         v4: { baseUrl: base },
@@ -80,7 +78,7 @@ describe('the API key', () => {
         }
         expect(filesWith(KEY, cwd)).toEqual([]);
       } finally {
-        server.close();
+        await server.close();
       }
     },
   );
@@ -91,12 +89,11 @@ describe('the API key', () => {
     ['encoded for an address', encodeURIComponent],
   ])('of V4 is hidden where V3 echoes it %s', async (_, spell) => {
     const key = 'v4/canary-key&7';
-    const server = createServer((_request, response) => {
+    const server = await serveHttp((_request, response) => {
       const body = `{"error":{"message":"not ${spell(key)}"},"request_id":"${spell(key)}"}`;
       response.writeHead(400, { 'content-type': 'application/json' }).end(body);
     });
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const base = server.origin;
     const cwd = makeFolder({ v3: { regions: { default: { baseUrl: base } } }, v4: { baseUrl: base } });
     try {
       const env = { SVC_MIGRATE_V3_API_KEY: 'another', SVC_MIGRATE_V4_API_KEY: key };
@@ -107,7 +104,7 @@ describe('the API key', () => {
         expect(filesWith(written, cwd)).toEqual([]);
       }
     } finally {
-      server.close();
+      await server.close();
     }
   });
 });

@@ -1,6 +1,4 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../src/inspect/doctor/check.js';
@@ -8,6 +6,7 @@ import { addQuirk, NO_QUIRKS } from '../../../src/sandbox/faults.js';
 import type { Sandbox, SandboxOptions } from '../../../src/sandbox/start.js';
 import { filesIn, keysOf, makeFolder, runCli } from '../../cli/run-cli.js';
 import { sandboxStarter } from '../../sandbox/sandboxes.js';
+import { serveHttp } from '../../support/serve-http.js';
 
 const openSandbox = sandboxStarter();
 const SKEW = '-10800';
@@ -295,27 +294,21 @@ describe('doctor', () => {
   });
 
   it('names where a redirect leads, and does not go there', async () => {
-    const server = createServer((_, response) => {
+    const server = await serveHttp((_, response) => {
       response.writeHead(302, { location: 'https://elsewhere.example/' }).end();
-    }).listen(0, '127.0.0.1');
-    const { port } = await new Promise<AddressInfo>((done) => {
-      server.once('listening', () => done(server.address() as AddressInfo));
     });
-    const looked = await (await newScene([], () => ({ v4: { baseUrl: `http://127.0.0.1:${port}` } }))).look();
-    server.close();
+    const looked = await (await newScene([], () => ({ v4: { baseUrl: server.origin } }))).look();
+    await server.close();
     expect([looked.code, looked.problems]).toEqual([2, ['host_redirect']]);
     expect(found(looked, 'host_redirect')?.text).toContain('elsewhere.example');
   });
 
   it("knows what is no API, and a field prefix that is not the service's", async () => {
-    const server = createServer((_, response) => {
+    const server = await serveHttp((_, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>');
-    }).listen(0, '127.0.0.1');
-    const { port } = await new Promise<AddressInfo>((done) => {
-      server.once('listening', () => done(server.address() as AddressInfo));
     });
-    const html = await (await newScene([], () => ({ v4: { baseUrl: `http://127.0.0.1:${port}` } }))).look();
-    server.close();
+    const html = await (await newScene([], () => ({ v4: { baseUrl: server.origin } }))).look();
+    await server.close();
     expect([html.code, html.problems]).toEqual([2, ['host_bad_response']]);
     const prefixed = await (await newScene([], () => ({ fieldPrefix: 'x_' }))).look();
     expect([prefixed.code, prefixed.problems]).toEqual([2, ['host_bad_response', 'v3_list_failed']]);
