@@ -1,10 +1,15 @@
-import { DEFAULT_LEDGER_SCHEMA, isServer, patternModels } from '../../config/apply-targets.js';
+import {
+  type ApplyTarget,
+  DEFAULT_LEDGER_SCHEMA,
+  isServer,
+  patternModels,
+} from '../../config/apply-targets.js';
 import { countOf, formatShare, groupDigits } from '../../text/numbers.js';
 import { groupBy } from '../../text/rows.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { Proposal } from './propose.js';
 import type { ScopeColumns } from './propose-patterns.js';
-import type { Scanned, ScanTarget } from './sample-places.js';
+import type { Scanned } from './sample-places.js';
 
 /** The proposals of a scan with their evidence, and the targets to paste into the configuration. */
 export function renderScan(scanned: readonly Scanned[], targets: readonly object[], width: number): string {
@@ -99,7 +104,7 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
   });
 }
 
-function placeOf(target: ScanTarget, fileOf: (path: string) => string): object {
+function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object {
   if (isServer(target)) {
     const url =
       target.urlEnv === undefined ? { urlFile: fileOf(target.urlFile ?? '') } : { urlEnv: target.urlEnv };

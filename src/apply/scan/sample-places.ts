@@ -5,12 +5,9 @@ import type { PlaceSample, Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
 import { proposePatterns, proposeScopes, type ScopeColumns } from './propose-patterns.js';
 
-/** Targets that can be read. */
-export type ScanTarget = Exclude<ApplyTarget, { kind: 'warehouse' }>;
-
 /** Where to scan: the place of a target, with one table (null: all). */
 export interface ScanPlace {
-  readonly target: ScanTarget;
+  readonly target: ApplyTarget;
   readonly table: string | null;
 }
 

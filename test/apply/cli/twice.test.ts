@@ -1,5 +1,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { withFileLock } from '../../../src/apply/files/file-lock.js';
 import { createOrders, MAPPED, makeScene, ordersIn, query, runOf, type Scene, upTo } from './scene.js';
 
 const INVOICES = 'accounting/invoices';
@@ -122,4 +123,31 @@ describe('an id is mapped once, also when', () => {
     const expected = [...upTo(MAPPED), 9].map((id) => String(scene.v4Of(id)));
     expect(query(file, 'SELECT invoice_id_v4 FROM orders ORDER BY id')).toEqual(expected);
   });
+});
+
+it('a file that another process writes is left to it: exit code 6, also for a plan that both carry out', async () => {
+  const scene = makeScene();
+  const csv = ['--csv', 'orders.csv'];
+  writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
+  const save = ['--in-place', '--save', 'plan.json'];
+  expect(await scene.run(['apply', 'plan', ...csv, ...IDS, ...save])).toMatchObject({ code: 0 });
+  const write = ['apply', 'write', '--plan', 'plan.json', '--yes'];
+  const expectLocked = async (args: readonly string[]) => {
+    const hold = { file: scene.path('orders.csv'), command: 'apply write', nowMs: 0 };
+    const ended = await withFileLock(hold, () => scene.run(args));
+    expect([ended.code, ended.stderr]).toEqual([
+      6,
+      expect.stringContaining(`is in use: svc-migrate apply write (process ${process.pid}`),
+    ]);
+  };
+  await expectLocked(write);
+  expect(await scene.run(write)).toMatchObject({ code: 0 });
+  const car = scene.path('orders.csv.svc-migrate.json');
+  // The other process has recorded the run of the plan, and not finished it.
+  writeFileSync(car, scene.read('orders.csv.svc-migrate.json').replace('"done"', '"writing"'));
+  await expectLocked(write);
+  await expectLocked(['apply', 'undo', ...csv]);
+  expect(await scene.run(write)).toMatchObject({ code: 0 });
+  expect(await scene.run(['apply', 'undo', ...csv])).toMatchObject({ code: 0 });
+  expect(scene.read('orders.csv')).toBe('invoice_id\n1\n');
 });
