@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../src/apply/context.js';
 import { SvcError } from '../../src/errors.js';
+import { ENGINES, fileOf } from './support/databases.js';
 import { makeFolder } from './support/folder.js';
-import { fileOf, openPlaces, type Place } from './support/places.js';
 import { createRemap, INVOICES, NEW, openContext } from './support/remap.js';
 
 const POLICY = { ...NEW, unknown: 'keep', missing: 'keep' } as const;
@@ -53,56 +53,56 @@ async function isStopped(nth: number, work: (context: ApplyContext) => Promise<u
   }
 }
 
-const PLACES = await openPlaces(folder);
-
-describe.each(PLACES)('new columns in %s', (product, open) => {
-  let databases = 0;
-
+describe.each(ENGINES)('new columns in $product', (engine) => {
   async function begin(ids: readonly object[] = MODEL) {
-    databases += 1;
-    const place = await open(`new_${product.toLowerCase()}_${databases}`);
-    await place.run(
-      `CREATE TABLE t(k bigint PRIMARY KEY, svc_id bigint);
-       INSERT INTO t VALUES (1, 1), (2, 2), (3, 1), (4, NULL), (5, 5), (6, 404)`,
-    );
+    const database = await engine.createDatabase('new_columns');
+    await database.query('CREATE TABLE t(k bigint PRIMARY KEY, svc_id bigint)');
+    await database.query('INSERT INTO t VALUES (1, 1), (2, 2), (3, 1), (4, NULL), (5, 5), (6, 404)');
     const one = openContext(first, POLICY);
     const other = later();
+    const targets = [database.target({ ids })];
     const stores: DataStore[] = [];
     const openStore = (context: ApplyContext) => {
-      const store = place.open(context, { ids });
+      const store = database.openStore(context, targets);
       stores.push(store);
       return store;
     };
     return {
-      place,
+      database,
       openStore,
       store: openStore(one),
       laterStore: openStore(other),
+      rows: async (sql: string) => String(await database.query(sql)),
+      run: (sql: string) => database.run(sql),
       close: async () => {
         for (const store of stores) await store.close();
         one.remap.close();
         other.remap.close();
-        await place.close();
+        await database.close();
       },
     };
   }
+  type Begun = Awaited<ReturnType<typeof begin>>;
 
-  const cells = (place: Place) => place.rows('SELECT svc_id, svc_id_v4 FROM t ORDER BY k');
-  const columns = async (place: Place) => (await place.rows('SELECT * FROM t WHERE k = 1')).split(',').length;
+  const cells = ({ rows }: Begun) => rows('SELECT svc_id, svc_id_v4 FROM t ORDER BY k');
+  const columns = async ({ rows }: Begun) => (await rows('SELECT * FROM t WHERE k = 1')).split(',').length;
+
   it('are verified and undone after the remap became another one', async () => {
-    const { place, store, laterStore, close } = await begin();
+    const place = await begin();
+    const { store, laterStore, close } = place;
     expect(await write(store, 'run-1')).toMatchObject([{ changed: 3 }]);
     expect(await cells(place)).toBe('1,11,2,12,1,11,,,5,,404,');
     expect(await verdict(store)).toEqual([[3, 0, 0]]);
     expect(await verdict(laterStore)).toEqual([[3, 0, 0]]);
     expect(await laterStore.undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
     expect(await columns(place)).toBe(2);
-    expect(await place.ledger.temporaryTables()).toEqual([]);
+    expect(await place.database.ledger.temporaryTables()).toEqual([]);
     await close();
   });
 
   it('keep what another program wrote, and name it, whatever the remap is', async () => {
-    const { place, store, laterStore, close } = await begin();
+    const place = await begin();
+    const { store, laterStore, close } = place;
     await write(store, 'run-1');
     // Another id; one that only the later remap gives; a V4 id beside another V3 id; an emptied cell.
     await place.run('UPDATE t SET svc_id_v4 = 7 WHERE k = 1; UPDATE t SET svc_id_v4 = 15 WHERE k = 5');
@@ -120,7 +120,8 @@ describe.each(PLACES)('new columns in %s', (product, open) => {
   });
 
   it('take what came since from a later remap, and never change what is there', async () => {
-    const { place, store, laterStore, close } = await begin();
+    const place = await begin();
+    const { store, laterStore, close } = place;
     await write(store, 'run-1');
     await place.run('INSERT INTO t(k, svc_id) VALUES (7, 1), (8, 2)');
     await write(laterStore, 'run-2');
@@ -135,7 +136,8 @@ describe.each(PLACES)('new columns in %s', (product, open) => {
   it('are filled once and undone, wherever both are stopped', async () => {
     let stops = 0;
     for (let nth = 0, goesOn = true; goesOn; nth += 1) {
-      const { place, openStore: open, store, close } = await begin();
+      const place = await begin();
+      const { openStore: open, store, close } = place;
       const before = await place.rows('SELECT * FROM t ORDER BY k');
       goesOn = await isStopped(nth, (context) => write(open(context), 'run-1'));
       await write(store, 'run-2');
@@ -153,7 +155,8 @@ describe.each(PLACES)('new columns in %s', (product, open) => {
 
   it('are undone by whichever tool, also with their platform_ids', async () => {
     const ids = [{ ...MODEL[0], platformIdColumn: 'stable' }];
-    const { place, store, laterStore, close } = await begin(ids);
+    const place = await begin(ids);
+    const { store, laterStore, close } = place;
     const before = await place.rows('SELECT * FROM t ORDER BY k');
     const run = { run: 'sql-1', planSha256: 'p', isExact: true };
     const script = await store.emit?.(await store.survey(), run);
@@ -163,7 +166,7 @@ describe.each(PLACES)('new columns in %s', (product, open) => {
     expect(await verdict(laterStore)).toEqual([[6, 0, 0]]);
     expect(await laterStore.undo('sql-1')).toMatchObject([{ changedSinceCount: 0 }]);
     expect(await place.rows('SELECT * FROM t ORDER BY k')).toBe(before);
-    expect(await place.ledger.temporaryTables()).toEqual([]);
+    expect(await place.database.ledger.temporaryTables()).toEqual([]);
     await write(store, 'run-1');
     await laterStore.undo('run-1');
     expect(await place.rows('SELECT * FROM t ORDER BY k')).toBe(before);

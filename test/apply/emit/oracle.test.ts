@@ -1,189 +1,131 @@
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
-import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
-import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
-import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
+import { describe, expect, it } from 'vitest';
 import type { SqlScript } from '../../../src/apply/emit/emit-request.js';
-import { Sqlite } from '../../../src/store/sqlite.js';
+import type { Policy } from '../../../src/apply/plan.js';
 import { campaign } from '../../support/campaign.js';
 import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf, SHAPES } from '../support/cases.js';
+import { runFile } from '../support/client-programs.js';
+import { ENGINES, fileOf } from '../support/databases.js';
 import { makeFolder } from '../support/folder.js';
-import { connectMysql, MYSQL_PRODUCT, readMysql, startMysql } from '../support/mysql.js';
-import {
-  createMysqlTables,
-  dumpMysqlRows,
-  mysqlTargetsOf,
-  readMysqlTables,
-} from '../support/mysql-tables.js';
-import { connect, readAll, startPostgres } from '../support/postgres.js';
-import * as pgTables from '../support/postgres-tables.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
-import { createTables, dumpTables, readTables, targetsOf } from '../support/sqlite-tables.js';
-
-/** A database with the tables of the cases, and the way to run SQL in it. */
-interface Place {
-  openStore(context: ApplyContext): DataStore;
-  read(): Promise<string[][]>;
-  dump(): Promise<string>;
-  /** Runs a script as one file. */
-  run(sql: string): Promise<void>;
-  one(sql: string): Promise<string | null>;
-  close(): Promise<void>;
-}
 
 const TABLES = campaign({ small: 14, full: 28, soak: 60 });
 const MAPS = campaign({ small: 6, full: 20, soak: 60 });
-
-const CASES = Array.from({ length: TABLES }, (_, at) => makeCase(at + 1, SHAPES[at % SHAPES.length], MAPS));
+const MANY = Array.from({ length: TABLES }, (_, at) => makeCase(at + 1, SHAPES[at % SHAPES.length], MAPS));
+/** Tables of a script that is interrupted, and after one in how many of its statements. */
+const FEW = [makeCase(301, 'plain', 1), makeCase(302, 'unique', 1), makeCase(303, 'text', 1)];
+const STRIDE = campaign({ small: 6, full: 1 });
 
 const folder = makeFolder();
 const remap = join(folder, 'remap.db');
-beforeAll(() => createRemap(remap, CASES.flatMap(remapRowsOf)));
+createRemap(remap, [...MANY, ...FEW].flatMap(remapRowsOf));
 
-const cluster = await startPostgres();
-const server = await startMysql();
-
-const PLACES: Readonly<Record<string, ((name: string) => Promise<Place>) | null>> = {
-  SQLite: async (name) => {
-    const file = join(folder, `${name}.db`);
-    createTables(file, CASES);
-    const db = () => {
-      const opened = new Sqlite(file);
-      opened.pragma('foreign_keys = ON');
-      return opened;
-    };
-    return {
-      openStore: (context) => openSqliteStore(context, file, targetsOf(CASES, file)),
-      read: async () => readTables(file, CASES).map((rows) => rows.map(showText).sort()),
-      dump: async () => dumpTables(file),
-      run: async (sql) => {
-        const own = db();
-        try {
-          own.exec(sql);
-        } finally {
-          own.close();
-        }
-      },
-      one: async (sql) => {
-        const own = db();
-        const value = String(own.prepare<[], unknown>(sql).pluck().get());
-        own.close();
-        return value;
-      },
-      close: async () => {},
-    };
-  },
-  PostgreSQL:
-    cluster === null
-      ? null
-      : async (name) => {
-          const url = await cluster.createDatabase(name);
-          const client = await connect(url);
-          await pgTables.createTables(client, CASES);
-          return {
-            openStore: (context) =>
-              openPostgresStore({ ...context, env: { TEST_PG: url } }, pgTables.targetsOf(CASES)),
-            read: () => pgTables.readTables(client, CASES),
-            dump: () => pgTables.dumpRows(client, CASES),
-            run: async (sql) => {
-              const own = await connect(url);
-              try {
-                await own.query(sql);
-              } finally {
-                await own.end();
-              }
-            },
-            one: async (sql) => (await readAll(client, sql))[0]?.[0] ?? null,
-            close: () => client.end(),
-          };
-        },
-  [MYSQL_PRODUCT]:
-    server === null
-      ? null
-      : async (name) => {
-          const url = await server.createDatabase(name);
-          const client = await connectMysql(url);
-          await createMysqlTables(client, CASES);
-          return {
-            openStore: (context) =>
-              openMysqlStore({ ...context, env: { TEST_MYSQL: url } }, mysqlTargetsOf(CASES)),
-            read: () => readMysqlTables(client, CASES),
-            dump: () => dumpMysqlRows(client, CASES),
-            run: async (sql) => {
-              const own = await connectMysql(url);
-              try {
-                await own.query(sql);
-              } finally {
-                await own.end();
-              }
-            },
-            one: async (sql) => (await readMysql(client, sql))[0]?.[0] ?? null,
-            close: () => client.end(),
-          };
-        },
-};
-
-const showText = (row: string) => pgTables.showRow(JSON.parse(row) as string[]);
-
-const fileOf = ({ begin }: SqlScript, statements: readonly string[]) =>
-  (begin === null ? statements : [begin, ...statements, 'COMMIT']).join(';\n\n');
+const POLICIES = [
+  { what: 'in place', policy: IN_PLACE, rows: (one: Case) => rowsOf(one, true) },
+  { what: 'into new columns', policy: NEW, rows: rowsBeside },
+];
 const upOf = (script: SqlScript) => fileOf(script, [...script.load, ...script.up]);
-const sorted = (rows: (one: Case) => readonly (readonly (string | null)[])[]) =>
-  CASES.map((one) => rows(one).map(pgTables.showRow).sort());
+const downOf = (script: SqlScript) => fileOf(script, script.down);
 
-describe.each(Object.entries(PLACES))('emitted SQL in %s', (product, open) => {
-  it.skipIf(open === null).each([
-    ['in place', IN_PLACE, sorted((one) => rowsOf(one, true))],
-    ['into new columns', NEW, sorted(rowsBeside)],
-  ] as const)(
-    'rewrites %s what the oracle says, once, and is undone to the byte',
-    async (what, policy, expected) => {
-      const place = await open?.(policy.mode);
-      if (place === undefined) throw new Error('not reached');
-      const context = openContext(remap, policy);
-      const store = place.openStore(context);
-      const before = await place.dump();
-      const emit = async (): Promise<SqlScript> => {
-        const script = await store.emit?.(await store.survey(), {
-          run: 'sql-1',
-          planSha256: 'p',
-          isExact: true,
-        });
-        if (script === undefined) throw new Error('no SQL');
-        return script;
-      };
+describe.each(ENGINES)('SQL printed for $product', (engine) => {
+  async function open(name: string, cases: readonly Case[], policy: Policy) {
+    const database = await engine.createDatabase(name);
+    await database.createCases(cases);
+    const context = openContext(remap, policy);
+    const store = database.openStore(context, database.targetsOf(cases));
+    const emit = async (): Promise<SqlScript> => {
+      const run = { run: 'sql-1', planSha256: 'p', isExact: true };
+      const script = await store.emit?.(await store.survey(), run);
+      if (script === undefined) throw new Error('no SQL');
+      return script;
+    };
+    const close = async () => {
+      await store.close();
+      await database.close();
+      context.remap.close();
+    };
+    return { database, store, emit, close, before: await database.dump() };
+  }
+  const sorted = (cases: readonly Case[], rows: typeof rowsBeside) =>
+    cases.map((one) => rows(one).map(engine.showRow).sort());
+
+  it.each(POLICIES)(
+    'rewrites $what what the oracle says, once, and is undone to the byte',
+    async ({ what, policy, rows }) => {
+      const { database, store, emit, close, before } = await open(`sql_${policy.mode}`, MANY, policy);
       const script = await emit();
       expect(await emit()).toEqual(script);
-      const isRepeatable = product !== 'SQLite' || policy.mode !== 'new';
-      const runUp = async () => {
-        await place.run(upOf(script));
-        expect(await place.read()).toEqual(expected);
-        const once = await place.dump();
-        // SQLite cannot add a column only if it is missing: the second run stops there.
-        const again = place.run(upOf(script));
-        if (isRepeatable) await again;
-        else await expect(again).rejects.toThrow('duplicate column');
-        expect(await place.dump()).toBe(once);
-        expect(await place.one(script.verify)).toBe('0');
-      };
-      await runUp();
+      const verify = async () => (await database.query(script.verify))[0]?.[0];
+      await runFile(database, upOf(script));
+      expect(await database.readCases(MANY)).toEqual(sorted(MANY, rows));
+      const once = await database.dump();
+      // SQLite cannot add a column only if it is missing: the second run stops there.
+      const again = runFile(database, upOf(script));
+      if (engine.kind !== 'sqlite' || policy.mode !== 'new') await again;
+      else await expect(again).rejects.toThrow('duplicate column');
+      expect(await database.dump()).toBe(once);
+      expect(await verify()).toBe('0');
       const verified = await store.verify(null);
       expect(verified.reduce((sum, one) => sum + one.wrongCount + one.changedSinceCount, 0)).toBe(0);
       expect(verified.reduce((sum, one) => sum + one.checked, 0)).toBeGreaterThan(100);
-      expect((await store.survey()).map(({ earlier }) => earlier.changedSince)).toEqual(CASES.map(() => 0));
+      expect((await store.survey()).map(({ earlier }) => earlier.changedSince)).toEqual(MANY.map(() => 0));
       await store.undo('sql-1');
-      expect(await place.dump()).toBe(before);
-      expect(await place.one(script.verify).catch(String)).not.toBe('0');
-      await place.run(upOf(script));
-      await place.run(fileOf(script, script.down));
-      expect(await place.dump()).toBe(before);
-      await expect(place.run(fileOf(script, script.down))).rejects.toThrow('not in the ledger as done');
-      expect(await place.dump()).toBe(before);
-      await store.close();
-      await place.close();
-      context.remap.close();
-      process.stderr.write(`${product}: ${TABLES * MAPS} mappings rewritten ${what} by emitted SQL\n`);
+      expect(await database.dump()).toBe(before);
+      expect(await verify().catch(String)).not.toBe('0');
+      await runFile(database, upOf(script));
+      await runFile(database, downOf(script));
+      expect(await database.dump()).toBe(before);
+      await expect(runFile(database, downOf(script))).rejects.toThrow('not in the ledger as done');
+      expect(await database.dump()).toBe(before);
+      await close();
+      process.stderr.write(`${engine.product}: ${TABLES * MAPS} mappings rewritten ${what} by printed SQL\n`);
+    },
+  );
+
+  it.each(POLICIES)(
+    'rewrites $what and comes back wherever it was interrupted before',
+    async ({ what, policy, rows }) => {
+      const { database, store, emit, close, before } = await open(`cut_${policy.mode}`, FEW, policy);
+      const script = await emit();
+      const after = sorted(FEW, rows);
+      const old = sorted(FEW, (one) => rowsOf(one, false));
+      const inPlace = policy.mode === 'new' ? old : after;
+      const ups = [...script.load, ...script.up];
+      const begin = script.begin === null ? [] : [script.begin];
+      const stride = engine.kind === 'sqlite' ? 1 : STRIDE;
+      let interruptions = 0;
+      /** The session ends after so many statements. */
+      const interrupt = async (statements: readonly string[], count: number) => {
+        const session = await database.connect();
+        for (const statement of [...begin, ...statements].slice(0, count)) await session.query(statement);
+        await session.end();
+        interruptions += 1;
+      };
+      const ids = async () =>
+        (await database.readCases(FEW)).map((table, at) =>
+          table
+            .map((row) => engine.showRow(JSON.parse(row).slice(0, rowsOf(FEW[at] as Case, false)[0]?.length)))
+            .sort(),
+        );
+      for (let at = 1; at < Math.max(ups.length, script.down.length) + begin.length; at += stride) {
+        if (at < ups.length + begin.length) await interrupt(ups, at);
+        // Where the script itself commits, a new column may be there, or all may be done.
+        if (engine.kind === 'mysql') expect([old, inPlace]).toContainEqual(await ids());
+        else expect(await database.dump()).toBe(before);
+        await database.run(upOf(script));
+        expect(await database.readCases(FEW)).toEqual(after);
+        if (at < script.down.length + begin.length) await interrupt(script.down, at);
+        await database.run(downOf(script)).catch(async (error: unknown) => {
+          if (engine.kind !== 'mysql') throw error;
+          // All was undone when it was interrupted, or a part of the columns was dropped: then the tool undoes the rest.
+          if (!String(error).includes('not in the ledger as done')) await store.undo('sql-1');
+        });
+        expect(await database.dump()).toBe(before);
+      }
+      process.stderr.write(
+        `${engine.product} ${what}: printed SQL of ${ups.length} and ${script.down.length} statements interrupted ${interruptions} times\n`,
+      );
+      await close();
     },
   );
 });

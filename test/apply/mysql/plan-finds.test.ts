@@ -1,13 +1,11 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
 import { campaignCases } from '../../support/campaign.js';
-import { LedgerReader, ledgerTables } from '../support/ledger.js';
-import { MYSQL_PRODUCT, startMysql } from '../support/mysql.js';
-import { openMysqlScene } from '../support/mysql-scene.js';
+import { only } from '../support/databases.js';
+import { ledgerTables } from '../support/ledger.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { openScene } from '../support/scene.js';
 import { rewritesTexts } from '../support/text-cells.js';
-
-const server = await startMysql();
 
 interface Case {
   readonly name: string;
@@ -286,9 +284,8 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.skipIf(server === null)(`the plan for ${MYSQL_PRODUCT}`, () => {
-  if (server === null) return;
-  const scene = openMysqlScene(server, [
+describe.each(only('mysql'))('the plan for $product', (engine) => {
+  const scene = openScene(engine, [
     ...pairs([
       [5, 6],
       [6, 5],
@@ -299,8 +296,7 @@ describe.skipIf(server === null)(`the plan for ${MYSQL_PRODUCT}`, () => {
       [13, -4],
     ]).map((row) => ({ ...row, platformId: 'é'.repeat(row.v3 === 12 ? 256 : Number(row.v3)) })),
   ]);
-  const { sql, apply, undo, tableOf } = scene;
-  beforeEach(scene.clear);
+  const { sql, apply, undo, tableOf, database } = scene;
 
   it.each(campaignCases(CASES, 8))(
     '$name',
@@ -330,7 +326,7 @@ describe.skipIf(server === null)(`the plan for ${MYSQL_PRODUCT}`, () => {
       if (more.includes('HALF') || more.includes('MADE')) {
         await apply(NEW);
         await undo();
-        if (more.includes('HALF')) await new LedgerReader('mysql', sql).halve();
+        if (more.includes('HALF')) await database().ledger.halve();
       }
       const options = {
         targets: [tableOf(target)],

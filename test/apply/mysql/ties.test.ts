@@ -1,13 +1,9 @@
-import { beforeEach, describe, expect, it } from 'vitest';
-import { LedgerReader, mysqlLedger } from '../support/ledger.js';
-import { connectMysql, MYSQL_PRODUCT, startMysql } from '../support/mysql.js';
-import { openMysqlScene } from '../support/mysql-scene.js';
+import { describe, expect, it } from 'vitest';
+import { only } from '../support/databases.js';
 import { IN_PLACE, INVOICES, pairs } from '../support/remap.js';
+import { openScene } from '../support/scene.js';
 
-const server = await startMysql();
-
-describe.skipIf(server === null)(`tables tied by foreign keys in ${MYSQL_PRODUCT}`, () => {
-  if (server === null) return;
+describe.each(only('mysql'))('tables tied by foreign keys in $product', (engine) => {
   // A swap, a chain and a cycle; 9 has no twin.
   const ids = pairs([
     [1, 2],
@@ -18,9 +14,7 @@ describe.skipIf(server === null)(`tables tied by foreign keys in ${MYSQL_PRODUCT
     [7, 8],
     [8, 6],
   ]);
-  const scene = openMysqlScene(server, [...ids, { v3: 9 }]);
-  const { sql, apply, undo, tableOf } = scene;
-  beforeEach(scene.clear);
+  const { sql, apply, undo, tableOf, database } = openScene(engine, [...ids, { v3: 9 }]);
 
   const targets = [
     tableOf({ name: 'invoices', table: 'invoices', ids: [{ column: 'id', model: INVOICES }] }),
@@ -70,11 +64,7 @@ describe.skipIf(server === null)(`tables tied by foreign keys in ${MYSQL_PRODUCT
   it('are left as they were if a row would refer to an id that is not there', async () => {
     await create();
     // The server does not check what is there already.
-    const client = await connectMysql(scene.url());
-    await client.query(
-      'SET foreign_key_checks = 0; INSERT INTO items VALUES (100, 5); SET foreign_key_checks = 1',
-    );
-    await client.end();
+    await database().run('SET foreign_key_checks = 0; INSERT INTO items VALUES (100, 5)');
     const before = await read();
     const policy = { ...IN_PLACE, unknown: 'keep' } as const;
     await expect(apply(policy, { targets })).rejects.toMatchObject({ code: 'bad_input' });
@@ -87,7 +77,7 @@ describe.skipIf(server === null)(`tables tied by foreign keys in ${MYSQL_PRODUCT
     const before = await read();
     await expect(apply(IN_PLACE, { targets })).rejects.toMatchObject({ code: 'bad_input' });
     expect(await read()).toEqual(before);
-    expect(await new LedgerReader('mysql', sql).states()).toEqual([]);
+    expect(await database().ledger.states()).toEqual([]);
   });
 
   it('change together where one of them refers to a table of another database', async () => {
@@ -112,13 +102,15 @@ describe.skipIf(server === null)(`tables tied by foreign keys in ${MYSQL_PRODUCT
 
   it('keep others from writing until both are done', async () => {
     await create();
-    const other = await connectMysql(scene.url());
+    const other = await database().connect();
     await other.query(
       "SET innodb_lock_wait_timeout = 1; BEGIN; UPDATE invoices SET note = 'held' WHERE id = 1",
     );
-    await expect(apply(IN_PLACE, { targets, lockTimeoutMs: 1000 })).rejects.toMatchObject({ code: 'locked' });
+    await expect(apply(IN_PLACE, { targets, tuning: { lockTimeoutMs: 1000 } })).rejects.toMatchObject({
+      code: 'locked',
+    });
     await other.query('COMMIT');
-    expect(await mysqlLedger(other).states()).toEqual([]);
+    expect(await database().ledger.states()).toEqual([]);
     await other.end();
     expect(await apply(IN_PLACE, { targets })).toEqual([]);
   });

@@ -1,27 +1,21 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { HOSTILE_RUNS, LedgerReader, ledgerTables } from '../support/ledger.js';
-import { startPostgres } from '../support/postgres.js';
-import { openPostgresScene } from '../support/postgres-scene.js';
+import { only } from '../support/databases.js';
+import { HOSTILE_RUNS, ledgerTables } from '../support/ledger.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { openScene } from '../support/scene.js';
 
-const cluster = await startPostgres();
-
-describe.skipIf(cluster === null)('the ledger in PostgreSQL', () => {
-  if (cluster === null) return;
-  const scene = openPostgresScene(
-    cluster,
+describe.each(only('postgres'))('the ledger in $product', (engine) => {
+  const { sql, look, apply, undo, tableOf, database } = openScene(
+    engine,
     pairs([
       [5, 6],
       [6, 5],
     ]),
   );
-  const { sql, look, apply, undo, tableOf } = scene;
   const codes = async (...args: Parameters<typeof look>) =>
     (await look(...args)).blocks.map((block) => block.split(':')[0]);
   const ids = () => sql('SELECT i FROM t ORDER BY k');
-  const ledger = new LedgerReader('postgres', sql);
   beforeEach(async () => {
-    await scene.clear();
     await sql('CREATE TABLE t(k integer PRIMARY KEY, i bigint)');
     await sql('INSERT INTO t VALUES (1, 5), (2, 6)');
   });
@@ -61,7 +55,7 @@ describe.skipIf(cluster === null)('the ledger in PostgreSQL', () => {
       await sql(`CREATE TABLE t(k integer PRIMARY KEY, i ${type})`);
       await sql('INSERT INTO t VALUES (1, 5), (2, 6)');
       expect(await apply(IN_PLACE)).toEqual([]);
-      await ledger.editRuns({ [column]: value });
+      await database().ledger.editRuns({ [column]: value });
       await expect(undo()).rejects.toMatchObject({ code: 'bad_input' });
       expect(await ids()).toEqual([['6'], ['5']]);
     }
@@ -69,7 +63,7 @@ describe.skipIf(cluster === null)('the ledger in PostgreSQL', () => {
 
   it('is taken back from where it is, whatever schema it names', async () => {
     expect(await apply(IN_PLACE)).toEqual([]);
-    await ledger.editRuns({
+    await database().ledger.editRuns({
       definition: `(definition::jsonb || '{"ledgerSchema": "other"}')::text`,
     });
     await undo();

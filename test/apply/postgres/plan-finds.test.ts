@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
 import { campaignCases } from '../../support/campaign.js';
-import { startPostgres } from '../support/postgres.js';
-import { openPostgresScene } from '../support/postgres-scene.js';
+import { only } from '../support/databases.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { openScene } from '../support/scene.js';
 import { rewritesTexts } from '../support/text-cells.js';
-
-const cluster = await startPostgres();
 
 const PLAIN = 'CREATE TABLE t(k integer PRIMARY KEY, i bigint)';
 const UNIQUE = 'CREATE TABLE t(k integer PRIMARY KEY, i bigint UNIQUE)';
@@ -390,10 +388,9 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.skipIf(cluster === null)('the plan for PostgreSQL', () => {
-  if (cluster === null) return;
-  const scene = openPostgresScene(
-    cluster,
+describe.each(only('postgres'))('the plan for $product', (engine) => {
+  const scene = openScene(
+    engine,
     pairs([
       [5, 6],
       [6, 5],
@@ -404,7 +401,6 @@ describe.skipIf(cluster === null)('the plan for PostgreSQL', () => {
   );
   const { sql, look, apply, undo, tableOf } = scene;
   beforeEach(async () => {
-    await scene.clear();
     await sql("DO 'BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END'");
   });
 

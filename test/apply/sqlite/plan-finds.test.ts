@@ -1,17 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
+import { only } from '../support/databases.js';
 import { makeFolder } from '../support/folder.js';
 import { ledgerTables } from '../support/ledger.js';
 import { IN_PLACE, NEW } from '../support/remap.js';
-import { openSqliteScene } from '../support/sqlite-scene.js';
-
-const scene = openSqliteScene();
-const { tableOf, sql, apply, undo } = scene;
-beforeEach(scene.clear);
-afterAll(scene.close);
+import { openScene } from '../support/scene.js';
 
 const FILL = 'INSERT INTO t(k, i) VALUES (1, 5), (2, 8)';
 
@@ -103,27 +99,29 @@ const CASES: readonly Case[] = [
   ]),
 ];
 
-describe('the plan for SQLite', () => {
+describe.each(only('sqlite'))('the plan for $product', (engine) => {
+  const { tableOf, sql, apply, undo, database } = openScene(engine);
+
   it.each(CASES)('finds what stands in the way: %s', async (_, setUp, policy, finds, more = {}) => {
-    sql(setUp);
-    const tables = sql("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'svc_%'");
+    await sql(setUp);
+    const tables = await sql("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'svc_%'");
     expect(await apply(policy, { targets: [tableOf(more)] })).toEqual(finds);
     if (finds.length > 0) {
-      expect(sql("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'svc_%'")).toEqual(tables);
+      expect(await sql("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'svc_%'")).toEqual(tables);
       return;
     }
     const column = policy.mode === 'new' ? 'i_v4' : 'i';
-    expect(sql(`SELECT CAST(${column} AS INTEGER) FROM t ORDER BY k`)).toEqual([[6], [5]]);
+    expect(await sql(`SELECT CAST(${column} AS INTEGER) FROM t ORDER BY k`)).toEqual([['6'], ['5']]);
     await undo('run-1');
-    expect(sql('SELECT CAST(i AS INTEGER) FROM t ORDER BY k')).toEqual([[5], [8]]);
+    expect(await sql('SELECT CAST(i AS INTEGER) FROM t ORDER BY k')).toEqual([['5'], ['8']]);
   });
 
   it('finds a file or a folder that takes no writes', async () => {
     const folder = makeFolder();
     const file = join(folder, 'read', 'user.db');
     mkdirSync(join(folder, 'read'));
-    sql(`CREATE TABLE t(k INTEGER PRIMARY KEY, i); ${FILL}`);
-    execFileSync('cp', [scene.file, file]);
+    await sql(`CREATE TABLE t(k INTEGER PRIMARY KEY, i); ${FILL}`);
+    execFileSync('cp', [database().url, file]);
     chmodSync(file, 0o444);
     chmodSync(join(folder, 'read'), 0o555);
     chmodSync(folder, 0o755);

@@ -14,10 +14,8 @@ import { openContext } from './remap.js';
  * a server: a query about to be sent, then just sent). Says how many steps and how long it took, where it lives.
  */
 export interface Order {
-  readonly place:
-    | { readonly kind: 'sqlite'; readonly file: string }
-    | { readonly kind: 'postgres' | 'mysql' };
-  /** Connection string of a server. */
+  readonly kind: TableTarget['kind'];
+  /** Connection string of a server, or the file. */
   readonly url: string;
   readonly remap: string;
   readonly targets: readonly TableTarget[];
@@ -52,13 +50,13 @@ function tap(prototype: object, name: string, isSent: boolean): void {
 }
 
 /** Loads what the place needs, and nothing else: most of a child's short life is spent on that. */
-async function openStore({ place, targets }: Order, context: ApplyContext): Promise<DataStore> {
-  if (place.kind === 'sqlite') {
+async function openStore({ kind, url, targets }: Order, context: ApplyContext): Promise<DataStore> {
+  if (kind === 'sqlite') {
     const { openSqliteStore } = await import('../../../src/apply/dialects/sqlite-dialect.js');
     const own = targets.filter((one): one is SqliteTarget => one.kind === 'sqlite');
-    return openSqliteStore(context, place.file, own);
+    return openSqliteStore(context, url, own);
   }
-  if (place.kind === 'mysql') {
+  if (kind === 'mysql') {
     const { openMysqlStore } = await import('../../../src/apply/dialects/mysql-dialect.js');
     return openMysqlStore(
       context,
@@ -72,12 +70,12 @@ async function openStore({ place, targets }: Order, context: ApplyContext): Prom
   );
 }
 
-async function tapDriver({ place }: Order): Promise<void> {
-  if (place.kind === 'postgres') {
+async function tapDriver({ kind }: Order): Promise<void> {
+  if (kind === 'postgres') {
     tap((await import('pg')).default.Client.prototype, 'query', true);
     return;
   }
-  if (place.kind === 'mysql') {
+  if (kind === 'mysql') {
     const { Connection } = (await import('mysql2')).default as unknown as {
       Connection: { prototype: object };
     };
@@ -93,7 +91,7 @@ async function tapDriver({ place }: Order): Promise<void> {
 async function carryOut(order: Order): Promise<void> {
   const context = {
     ...openContext(order.remap, order.policy, order),
-    env: { TEST_PG: order.url, TEST_MYSQL: order.url },
+    env: { TEST_URL: order.url },
   };
   const store = await openStore(order, context);
   await tapDriver(order);

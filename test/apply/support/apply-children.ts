@@ -17,7 +17,7 @@ export interface ApplyChildren {
 
 const AHEAD = 1;
 
-export function startApplyChildren(kind: Order['place']['kind']): ApplyChildren {
+export function startApplyChildren(kind: Order['kind']): ApplyChildren {
   const compiled = compileChild('test/apply/support/apply-child.ts');
   const start = async (): Promise<ChildProcess> =>
     spawn(process.execPath, [(await compiled).script, kind], { stdio: ['pipe', 'pipe', 'pipe'] });

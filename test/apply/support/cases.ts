@@ -77,7 +77,7 @@ interface Scope {
 }
 
 /** Independent mappings in each case, each over ids of its own, but for `scoped`. */
-export const MAPS_PER_CASE = 10;
+const MAPS_PER_CASE = 10;
 
 function makeMaps(random: (max: number) => number, count: number): Map<number, number> {
   const maps = Array.from({ length: count }, (_, at) => [...makeMap(random, at * 1000)]);

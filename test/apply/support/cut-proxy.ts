@@ -29,10 +29,7 @@ export interface CutProxy {
   close(): Promise<void>;
 }
 
-export async function startCutProxy(
-  serverPort: number,
-  sizeOf: MessageSize = postgresSize,
-): Promise<CutProxy> {
+export async function startCutProxy(serverPort: number, sizeOf: MessageSize): Promise<CutProxy> {
   const sockets = new Set<Socket>();
   const server = createServer((client) =>
     relay(proxy, sizeOf, [client, dial(serverPort, '127.0.0.1')], sockets),
@@ -107,7 +104,7 @@ function pump(proxy: CutProxy, { from, to, direction, sizeOf, cut }: Way): void 
 }
 
 /** The first message of a client has no type. */
-const postgresSize: MessageSize = (bytes, isFirst) => {
+export const postgresSize: MessageSize = (bytes, isFirst) => {
   const at = isFirst ? 0 : 1;
   return bytes.length < at + 4 ? null : whole(bytes, at + bytes.readInt32BE(at));
 };

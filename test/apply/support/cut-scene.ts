@@ -1,15 +1,18 @@
 import { join } from 'node:path';
-import type pg from 'pg';
 import { expect } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
-import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import { SvcError } from '../../../src/errors.js';
 import { makeCase, remapRowsOf, rowsOf } from './cases.js';
-import { type CutProxy, type Message, startCutProxy, type Verdict } from './cut-proxy.js';
-import { postgresLedger } from './ledger.js';
-import { type Cluster, connect } from './postgres.js';
-import { createTables, dumpRows, readTables, showRow, targetsOf } from './postgres-tables.js';
+import {
+  type CutProxy,
+  type Message,
+  mysqlSize,
+  postgresSize,
+  startCutProxy,
+  type Verdict,
+} from './cut-proxy.js';
+import type { Database, Engine } from './databases.js';
 import { createRemap, IN_PLACE, openContext } from './remap.js';
 
 type Work = 'survey' | 'write' | 'undo';
@@ -31,43 +34,51 @@ const CASES = [makeCase(4, 'plain', 2), makeCase(7, 'unique', 1)];
 
 type ClosableContext = ApplyContext & { readonly remap: { close(): unknown } };
 
-/** The connection string of a database, by way of the proxy. */
-export function through(url: string, proxy: CutProxy): string {
-  return url.replace(/:\d+\//, `:${proxy.port}/`);
+/** A proxy before the server of a database, and the connection string by way of it. */
+export async function openProxy({ url, engine }: Database): Promise<{ proxy: CutProxy; through: string }> {
+  const port = Number(new URL(url).port);
+  const proxy = await startCutProxy(port, engine.kind === 'mysql' ? mysqlSize : postgresSize);
+  return { proxy, through: url.replace(/:\d+\//, `:${proxy.port}/`) };
 }
 
 /** Two small tables, one rewritten in batches and one at once, behind a proxy. */
 export class CutScene {
   cuts = 0;
   readonly #proxy: CutProxy;
-  readonly #client: pg.Client;
+  readonly #through: string;
+  readonly #database: Database;
   readonly #context: ClosableContext;
   readonly #before: string;
   #plans: readonly TargetPlan[] = [];
   #lives = 0;
 
-  static async open(cluster: Cluster, folder: string, name: string): Promise<CutScene> {
-    const url = await cluster.createDatabase(name);
-    const client = await connect(url);
-    await createTables(client, CASES);
-    const remap = join(folder, `${name}.db`);
+  static async open(engine: Engine, folder: string, name: string): Promise<CutScene> {
+    const database = await engine.createDatabase(name);
+    await database.createCases(CASES);
+    const remap = join(folder, `${engine.kind}-${name}.db`);
     createRemap(remap, CASES.flatMap(remapRowsOf));
-    const proxy = await startCutProxy(cluster.port);
+    const { proxy, through } = await openProxy(database);
     const context = openContext(remap, IN_PLACE, { batchRows: 4 });
-    const env = { TEST_PG: through(url, proxy) };
-    return new CutScene(proxy, client, { ...context, env }, await dumpRows(client, CASES));
+    return new CutScene(database, proxy, through, context, await database.dump());
   }
 
-  private constructor(proxy: CutProxy, client: pg.Client, context: ClosableContext, before: string) {
+  private constructor(
+    database: Database,
+    proxy: CutProxy,
+    through: string,
+    context: ClosableContext,
+    before: string,
+  ) {
+    this.#database = database;
     this.#proxy = proxy;
-    this.#client = client;
+    this.#through = through;
     this.#context = context;
     this.#before = before;
   }
 
   async close(): Promise<void> {
     await this.#proxy.close();
-    await this.#client.end();
+    await this.#database.close();
     this.#context.remap.close();
   }
 
@@ -139,13 +150,14 @@ export class CutScene {
   }
 
   #openStore(): DataStore {
-    return openPostgresStore(this.#context, targetsOf(CASES));
+    return this.#database.openStore(this.#context, this.#database.targetsOf(CASES), this.#through);
   }
 
   async #assertWritten(): Promise<void> {
+    const { showRow } = this.#database.engine;
     const expected = CASES.map((one) => rowsOf(one, true).map(showRow).sort());
-    expect(await readTables(this.#client, CASES)).toEqual(expected);
-    const runs = (await postgresLedger(this.#client).progress()).filter(({ state }) => state !== 'undone');
+    expect(await this.#database.readCases(CASES)).toEqual(expected);
+    const runs = (await this.#database.ledger.progress()).filter(({ state }) => state !== 'undone');
     expect(runs.map(({ state, listed, done, skipped }) => [state, listed - done, skipped])).toEqual([
       ['done', 0, 0],
       ['done', 0, 0],
@@ -154,13 +166,13 @@ export class CutScene {
       const after = rowsOf(one, true).map(showRow);
       return rowsOf(one, false).filter((row, at) => showRow(row) !== after[at]);
     });
-    const entered = await postgresLedger(this.#client).changes();
+    const entered = await this.#database.ledger.changes();
     expect(entered.filter((one) => one.old !== one.new)).toHaveLength(changed.length);
   }
 
   async #assertUndone(): Promise<void> {
-    expect(await dumpRows(this.#client, CASES)).toBe(this.#before);
-    expect(await postgresLedger(this.#client).countListed()).toBe(0);
+    expect(await this.#database.dump()).toBe(this.#before);
+    expect(await this.#database.ledger.countListed()).toBe(0);
   }
 }
 
@@ -185,11 +197,16 @@ export function everyMessage(messages: Messages, stride: number): Cut[] {
   return cuts;
 }
 
+/** Whether a message is a query of a client of PostgreSQL or MySQL. */
+function isQuery(type: string, bytes: Buffer): boolean {
+  return type === 'Q' || bytes[4] === 3;
+}
+
 /** Around every COMMIT: not sent, sent, answered but unheard, heard but not known to be ready. */
 export function commitMessages(messages: Messages): Cut[] {
   const places = (work: Work) =>
     messages[work].flatMap(({ type, bytes, at }) =>
-      type === 'Q' && bytes.includes('COMMIT') ? [at, at + 1, at + 2] : [],
+      isQuery(type, bytes) && bytes.includes('COMMIT') ? [at, at + 1, at + 2] : [],
     );
   const [write, undo] = [places('write'), places('undo')];
   return write.flatMap((at, index) => {

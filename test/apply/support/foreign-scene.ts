@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { ApplyContext, DataStore, WriteResult } from '../../../src/apply/context.js';
+import type { Database } from './databases.js';
 import {
   FOREIGN_IDS,
   type ForeignApp,
@@ -9,7 +11,7 @@ import {
   twinOf,
 } from './foreign-app.js';
 import type { LedgerReader } from './ledger.js';
-import type { RemapRow } from './remap.js';
+import { IN_PLACE, INVOICES, openContext, type RemapRow } from './remap.js';
 
 export const FOREIGN_REMAP: readonly RemapRow[] = Array.from({ length: FOREIGN_IDS }, (_, at) => ({
   v3: at + 1,
@@ -23,6 +25,38 @@ export interface ForeignScene {
   openStore(policy: Partial<ApplyContext['policy']>): DataStore;
   read(): Promise<Map<number, ForeignRow>>;
   readonly ledger: LedgerReader;
+}
+
+/** Makes the table in an empty database. `onBatch` is called after each batch. */
+export async function openForeignScene(
+  database: Database,
+  remap: string,
+  app: ForeignApp,
+  batchRows: number,
+  onBatch: () => void,
+): Promise<ForeignScene> {
+  if (database.engine.kind === 'sqlite') await database.query('PRAGMA journal_mode = WAL');
+  await database.query('CREATE TABLE t(k integer PRIMARY KEY, svc_id bigint, note text)');
+  const rows = [...foreignTable(false)].map(([k, { id, note }]) => `(${k}, ${id}, '${note}')`);
+  await database.query(`INSERT INTO t VALUES ${rows.join(', ')}`);
+  return {
+    app,
+    openStore: (policy) => {
+      const context = openContext(remap, { ...IN_PLACE, unknown: 'keep', ...policy }, { batchRows });
+      const onProgress: ApplyContext['onProgress'] = (event) => {
+        if (event.kind === 'step' && event.name.startsWith('rewriting')) onBatch();
+      };
+      // The clock of a test stands still; waiting for a lock needs one that does not.
+      return database.openStore({ ...context, onProgress, sleep, now: Date.now }, [
+        database.target({ ids: [{ column: 'svc_id', model: INVOICES }] }),
+      ]);
+    },
+    read: async () => {
+      const cells = await database.query('SELECT k, svc_id, note FROM t');
+      return new Map(cells.map(([k, id, note]) => [Number(k), { id: Number(id), note: note ?? '' }]));
+    },
+    ledger: database.ledger,
+  };
 }
 
 export async function applyTo(
@@ -39,7 +73,7 @@ export async function applyTo(
 }
 
 /** What must hold once the apply is done and the application has stopped. */
-export async function assertNothingLost(scene: ForeignScene, written: WriteResult): Promise<void> {
+async function assertNothingLost(scene: ForeignScene, written: WriteResult): Promise<void> {
   const { app } = scene;
   const found = await scene.read();
   expect(sorted(found)).toEqual(sorted(replay(foreignTable(true), app.log)));
@@ -66,7 +100,7 @@ export async function assertNothingLost(scene: ForeignScene, written: WriteResul
 }
 
 /** Rows that came meanwhile are taken by another run, once. */
-export async function assertTakenLater(scene: ForeignScene): Promise<void> {
+async function assertTakenLater(scene: ForeignScene): Promise<void> {
   const before = await scene.read();
   const entered = await changedKeys(scene);
   const store = scene.openStore({ again: true });
@@ -81,11 +115,18 @@ export async function assertTakenLater(scene: ForeignScene): Promise<void> {
 }
 
 /** Everything but the application's own writes comes back. */
-export async function assertUndone(scene: ForeignScene): Promise<void> {
+async function assertUndone(scene: ForeignScene): Promise<void> {
   const store = scene.openStore({});
   for (const run of ['run-2', 'run-1']) await store.undo(run);
   expect(sorted(await scene.read())).toEqual(sorted(replay(foreignTable(false), scene.app.log)));
   await store.close();
+}
+
+/** What must hold once the apply is done and the application has stopped, and after all that may follow. */
+export async function assertSpared(scene: ForeignScene, written: WriteResult): Promise<void> {
+  await assertNothingLost(scene, written);
+  await assertTakenLater(scene);
+  await assertUndone(scene);
 }
 
 async function changedKeys({ ledger }: ForeignScene): Promise<Set<number>> {

@@ -1,28 +1,15 @@
 import { expect } from 'vitest';
-import type { DataStore } from '../../../src/apply/context.js';
+import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import type { Order } from './apply-child.js';
 import type { ApplyChildren, Ending } from './apply-children.js';
-import { type Case, type Row, rowsOf } from './cases.js';
+import { type Case, type Row, rowsBeside, rowsOf } from './cases.js';
+import type { Database } from './databases.js';
 import type { LedgerReader } from './ledger.js';
 import { seeded } from './remap.js';
 
-/** A database with the tables of some cases, seen from outside. */
-export interface KillPlace {
-  readonly cases: readonly Case[];
-  readonly order: Omit<Order, 'work' | 'run' | 'dieAt' | 'plans'>;
-  /** Opens a store of the test's own process. */
-  openStore(): DataStore;
-  look(): Promise<Seen>;
-  /** A row as it is seen. */
-  show(row: Row): string;
-  dump(): Promise<string>;
-  /** Whether a killed process left a transaction behind that has yet to be rolled back. */
-  isHalfDone(): Promise<boolean>;
-}
-
 /** Tables and ledger at one moment. */
-export interface Seen {
+interface Seen {
   /** The rows of each case, as sorted texts. */
   readonly tables: readonly (readonly string[])[];
   /** As `changedRows`. */
@@ -30,7 +17,7 @@ export interface Seen {
 }
 
 /** `table key` of each row that the ledger says was changed, apart from its platform_id. */
-export async function changedRows(ledger: LedgerReader): Promise<ReadonlySet<string>> {
+async function changedRows(ledger: LedgerReader): Promise<ReadonlySet<string>> {
   const changes = await ledger.changes();
   return new Set(
     changes.filter(({ column }) => column !== 'platform').map(({ table, key }) => `${table} ${key}`),
@@ -57,21 +44,57 @@ interface RowCounts {
 }
 
 type Work = Order['work'];
+type Context = ApplyContext & { readonly remap: { readonly name: string } };
 type Undisturbed = Extract<Ending, { kind: 'done' }>;
 
 /** Jobs on one place, each from the tables as they were to the tables as they were. */
 export class KillLives {
   readonly tally: KillTally = { kills: 0, whileRecovering: 0, halfway: 0, withinTransactions: 0 };
   lives = 0;
-  readonly #place: KillPlace;
+  readonly #database: Database;
+  readonly #cases: readonly Case[];
+  readonly #context: Context;
   readonly #children: ApplyChildren;
   readonly #undisturbed = new Map<Work, Undisturbed>();
   #before = '';
   #plans: readonly TargetPlan[] = [];
 
-  constructor(place: KillPlace, children: ApplyChildren) {
-    this.#place = place;
+  constructor(database: Database, cases: readonly Case[], context: Context, children: ApplyChildren) {
+    this.#database = database;
+    this.#cases = cases;
+    this.#context = context;
     this.#children = children;
+  }
+
+  get #isNew(): boolean {
+    return this.#context.policy.mode === 'new';
+  }
+
+  #openStore(): DataStore {
+    return this.#database.openStore(this.#context, this.#database.targetsOf(this.#cases));
+  }
+
+  #order(work: Work, run: string, dieAt: number | null): Order {
+    const { remap, policy, tuning } = this.#context;
+    return {
+      kind: this.#database.engine.kind,
+      url: this.#database.url,
+      remap: remap.name,
+      targets: this.#database.targetsOf(this.#cases),
+      policy,
+      plans: this.#plans,
+      batchRows: tuning.batchRows,
+      work,
+      run,
+      dieAt,
+    };
+  }
+
+  #look(): Promise<Seen> {
+    return this.#database.freeze(async (frozen) => ({
+      tables: await frozen.readCases(this.#cases),
+      ledger: await changedRows(frozen.ledger),
+    }));
   }
 
   /** Steps of an undisturbed process. */
@@ -81,17 +104,16 @@ export class KillLives {
 
   /** Lets undisturbed processes write and take back. */
   async measure(): Promise<void> {
-    this.#before = await this.#place.dump();
-    const store = this.#place.openStore();
+    this.#before = await this.#database.dump();
+    const store = this.#openStore();
     this.#plans = await store.survey();
     await store.close();
     for (const work of ['write', 'undo'] as const) {
-      const order = { ...this.#place.order, plans: this.#plans, work, run: 'run-0', dieAt: null };
-      const ending = await this.#children.run(order);
+      const ending = await this.#children.run(this.#order(work, 'run-0', null));
       if (ending.kind === 'killed') throw new Error('killed by somebody else');
       this.#undisturbed.set(work, ending);
     }
-    expect(await this.#place.dump()).toBe(this.#before);
+    expect(await this.#database.dump()).toBe(this.#before);
   }
 
   /**
@@ -112,12 +134,11 @@ export class KillLives {
       const dieAt = moment.kind === 'step' ? moment.at : null;
       const tookMs = this.#undisturbed.get(work)?.tookMs ?? 0;
       const after = moment.kind === 'time' ? moment.share * tookMs : undefined;
-      const order = { ...this.#place.order, plans: this.#plans, work, run, dieAt };
-      const ending = await this.#children.run(order, after);
+      const ending = await this.#children.run(this.#order(work, run, dieAt), after);
       if (ending.kind === 'done') return;
       this.tally.kills += 1;
       if (at > 0) this.tally.whileRecovering += 1;
-      if (await this.#place.isHalfDone()) this.tally.withinTransactions += 1;
+      if (await this.#database.isHalfDone()) this.tally.withinTransactions += 1;
       const { old, now } = await this.#countRows();
       if (old > 0 && now > 0) this.tally.halfway += 1;
     }
@@ -129,32 +150,51 @@ export class KillLives {
    * @returns how many of the rows to be changed hold their old and their new ids
    */
   async #countRows(): Promise<RowCounts> {
-    const { tables, ledger } = await this.#place.look();
+    const { tables, ledger } = await this.#look();
     const seen = { old: 0, now: 0 };
-    for (const [at, one] of this.#place.cases.entries()) {
+    const show = this.#database.engine.showRow;
+    for (const [at, one] of this.#cases.entries()) {
+      if (this.#isNew) {
+        this.#countFilled(one, tables[at] ?? [], seen);
+        continue;
+      }
       const rows = expectedHalfway(one, ledger, seen);
       // Platform_ids are filled after the ids of their rows.
       const width = rowsOf(one, false)[0]?.length;
-      const found = (tables[at] ?? []).map((row) =>
-        this.#place.show((JSON.parse(row) as Row).slice(0, width)),
-      );
-      expect(found.sort()).toEqual(rows.map((row) => this.#place.show(row.slice(0, width))).sort());
+      const found = (tables[at] ?? []).map((row) => show((JSON.parse(row) as Row).slice(0, width)));
+      expect(found.sort()).toEqual(rows.map((row) => show(row.slice(0, width))).sort());
     }
     return seen;
   }
 
+  /** The ids are as they were, and new columns hold what they must or nothing. */
+  #countFilled(one: Case, found: readonly string[], seen: RowCounts): void {
+    const width = rowsOf(one, false)[0]?.length ?? 0;
+    const rows = rowsBeside(one).map((row) => JSON.parse(this.#database.engine.showRow(row)) as Row);
+    const full = new Map(rows.map((row) => [String(row.slice(0, width)), row]));
+    expect(found).toHaveLength(full.size);
+    for (const row of found.map((text) => JSON.parse(text) as Row)) {
+      const expected = full.get(String(row.slice(0, width))) ?? [];
+      const cells = row.slice(width).map((cell, at) => [cell, expected[width + at]]);
+      expect(cells.filter(([cell, final]) => cell !== null && cell !== final)).toEqual([]);
+      if (String(expected.slice(width)).length > expected.length - width)
+        seen[cells.some(([cell]) => cell !== null) ? 'now' : 'old'] += 1;
+    }
+  }
+
   async #finishWriting(run: string): Promise<void> {
-    const expected = this.#place.cases.map((one) => rowsOf(one, true).map(this.#place.show).sort());
-    const changed = this.#place.cases.map(placesOfChanges).reduce((sum, rows) => sum + rows.length, 0);
-    const store = this.#place.openStore();
+    const rows = this.#isNew ? rowsBeside : (one: Case) => rowsOf(one, true);
+    const expected = this.#cases.map((one) => rows(one).map(this.#database.engine.showRow).sort());
+    const changed = this.#cases.map(placesOfChanges).reduce((sum, rows) => sum + rows.length, 0);
+    const store = this.#openStore();
     // Once more where all is done already, now and then.
     for (const name of this.lives % 4 === 1 ? [run, `${run}-again`] : [run]) {
       const plans = await store.survey();
       expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
       const written = await store.write(plans, { run: name, planSha256: 'p', isExact: true });
       expect(written.filter((one) => one.skippedCount > 0)).toEqual([]);
-      expect((await this.#place.look()).tables).toEqual(expected);
-      expect(await this.#countRows()).toEqual({ old: 0, now: changed });
+      expect((await this.#look()).tables).toEqual(expected);
+      if (!this.#isNew) expect(await this.#countRows()).toEqual({ old: 0, now: changed });
     }
     const verified = await store.verify(run);
     expect(verified.filter((one) => one.wrongCount + one.changedSinceCount > 0)).toEqual([]);
@@ -162,12 +202,12 @@ export class KillLives {
   }
 
   async #finishUndo(run: string): Promise<void> {
-    const store = this.#place.openStore();
+    const store = this.#openStore();
     const undone = await store.undo(run);
     expect(undone.filter((one) => one.changedSinceCount > 0)).toEqual([]);
     await store.close();
-    expect(await this.#place.dump()).toBe(this.#before);
-    expect((await this.#place.look()).ledger.size).toBe(0);
+    expect(await this.#database.dump()).toBe(this.#before);
+    expect((await this.#look()).ledger.size).toBe(0);
   }
 }
 

@@ -1,9 +1,5 @@
-import type mysql from 'mysql2/promise';
-import type pg from 'pg';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
-import { readMysql } from './mysql.js';
-import { readAll } from './postgres.js';
 
 type Kind = 'sqlite' | 'postgres' | 'mysql';
 type Row = readonly (string | null)[];
@@ -295,12 +291,4 @@ export function sqliteLedger(file: string): LedgerReader {
       db.close();
     }
   });
-}
-
-export function postgresLedger(client: pg.Client): LedgerReader {
-  return new LedgerReader('postgres', (sql) => readAll(client, sql));
-}
-
-export function mysqlLedger(client: mysql.Connection): LedgerReader {
-  return new LedgerReader('mysql', (sql) => readMysql(client, sql));
 }

@@ -84,9 +84,17 @@ async function isReady(
 /** Vitest ends a process that runs test files with this signal, and soon after with another that nobody hears. */
 process.once('SIGTERM', () => {
   for (const server of RUNNING.keys()) server.kill('SIGKILL');
-  for (const folder of RUNNING.values()) removeFolder(folder);
+  for (const folder of [...RUNNING.values(), ...FOLDERS]) removeFolder(folder);
   process.kill(process.pid, 'SIGTERM');
 });
+
+const FOLDERS = new Set<string>();
+
+/** A folder that the test files of this process share: removed when the process is. */
+export function keepFolder(folder: string): string {
+  FOLDERS.add(folder);
+  return folder;
+}
 
 const KEPT = new Map<string, Promise<unknown>>();
 

@@ -1,12 +1,9 @@
 import { expect } from 'vitest';
 import { IN_PLACE, INVOICES, NEW } from './remap.js';
-import type { openServerScene } from './server-scene.js';
+import type { Scene } from './scene.js';
 
 /** Rewrites ids in texts of a type, long ones among them, into a new column and in place, and takes both back. */
-export async function rewritesTexts(
-  { sql, apply, undo, tableOf }: ReturnType<typeof openServerScene>,
-  type: string,
-): Promise<void> {
+export async function rewritesTexts({ sql, apply, undo, tableOf }: Scene, type: string): Promise<void> {
   // Too long for an index, and not to be compressed.
   const words = Array.from({ length: /text/.test(type) ? 2000 : 1 }, (_, at) =>
     ((at * 7919 + 1) ** 3 % 1e9).toString(36),

@@ -1,0 +1,271 @@
+import { describe, expect, it } from 'vitest';
+import type { TableTarget } from '../../../src/config/apply-targets.js';
+import { ENGINES } from '../support/databases.js';
+import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
+import { openScene } from '../support/scene.js';
+
+const REMAP = [
+  { v3: 5, v4: 6, platformId: 'p5' },
+  { v3: 6, v4: 5, platformId: 'p6' },
+  { v3: 7, v4: 70, platformId: '007' },
+  { v3: 8, platformId: 'p8' },
+  { v3: 9, v4: 10, status: 'deleted', reason: 'deleted_in_v3', platformId: 'p9' },
+  { v3: 12, v4: 31, region: 'eu', platformId: 'p12' },
+  { v3: 12, v4: 32, region: 'us', platformId: 'p12' },
+  { v3: 13, v4: 33, region: 'eu', platformId: 'p13' },
+  { v3: 13, v4: 34, region: 'us', platformId: 'q13' },
+  { v3: 14, v4: 7 },
+  { v3: 17, v4: 71, platformId: 'p17' },
+  { v3: 16, status: 'ambiguous', reason: 'duplicate_in_v4', platformId: 'p16' },
+  { v3: null, v4: 20, status: 'v4_only', platformId: 'p20' },
+];
+
+const KEEP = { ...IN_PLACE, missing: 'keep', unknown: 'keep' } as const;
+const AGAIN = { ...KEEP, again: true } as const;
+const ID = { column: 'i', model: INVOICES, platformIdColumn: 'platform' };
+/** Each value, what it becomes in place, and the platform_id beside it. */
+const CELLS: readonly (readonly [
+  what: string,
+  cell: string | null,
+  v4: string | null,
+  platformId: string | null,
+])[] = [
+  ['mapped', '5', '6', 'p5'],
+  ['mapped the other way round', '6', '5', 'p6'],
+  ['mapped, with a platform_id that looks like a number', '7', '70', '007'],
+  ['a V3 record without a twin', '8', '8', 'p8'],
+  ['a deleted record', '9', '9', 'p9'],
+  ['of two regions, with one platform_id', '12', '12', 'p12'],
+  ['of two regions, with two platform_ids', '13', '13', null],
+  ['mapped, without a platform_id', '14', '7', null],
+  ['ambiguous in V4', '16', '16', 'p16'],
+  ['a V4 id only', '20', '20', null],
+  ['in no remap', '404', '404', null],
+  ['no id', 'x', 'x', null],
+  ['empty', '', '', null],
+  ['NULL', null, null, null],
+];
+
+describe.each(ENGINES)('$product', (engine) => {
+  const { tableOf, sql, apply, check, verify, undo, database } = openScene(engine, REMAP);
+  const targetOf = (...ids: readonly object[]): TableTarget =>
+    tableOf({ ids: ids.length === 0 ? [ID] : ids.map((one) => ({ ...ID, ...one })) });
+  /** PostgreSQL alone tells names by their case. */
+  const sameName = (name: string) => (engine.kind === 'postgres' ? name.toLowerCase() : name);
+  const rows = (columns = 'i, platform') => sql(`SELECT ${columns} FROM t ORDER BY k`);
+
+  async function createTable(type = 'varchar(20)', cells = CELLS.map(([, cell]) => cell)): Promise<void> {
+    const values = cells.map((cell, at) => `(${at + 1}, ${cell === null ? 'NULL' : `'${cell}'`})`);
+    await sql(`CREATE TABLE t(k integer PRIMARY KEY, i ${type})`);
+    await sql(`INSERT INTO t VALUES ${values.join(', ')}`);
+  }
+
+  describe('platform_ids', () => {
+    it.each(['varchar(20)', 'varchar(20) UNIQUE'])(
+      'are stored for every V3 record, in place (%s)',
+      async (type) => {
+        await createTable(type);
+        const before = await database().dump();
+        expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
+        const expected = CELLS.map(([, , v4, platformId]) => [v4, platformId]);
+        expect(await rows()).toEqual(expected);
+        expect(await apply(KEEP, { targets: [targetOf()], run: 'run-2' })).toEqual([]);
+        expect(await rows()).toEqual(expected);
+        expect(
+          (await verify()).map(({ checked, wrongCount, changedSinceCount }) => [
+            checked,
+            wrongCount,
+            changedSinceCount,
+          ]),
+        ).toEqual([[11, 0, 0]]);
+        expect(
+          (await check([targetOf()])).blocks.filter(({ note }) => note.code === 'changed_since'),
+        ).toEqual([]);
+        expect(await undo('run-1')).toMatchObject([{ restored: 11, changedSinceCount: 0 }]);
+        expect(await database().dump()).toBe(before);
+      },
+    );
+
+    it('are stored beside the new column', async () => {
+      await createTable();
+      const before = await database().dump();
+      expect(await apply({ ...KEEP, mode: 'new' }, { targets: [targetOf()] })).toEqual([]);
+      expect(await rows()).toEqual(CELLS.map(([, cell, , platformId]) => [cell, platformId]));
+      await sql("INSERT INTO t(k, i) VALUES (15, '7')");
+      expect(await apply({ ...KEEP, mode: 'new' }, { targets: [targetOf()], run: 'run-2' })).toEqual([]);
+      expect(await sql('SELECT i_v4, platform FROM t WHERE k > 14')).toEqual([['70', '007']]);
+      await sql("UPDATE t SET platform = 'mine' WHERE k = 1");
+      expect(await verify()).toMatchObject([{ wrong: ['platform mine'] }]);
+      expect(await undo('run-1')).toMatchObject([{ changedSince: ['platform mine'] }]);
+      await sql("UPDATE t SET platform = 'p5' WHERE k = 1");
+      await sql('DELETE FROM t WHERE k > 14');
+      await undo('run-1');
+      expect(await database().dump()).toBe(before);
+    });
+
+    it.each(['bigint', 'bigint UNIQUE'])(
+      'are stored for rows that came since, and not changed (%s)',
+      async (type) => {
+        await createTable(type, ['5', '14']);
+        expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
+        await sql("INSERT INTO t VALUES (3, 17, NULL), (4, 8, 'mine')");
+        expect(await apply(KEEP, { targets: [targetOf()], run: 'run-2' })).toEqual([]);
+        expect(await rows()).toEqual([
+          ['6', 'p5'],
+          ['7', null],
+          ['17', null],
+          ['8', 'mine'],
+        ]);
+        expect(await apply(AGAIN, { targets: [targetOf()], run: 'run-3' })).toEqual([]);
+        // The ids of rows 1 and 2 are V4 ids now and are never looked up.
+        expect(await rows()).toEqual([
+          ['6', 'p5'],
+          ['7', null],
+          ['71', 'p17'],
+          ['8', 'mine'],
+        ]);
+        expect((await verify()).map(({ wrongCount }) => wrongCount)).toEqual([0, 0]);
+        await undo('run-3');
+        expect(await rows()).toEqual([
+          ['6', 'p5'],
+          ['7', null],
+          ['17', null],
+          ['8', 'mine'],
+        ]);
+        expect(await undo('run-1')).toMatchObject([
+          { changedSince: ['column platform stays: other programs filled it'], changedSinceCount: 1 },
+        ]);
+        expect(await rows()).toEqual([
+          ['5', null],
+          ['14', null],
+          ['17', null],
+          ['8', 'mine'],
+        ]);
+      },
+    );
+
+    it.each(['bigint', 'bigint UNIQUE'])(
+      'that were changed since stay with their rows (%s)',
+      async (type) => {
+        await createTable(type, ['5', '6', '7']);
+        expect(await apply(IN_PLACE, { targets: [targetOf()] })).toEqual([]);
+        await sql("UPDATE t SET platform = 'mine' WHERE k = 2");
+        expect(await verify()).toMatchObject([{ wrongCount: 0, changedSinceCount: 1 }]);
+        expect((await check([targetOf()])).blocks.map(({ note }) => note.code)).toEqual(['changed_since']);
+        expect(await undo('run-1')).toMatchObject([{ restored: 5, changedSince: ['row 2'] }]);
+        expect(await rows()).toEqual([
+          ['5', null],
+          ['6', 'mine'],
+          ['7', null],
+        ]);
+        await sql("UPDATE t SET platform = 'p6' WHERE k = 2");
+        await undo('run-1');
+        expect(await rows('*')).toEqual([
+          ['1', '5'],
+          ['2', '6'],
+          ['3', '7'],
+        ]);
+      },
+    );
+
+    it.each(['bigint', 'bigint UNIQUE'])(
+      'can be undone after their column was dropped (%s)',
+      async (type) => {
+        await createTable(type, ['5', '6']);
+        expect(await apply(IN_PLACE, { targets: [targetOf()] })).toEqual([]);
+        await sql('ALTER TABLE t DROP COLUMN platform');
+        expect(await apply(IN_PLACE, { targets: [targetOf()], run: 'run-2' })).toEqual([
+          'platform_column_gone',
+        ]);
+        expect(await verify()).toMatchObject([{ wrong: ['column platform is gone'] }]);
+        await undo('run-1');
+        expect(await rows('*')).toEqual([
+          ['1', '5'],
+          ['2', '6'],
+        ]);
+        expect(await database().ledger.states()).toEqual(['run-1 undone']);
+      },
+    );
+  });
+
+  // The servers drop the index with the column.
+  it.runIf(engine.kind === 'sqlite').each([KEEP, { ...KEEP, mode: 'new' } as const])(
+    'an index on the column for platform_ids stops undo until it is dropped ($mode)',
+    async (policy) => {
+      await createTable('bigint', ['5', '6']);
+      const before = await database().dump();
+      expect(await apply(policy, { targets: [targetOf()] })).toEqual([]);
+      await sql('CREATE INDEX by_platform ON t(platform)');
+      await expect(undo('run-1')).rejects.toMatchObject({
+        code: 'bad_input',
+        message: expect.stringContaining('index by_platform'),
+        hint: expect.stringContaining('Drop what uses the column'),
+      });
+      await sql('DROP INDEX by_platform');
+      await undo('run-1');
+      expect(await database().dump()).toBe(before);
+    },
+  );
+
+  describe('a plan with platform_ids is refused', () => {
+    const both = (...more: readonly object[]) => [tableOf({ ids: more.map((one) => ({ ...ID, ...one })) })];
+    it.each([
+      ['where their column exists', [targetOf({ platformIdColumn: sameName('J') })], 'new_column_exists'],
+      ['where it is the column of the ids', [targetOf({ platformIdColumn: 'i' })], 'new_column_exists'],
+      [
+        'where two columns share it',
+        both({}, { column: 'j', platformIdColumn: sameName('PLATFORM') }),
+        'named_twice',
+      ],
+      [
+        'where two targets share it',
+        [targetOf(), tableOf({ name: 'other', ids: [{ ...ID, column: 'j' }] })],
+        'named_twice',
+      ],
+    ])('%s', async (_, targets, code) => {
+      await sql(
+        "CREATE TABLE t(k integer PRIMARY KEY, i varchar(20), j varchar(20)); INSERT INTO t VALUES (1, '5', '6')",
+      );
+      const before = await database().dump();
+      for (const mode of ['in_place', 'new'] as const) {
+        expect(await apply({ ...KEEP, mode }, { targets })).toContain(code);
+      }
+      expect(await database().dump()).toBe(before);
+    });
+
+    it('where it is the new column of the V4 ids', async () => {
+      await createTable();
+      expect(await apply(NEW, { targets: [targetOf({ platformIdColumn: sameName('I_v4') })] })).toContain(
+        'named_twice',
+      );
+    });
+
+    it('where it was filled from another column', async () => {
+      await sql(
+        "CREATE TABLE t(k integer PRIMARY KEY, i varchar(20), j varchar(20)); INSERT INTO t VALUES (1, '5', NULL), (2, NULL, '6')",
+      );
+      expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
+      const other = { targets: [targetOf({ column: 'j' })], run: 'run-2' };
+      expect(await apply(KEEP, other)).toEqual(['new_column_exists']);
+      expect(await rows('i, j, platform')).toEqual([
+        ['6', null, 'p5'],
+        [null, '6', null],
+      ]);
+    });
+
+    it('where the ids were rewritten without them', async () => {
+      await createTable('bigint', ['5']);
+      expect(await apply(IN_PLACE)).toEqual([]);
+      for (const policy of [IN_PLACE, AGAIN, NEW])
+        expect(await apply(policy, { targets: [targetOf()], run: 'run-2' })).toContain('rewritten');
+      expect(await rows('*')).toEqual([['1', '6']]);
+    });
+
+    it.each([
+      ['a path', { path: '$.id' }],
+      ['a pattern', { pattern: 'doc:{id}' }],
+    ])('with %s', (_, more) => {
+      expect(() => targetOf(more)).toThrow('platformIdColumn, which needs cells that are one id');
+    });
+  });
+});
