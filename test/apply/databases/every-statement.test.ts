@@ -8,8 +8,11 @@ import { makeFolder } from '../support/folder.js';
 import { describeKills, KillLives } from '../support/kill-lives.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 
-/** One in so many statements. SQLite is tried at every one always: that costs little. */
-const STRIDE = campaign({ small: 24, full: 1 });
+/**
+ * One in so many moments: of a server, a statement has one before it is sent and one after that, which may be its end or
+ * not. SQLite is left at every statement always: that costs little.
+ */
+const STRIDE = campaign({ small: 72, full: 2, soak: 1 });
 
 const folder = makeFolder();
 
@@ -46,8 +49,9 @@ describe.each(ENGINES)('$product, left at any statement', (engine) => {
       for (let at = first; at < Math.max(write, undo); at += stride) {
         await lives.live({ write: [{ kind: 'step', at }], undo: [{ kind: 'step', at: at % undo }] });
       }
+      const where = stride === 1 ? 'each' : `one in ${stride}`;
       process.stderr.write(
-        `${engine.product} ${journal} ${what}: left at ${stride === 1 ? 'each' : `one in ${stride}`} of ${write} statements of a run and ${undo} of undo: ${describeKills(lives)}\n`,
+        `${engine.product} ${journal} ${what}: left at ${where} of ${write} moments of a run and ${undo} of an undo: ${describeKills(lives)}\n`,
       );
       expect(lives.tally.kills).toBeGreaterThanOrEqual(Math.floor((write + undo) / stride) - 1);
       await database.close();
