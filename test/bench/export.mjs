@@ -47,13 +47,7 @@ async function runCase(
       'plain script',
       () =>
         inFolder((folder) =>
-          measure([
-            here('plain-script.mjs'),
-            join(folder, 'plain.db'),
-            String(LISTS),
-            String(pageSize),
-            base,
-          ]),
+          measure([here('plain-script.mjs'), folder, String(LISTS), String(pageSize), base]),
         ),
     ]);
   }

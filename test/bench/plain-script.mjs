@@ -2,16 +2,17 @@
  * What one writes in an afternoon: `fetch` page by page, `JSON.parse`, stringify each record, a transaction a page. With
  * the address of V4 also: read both exports into memory, join records and line items by `platform_id`, write the pairs.
  */
+import { join } from 'node:path';
 import { Sqlite } from '../../dist/store/sqlite.js';
 
-const [file, lists, pageSize, v3, v4] = process.argv.slice(2);
-const db = new Sqlite(file);
+const [folder, lists, pageSize, v3, v4] = process.argv.slice(2);
+const db = new Sqlite(join(folder, 'plain.db'));
 db.pragma('journal_mode = WAL');
 db.pragma('synchronous = FULL');
 let records = await exportAll('v3', (model) => `${v3}/accounting/${model}`);
 if (v4 !== undefined) {
   records += await exportAll('v4', (model) => `${v4}/v4/core/companies/7/${model}`);
-  join();
+  joinExports();
 }
 db.close();
 process.stdout.write(`${records}\n`);
@@ -42,7 +43,7 @@ async function exportAll(table, addressOf) {
   return count;
 }
 
-function join() {
+function joinExports() {
   db.exec(
     'CREATE TABLE remap(model TEXT, path TEXT, v3_svc_id INTEGER, v4_svc_id INTEGER, PRIMARY KEY (model, path, v3_svc_id))',
   );

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { KEYS, writeConfig } from './export.mjs';
 import {
@@ -15,68 +16,61 @@ import {
 
 const [LISTS, PAGE_SIZE] = [4, 1000];
 const SETTINGS = { lists: LISTS, pageSize: PAGE_SIZE, lineItems: 3, latencyMs: 0 };
+/** The engines that tests compare with lie beside the repository. */
+const DUCKDB = here('../../../.engines/node_modules/@duckdb/node-api');
 
-/** From nothing to the report: both exports, the remap and the report, against a plain script without a report. */
+/** From nothing to the report: `run`, against two scripts that join the same records and report nothing. */
 export async function benchWhole({ records, rounds }) {
   print(`\nThe whole job for ${records} × ${records} bill credit notes with three line items, payload full`);
   await withService({ ...SETTINGS, records }, async ({ port }) => {
     const v4 = `http://127.0.0.1:${port}`;
-    const results = await interleave(rounds, [
-      ['svc-migrate', () => inFolder((folder) => runStages(folder, `${v4}/v3`))],
-      ['plain script', () => inFolder((folder) => runScript(folder, `${v4}/v3`, v4))],
-    ]);
-    printTimes(results);
-    const [own, script] = [results.get('svc-migrate'), results.get('plain script')];
-    const ratio = (name) => median(own.map((one, at) => one[name] / script[at][name]));
-    printBar('× the script', ratio('seconds'), records >= 1_000_000 ? -0.5 : -0.6);
-    printBar('× the CPU time of the script', ratio('cpuSeconds'), -0.7);
+    const script = (name, file) => [
+      name,
+      (folder) => [[here(file), folder, String(LISTS), String(PAGE_SIZE), `${v4}/v3`, v4], {}],
+    ];
+    const ways = [
+      [
+        'svc-migrate',
+        (folder) => {
+          const config = writeConfig(folder, { base: `${v4}/v3`, lists: LISTS, pageSize: PAGE_SIZE });
+          const report = join(folder, 'report.json');
+          return [
+            [CLI, 'run', '--json', report, '--config', config, '--quiet'],
+            { env: KEYS, codes: [0, 1] },
+          ];
+        },
+      ],
+      script('plain script', 'plain-script.mjs'),
+      ...(existsSync(DUCKDB) ? [script('DuckDB script', 'duckdb-script.mjs')] : []),
+    ];
+    const results = await interleave(
+      rounds,
+      ways.map(([name, commandIn]) => [name, () => inFolder((folder) => measureIn(folder, commandIn))]),
+    );
+    print('                           wall s   CPU s  peak MiB  file MB');
+    for (const [name, runs] of results) {
+      const cells = ['seconds', 'cpuSeconds', 'peakMiB', 'megabytes'].map((of) => medianOf(runs, of));
+      const [wall, cpu, peak, file] = cells.map((cell, at) => cell.toFixed(at < 2 ? 2 : 0));
+      print(
+        `    ${name.padEnd(20)} ${wall.padStart(8)}${cpu.padStart(8)}${peak.padStart(10)}${file.padStart(9)}`,
+      );
+    }
+    const own = results.get('svc-migrate');
+    const ratio = (to, of) => median(own.map((one, at) => one[of] / results.get(to)[at][of]));
+    const isLarge = records >= 1_000_000;
+    printBar('× the script', ratio('plain script', 'seconds'), isLarge ? -0.5 : -0.6);
+    printBar('× the CPU time of the script', ratio('plain script', 'cpuSeconds'), -0.7);
+    printBar("× the script's database", ratio('plain script', 'megabytes'), -0.45);
+    if (results.has('DuckDB script'))
+      printBar('× the DuckDB script', ratio('DuckDB script', 'seconds'), isLarge ? -0.9 : -1.2);
     printBar('peak', Math.max(...own.map(({ peakMiB }) => peakMiB)), -256, ' MiB');
-    printBar('report', median(own.map(({ stages }) => stages.report.seconds)), (-5 * records) / 1e6, ' s');
   });
 }
 
-async function runStages(folder, base) {
-  const config = writeConfig(folder, { base, lists: LISTS, pageSize: PAGE_SIZE });
-  const stages = {};
-  for (const [name, ...args] of [
-    ['export v3', 'export', 'v3'],
-    ['export v4', 'export', 'v4'],
-    ['remap', 'remap'],
-    ['report', 'report', '--json', join(folder, 'report.json')],
-  ])
-    stages[name] = await measure([CLI, ...args, '--config', config, '--quiet'], { env: KEYS });
-  return { stages, ...sumUp(Object.values(stages)) };
-}
-
-const sumUp = (stages) => ({
-  seconds: stages.reduce((sum, { seconds }) => sum + seconds, 0),
-  cpuSeconds: stages.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
-  peakMiB: Math.max(...stages.map(({ peakMiB }) => peakMiB)),
-});
-
-function runScript(folder, v3, v4) {
-  return measure([
-    here('plain-script.mjs'),
-    join(folder, 'plain.db'),
-    String(LISTS),
-    String(PAGE_SIZE),
-    v3,
-    v4,
-  ]);
-}
-
-function printTimes(results) {
-  print('                         seconds  (CPU)    peak');
-  const printOne = (name, runs) =>
-    print(
-      `    ${name.padEnd(20)} ${medianOf(runs, 'seconds').toFixed(2).padStart(7)}  (${medianOf(runs, 'cpuSeconds').toFixed(2)})  ${medianOf(runs, 'peakMiB').toFixed(0)} MiB`,
-    );
-  for (const [who, runs] of results) {
-    printOne(who, runs);
-    for (const stage of Object.keys(runs[0].stages ?? {}))
-      printOne(
-        `  ${stage}`,
-        runs.map(({ stages }) => stages[stage]),
-      );
-  }
+async function measureIn(folder, commandIn) {
+  const measured = await measure(...commandIn(folder));
+  const database = ['bench.db', 'plain.db', 'remap.duckdb']
+    .map((name) => join(folder, name))
+    .find(existsSync);
+  return { ...measured, megabytes: statSync(database).size / 1e6 };
 }

@@ -1,9 +1,13 @@
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
+import { spawnCli } from '../cli/spawn-cli.js';
+import { campaignCases } from '../support/campaign.js';
 import { serveFile } from '../support/serve-http.js';
 
 /** A service on one host whose lists have three pages of two records each; `strike` answers instead where it returns true. */
@@ -75,11 +79,18 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((done) => setTimeout(done, 5));
 }
 
-function setUp({ speed = {}, http = {} }: { speed?: object; http?: object } = {}): string {
+interface Settings {
+  readonly speed?: object;
+  readonly http?: object;
+  /** Another name of the same host, to which limits apply of their own. */
+  readonly v4Host?: string;
+}
+
+function setUp({ speed = {}, http = {}, v4Host = '127.0.0.1' }: Settings = {}): string {
   const base = server.origin;
   return makeFolder({
     v3: { regions: { default: { baseUrl: `${base}/v3` } }, requestsPerSecond: 1000, ...speed },
-    v4: { baseUrl: base, requestsPerSecond: 1000, ...speed },
+    v4: { baseUrl: base.replace('127.0.0.1', v4Host), requestsPerSecond: 1000, ...speed },
     models: [{ v3: 'accounting/invoices', v4: 'invoices' }],
     http: { attempts: 1, ...http },
   });
@@ -215,5 +226,88 @@ describe('V3 and V4 at the same time', () => {
     const pages = log.filter(({ generation, cursor }) => generation === 'v4' && cursor !== null);
     expect(Math.max(...asked('v3').map(({ atMs }) => atMs))).toBeLessThan(pages[0]?.atMs ?? 0);
     expect(asked('v3')[0]?.atMs ?? Infinity).toBeLessThan((pages[0]?.atMs ?? 0) - 900);
+  });
+});
+
+/** Answers that no request gets over, and the exit code of `run`. */
+const FAULTS: Readonly<Record<string, readonly [code: number, (response: ServerResponse) => true]>> = {
+  'status 500': [4, (response) => reply(response, 500, {})],
+  'status 401': [3, (response) => reply(response, 401, {})],
+  'a redirect': [2, (response) => reply(response, 302, {}, { location: 'http://example.com/' })],
+  'a reset connection': [4, (response) => response.destroy() && true],
+  silence: [4, () => true],
+  'half a page': [
+    4,
+    (response) => {
+      response.writeHead(200, { 'content-length': 1000 });
+      response.write('{"data":[', () => response.destroy());
+      return true;
+    },
+  ],
+  'no envelope': [4, (response) => reply(response, 200, [])],
+  'a wait that is too long': [4, (response) => reply(response, 429, {}, { 'retry-after': '2' })],
+};
+const PLACES = [
+  ['v3', 'list', null],
+  ['v3', 'list', '2'],
+  ['v3', 'sweep', null],
+  ['v4', 'companies', null],
+  ['v4', 'list', null],
+  ['v4', 'list', '2'],
+] as const;
+
+describe('the next run ends as if nothing had happened', () => {
+  const remapOf = (cwd: string) => {
+    const db = new Sqlite(join(cwd, 'svc-migrate.db'), { readonly: true });
+    const sha = db.prepare('SELECT sha256 FROM remap_run ORDER BY id DESC LIMIT 1').pluck().get();
+    db.close();
+    return sha;
+  };
+  let expected: unknown;
+  let requests = 0;
+  beforeAll(async () => {
+    const cwd = setUp();
+    expect(await run(cwd, 'run', '--quiet')).toMatchObject({ code: 0 });
+    expected = remapOf(cwd);
+    requests = log.length;
+    log = [];
+  });
+  const expectRecovery = async (cwd: string) => {
+    strike = () => false;
+    expect(await run(cwd, 'run', '--quiet', '--max-wait', '10s')).toMatchObject({ code: 0 });
+    expect(remapOf(cwd)).toBe(expected);
+  };
+
+  const faults = Object.keys(FAULTS).flatMap((fault) => PLACES.map((place) => [fault, ...place] as const));
+  it.each(campaignCases(faults, 8))('after %s (%s %s %s), and the other is read', async (fault, ...place) => {
+    const [code, spoil] = FAULTS[fault] ?? [0, () => true];
+    const cwd = setUp({ http: { timeoutMs: 2000, maxWaitMs: 1000 }, v4Host: 'localhost' });
+    const [generation] = place;
+    strike = (seen, response) =>
+      [seen.generation, seen.kind, seen.cursor].join() === place.join() && spoil(response);
+    expect(await run(cwd, 'run', '--quiet')).toMatchObject({ code });
+    const other = generation === 'v3' ? 'v4' : 'v3';
+    if (code !== 3) expect(states(cwd)).toMatchObject({ [other]: 'complete' });
+    await expectRecovery(cwd);
+  });
+
+  const signals = ['SIGKILL', 'SIGINT', 'SIGTERM'] as const;
+  const moments = Array.from({ length: 8 }, (_, at) => at + 1).flatMap((request) =>
+    signals.map((signal) => [signal, request] as const),
+  );
+  it.each(campaignCases(moments, 5))('after %s at request %i', async (signal, request) => {
+    const cwd = setUp();
+    let child: ChildProcess | undefined;
+    expect(requests).toBe(8);
+    strike = () => {
+      if (log.length === request) child?.kill(signal);
+      return false;
+    };
+    const onStart = (started: ChildProcess) => {
+      child = started;
+    };
+    const ended = await spawnCli(['run', '--quiet'], { cwd, env: keysOf('key'), onStart });
+    expect(ended.code).toBe(128 + constants.signals[signal]);
+    await expectRecovery(cwd);
   });
 });
