@@ -54,11 +54,11 @@ export function buildSourceText(
   };
 }
 
-export const toSpaces = (text: string): string => text.replace(/[^\n]/g, ' ');
+const toSpaces = (text: string): string => text.replace(/[^\n]/g, ' ');
 const toHoles = (text: string): string => HOLE.repeat(text.length);
 
 /** The text with what is in the ranges replaced by as many characters. */
-export function blank(source: string, spans: readonly Span[], by: (text: string) => string): string {
+function blank(source: string, spans: readonly Span[], by: (text: string) => string): string {
   const pieces: string[] = [];
   let from = 0;
   for (const { start, end } of spans.toSorted((a, b) => a.start - b.start)) {

@@ -49,7 +49,7 @@ const TYPES_BY_PART = {
 export type Part = keyof typeof TYPES_BY_PART;
 
 /** The part of each node type. In `block`, languages differ: it is a function in Ruby alone. */
-export function partsOf(language: string): ReadonlyMap<string, Part> {
+function partsOf(language: string): ReadonlyMap<string, Part> {
   const parts: Part[] = ['literal', 'symbol', 'hole', 'function', 'comment', 'import'];
   if (language === 'php') parts.push('variable');
   const entries = parts.flatMap((part) =>

@@ -148,7 +148,7 @@ function keysIn(input: RuleInput): Parameter[] {
 }
 
 /** Whether a query parameter selects companies: `<prefix>company_id[eq]` or `[in]`. */
-export function isCompanyFilter(name: string, prefix: string): boolean {
+function isCompanyFilter(name: string, prefix: string): boolean {
   return name === `${prefix}company_id[eq]` || name === `${prefix}company_id[in]`;
 }
 
