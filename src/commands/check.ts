@@ -7,8 +7,7 @@ import type { Given } from './define-command.js';
 import { assertListsExist } from './export-result.js';
 import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
 import { type NarrowingOptions, narrowingOf } from './option-values.js';
-import { assertOutputs, outputsOf, type ReportOptions, type ReportOutputs, writeReport } from './report.js';
-import { withOutputs } from './with-outputs.js';
+import { outputsOf, type ReportOptions, type ReportOutputs, writeReport } from './report.js';
 
 export interface CheckOptions extends ReportOptions {
   /** Gets the report before the command ends. */
@@ -23,17 +22,14 @@ interface CheckCommandOptions extends NarrowingOptions, ReportOutputs, ActionsOp
  */
 export async function runCheck(given: Given<CheckCommandOptions>, io: Io): Promise<number> {
   const { options } = given;
-  const outputs = outputsOf(options);
-  return withGitHubActions(options, io, announceReport, (onReport) =>
-    withOutputs(given, io, { outputs }, (config, within) =>
-      judgeRemap({ config, ...narrowingOf(options, config), outputs, onReport }, within),
-    ),
-  );
+  return withGitHubActions(options, io, announceReport, async (onReport) => {
+    const config = await given.config();
+    return judgeRemap({ config, ...narrowingOf(options, config), outputs: outputsOf(options), onReport }, io);
+  });
 }
 
 /** `check`, after the options are parsed. */
 export async function judgeRemap(options: CheckOptions, io: Io): Promise<number> {
-  assertOutputs(options);
   await assertBothExist(options.config);
   return writeReport({ ...options, verdict: 'print' }, io, async (report) => {
     await options.onReport?.(report);

@@ -47,8 +47,8 @@ export interface CommandDefinition<Options extends z.ZodObject> {
   readonly needs?: readonly (readonly [one: keyof Options['shape'], needed: keyof Options['shape']])[];
   /** Headings of help for some of the options, by their names. */
   readonly headings?: Readonly<Record<string, readonly (keyof Options['shape'])[]>>;
-  /** Whether it works without a valid configuration, or with none. */
-  readonly worksWithoutConfig?: true;
+  /** Whether it is run without a valid configuration, too: `config` of its command line is then rejected. */
+  readonly runsWithoutConfig?: true;
   /**
    * Imports what names further files that no output may replace, besides those of the configuration and `input` options. It may
    * throw, too: no output has been touched by then. Without a valid configuration it gets null.
@@ -66,7 +66,7 @@ export interface CommandDefinition<Options extends z.ZodObject> {
 export interface Command
   extends Pick<
     CommandDefinition<z.ZodObject>,
-    'name' | 'summary' | 'more' | 'examples' | 'worksWithoutConfig' | 'ownsOutputs' | 'loadInputs'
+    'name' | 'summary' | 'more' | 'examples' | 'runsWithoutConfig' | 'ownsOutputs' | 'loadInputs'
   > {
   readonly options: readonly ListedOption[];
   readonly headings: Readonly<Record<string, readonly PropertyKey[]>>;

@@ -8,7 +8,6 @@ import { buildVerdict } from '../report/build-verdict.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
-import { assertTargets } from '../runtime/output-targets.js';
 import { newPause } from '../runtime/pause.js';
 import { openFile } from '../runtime/programs.js';
 import { readVersion } from '../runtime/version.js';
@@ -25,7 +24,6 @@ import type { Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import type { Given } from './define-command.js';
 import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
-import { ownFilesOf } from './with-outputs.js';
 
 export interface ReportOptions {
   readonly config: Config;
@@ -83,7 +81,7 @@ export async function writeReport<T>(
   use: (report: Report) => Promise<T>,
 ): Promise<T> {
   const { config, outputs } = options;
-  const targets = assertOutputs(options);
+  const targets = Object.values(outputs).filter((target) => target !== undefined);
   const scope = scopeOf(options);
   if (targets.includes('-')) assertStdout();
   io.onProgress({ kind: 'stage', name: 'report' });
@@ -120,13 +118,6 @@ function partsReadBy(db: Db, { outputs }: ReportOptions): readonly RemapPart[] {
   const isCurrent = run !== undefined && !isStale(run, readExportSeq(db));
   const ofFindings = readsFindings ? (['rows', 'v3'] as const) : [];
   return [...ofFindings, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
-}
-
-/** The files that formats are written to. */
-export function assertOutputs({ config, outputs }: ReportOptions): readonly string[] {
-  const targets = Object.values(outputs).filter((target) => target !== undefined);
-  assertTargets(targets, ownFilesOf(config));
-  return targets;
 }
 
 /** Prints the verdict as a note, so that a log shows it even if all formats go to files. */

@@ -1,6 +1,6 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
-import { type CheckOptions, judgeRemap } from './check.js';
+import { judgeRemap } from './check.js';
 import type { Io } from './command.js';
 import type { Given } from './define-command.js';
 import {
@@ -14,8 +14,7 @@ import {
 } from './export.js';
 import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
 import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
-import { assertOutputs, outputsOf, type ReportOutputs } from './report.js';
-import { withOutputs } from './with-outputs.js';
+import { outputsOf, type ReportOutputs } from './report.js';
 
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
@@ -27,18 +26,15 @@ interface RunOptions extends ReadOptions, ReportOutputs, ActionsOptions {}
  * known.
  */
 export async function runRun(given: Given<RunOptions>, io: Io): Promise<number> {
-  const outputs = outputsOf(given.options);
-  const work = (onReport: CheckOptions['onReport']) =>
-    withOutputs(given, io, { outputs }, async (config, within) => {
-      const options = { ...exportOptions(given.options, config), outputs, onReport };
-      loadKeys(options.config, io.env);
-      assertOutputs(options);
-      loadRemapInputs(options.config);
-      await runExports(options, within);
-      await rebuildRemap(options.config, within);
-      return judgeRemap(options, within);
-    });
-  return withGitHubActions(given.options, io, announceReport, work);
+  return withGitHubActions(given.options, io, announceReport, async (onReport) => {
+    const read = exportOptions(given.options, await given.config());
+    const options = { ...read, outputs: outputsOf(given.options), onReport };
+    loadKeys(options.config, io.env);
+    loadRemapInputs(options.config);
+    await runExports(options, io);
+    await rebuildRemap(options.config, io);
+    return judgeRemap(options, io);
+  });
 }
 
 /**

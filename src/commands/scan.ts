@@ -3,10 +3,9 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { describeFileError, SvcError } from '../errors.js';
-import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
-import { assertStdout, writeOutput } from '../runtime/write-output.js';
+import { writeOutput } from '../runtime/write-output.js';
 import { RULES } from '../scan/judge-file.js';
 import { readTraffic } from '../scan/read-traffic.js';
 import {
@@ -29,11 +28,11 @@ import { renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { Io } from './command.js';
 import { withDatabase } from './database.js';
-import { configFlags, type Given } from './define-command.js';
+import { configFlags, type Given, type RawOptions } from './define-command.js';
 import { type ActionsOptions, type Announcement, withGitHubActions } from './github-actions.js';
 import { flagOf } from './option.js';
 import type { ScanThread } from './scan-thread.js';
-import { type NamedOutputs, ownFilesOf, printText, replaceOutputs, withOutputs } from './with-outputs.js';
+import { type NamedOutputs, ownFilesOf, printText } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   json: renderJson,
@@ -87,26 +86,20 @@ async function scanAndJudge(
   const outputs = Object.fromEntries(
     Object.entries(given.options).filter(([name]) => Object.hasOwn(RENDERERS, name)),
   );
-  const targets = Object.values(outputs).filter((target) => target !== undefined);
-  const inputs = [given.options.facts ?? [], given.options.traffic ?? []].flat();
-  assertNotSource(targets);
-  if (targets.includes('-')) assertStdout();
-  const scanAndWrite = async (config: Config | null, within: Io): Promise<number> => {
-    if (config === null && given.options.save) {
-      throw new SvcError('usage', '--save needs a configuration: it names the database.', {
-        hint: 'Run `svc-migrate init`.',
-      });
-    }
-    const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...targets, ...inputs];
-    const report = await scan(given, { config, ownFiles }, within);
-    if (given.options.save) await saveCounts(config, report, within);
-    await writeFindings(report, { outputs, isConfigured: config !== null }, given, within);
-    await onReport(report);
-    return report.exitCode;
-  };
-  if (isConfigured(given, io)) return withOutputs(given, io, { outputs, inputs }, scanAndWrite);
-  assertTargets(targets, inputs);
-  return replaceOutputs(outputs, io, (within) => scanAndWrite(null, within));
+  const { facts, traffic, save } = given.options;
+  const config = isConfigured(given, io) ? await given.config() : null;
+  if (config === null && save) {
+    throw new SvcError('usage', '--save needs a configuration: it names the database.', {
+      hint: 'Run `svc-migrate init`.',
+    });
+  }
+  const named = [...Object.values(outputs), facts, traffic].filter((file) => file !== undefined);
+  const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...named];
+  const report = await scan(given, { config, ownFiles }, io);
+  if (save) await saveCounts(config, report, io);
+  await writeFindings(report, { outputs, isConfigured: config !== null }, given, io);
+  await onReport(report);
+  return report.exitCode;
 }
 
 interface ScanScope {
@@ -130,13 +123,12 @@ async function scan(given: Given<ScanOptions>, { config, ownFiles }: ScanScope, 
   return buildScanReport(result, scale);
 }
 
-/** Refuses to write over source code: an output replaces the file of its name. */
-function assertNotSource(targets: readonly string[]): void {
-  const code = targets.find((target) => target !== '-' && isSource(target));
-  if (code === undefined) return;
-  throw new SvcError('usage', `${code} is a file that scan reads: it is not overwritten.`, {
-    hint: 'Name another file for the output, or remove this one first.',
-  });
+/** The outputs that would replace source code: an output replaces the file of its name. */
+export function listSourceOutputs(raw: RawOptions): readonly string[] {
+  const targets = Object.keys(RENDERERS).map((name) => raw[name]);
+  return targets
+    .filter((target) => typeof target === 'string' && target !== '-' && isSource(target))
+    .map(String);
 }
 
 function isSource(target: string): boolean {

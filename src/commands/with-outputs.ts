@@ -20,27 +20,6 @@ export type NamedOutputs = Readonly<Record<string, string | undefined>>;
 const SIGTERM_EXIT_CODE = 143;
 
 /**
- * Loads the configuration and runs a command with `replaceOutputs`, so that outputs never hold the result of an earlier
- * run, even if the configuration cannot be loaded.
- *
- * `inputs`: files that no output may replace, besides those that the configuration names.
- */
-export async function withOutputs(
-  given: Pick<Unparsed, 'raw' | 'config'>,
-  io: Io,
-  { outputs, inputs = [] }: { readonly outputs: NamedOutputs; readonly inputs?: readonly string[] },
-  work: (config: Config, io: Io) => Promise<number>,
-): Promise<number> {
-  const targets = targetsOf(outputs);
-  const config = await given.config().catch((error: unknown) => {
-    if (!areSafe(targets, [...listPossibleInputs(io.env, configFlags(given.raw)), ...inputs])) throw error;
-    return replaceOutputs(outputs, io, () => Promise.reject(error));
-  });
-  assertTargets(targets, [...ownFilesOf(config), ...inputs]);
-  return replaceOutputs(outputs, io, (within) => work(config, within));
-}
-
-/**
  * Runs a command whose output options name files. They never hold the result of an earlier run: they are removed before it starts,
  * and hold its error if it fails, even if the configuration cannot be loaded.
  *
@@ -59,7 +38,7 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
   const config = await orSvcError(given.config());
   const isBroken = config instanceof SvcError;
   const inputs = isBroken ? listPossibleInputs(io.env, configFlags(raw)) : ownFilesOf(config);
-  if (isBroken && command.worksWithoutConfig !== true) {
+  if (isBroken && command.runsWithoutConfig !== true) {
     if (!areSafe(targets, [...inputs, ...read])) throw config;
     return replaceOutputs(outputs, io, () => Promise.reject(config));
   }

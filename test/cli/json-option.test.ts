@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { buildJsonSchemas, OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
@@ -20,10 +21,10 @@ function run(...args: readonly string[]) {
   return runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
 }
 
-const COMMANDS = ['status', 'doctor', 'verify --sample 3', 'recheck', 'explain crm/stages 1'];
+const LINES = ['status', 'doctor', 'verify --sample 3', 'recheck', 'explain crm/stages 1'];
 
 describe('--json', () => {
-  it.each(COMMANDS)('FILE: %s writes the JSON that - prints, and its text to stdout', async (line) => {
+  it.each(LINES)('FILE: %s writes the JSON that - prints, and its text to stdout', async (line) => {
     const args = line.split(' ');
     const text = (await run(...args, '--json', 'out.json')).stdout;
     expect(() => JSON.parse(text)).toThrow();
@@ -78,6 +79,48 @@ describe('--json', () => {
     const ended = await run('verify', '--json', target);
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     expect(existsSync(join(cwd, 'svc-migrate.config.json'))).toBe(true);
+  });
+});
+
+describe('--json FILE of a command that fails', () => {
+  /** For each command what makes it fail before it has begun: a value that an option does not take. */
+  const WRONG: Readonly<Record<string, string>> = {
+    demo: '--seed x',
+    doctor: '--max-wait x',
+    run: '--wait --settle x',
+    report: '--company x',
+    check: '--company x',
+    status: '--watch --every x',
+    findings: '--company x',
+    explain: 'crm/stages x',
+    recheck: '--times x',
+    verify: '--sample x',
+    lookup: 'crm/stages x',
+    scan: '--fail-on x',
+  };
+  const names = COMMANDS.filter(
+    ({ name, options }) => !name.startsWith('apply ') && options.some((one) => one.name === 'json'),
+  ).map(({ name }) => name);
+
+  it('is tried for every command', () => {
+    expect(Object.keys(WRONG).toSorted()).toEqual(names.toSorted());
+  });
+
+  it.each(Object.entries(WRONG))('holds the error: %s %s', async (name, wrong) => {
+    const folder = makeFolder(sandbox.config());
+    for (const args of [wrong, wrong.replace(/x$/, '1')]) {
+      const isBroken = args !== wrong;
+      const config = isBroken ? ['--config', 'missing.json'] : [];
+      // Without a configuration, demo works and doctor has a result.
+      if (isBroken && ['demo', 'doctor'].includes(name)) continue;
+      writeFileSync(join(folder, 'result'), '{"of":"an earlier run"}');
+      const words = [name, ...args.split(' '), ...config, '--json', 'result'];
+      const { code } = await runCli(words, { cwd: folder, env: keysOf(sandbox.apiKey) });
+      const left = OUTPUT_SCHEMAS.error.schema.parse(
+        JSON.parse(readFileSync(join(folder, 'result'), 'utf8')),
+      );
+      expect([code, left.exitCode]).toEqual([2, 2]);
+    }
   });
 });
 

@@ -23,7 +23,7 @@ const run = defineCommand({
     'svc-migrate run --quiet --json report.json --ndjson findings.ndjson':
       'the same in CI, with files for scripts',
   },
-  ownsOutputs: true,
+  runsWithoutConfig: true,
   load: async () => (await import('../run.js')).runRun,
 });
 
@@ -91,7 +91,7 @@ const check = defineCommand({
     'svc-migrate check': 'judge the remap in the database',
     'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
   },
-  ownsOutputs: true,
+  runsWithoutConfig: true,
   load: async () => (await import('../check.js')).runCheck,
 });
 

@@ -66,7 +66,7 @@ const doctor = defineCommand({
     ['offline', 'all'],
     ['offline', 'writeConfig'],
   ],
-  worksWithoutConfig: true,
+  runsWithoutConfig: true,
   load: async () => (await import('../doctor.js')).runDoctor,
 });
 
@@ -85,7 +85,7 @@ const demo = defineCommand({
     'svc-migrate demo --step': 'the same, one step at a time',
     'svc-migrate demo --seed 7 --output rehearsal': 'use other data and a folder of your choice',
   },
-  worksWithoutConfig: true,
+  runsWithoutConfig: true,
   load: async () => (await import('../demo.js')).runDemo,
 });
 

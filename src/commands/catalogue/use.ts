@@ -91,7 +91,8 @@ const scan = defineCommand({
     'svc-migrate scan --v3-host eu.ledger.example --fail-on likely': 'judge without a configuration',
     'svc-migrate scan --sarif scan.sarif --markdown scan.md': 'write files for CI',
   },
-  ownsOutputs: true,
+  runsWithoutConfig: true,
+  loadInputs: async () => (await import('../scan.js')).listSourceOutputs,
   load: async () => (await import('../scan.js')).runScan,
 });
 
