@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { CutScene, describeCuts, everyMessage } from '../apply/support/cut-scene.js';
-import { ENGINES } from '../apply/support/databases.js';
+import { only } from '../apply/support/databases.js';
 import { makeFolder } from '../apply/support/folder.js';
 
 const folder = makeFolder();
 
-describe.each(ENGINES.filter(({ kind }) => kind !== 'sqlite'))('the connection to $product', (engine) => {
+describe.each(only('postgres', 'mysql'))('the connection to $product', (engine) => {
   it('is cut at every message of planning, applying and taking back: nothing is lost or done twice', {
     timeout: 3_600_000,
   }, async () => {

@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { it } from 'vitest';
 import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
@@ -418,9 +419,11 @@ async function openEngines(): Promise<Engine[]> {
   return [openSqlite(), ...(cluster === null ? [] : [openPostgres(cluster)]), ...mysql];
 }
 
-/** One of these products; none where it cannot be started here. */
-export function only(kind: Kind): readonly Engine[] {
-  return ENGINES.filter((engine) => engine.kind === kind);
+/** Those of these products that can be started here. Without any, the file says so with a test that is skipped. */
+export function only(...kinds: readonly Kind[]): readonly Engine[] {
+  const found = ENGINES.filter(({ kind }) => kinds.includes(kind));
+  if (found.length === 0) it.skip(`${kinds.join(' or ')} cannot be started here`, () => {});
+  return found;
 }
 
 /** Statements of a script as one file. */
