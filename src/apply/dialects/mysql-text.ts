@@ -62,10 +62,10 @@ const literal = literalFormatter((bytes) => `CONVERT(x'${bytes}' USING utf8mb4)`
 const exact = (term: string, { type }: { readonly type: string }) =>
   isNative(type) ? term : exactBytes(term);
 
-/** The type of a column of a list. Text that need not be indexed is kept beside its row, which has a size limit. */
+/** The type of a column of a list. Long text that need not be indexed is kept beside its row, which has a size limit. */
 function listType(type: string, isKey: boolean): string {
-  const [charset] = / CHARACTER SET .*$/.exec(type) ?? [];
-  return isKey || charset === undefined ? type : `longtext${charset}`;
+  const [, length, charset] = /^varchar\((\d+)\)( CHARACTER SET .*)$/.exec(type) ?? [];
+  return isKey || length === undefined || Number(length) <= 768 ? type : `longtext${charset}`;
 }
 
 /** SQL of MySQL and MariaDB for the shared operations. */
@@ -190,7 +190,7 @@ export const MYSQL_EMIT: EmitText = {
   // `problem` is unique: MySQL's error message quotes the value that would be there twice.
   raise: (checks) =>
     `INSERT INTO ${checks}(problem, failed) SELECT problem, failed FROM (SELECT problem, failed FROM ${checks} WHERE failed > 0) AS c`,
-  dropIf: (table, condition) => runIf(condition, `DROP TABLE IF EXISTS ${table}`),
+  runIf,
   rollBackIf: () => [],
   oldLiteral: (old) => literal(old),
   newLiteral: (_, result) => literal(result),

@@ -49,11 +49,10 @@ async function privilegeNotes(
       (SELECT has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $3),
       has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP'), current_user,
       has_table_privilege($1::regclass, 'UPDATE, DELETE, TRUNCATE'),
-      (SELECT bool_and(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'UPDATE')
-         AND has_table_privilege(c.oid, 'DELETE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE n.nspname = $3 AND c.relname = 'run')`;
+      (SELECT bool_and(pg_has_role(c.relowner, 'USAGE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname = $3 AND c.relname IN ('run', 'ledger'))`;
   const { rows } = await session.query(sql, [table, JSON.stringify(columns), ledgerSchema]);
-  const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user, mayLock, mayLedger] = rows[0] ?? [];
+  const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user, mayLock, ownsLedger] = rows[0] ?? [];
   const lacks: readonly (readonly [boolean, string])[] = [
     [mode === 'in_place' && mayUpdate === 'f', 'may not update these columns: GRANT UPDATE.'],
     [
@@ -69,8 +68,8 @@ async function privilegeNotes(
       'may not lock the table, which is necessary because constraints include the ids: GRANT UPDATE on the whole table.',
     ],
     [
-      mayLedger === 'f',
-      `may not write the ledger in schema ${ledgerSchema}: GRANT SELECT, INSERT, UPDATE, DELETE on its tables.`,
+      ownsLedger === 'f',
+      `does not own the ledger in schema ${ledgerSchema}, to which each run adds tables: connect as its owner, or set another "ledgerSchema".`,
     ],
     [mayTemp === 'f', 'may not create temporary tables: GRANT TEMPORARY ON DATABASE.'],
   ];

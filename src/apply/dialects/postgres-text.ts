@@ -157,7 +157,7 @@ export const POSTGRES_EMIT: EmitText = {
   raise: (checks) =>
     `SELECT CAST('${FAILURE_PREFIX}' || string_agg(problem || ' (' || failed || ')', ', ') AS integer)
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
-  dropIf: (table) => [`DROP TABLE IF EXISTS ${table}`],
+  runIf: (_, statement) => [statement],
   rollBackIf: () => [],
   oldLiteral: (old) => literal(old),
   newLiteral: (_, result) => literal(result),

@@ -119,7 +119,7 @@ export const SQLITE_EMIT: EmitText = {
   // Fails on purpose: the text is not a JSON path, and SQLite's error message quotes it.
   raise: (checks) =>
     `SELECT json_extract('{}', '${FAILURE_PREFIX}' || problem || ' (' || failed || ')') FROM ${checks} WHERE failed > 0`,
-  dropIf: (table) => [`DROP TABLE IF EXISTS ${table}`],
+  runIf: (_, statement) => [statement],
   // `run` is NOT NULL, so the INSERT fails.
   rollBackIf: (condition, { run }) => [`INSERT OR ROLLBACK INTO ${run}(run) SELECT NULL WHERE ${condition}`],
   oldLiteral: markedLiteral,

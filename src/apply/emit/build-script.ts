@@ -326,7 +326,10 @@ function downSql(script: Script, tables: readonly ScriptTable[]): string[] {
   const back = [...tables].reverse();
   const raise = dialect.emit.raise(script.checks);
   const dropColumns = back.flatMap(({ found: { target, facts } }) =>
-    addedColumns(mode, target.ids).map((name) => dropColumnSql({ dialect }, facts.table, name)),
+    addedColumns(mode, target.ids).flatMap((name) => {
+      const isThere = `${dialect.emit.countColumns({ table: facts.table, name, type: null })} = 1`;
+      return dialect.emit.runIf(isThere, dropColumnSql({ dialect }, facts.table, name));
+    }),
   );
   const restore = (table: ScriptTable) => {
     const { found, back: sql } = table;
@@ -347,7 +350,8 @@ function downSql(script: Script, tables: readonly ScriptTable[]): string[] {
   const isNew = mode === 'new';
   const drop = back.flatMap(({ found, maps, back: { list } }) => {
     const names = isNew ? maps.map(({ table }) => table) : [list];
-    return names.flatMap((name) => dialect.emit.dropIf(name, isRecorded(script, found, "= 'undone'")));
+    const isUndone = isRecorded(script, found, "= 'undone'");
+    return names.flatMap((name) => dialect.emit.runIf(isUndone, `DROP TABLE IF EXISTS ${name}`));
   });
   return wholeScript(script, tables, {
     prepare: isNew ? [] : back.flatMap(({ forth }) => forth.create),

@@ -247,17 +247,22 @@ WHERE ${all([any(changes)], guards, conditions)}`;
     loaded: dialect.rowsLoaded(list),
 
     /** Marks the rows whose present value in a column is the other value of another row. */
-    markParked: ({ at, type }: RewrittenColumn, direction: Direction) =>
-      dialect.updateFrom({
+    markParked: ({ at, type }: RewrittenColumn, direction: Direction) => {
+      const [present, other] = [`t.${from(direction)}${at}`, `w.${to(direction)}${at}`];
+      const exact = (term: string) => dialect.exact(term, { type });
+      // MySQL finds long values only by their beginning.
+      const start = (term: string) => `substr(${exact(term)}, 1, 64)`;
+      const isLong = exact(other) !== other;
+      const values = [`${exact(other)} AS value`, ...(isLong ? [`${start(other)} AS start`] : [])];
+      const isOther = [`${exact(present)} = v.value`, ...(isLong ? [`${start(present)} = v.start`] : [])];
+      return dialect.updateFrom({
         table: list,
         set: [['parked', '1']],
-        from: `(SELECT DISTINCT ${dialect.exact(`w.${to(direction)}${at}`, { type })} AS value FROM ${list} AS w WHERE w.r${at} = ${CELL.ours} AND w.${to(direction)}${at} IS NOT NULL) AS v`,
-        where: all(
-          [`t.r${at} = ${CELL.ours}`, `${dialect.exact(`t.${from(direction)}${at}`, { type })} = v.value`],
-          guards,
-        ),
+        from: `(SELECT DISTINCT ${values.join(', ')} FROM ${list} AS w WHERE w.r${at} = ${CELL.ours} AND ${other} IS NOT NULL) AS v`,
+        where: all([`t.r${at} = ${CELL.ours}`], isOther, guards),
         isTableFirst: true,
-      }),
+      });
+    },
     unmarkParked: `UPDATE ${list} SET parked = 0 WHERE parked <> 0`,
     /** Moves marked rows to temporary values. */
     park: (parking: Parking, direction: Direction) =>

@@ -276,8 +276,8 @@ export interface EmitText {
   addColumn(table: string, column: string, type: string): readonly string[];
   /** A statement that fails, naming the problems, if a check recorded in table `checks` failed. */
   raise(checks: string): string;
-  /** Statements that drop a table if a condition holds, where statements go on after one failed. */
-  dropIf(table: string, condition: string): readonly string[];
+  /** Runs a statement if a condition holds; always where it is rolled back together with the statements before it. */
+  runIf(condition: string, statement: string): readonly string[];
   /** Statements that roll back if a condition holds; none where a failed statement does so. */
   rollBackIf(condition: string, ledger: Ledger): readonly string[];
   /** Literals for a value of a crosswalk, given as `exactText`, and for the new value of its row. */
