@@ -8,8 +8,7 @@ import {
 import { didYouMeanEnding } from '../text/suggest.js';
 import type { ApplyContext } from './context.js';
 import type { FinalIds } from './engine/final-ids.js';
-import { partsOf } from './engine/json-columns.js';
-import { writesPlatformId } from './engine/platform-ids.js';
+import { partsOf, writesPlatformId } from './engine/id-columns.js';
 import { ColumnTally } from './ids/column-tally.js';
 import type { Category, InvalidForm } from './ids/id-form.js';
 import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';

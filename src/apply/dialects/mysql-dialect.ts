@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
+import type { IdColumn, MysqlTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import type { Dialect, Engine } from '../engine/dialect.js';
+import type { ColumnTrial, Dialect, Engine, FillRange, IdMap, MapSource } from '../engine/dialect.js';
+import { mapKey, mapTerms } from '../engine/id-maps.js';
+import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
 import { OWN_LEDGER } from '../engine/ledger.js';
 import { createRunSql, hasLedger } from '../engine/ledger-runs.js';
 import { replaceView } from '../engine/own-tables.js';
+import type { Cells } from '../engine/session.js';
+import type { TableFacts } from '../engine/table-facts.js';
+import { blocksRefused, type Note } from '../plan.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
@@ -13,10 +18,16 @@ import {
   readMysqlFacts,
   readMysqlLedger,
 } from './mysql-catalog.js';
-import { loadMysqlMap, mysqlFillRanges, openMysqlTrial } from './mysql-lookups.js';
 import { mysqlObstacles } from './mysql-obstacles.js';
 import { MysqlSession } from './mysql-session.js';
-import { MYSQL_EMIT, MYSQL_TEXT, quoteMysqlIdentifier } from './mysql-text.js';
+import {
+  asMysqlType,
+  exactBytes,
+  MYSQL_EMIT,
+  MYSQL_TEXT,
+  quoteMysqlIdentifier,
+  quoteMysqlLiteral,
+} from './mysql-text.js';
 import { openServerStore } from './server-session.js';
 
 /** Opens the tables of one MySQL or MariaDB database. */
@@ -128,4 +139,157 @@ function countOrphans({
   const isSet = columns.map((name) => `${cell('child', name)} IS NOT NULL`);
   return `SELECT count(*) FROM ${quoteMysqlIdentifier(table)} AS child WHERE ${isSet.join(' AND ')}
     AND NOT EXISTS (SELECT 1 FROM ${parentSql} AS parent WHERE ${isParent.join(' AND ')})`;
+}
+
+const PAGE_ROWS = 10_000;
+
+/**
+ * Looks up every distinct value. The values are read page by page from a temporary table, because a connection cannot
+ * write while it is reading a result.
+ */
+async function loadMysqlMap(
+  engine: Engine,
+  session: MysqlSession,
+  map: IdMap,
+  { work, mode, from, where, fill }: MapSource,
+): Promise<void> {
+  const values = 'svc_migrate_values';
+  const names = mapKey(map, MYSQL_TEXT);
+  const terms = [
+    exactBytes(`t.${quoteMysqlIdentifier(map.id.column)}`),
+    ...mapTerms(MYSQL_TEXT, map).slice(1),
+  ];
+  // SQL_BIG_RESULT groups by sorting: in a temporary table on disk, 1,000,000 groups take ten times as long.
+  await session.exec(
+    `DROP TEMPORARY TABLE IF EXISTS ${values};
+     CREATE TEMPORARY TABLE ${values}(no BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB AS
+       SELECT SQL_BIG_RESULT ${terms.map((term, at) => `${term} AS ${names[at]}`).join(', ')}, count(*) AS row_count
+       FROM ${from} WHERE ${where} GROUP BY ${names.map((_, at) => at + 1).join(', ')}`,
+  );
+  const judge = buildCellJudge(work, mode);
+  for (let after = '0', done = 0; ; ) {
+    const { rows } = await session.query(
+      `SELECT no, row_count, ${names.join(', ')} FROM ${values} WHERE no > ${after} ORDER BY no LIMIT ${PAGE_ROWS}`,
+    );
+    const changed = rows.flatMap(([, count, cell = null, ...scope]): Cells[] => {
+      const result = judgeCell(judge, cell, scope, Number(count));
+      if (result === undefined || (mode === 'new' && result === null)) return [];
+      return [[cell, ...scope, cellText(result), '0', String(fill)]];
+    });
+    await session.insert(map.table, [...names, 'new', 'keep', 'fill'], changed);
+    done += rows.length;
+    engine.context.onProgress({ kind: 'step', name: `looking up ${map.id.column}`, done, total: null });
+    const last = rows.at(-1)?.[0];
+    if (typeof last !== 'string') break;
+    after = last;
+  }
+  await session.exec(`DROP TEMPORARY TABLE ${values}`);
+}
+
+/** Ranges of keys, one batch each; a table without a key is a single range. */
+async function* mysqlFillRanges(
+  { tuning }: ApplyContext,
+  session: MysqlSession,
+  { table, keys, columns }: TableFacts,
+): AsyncGenerator<FillRange> {
+  const key = keys[0] ?? [];
+  const parts = key.map((name) => `t.${quoteMysqlIdentifier(name)}`);
+  const types = key.map((name) => columns.find((one) => one.name === name)?.type ?? '');
+  const read = `SELECT ${parts.map(exactBytes).join(', ')} FROM ${quoteMysqlIdentifier(table)} AS t`;
+  let after = 'TRUE';
+  for (let done = 0; key.length > 0; ) {
+    // The first key after the batch; none after the last batch.
+    const { rows } = await session.retry(() =>
+      session.query(`${read} WHERE ${after} ORDER BY ${parts.join(', ')} LIMIT 1 OFFSET ${tuning.batchRows}`),
+    );
+    const [next] = rows;
+    if (next === undefined) break;
+    const values = next.map((value, at) => asMysqlType(quoteMysqlLiteral(value ?? ''), types[at] ?? ''));
+    done += tuning.batchRows;
+    yield { part: null, where: `${after} AND ${isBefore(parts, values)}`, done, total: null };
+    after = `NOT (${isBefore(parts, values)})`;
+  }
+  yield { part: null, where: after, done: 0, total: null };
+}
+
+/** Whether a key is before another: by its first part, or by the next ones where that is equal. */
+function isBefore([part, ...parts]: readonly string[], [value, ...values]: readonly string[]): string {
+  if (parts.length === 0) return `${part} < ${value}`;
+  return `(${part} < ${value} OR ${part} = ${value} AND ${isBefore(parts, values)})`;
+}
+
+const VALUES_PER_TRIAL = 1000;
+
+/**
+ * Tries new ids of a column against the check constraints of its table, while the plan is made. Null if no constraint
+ * names the column. Values are collected first: while a result is being read, the connection can do nothing else.
+ */
+async function openMysqlTrial(
+  session: MysqlSession,
+  facts: TableFacts,
+  id: IdColumn,
+): Promise<ColumnTrial | null> {
+  const checks = await readChecks(session, facts.table, id.column);
+  const column = facts.columns.find(({ name }) => name === id.column);
+  if (checks.length === 0 || column === undefined) return null;
+  const changed = new Map<string, string | null>();
+  const refuses = async (clause: string, term: string, source: string): Promise<boolean> => {
+    const cells = facts.columns.map(({ name }) =>
+      name === id.column ? `${term} AS ${quoteMysqlIdentifier(name)}` : `t.${quoteMysqlIdentifier(name)}`,
+    );
+    const sql = `SELECT 1 FROM (SELECT ${cells.join(', ')} FROM ${quoteMysqlIdentifier(facts.table)} AS t ${source}) AS q WHERE NOT (${clause}) LIMIT 1`;
+    return (await session.one(sql)) !== null;
+  };
+  return {
+    add: async (judged) => {
+      for (const { group, result } of judged) if (result !== undefined) changed.set(String(group[0]), result);
+    },
+    finish: async (parked) => {
+      const cell = exactBytes(`t.${quoteMysqlIdentifier(id.column)}`);
+      const pairs = [...changed];
+      const broken: Note[] = [];
+      for (const { name, clause } of checks) {
+        let isRefused = false;
+        for (let at = 0; at < pairs.length && !isRefused; at += VALUES_PER_TRIAL) {
+          const rows = pairs
+            .slice(at, at + VALUES_PER_TRIAL)
+            .map(literals)
+            .join(' UNION ALL ');
+          const source = `JOIN (${rows}) AS m ON m.old = ${cell}`;
+          isRefused = await refuses(clause, asMysqlType('m.new', column.type), source);
+        }
+        if (parked !== null && !isRefused)
+          isRefused = await refuses(clause, parked, 'JOIN (SELECT 1 AS row_no) AS w');
+        if (isRefused) broken.push(blocksRefused(id.column, `violate ${name}`));
+      }
+      return broken;
+    },
+  };
+}
+
+function literals([old, now]: readonly [string, string | null]): string {
+  return `SELECT CAST(${quoteMysqlLiteral(old)} AS BINARY) AS old, ${now === null ? 'NULL' : quoteMysqlLiteral(now)} AS new`;
+}
+
+/** Check constraints that name a column, except those that only require valid JSON. */
+async function readChecks(
+  session: MysqlSession,
+  table: string,
+  column: string,
+): Promise<{ readonly name: string; readonly clause: string }[]> {
+  const sql = `SELECT c.CONSTRAINT_NAME, c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t
+      JOIN information_schema.CHECK_CONSTRAINTS c ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME
+        ${(await hasTableOfChecks(session)) ? 'AND c.TABLE_NAME = t.TABLE_NAME' : ''}
+    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1 AND t.CONSTRAINT_TYPE = 'CHECK'`;
+  const { rows } = await session.query(sql, [table]);
+  const name = quoteMysqlIdentifier(column).toLowerCase();
+  return rows
+    .map(([check, clause]) => ({ name: check ?? '', clause: clause ?? '' }))
+    .filter(({ clause }) => clause.toLowerCase().includes(name))
+    .filter(({ clause }) => clause.toLowerCase().replace(/[()]/g, '') !== `json_valid${name}`);
+}
+
+/** In MariaDB, names of check constraints are unique only within a table. */
+async function hasTableOfChecks(session: MysqlSession): Promise<boolean> {
+  return (await session.one('SELECT version()'))?.includes('MariaDB') === true;
 }

@@ -1,6 +1,6 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
 import { errorCodeOf } from '../../errors.js';
-import { addedColumns } from '../engine/platform-ids.js';
+import { addedColumns } from '../engine/id-columns.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';

@@ -1,7 +1,6 @@
 import type { EmitText, SqlText, UpdateFrom } from '../engine/dialect.js';
 import { isLongMap, mapKey } from '../engine/id-maps.js';
-import { quoteLiteral } from '../sql-names.js';
-import { literalFormatter } from './shared-text.js';
+import { literalFormatter, quoteLiteral } from './shared-text.js';
 
 /** Bytes of a row's key in the ledger; InnoDB indexes at most 3072. */
 export const MAX_KEY_BYTES = 3000;

@@ -9,8 +9,8 @@ import {
   type UniqueColumns,
 } from '../engine/table-facts.js';
 import { blocksOf, type Note } from '../plan.js';
-import { quoteIdentifier } from '../sql-names.js';
 import type { PgSession } from './postgres-session.js';
+import { quoteIdentifier } from './shared-text.js';
 
 const KINDS: Readonly<Record<string, string>> = {
   r: 'table',

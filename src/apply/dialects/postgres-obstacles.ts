@@ -1,5 +1,5 @@
 import type { PostgresTarget } from '../../config/apply-targets.js';
-import { addedColumns } from '../engine/platform-ids.js';
+import { addedColumns } from '../engine/id-columns.js';
 import type { Handling, TableFacts } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
 import type { PgSession } from './postgres-session.js';

@@ -6,9 +6,9 @@ import type { PostgresTarget } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
 import type { Cells, TransactionMode } from '../engine/session.js';
-import { quoteIdentifier } from '../sql-names.js';
 import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
 import { POSTGRES_URL, secureUrl, type TlsPolicy, withoutTls } from './server-url.js';
+import { quoteIdentifier } from './shared-text.js';
 
 const BEGIN: Readonly<Record<TransactionMode, string>> = {
   read: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',

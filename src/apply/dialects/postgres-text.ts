@@ -1,8 +1,7 @@
 import type { EmitText, IdMap, SqlText } from '../engine/dialect.js';
 import { isLongMap, mapKey } from '../engine/id-maps.js';
 import type { Ledger } from '../engine/ledger.js';
-import { quoteIdentifier } from '../sql-names.js';
-import { FAILURE_PREFIX, literalFormatter, updateFromSql } from './shared-text.js';
+import { FAILURE_PREFIX, literalFormatter, quoteIdentifier, updateFromSql } from './shared-text.js';
 
 /** Quoted schema and table. */
 const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;

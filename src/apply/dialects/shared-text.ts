@@ -1,5 +1,13 @@
 import type { UpdateFrom } from '../engine/dialect.js';
-import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
+
+export function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A string literal in standard SQL. */
+export function quoteLiteral(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
 
 /** `UPDATE … FROM`, as PostgreSQL and SQLite have it. */
 export function updateFromSql({ table, set, from, where, part }: UpdateFrom): string {

@@ -7,7 +7,7 @@ import {
   type TableFacts,
   type UniqueColumns,
 } from '../engine/table-facts.js';
-import { quoteIdentifier, quoteLiteral } from '../sql-names.js';
+import { quoteIdentifier, quoteLiteral } from './shared-text.js';
 import type { UserDb } from './sqlite-session.js';
 
 /** Every table and view, except the ledger's and those of SQLite itself. */

@@ -1,14 +1,24 @@
-import type { SqliteTarget } from '../../config/apply-targets.js';
+import { accessSync, constants } from 'node:fs';
+import { dirname } from 'node:path';
+import type { IdColumn, SqliteTarget } from '../../config/apply-targets.js';
+import { Sqlite } from '../../store/sqlite.js';
+import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
-import type { Dialect, Engine } from '../engine/dialect.js';
+import type { Dialect, Engine, FillRange, IdMap, MapSource } from '../engine/dialect.js';
+import { writesPlatformId } from '../engine/id-columns.js';
+import { mapKey, mapTerms } from '../engine/id-maps.js';
+import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
 import { OWN_LEDGER } from '../engine/ledger.js';
 import { createRunSql } from '../engine/ledger-runs.js';
 import { replaceView } from '../engine/own-tables.js';
+import type { Cell } from '../engine/session.js';
+import type { TableFacts } from '../engine/table-facts.js';
+import { blocks, blocksRefused, type Mode, type Note } from '../plan.js';
+import { quoteIdentifier } from './shared-text.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
-import { loadSqliteMap, readOnlyNotes, sqliteFillRanges, trialNotes } from './sqlite-lookups.js';
-import { openUserDb, SqliteSession, sqliteError } from './sqlite-session.js';
-import { SQLITE_EMIT, SQLITE_TEXT } from './sqlite-text.js';
+import { openUserDb, SqliteSession, sqliteError, type UserDb } from './sqlite-session.js';
+import { integerSql, SQLITE_EMIT, SQLITE_TEXT } from './sqlite-text.js';
 
 /** Opens the tables of one SQLite database. */
 export function openSqliteStore(
@@ -70,4 +80,149 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
   };
   const engine = { context, session, dialect };
   return engine;
+}
+
+/** The result of a look-up for a cell that keeps its value. No id is an empty blob. */
+const KEEP = "x''";
+
+/**
+ * SQL that looks up a cell of table `t` through a JavaScript function. Select `call AS name` in a subquery that
+ * evaluates it once; outside the subquery, `isChanged` tells whether the cell changes, and `value` is its new value in
+ * the type of the column.
+ */
+function registerLookUp(
+  db: UserDb,
+  name: string,
+  work: ColumnWork,
+  mode: Mode,
+): { readonly call: string; readonly isChanged: string; readonly value: string } {
+  const id = work.column;
+  const judge = buildCellJudge(work, mode);
+  const keep = Buffer.alloc(0);
+  db.function(
+    name,
+    { directOnly: true, varargs: true },
+    (cell: Cell, isText: number, ...scope: unknown[]) => {
+      const result = judgeCell(judge, cell, scope);
+      if (result === undefined) return keep;
+      // The new id has the type of the old one: text or integer. A platform_id is text.
+      return typeof result === 'string' && isText === 0 && !writesPlatformId(id) ? BigInt(result) : result;
+    },
+  );
+  const cell = `t.${quoteIdentifier(id.column)}`;
+  const terms = [SQLITE_TEXT.asCell(id, cell), `typeof(${cell}) = 'text'`, ...scopeTerms(SQLITE_TEXT, id)];
+  return {
+    call: `${name}(${terms.join(', ')})`,
+    isChanged: `${name} IS NOT ${KEEP}`,
+    value: id.path === undefined ? name : `CAST(${name} AS TEXT)`,
+  };
+}
+
+/** Looks cells up in the order in which they are read: a value that is in the map already is not added again. */
+function loadSqliteMap(db: UserDb, map: IdMap, { work, mode, from, where, fill }: MapSource): void {
+  const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, mode);
+  const names = mapKey(map, SQLITE_TEXT);
+  const terms = mapTerms(SQLITE_TEXT, map).map((term, at) => `${term} AS ${names[at]}`);
+  // LIMIT -1 keeps SQLite from calling the function more than once for a row.
+  const isFilled = mode === 'new' ? 'AND svc_migrate_new IS NOT NULL' : '';
+  db.prepare(
+    `INSERT OR IGNORE INTO ${map.table}(${names.join(', ')}, new, keep, fill) SELECT ${names.join(', ')}, ${value}, 0, ${fill}
+     FROM (SELECT ${terms.join(', ')}, ${call} AS svc_migrate_new FROM ${from} WHERE ${where} LIMIT -1)
+     WHERE ${isChanged} ${isFilled}`,
+  ).run();
+}
+
+/** Ranges of rowids, one batch each; a table without rowids is a single range. */
+async function* sqliteFillRanges(
+  db: UserDb,
+  name: string,
+  { tuning }: ApplyContext,
+): AsyncGenerator<FillRange> {
+  const rowid = rowidName(db, name);
+  let after = 'TRUE';
+  for (let done = 0; rowid !== null; ) {
+    // The first rowid after the batch; none after the last batch.
+    const next = `SELECT ${rowid} FROM ${quoteIdentifier(name)} AS t WHERE ${after} ORDER BY ${rowid} LIMIT 1 OFFSET ${tuning.batchRows}`;
+    const until = db.prepare<[], bigint>(next).safeIntegers().pluck().get();
+    if (until === undefined) break;
+    done += tuning.batchRows;
+    yield { part: null, where: `${after} AND t.${rowid} < ${integerSql(until)}`, done, total: null };
+    after = `t.${rowid} >= ${integerSql(until)}`;
+  }
+  yield { part: null, where: after, done: 0, total: null };
+}
+
+/** Blocks a database whose file or folder cannot be written: SQLite keeps a journal in the folder. */
+export function readOnlyNotes(file: string): Note[] {
+  return [file, dirname(file)]
+    .filter((place) => !isWritable(place))
+    .map((place) => blocks('read_only_file', `${place} cannot be written by this user.`));
+}
+
+function isWritable(place: string): boolean {
+  try {
+    accessSync(place, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Tries the changed rows against the check constraints of their table, in an empty copy of it in memory. `parked`: SQL
+ * in terms of `w.o0` and `w.row_no` for the temporary values of rows that exchange ids.
+ */
+export function trialNotes(
+  context: ApplyContext,
+  db: UserDb,
+  facts: TableFacts,
+  id: IdColumn,
+  parked: string | null,
+): Note[] {
+  const sql = db
+    .prepare<[string], string>("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?")
+    .pluck()
+    .get(facts.table);
+  if (sql === undefined || !/\bCHECK\b/i.test(sql)) return [];
+  const copy = new Sqlite(':memory:');
+  try {
+    copy.pragma('foreign_keys = OFF');
+    copy.exec(sql);
+    tryRows(context, db, copy, facts, id, parked);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError)) throw error;
+    return [blocksRefused(id.column, `are refused (${error.message})`)];
+  } finally {
+    copy.close();
+  }
+}
+
+function tryRows(
+  context: ApplyContext,
+  db: UserDb,
+  copy: UserDb,
+  facts: TableFacts,
+  id: IdColumn,
+  parked: string | null,
+): void {
+  const names = facts.columns.filter(({ isGenerated }) => !isGenerated).map(({ name }) => name);
+  const table = quoteIdentifier(facts.table);
+  const insert = copy.prepare(
+    `INSERT INTO ${table}(${names.map(quoteIdentifier).join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+  );
+  const clear = copy.prepare(`DELETE FROM ${table}`);
+  const work = openColumn(context, id, context.policy);
+  const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'in_place');
+  for (const result of parked === null ? [value] : [value, parked]) {
+    const cells = names.map((name) => (name === id.column ? result : `w.${quoteIdentifier(name)}`));
+    const sql = `SELECT ${cells.join(', ')} FROM (SELECT row_number() OVER () AS row_no, * FROM (
+        SELECT t.*, t.${quoteIdentifier(id.column)} AS o0, ${call} AS svc_migrate_new
+        FROM ${table} AS t LIMIT -1) WHERE ${isChanged} LIMIT -1) AS w`;
+    const rows = db.prepare<[], unknown[]>(sql).raw().safeIntegers();
+    for (const row of rows.iterate()) {
+      insert.run(...row);
+      clear.run();
+    }
+  }
 }

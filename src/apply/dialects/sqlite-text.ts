@@ -1,9 +1,8 @@
 import type { EmitText, SqlText } from '../engine/dialect.js';
+import { writesPlatformId } from '../engine/id-columns.js';
 import { mapKey } from '../engine/id-maps.js';
 import { INT64 } from '../engine/parking.js';
-import { writesPlatformId } from '../engine/platform-ids.js';
-import { quoteIdentifier } from '../sql-names.js';
-import { FAILURE_PREFIX, literalFormatter, updateFromSql } from './shared-text.js';
+import { FAILURE_PREFIX, literalFormatter, quoteIdentifier, updateFromSql } from './shared-text.js';
 
 /** An integer literal. SQLite would parse the smallest 64-bit integer, written in decimal, as a real. */
 export function integerSql(value: bigint): string {

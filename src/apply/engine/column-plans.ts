@@ -14,8 +14,7 @@ import {
 import { sumUnmapped, unmappedOfCounts } from '../unmapped.js';
 import type { Engine } from './dialect.js';
 import { FinalIds } from './final-ids.js';
-import { configuredColumns } from './json-columns.js';
-import { writesPlatformId } from './platform-ids.js';
+import { configuredColumns, writesPlatformId } from './id-columns.js';
 import { columnOf, type FoundTable, type Handling, type TableFacts } from './table-facts.js';
 import type { CellSource } from './unmapped-cells.js';
 

@@ -15,7 +15,7 @@ import { sampleTables } from '../scan/sample-tables.js';
 import type { TableWrite } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { findTables, refresh } from './found-table.js';
-import { configuredColumns, normalizeColumns } from './json-columns.js';
+import { configuredColumns, normalizeColumns } from './id-columns.js';
 import type { Ledger, TableRun } from './ledger.js';
 import { ledgerNotes, readRuns } from './ledger-runs.js';
 import { countCells, dropUnusedTables } from './own-tables.js';

@@ -3,14 +3,25 @@ import { checkColumn } from '../column-work.js';
 import { NO_EARLIER, type Note } from '../plan.js';
 import { isUnreadable } from './column-plans.js';
 import { type Engine, findColumn } from './dialect.js';
-import { otherTargetNotes, rewrittenNotes } from './double-rewrite.js';
-import { earlierRunNotes, findEarlier, newColumnNotes } from './earlier-runs.js';
-import { mergedNotes, partsOf, pathNotes, sameColumnNotes } from './json-columns.js';
+import {
+  earlierRunNotes,
+  findEarlier,
+  newColumnNotes,
+  otherTargetNotes,
+  rewrittenNotes,
+} from './earlier-runs.js';
+import {
+  mergedNotes,
+  partsOf,
+  pathNotes,
+  sameColumnNotes,
+  sourceColumns,
+  writesPlatformId,
+} from './id-columns.js';
 import { judgeTable, type TableIds } from './judge-table.js';
 import { ledgerNotes, readRunsOfTable } from './ledger-runs.js';
 import { countCells } from './own-tables.js';
 import { platformColumnNotes } from './platform-columns.js';
-import { sourceColumns, writesPlatformId } from './platform-ids.js';
 import { addStillApplied, readStillApplied, rowsToLookUp, type StillApplied } from './still-applied.js';
 import type { FoundTable, TableFacts } from './table-facts.js';
 

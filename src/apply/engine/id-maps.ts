@@ -1,9 +1,9 @@
 import type { IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { Dialect, Engine, IdMap, SqlText } from './dialect.js';
+import { writesPlatformId } from './id-columns.js';
 import { scopeTerms } from './judge-cells.js';
 import type { TableRun } from './ledger.js';
-import { writesPlatformId } from './platform-ids.js';
 import { columnOf, type TableColumn, type TableFacts } from './table-facts.js';
 
 /** The type of the values that a run writes for an id column. */

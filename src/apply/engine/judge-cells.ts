@@ -14,7 +14,7 @@ import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
 import type { Engine, JudgedCells, SqlText } from './dialect.js';
-import { partsOf } from './json-columns.js';
+import { partsOf } from './id-columns.js';
 import type { Cell, Cells } from './session.js';
 
 /** Looks up the cells of one column. */

@@ -1,8 +1,7 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import { blocks, type Note, type Policy } from '../plan.js';
-import { partsOf } from './json-columns.js';
-import { sourceColumns } from './platform-ids.js';
+import { partsOf, sourceColumns } from './id-columns.js';
 import { columnOf, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
 
 /** Id columns of a table that one target rewrites. */

@@ -4,7 +4,7 @@ import * as z from '../../zod.js';
 import { ledgerRunSchema, type RunFacts } from '../context.js';
 import { blocks, type Note, type Policy, policySchema, runPolicySchema } from '../plan.js';
 import type { Dialect, Engine } from './dialect.js';
-import { configuredColumns, normalizeColumns } from './json-columns.js';
+import { configuredColumns, normalizeColumns } from './id-columns.js';
 import type { Ledger, TableRun } from './ledger.js';
 import type { Cells } from './session.js';
 import type { FoundTable } from './table-facts.js';

@@ -2,11 +2,11 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { NamedRows } from '../context.js';
 import { blocks, type Note } from '../plan.js';
 import { type Engine, findColumn } from './dialect.js';
+import { addedColumns, writesPlatformId } from './id-columns.js';
 import { valueType } from './id-maps.js';
 import type { TableRun } from './ledger.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
 import { endUndo } from './own-tables.js';
-import { addedColumns, writesPlatformId } from './platform-ids.js';
 import type { TableFacts } from './table-facts.js';
 
 export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: string, column: string): string {

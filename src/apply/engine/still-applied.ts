@@ -11,7 +11,7 @@ import {
   rowsNotEntered,
 } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
-import { rewrittenLabels, writesPlatformId } from './platform-ids.js';
+import { rewrittenLabels, writesPlatformId } from './id-columns.js';
 import type { FoundTable } from './table-facts.js';
 
 /** Called for each cell that no longer holds what a run wrote, with the key of its row. */

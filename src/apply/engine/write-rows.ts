@@ -4,13 +4,13 @@ import { assertAgreed, openTableColumn, type TableWrite } from './column-plans.j
 import { compileRewrite, type ListedColumn, rewriteOf } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { needsLookUp } from './earlier-runs.js';
+import { writesPlatformId } from './id-columns.js';
 import { buildMap } from './id-maps.js';
 import type { TableRun } from './ledger.js';
 import { findRecordedRun, insertRun, newSuffix, readRun } from './ledger-runs.js';
 import { type ListedRun, moveBatch, moveRows } from './move-rows.js';
 import { createLists, replaceView } from './own-tables.js';
 import { addColumns } from './platform-columns.js';
-import { writesPlatformId } from './platform-ids.js';
 import { rowsToLookUp } from './still-applied.js';
 import type { FoundTable } from './table-facts.js';
 

@@ -126,7 +126,7 @@ describe.each(only('sqlite'))('the plan for $product', (engine) => {
     chmodSync(join(folder, 'read'), 0o555);
     chmodSync(folder, 0o755);
     const script = join(folder, 'access.mjs');
-    const trial = new URL('../../../dist/apply/dialects/sqlite-lookups.js', import.meta.url);
+    const trial = new URL('../../../dist/apply/dialects/sqlite-dialect.js', import.meta.url);
     // Root may write everything: as somebody else, who need not be able to read the program.
     writeFileSync(
       script,
