@@ -1,16 +1,32 @@
 import type { ParsedChild, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
-import { Members, parseSmallId } from '../json/members.js';
+import { type KeyTable, Members, parseSmallId } from '../json/members.js';
 import { Texts } from '../json/record-columns.js';
 import { renderChildren } from '../json/stored-lists.js';
-import type { ChildLayout, RecordLayout } from './record.js';
 
 /** A child whose id member is not an id. */
 export type RejectedChild = Omit<RejectedObject, 'position'>;
 
 /** Maximum number of children of one list, because unordered lists are read into memory. */
 const MAX_CHILDREN = 200_000;
+
+/** The slots of the members that are read from a child. */
+export interface ChildLayout {
+  readonly id: number;
+  readonly platformId: number;
+  readonly uniqueId: number;
+  readonly deletedAt: number;
+}
+
+/** The members of a record that hold children. */
+export interface ChildrenLayout {
+  /** Slots from this one on are the fields with children, in the order of `childPaths`. */
+  readonly firstChild: number;
+  readonly childPaths: readonly string[];
+  readonly childTable: KeyTable;
+  readonly child: ChildLayout;
+}
 
 /**
  * Reads the lists of a record's children, and writes them in the format of `json/stored-lists.ts`. A list whose ids are
@@ -19,13 +35,13 @@ const MAX_CHILDREN = 200_000;
  */
 export class ChildReader {
   readonly #scanner: JsonScanner;
-  readonly #layout: RecordLayout;
+  readonly #layout: ChildrenLayout;
   readonly #members: Members;
   /** The list scanned last, for each children field. */
   readonly #lists: readonly ChildLines[];
   readonly #inOrder: readonly ChildLines[];
 
-  constructor(scanner: JsonScanner, layout: RecordLayout) {
+  constructor(scanner: JsonScanner, layout: ChildrenLayout) {
     this.#scanner = scanner;
     this.#layout = layout;
     this.#members = new Members(layout.childTable, scanner);

@@ -17,10 +17,10 @@ import type {
 import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
 import { type CompanyListing, fetchV4Companies } from './company-list.js';
+import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './envelope.js';
 import { cleanRequestId, scrubber } from './failures.js';
 import { assertAddresses, buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
 import { HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';
-import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './page.js';
 import {
   type ApiQuery,
   buildRawList,

@@ -9,7 +9,6 @@
 import { OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import type { Members } from '../json/members.js';
 import type { Texts } from '../json/record-columns.js';
-import type { RecordLayout } from './record.js';
 
 /** A compared field. */
 export interface DigestField {
@@ -18,6 +17,9 @@ export interface DigestField {
   /** Two characters, derived from the name only, so that it does not depend on the configuration. */
   readonly code: string;
 }
+
+/** A compared field with its slot: the index of its member among those that are read. */
+export type DigestedSlot = DigestField & { readonly slot: number };
 
 const DATES = ['posted_date', 'created_at', 'updated_at', 'org_created_at', 'fiscal_start_at'];
 const TEXTS = [
@@ -193,14 +195,18 @@ function compareAt(a: string, inA: number, b: string, inB: number, width: number
 export class DigestWriter {
   readonly #members: Members;
   readonly #uniqueId: number;
-  readonly #fields: RecordLayout['digested'];
+  readonly #fields: readonly DigestedSlot[];
   readonly #codes: Buffer;
 
-  constructor(layout: RecordLayout, members: Members) {
+  /** `uniqueId`: the slot of `platform_unique_id`. */
+  constructor(
+    { uniqueId, digested }: { readonly uniqueId: number; readonly digested: readonly DigestedSlot[] },
+    members: Members,
+  ) {
     this.#members = members;
-    this.#uniqueId = layout.uniqueId;
-    this.#fields = layout.digested;
-    this.#codes = Buffer.from(layout.digested.map(({ code }) => code).join(''), 'latin1');
+    this.#uniqueId = uniqueId;
+    this.#fields = digested;
+    this.#codes = Buffer.from(digested.map(({ code }) => code).join(''), 'latin1');
   }
 
   /** `instants`: for each slot, its date in ms, NaN if it is not a date. */

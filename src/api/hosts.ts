@@ -4,8 +4,7 @@ import type { Config, Endpoint } from '../config/config.js';
 import type { Env, Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { comparableHost, isLoopback, toUrl } from '../text/addresses.js';
-import type { HostLimiter, HostLimits } from './limiter.js';
-import type { RequestOptions } from './request.js';
+import type { HostLimiter, HostLimits, LimiterOptions } from './limiter.js';
 
 /** A configured endpoint with its key, limiter and statistics. */
 export interface Host {
@@ -36,7 +35,7 @@ export interface Hosts {
 export function buildHosts(
   config: Config,
   keys: ApiKeys,
-  settings: RequestOptions,
+  settings: Pick<LimiterOptions, 'attempts' | 'maxWaitMs' | 'clock' | 'sleep'>,
   { limits, env }: { readonly limits: HostLimits; readonly env: Env },
 ): Hosts {
   const { attempts, maxWaitMs, clock, sleep } = settings;

@@ -3,8 +3,8 @@ import { SvcError } from '../errors.js';
 import { type JsonScanner, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../json/record-columns.js';
-import { ChildReader } from './child-reader.js';
-import { type DigestField, DigestWriter, digestFields } from './field-digests.js';
+import { type ChildLayout, ChildReader, type ChildrenLayout } from './child-reader.js';
+import { type DigestedSlot, DigestWriter, digestFields } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
 import { MemberDigester } from './member-digests.js';
 
@@ -193,15 +193,8 @@ export interface PageSpec extends ListSpec {
   readonly companyId: bigint | null;
 }
 
-export interface ChildLayout {
-  readonly id: number;
-  readonly platformId: number;
-  readonly uniqueId: number;
-  readonly deletedAt: number;
-}
-
 /** The slots (indexes in `table`) of the members that are read from a record. */
-export interface RecordLayout extends ChildLayout {
+interface RecordLayout extends ChildLayout, ChildrenLayout {
   readonly table: KeyTable;
   readonly companyId: number;
   readonly svcUpdatedAt: number;
@@ -211,14 +204,8 @@ export interface RecordLayout extends ChildLayout {
   readonly serviceDates: readonly number[];
   /** All slots that may contain a date, without duplicates. */
   readonly datelike: readonly number[];
-  /** The compared fields with their slots. */
-  readonly digested: readonly (DigestField & { readonly slot: number })[];
+  readonly digested: readonly DigestedSlot[];
   readonly fieldPrefix: string;
-  /** Slots from this one on are the fields with children, in the order of `childPaths`. */
-  readonly firstChild: number;
-  readonly childPaths: readonly string[];
-  readonly childTable: KeyTable;
-  readonly child: ChildLayout;
 }
 
 /** Assigns slots to the members to read; a name with several uses has one slot. */

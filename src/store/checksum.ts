@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { SvcError } from '../errors.js';
-import type { Db } from './open.js';
+import type { Db } from './sqlite.js';
 
 /**
  * Rows written by an export carry a CRC-32 of their values, which detects rows that were damaged or altered later.

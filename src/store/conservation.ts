@@ -1,7 +1,7 @@
 import { REASONS_WITHOUT_V4_KEY } from '../reasons.js';
-import type { Db } from './open.js';
 import { V4_KEY, V4_PARENT_KEY } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
+import type { Db } from './sqlite.js';
 
 /** A contradiction between the remap and the exported records, found without asking the APIs. */
 export interface Contradiction {

@@ -1,7 +1,7 @@
 import { DECIDABLE_REASONS, type Status } from '../reasons.js';
-import type { Db } from './open.js';
 import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
+import type { Db } from './sqlite.js';
 
 /** Filters of findings; null: no filter. */
 export interface FindingFilter extends Scope {

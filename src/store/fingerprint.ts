@@ -1,8 +1,8 @@
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { readMeta, readMetaJson, textsSchema, writeMeta } from './meta.js';
-import type { Db } from './open.js';
 import { RECORD_KEY } from './schema.js';
+import type { Db } from './sqlite.js';
 
 /** The settings that an export depends on, by name. Names that start with `v3` or `v4` affect only that generation. */
 export type Fingerprint = Readonly<Record<string, string>>;

@@ -1,8 +1,8 @@
 import { SvcError } from '../errors.js';
 import { checksumOf, damaged, ID_SUM } from './checksum.js';
-import type { Db } from './open.js';
 import { EVERYTHING, readSlices } from './remap-rows.js';
 import { readStreamGroups } from './scoped-streams.js';
+import type { Db } from './sqlite.js';
 import { Sqlite } from './sqlite.js';
 import { assertV4Companies } from './streams.js';
 

@@ -1,8 +1,8 @@
 import type { Status } from '../reasons.js';
-import type { Db } from './open.js';
 import { damagedRemap } from './remap-digest.js';
 import { V4_KEY } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
+import type { Db } from './sqlite.js';
 
 /** A row of the remap with an id on both sides. */
 export interface MappedPair {

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { ParsedRecord } from '../domain.js';
 import { listNumber } from '../json/record-columns.js';
 import { checksumOfValues, damaged } from './checksum.js';
-import type { Db } from './open.js';
+import type { Db } from './sqlite.js';
 
 /** Lists of names that are stored; records with others have no digests, and are compared by their bodies. */
 const MAX_LISTS = 4096;

@@ -1,6 +1,6 @@
 import * as z from '../zod.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
-import type { Db } from './open.js';
+import type { Db } from './sqlite.js';
 
 // The table `meta` holds named texts, of which most are JSON. Messages call them settings.
 

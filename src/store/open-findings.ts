@@ -1,7 +1,7 @@
 import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
-import type { Db } from './open.js';
 import { iterateCompanyRows } from './remap-tables.js';
+import type { Db } from './sqlite.js';
 
 /** The columns of a remap row that `recheck` needs. */
 export interface OpenRow {

@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import type { Database } from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 import { realPath } from '../runtime/output-targets.js';
 import { registerChecksum } from './checksum.js';
@@ -14,12 +13,11 @@ import {
 } from './database-file.js';
 import { assertShape, checkFile, readShape, type Shape, UNCOUNTED_TABLES } from './integrity.js';
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
-import { Sqlite } from './sqlite.js';
+import { type Db, Sqlite } from './sqlite.js';
 
 type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 
-/** An open database. Integers read from it are `bigint`, so that ids are exact. */
-export type Db = Database;
+export type { Db };
 
 export type OpenMode = 'create' | 'write' | 'read';
 

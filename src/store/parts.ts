@@ -1,5 +1,5 @@
 import { checksumOf, damaged, isIntact } from './checksum.js';
-import type { Db } from './open.js';
+import type { Db } from './sqlite.js';
 import { readV4Companies } from './streams.js';
 
 /** The part of a V3 list that holds one company's records, while the list is read company by company. */

@@ -1,6 +1,6 @@
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib';
 import { damaged } from './checksum.js';
-import type { Db } from './open.js';
+import type { Db } from './sqlite.js';
 
 /**
  * Payloads, the records as received, are stored compressed in blocks. `record.payload_block` names the block of a record;

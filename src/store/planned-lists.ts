@@ -1,7 +1,7 @@
 import type { ModelPair } from '../domain.js';
-import type { Db } from './open.js';
 import { type Scope, scopeParams } from './remap-rows.js';
 import type { StreamGroup } from './scoped-streams.js';
+import type { Db } from './sqlite.js';
 
 /** A model pair; V4's name is null if V4 does not have it. */
 export type ListedModel = Pick<ModelPair, 'v3' | 'v4'>;

@@ -4,7 +4,6 @@ import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
 import { readStoredFingerprint } from './fingerprint.js';
 import { readExportSeq, readMeta, readRemapInputs, writeMeta } from './meta.js';
-import type { Db } from './open.js';
 import {
   findMissingInV3,
   type ListedModel,
@@ -17,6 +16,7 @@ import { assertDigests } from './remap-digest.js';
 import { EVERYTHING, type Scope } from './remap-rows.js';
 import { type RemapRun, readRemapRuns } from './remap-tables.js';
 import { iterateStreams, readStreamGroups, type StreamGroup } from './scoped-streams.js';
+import type { Db } from './sqlite.js';
 import { assertV4Companies, type ListRow } from './streams.js';
 
 /** The data that decide whether a remap is complete and current. */

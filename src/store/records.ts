@@ -1,8 +1,8 @@
 import type { ParsedRecord } from '../domain.js';
 import { checksumOfValues } from './checksum.js';
 import { prepareMemberDigests } from './member-digests.js';
-import type { Db } from './open.js';
 import { type PayloadWriter, preparePayloadWriter } from './payloads.js';
+import type { Db } from './sqlite.js';
 
 /** The stream of a page, and the walk numbers to compare its records with, see `Position`. */
 export interface PagePlace {

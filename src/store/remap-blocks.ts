@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { MIN_INT64 } from '../domain.js';
 import type { Status } from '../reasons.js';
 import { sha256Of } from '../runtime/sha256.js';
-import type { Db } from './open.js';
 import { ROWS_PER_BLOCK, readSlices } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
+import type { Db } from './sqlite.js';
 
 const ENTRIES_PER_BLOCK = 512;
 /** Blocks read before yielding to the caller, which can then check for signals. */

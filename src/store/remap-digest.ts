@@ -2,7 +2,6 @@ import { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
 import * as z from '../zod.js';
 import { checksumOf, damaged } from './checksum.js';
-import type { Db } from './open.js';
 import {
   digestExported,
   digestIndex,
@@ -17,6 +16,7 @@ import {
   type TablePart,
 } from './remap-blocks.js';
 import { type RemapRun, readRemapRuns } from './remap-tables.js';
+import type { Db } from './sqlite.js';
 
 /*
  * A remap that was altered or damaged after it was built must not be used. Its data are digested in parts:

@@ -1,7 +1,7 @@
 import type { Status } from '../reasons.js';
 import * as z from '../zod.js';
-import type { Db } from './open.js';
 import { remapScope, type Scope, scopeParams } from './remap-rows.js';
+import type { Db } from './sqlite.js';
 
 /** Counts of remap rows with the same model, companies, status and reason. */
 export interface RemapGroup {

@@ -1,5 +1,5 @@
 import type { Status } from '../reasons.js';
-import type { Db } from './open.js';
+import type { Db } from './sqlite.js';
 
 /** Filters of a report; null: no filter. Companies are V3 company ids. */
 export interface Scope {

@@ -3,8 +3,8 @@ import type { CompanyMatch, StaleReason } from '../domain.js';
 import type { AmbiguousCompany } from '../text/describe-evidence.js';
 import * as z from '../zod.js';
 import { damaged, isIntact } from './checksum.js';
-import type { Db } from './open.js';
 import { type RemapRow, type Scope, scopeParams, v3Scope } from './remap-rows.js';
+import type { Db } from './sqlite.js';
 
 /** How a company was paired. */
 export interface CompanyRow {

@@ -1,5 +1,4 @@
 import { deserialize, serialize } from 'node:v8';
-import type { Db } from './open.js';
 import { prepareInsertRows } from './records.js';
 import {
   digestBlock,
@@ -11,6 +10,7 @@ import {
 } from './remap-blocks.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
 import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
+import type { Db } from './sqlite.js';
 
 /** V3 records of one day, ms since 1970. */
 interface DayCount {

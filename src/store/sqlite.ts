@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url';
 import type BetterSqlite3 from 'better-sqlite3';
 import { SvcError } from '../errors.js';
 
+/** An open database. Integers read from it are `bigint`, so that ids are exact. */
+export type Db = BetterSqlite3.Database;
+
 /**
  * better-sqlite3 13 is a Node-API addon that crashes where Node-API 10 is missing: before Node 22.14. Version 12, which is
  * compiled against V8, aborts the process when a statement is freed on Node 24.19 and later (node::ObjectWrap asserts an

@@ -1,11 +1,11 @@
 import type { Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
-import type { Db } from './open.js';
 import { prepareReadPayload } from './payloads.js';
 import type { IndexKey, IndexPart } from './remap-blocks.js';
 import { damagedRemap } from './remap-digest.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
+import type { Db } from './sqlite.js';
 import type { VerifiedRemap } from './verified-remap.js';
 
 /** Selects rows of the remap. */

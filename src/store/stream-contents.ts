@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { MAX_INT64, MIN_INT64, type ParsedRecord, type RejectedObject } from '../domain.js';
 import { addToIdSum, checksumOf } from './checksum.js';
-import type { Db } from './open.js';
 import { dropParts } from './parts.js';
 import { countPayloads, emptyPayloads } from './payloads.js';
 import { resealTables } from './remap-digest.js';
+import type { Db } from './sqlite.js';
 import type { StreamRow } from './streams.js';
 
 /**

@@ -5,7 +5,7 @@ import { sha256Of } from '../runtime/sha256.js';
 import * as z from '../zod.js';
 import { checksumOf, damaged, isIntact } from './checksum.js';
 import { readMeta, writeMeta } from './meta.js';
-import type { Db } from './open.js';
+import type { Db } from './sqlite.js';
 
 /** A stream to be read, and the model name used in its requests. */
 export interface PlannedStream {

@@ -1,6 +1,5 @@
 import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
-import type { Db } from './open.js';
 import {
   DIGEST_LENGTH,
   type Entries,
@@ -14,6 +13,7 @@ import {
 } from './remap-blocks.js';
 import { assertDigests, damagedRemap, parseIndexBlocks, readBlocks } from './remap-digest.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
+import type { Db } from './sqlite.js';
 
 /** Narrows down which record an id refers to; null: any. */
 export interface LookupPlace {

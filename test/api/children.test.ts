@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pageParser } from '../../src/api/page.js';
+import { pageParser } from '../../src/api/envelope.js';
 import type { ParsedChild } from '../../src/domain.js';
 import { recordsOf } from '../../src/json/record-columns.js';
 import { renderChildren } from '../../src/json/stored-lists.js';

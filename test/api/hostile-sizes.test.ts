@@ -52,7 +52,7 @@ describe('the list of companies', () => {
 
 /** Parses a body of 64 MiB in a process of its own; tells how many MiB it took at most, the body included. */
 function measure(head: string, item: string, tail: string): { outcome: string; mebibytes: number } {
-  const module = new URL('../../dist/api/page.js', import.meta.url).href;
+  const module = new URL('../../dist/api/envelope.js', import.meta.url).href;
   const program = `
     const { pausingPageParser } = await import(${JSON.stringify(module)});
     const [head, item, tail] = ${JSON.stringify([head, item, tail])};

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type PageParser, pageParser, pausingPageParser } from '../../src/api/page.js';
+import { type PageParser, pageParser, pausingPageParser } from '../../src/api/envelope.js';
 import { SvcError } from '../../src/errors.js';
 import { recordsOf } from '../../src/json/record-columns.js';
 import { campaign } from '../support/campaign.js';

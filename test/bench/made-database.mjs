@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pageParser } from '../../dist/api/page.js';
+import { pageParser } from '../../dist/api/envelope.js';
 import { recordsOf } from '../../dist/json/record-columns.js';
 import { checksumOf } from '../../dist/store/checksum.js';
 import { prepareMemberDigests } from '../../dist/store/member-digests.js';

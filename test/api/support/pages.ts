@@ -1,4 +1,4 @@
-import { pageParser } from '../../../src/api/page.js';
+import { pageParser } from '../../../src/api/envelope.js';
 import type { PageSpec } from '../../../src/api/record.js';
 import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
