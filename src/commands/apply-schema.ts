@@ -9,7 +9,7 @@ import { policySchema, remapSchema, targetPlanSchema } from '../apply/plan.js';
 import { overlapSchema, standingSchema } from '../apply/scan/propose.js';
 import { columnUnmappedSchema } from '../apply/unmapped.js';
 import { applyTargetSchema } from '../config/apply-targets.js';
-import { count } from '../report/schema-values.js';
+import { count } from '../report/report-schema.js';
 import * as z from '../zod.js';
 
 const texts = z.array(z.string());

@@ -1,8 +1,7 @@
 import { configSchema } from '../config/settings.js';
 import { STREAM_STATES } from '../domain.js';
 import { STATUSES } from '../reasons.js';
-import { findingSchema, reportSchema } from '../report/report-schema.js';
-import { count, id, nullableId } from '../report/schema-values.js';
+import { count, findingSchema, id, nullableId, reportSchema } from '../report/report-schema.js';
 import { scanSchema } from '../scan/scan-report.js';
 import * as z from '../zod.js';
 import { applySchema } from './apply-schema.js';

@@ -15,12 +15,11 @@ import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { rowsOf } from '../text/rows.js';
 import { listCannotSee, MAX_NAMED } from './cannot-see.js';
-import type { CodeUses } from './code-uses-schema.js';
 import { type CountedRows, countRows } from './count-rows.js';
+import { countReasons } from './counts.js';
 import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
-import { countReasons } from './reason-counts.js';
-import type { DriftSection, Report, ReportStream } from './report-schema.js';
+import type { CodeUses, DriftSection, Report, ReportStream } from './report-schema.js';
 import { countStaleDecisions, prepareFullSync, readDecisions, readDrift } from './sections.js';
 import { buildMonths, type Dates, readDates } from './timeline.js';
 

@@ -2,8 +2,8 @@ import type { Outcome, ReportLimit } from '../domain.js';
 import { shellLine } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
+import { bareKey, describeIds, groupByReason } from './counts.js';
 import { describeKey } from './describe.js';
-import { bareKey, describeIds, groupByReason } from './reason-counts.js';
 import type { Report } from './report-schema.js';
 
 /** The verdict, the same in every format for people. */

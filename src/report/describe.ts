@@ -1,15 +1,7 @@
 import type { StaleReason } from '../domain.js';
 import { describeOutcome } from '../reasons.js';
-import { countOf, formatTime, groupDigits } from '../text/numbers.js';
-import type { CodeUses } from './code-uses-schema.js';
-import type {
-  Counts,
-  DecisionsSection,
-  DriftSection,
-  FullSync,
-  Report,
-  ReportCompany,
-} from './report-schema.js';
+import { countOf, groupDigits } from '../text/numbers.js';
+import type { Counts, FullSync, Report, ReportCompany } from './report-schema.js';
 
 /** The meaning of a status and reason or of a limit, and what to do about it. */
 export interface KeyText {
@@ -141,31 +133,6 @@ export function whyIdle({
   return why === null ? 'not taken' : `not taken: ${WHY_IDLE[why]}`;
 }
 
-/** `Decisions: 12 lines of decisions.csv taken, 1 not taken, 2 not needed.`, then the first lines that changed nothing. */
-export function describeDecisions(section: DecisionsSection, shown: number): string[] {
-  const { file, taken, stale, notNeeded, idle } = section;
-  const head = `Decisions: ${countOf(taken, 'line')} of ${file} taken, ${stale} not taken, ${notNeeded} not needed.`;
-  const lines = idle.slice(0, shown).map((one) => {
-    const name = one.path === '' ? one.model : `${one.model} ${one.path}`;
-    return `line ${one.line}: ${name} ${one.v3_svc_id ?? 'none'} → ${one.v4_svc_id ?? 'none'} ${one.text}`;
-  });
-  const more = stale + notNeeded - lines.length;
-  return [head, ...lines, ...(more > 0 ? [`and ${countOf(more, 'more line')}`] : [])];
-}
-
-const MAX_DRIFT_MODELS = 4;
-
-/** `Drift: 3 of 1,200 matched records …`; empty if nothing differs. */
-export function describeDrift({ differing, compared, models }: DriftSection): string[] {
-  if (differing === 0) return [];
-  const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
-  const counts = sorted.map(({ model, differing: count }) => ({ model, count }));
-  const verb = differing === 1 ? 'differs' : 'differ';
-  return [
-    `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${listModels(counts, MAX_DRIFT_MODELS)}).`,
-  ];
-}
-
 /** `crm/stages 3, crm/companies 2, 5 more models`. */
 export function listModels(
   models: readonly { readonly model: string; readonly count: number }[],
@@ -174,18 +141,4 @@ export function listModels(
   const names = models.slice(0, shown).map(({ model, count }) => `${model} ${groupDigits(count)}`);
   if (models.length > shown) names.push(countOf(models.length - shown, 'more model'));
   return names.join(', ');
-}
-
-/** `Uses of V3 in code: 3 places (…)`, then the rules with findings. */
-export function describeCode(uses: CodeUses | null): string[] {
-  if (uses === null) return [];
-  const { places, rules, scannedAt, ...files } = uses;
-  const { certain, likely, look } = places;
-  const all = countOf(certain + likely + look, 'place');
-  const skipped = files.filesSkipped === null ? '' : `, ${groupDigits(files.filesSkipped)} not read`;
-  const head = `Uses of V3 in code: ${all} (${certain} certain, ${likely} likely, ${look} to look at) in ${countOf(files.filesRead, 'file')} read${skipped}; scanned ${formatTime(scannedAt)}.`;
-  const lines = rules.map(
-    (one) => `${one.title}: ${one.certain} certain, ${one.likely} likely, ${one.look} to look at`,
-  );
-  return [head, ...lines];
 }

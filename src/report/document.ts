@@ -1,7 +1,6 @@
 import { STATUSES } from '../reasons.js';
-import { prepareDescribeAmbiguous } from '../text/describe-evidence.js';
 import { countOf, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { firstInOrder, groupBy } from '../text/rows.js';
+import { firstInOrder } from '../text/rows.js';
 import {
   type Block,
   type Cell,
@@ -26,23 +25,30 @@ import {
   describeFound,
   nameOfLimit,
 } from './build-verdict.js';
+import { sumIds } from './counts.js';
 import {
   countFullSync,
   countIds,
-  describeCode,
-  describeDecisions,
-  describeDrift,
   describeKey,
   describeScope,
   listModels,
   nameOfCompany,
-  nameOfRange,
   sumFindings,
 } from './describe.js';
-import { groupIncomplete } from './incomplete-lists.js';
-import { sumIds } from './reason-counts.js';
-import type { Counts, FullSync, Report } from './report-schema.js';
-import { sampleBlocks, sampleId } from './samples.js';
+import {
+  ambiguousBlocks,
+  codeBlocks,
+  decisionBlocks,
+  driftBlocks,
+  evidenceBlocks,
+  fullSyncBlocks,
+  limitationBlocks,
+  listBlocks,
+  MAX_ROWS,
+  sampleBlocks,
+  sampleId,
+} from './document-details.js';
+import type { Counts, Report } from './report-schema.js';
 
 /** A report for people, as blocks that each format prints in its own way. */
 export interface ReportDocument {
@@ -55,10 +61,6 @@ export interface ReportDocument {
   readonly sections: readonly Section[];
 }
 
-/** Rows and items that are read of what can be very long; each format shows as many of them as fit. */
-const MAX_ROWS = 500;
-const MAX_DECISIONS = 100;
-const MAX_LISTS = 300;
 const MAX_MODELS = 4;
 
 /** Builds the document of a report. Pure, except that long sections of the report are read from the database. */
@@ -74,8 +76,8 @@ export function buildDocument(report: Report): ReportDocument {
     { id: 'companies', title: 'Companies', blocks: companyBlocks(report) },
     { id: 'full-sync', title: 'Full sync to ask for', blocks: fullSyncBlocks(report) },
     { id: 'decisions', title: 'Decisions', blocks: decisionBlocks(report) },
-    { id: 'drift', title: 'Pairs with different fields', blocks: noteBlocks(describeDrift(report.drift)) },
-    { id: 'code', title: 'Uses of V3 in code', blocks: noteBlocks(describeCode(report.codeUses)) },
+    { id: 'drift', title: 'Pairs with different fields', blocks: driftBlocks(report) },
+    { id: 'code', title: 'Uses of V3 in code', blocks: codeBlocks(report) },
     { id: 'samples', title: 'Samples', blocks: sampleBlocks(report) },
     { id: 'lists', title: 'Lists read', blocks: listBlocks(report) },
     { id: 'cannot-see', title: 'What this check cannot see', blocks: limitationBlocks(report) },
@@ -282,19 +284,6 @@ function reasonBlocks({ reasons }: Report): Block[] {
   return [fold(`Reasons (${rows.length})`, [table(caption, columns, rows)], 'open')];
 }
 
-function ambiguousBlocks({ ambiguousCompanies: all }: Report): Block[] {
-  if (all.length === 0) return [];
-  const items = all.slice(0, MAX_ROWS).map(prepareDescribeAmbiguous(all));
-  const draft = '`svc-migrate findings --write-companies companies-draft.csv` drafts a line for each.';
-  return [
-    list(
-      items.map((title) => ({ title })),
-      all.length,
-    ),
-    sentence(draft),
-  ];
-}
-
 function companyBlocks({ companies }: Report): Block[] {
   const { shown, total } = firstInOrder(companies, MAX_ROWS, (a, b) => sumFindings(b) - sumFindings(a));
   if (total === 0) return [];
@@ -302,129 +291,4 @@ function companyBlocks({ companies }: Report): Block[] {
   const caption = `${COUNT_CAPTION}, by company, most findings first.`;
   const block = countTable(caption, plain('Company', 'Paired by'), rows, total);
   return [fold(`Companies (${groupDigits(total)})`, [block], 'open')];
-}
-
-/** One row for each company and model. */
-function fullSyncBlocks({ fullSync }: Report): Block[] {
-  const { companies, records, lineItems } = countFullSync(fullSync);
-  if (records + lineItems === 0) return [];
-  const first: FullSync[] = [];
-  let total = 0;
-  for (const one of fullSync) {
-    total += 1;
-    if (total <= MAX_ROWS) first.push(one);
-  }
-  const rows = first.map((one) => [
-    `${one.v3CompanyId} in ${one.region}`,
-    one.v4CompanyId ?? '–',
-    one.model,
-    groupDigits(one.records),
-    groupDigits(one.children),
-    nameOfRange(one),
-  ]);
-  const columns = [
-    ...plain('V3 company', 'V4 company', 'Model'),
-    ...numeric('Records', 'Line items'),
-    ...plain('Dates'),
-  ];
-  const text = `${countOf(records, 'record')} with ${countOf(lineItems, 'line item')} of ${countOf(companies, 'company', 'companies')} outside V4's history: ask the operator for a full sync. \`svc-migrate report --full-sync full-sync.md\` writes the letter.`;
-  const block = table('What to ask the operator for, by company and model.', columns, rows, total);
-  return [sentence(text), fold(`By company and model (${groupDigits(total)})`, [block], 'open')];
-}
-
-function decisionBlocks({ decisions }: Report): Block[] {
-  if (decisions === null) return [];
-  const [head = '', ...lines] = describeDecisions(decisions, MAX_DECISIONS);
-  const idle = decisions.stale + decisions.notNeeded;
-  return [
-    sentence(head),
-    ...(idle === 0
-      ? []
-      : [
-          list(
-            lines.map((title) => ({ title })),
-            idle,
-          ),
-        ]),
-  ];
-}
-
-/** A sentence and its details. */
-function noteBlocks([head, ...lines]: readonly string[]): Block[] {
-  if (head === undefined) return [];
-  return [sentence(head), ...(lines.length === 0 ? [] : [list(lines.map((title) => ({ title })))])];
-}
-
-/** Lists that are not complete; those that ended in the same way are one row. */
-function listBlocks({ completeness }: Report): Block[] {
-  const { groups, complete, all, byCompany } = groupIncomplete(completeness);
-  const divided = byCompany === 0 ? '' : `; ${groupDigits(byCompany)} of V3 company by company`;
-  const byState = groupBy(groups, ({ first }) => first.state);
-  const states = [...byState].map(([state, own]) => {
-    const lists = own.reduce((sum, one) => sum + one.lists, 0);
-    return `, ${groupDigits(lists)} ${state}`;
-  });
-  const head = sentence(
-    `${groupDigits(complete)} of ${countOf(all, 'list')} read completely${states.join('')}${divided}.`,
-  );
-  if (groups.length === 0) return [head];
-  const rows = groups
-    .slice(0, MAX_LISTS)
-    .map(({ first, lists, records, totalCount, counted }) => [
-      `${first.generation.toUpperCase()} ${first.model}`,
-      first.region === '' ? '–' : first.region,
-      lists === 1 ? (first.companyId ?? 'all') : countOf(lists, 'company', 'companies'),
-      first.state,
-      first.endReason ?? '–',
-      groupDigits(records),
-      counted < lists ? '–' : groupDigits(totalCount),
-    ]);
-  const columns = [
-    ...plain('List', 'Region', 'Company', 'State', 'Ended by'),
-    ...numeric('Records', 'Counted by the service'),
-  ];
-  const block = table('Lists that are not complete.', columns, rows, groups.length);
-  return [head, fold(`Lists that are not complete (${groupDigits(groups.length)})`, [block], 'open')];
-}
-
-function limitationBlocks({ cannotSee }: Report): Block[] {
-  const items = cannotSee.map(({ name, text }) => ({ title: name, meaning: text }));
-  const title = `What this check cannot see (${items.length}; \`svc-migrate help guarantees\`)`;
-  return [fold(title, [list(items)], 'open')];
-}
-
-function evidenceBlocks(report: Report): Block[] {
-  const { evidence, tool, codeUses, drift, findings, generatedAt } = report;
-  const { remap, conservation } = evidence;
-  const read = evidence.oldestReadAt === null ? 'nothing read yet' : formatTime(evidence.oldestReadAt);
-  const built =
-    remap === null ? 'none' : `${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…`;
-  const stale = remap?.stale ? ', older than the exported data' : '';
-  const scan = codeUses === null ? '' : ` Scan of the code: ${formatTime(codeUses.scannedAt)}.`;
-  const differing =
-    drift.differing === 0
-      ? ''
-      : `, and the ${countOf(drift.differing, 'matched record')} that ${drift.differing === 1 ? 'differs' : 'differ'}`;
-  const rows = [
-    ['Generated', `${formatTime(generatedAt)} by ${tool.name} ${tool.version}`],
-    ['Database', evidence.database],
-    ['Oldest evidence', read],
-    ['Remap', remap === null ? 'none' : `${formatTime(remap.builtAt)}, sha256 ${remap.sha256}${stale}`],
-    [
-      'Conservation',
-      `${countOf(conservation.v3Exported, 'exported V3 id')}, ${countOf(conservation.v3Rows, 'row')} with a V3 id`,
-    ],
-    ...Object.entries(evidence.fingerprint),
-  ];
-  return [
-    sentence(`Oldest evidence: ${read}. Remap: ${built}${stale}.${scan}`),
-    sentence(
-      `Findings: ${groupDigits(findings.total)} ids of V3 or V4; \`svc-migrate findings\` and \`svc-migrate report --ndjson findings.ndjson\` list them${differing}.`,
-    ),
-    fold(
-      'What this report is based on',
-      [table('What this report is based on.', plain('What', 'Value'), rows)],
-      'open',
-    ),
-  ];
 }

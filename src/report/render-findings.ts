@@ -5,7 +5,7 @@ import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
 import { cutText, wrapLines } from '../text/text-layout.js';
-import { countReasons, describeIds, sumIds } from './reason-counts.js';
+import { countReasons, describeIds, sumIds } from './counts.js';
 
 /**
  * Findings for a terminal, by status and reason, each group with its meaning, and the next command; counts by reason if

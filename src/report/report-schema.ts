@@ -9,8 +9,15 @@ import {
 } from '../domain.js';
 import { STATUSES } from '../reasons.js';
 import * as z from '../zod.js';
-import { codeUsesSchema } from './code-uses-schema.js';
-import { count, id, nullableId, time } from './schema-values.js';
+
+/** Values in the schemas of all structured outputs. */
+export const count = z.int().nonnegative();
+export const id = z
+  .string()
+  .regex(/^-?\d+$/)
+  .describe('A 64-bit integer as digits.');
+export const nullableId = id.nullable();
+export const time = z.string().describe('ISO 8601, UTC.');
 
 const v3ByStatus = z.strictObject({ matched: count, unmatched: count, deleted: count, ambiguous: count });
 const byStatus = v3ByStatus.extend({ v4_only: count });
@@ -182,6 +189,20 @@ const decisionsSchema = z.strictObject({
     .describe('Those that changed nothing, stale ones first; at most 1,000.'),
 });
 
+/** What the last `scan --save` found. */
+const codeUsesSchema = z.strictObject({
+  scannedAt: time,
+  ageHours: count.describe('Whole hours from scannedAt to generatedAt.'),
+  filesRead: count,
+  filesSkipped: count.nullable().describe('null: stored by an earlier version.'),
+  places: z.strictObject({ certain: count, likely: count, look: count }),
+  rules: z
+    .array(
+      z.strictObject({ rule: z.string(), title: z.string(), certain: count, likely: count, look: count }),
+    )
+    .describe('Findings of each rule that has any; one place may have several.'),
+});
+
 /** The JSON report. Counts are numbers, ids are strings of digits. */
 export const reportSchema = z
   .strictObject({
@@ -265,6 +286,7 @@ export type Report = Omit<WrittenReport, 'companies' | 'completeness' | 'fullSyn
 export type ReportCompany = WrittenReport['companies'][number];
 export type FullSync = WrittenReport['fullSync'][number];
 export type ReportStream = z.infer<typeof stream>;
+export type CodeUses = z.infer<typeof codeUsesSchema>;
 export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;
 export type IdCounts = z.infer<typeof idCounts>;
