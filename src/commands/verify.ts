@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { createPairReader } from '../inspect/verify/read-live.js';
+import { createLiveReader } from '../inspect/live-records.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
 import type { Io } from './command.js';
@@ -43,7 +43,7 @@ export function verifyPairs(
   return withApi(config, io, (api) =>
     readDatabase(config, async (db) => {
       await assertRemapIntact(db, io);
-      const reader = createPairReader(api, config);
+      const reader = createLiveReader(api, config);
       const hold = { file: config.database, command: 'verify', nowMs: io.clock.now() };
       return withOwnerNote(hold, () =>
         verifyRemap({

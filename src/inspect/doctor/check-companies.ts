@@ -10,6 +10,7 @@ import {
 import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { groupBy } from '../../text/rows.js';
+import type { ListRef } from '../live-records.js';
 import {
   type Checked,
   type DatabaseFacts,
@@ -19,13 +20,7 @@ import {
   type RemoteContext,
   warning,
 } from './check.js';
-import {
-  type AskList,
-  type ListRef,
-  type SampledList,
-  type SampledRecord,
-  sampleCompanies,
-} from './sample-lists.js';
+import { type AskList, type SampledList, type SampledRecord, sampleCompanies } from './sample-lists.js';
 
 const MAX_PAIRS = 5;
 

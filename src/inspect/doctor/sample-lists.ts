@@ -1,14 +1,9 @@
 import type { Api } from '../../api/client.js';
 import type { Config, Endpoint } from '../../config/config.js';
-import {
-  type Generation,
-  type ModelPair,
-  type ParsedPage,
-  type ParsedRecord,
-  REFUSED_STATUSES,
-} from '../../domain.js';
+import type { Generation, ParsedPage, ParsedRecord } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
+import { fetchPage, type ListRef } from '../live-records.js';
 
 /** The fields of a record that doctor needs. */
 export interface SampledRecord
@@ -40,15 +35,6 @@ export type ListAnswer =
   | { readonly kind: 'failed'; readonly error: SvcError };
 
 export type ListContent = Extract<ListAnswer, { kind: 'answers' }>;
-
-/** A V3 list, or the V4 list of one company. */
-export interface ListRef {
-  /** '' for V4. */
-  readonly region: string;
-  /** Null for V3. */
-  readonly companyId: bigint | null;
-  readonly pair: ModelPair;
-}
 
 export interface SampledList extends ListRef {
   readonly answer: ListAnswer;
@@ -82,19 +68,9 @@ export type AskList = (list: ListRef, limit: number, more?: readonly Parameter[]
 /** Returns a function that requests the first page of a list and summarises it. */
 export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: string): AskList {
   return async (list, limit, more = []) => {
-    const { region, companyId, pair } = list;
-    const generation = companyId === null ? 'v3' : 'v4';
-    const stream = { generation, region, model: pair.v3, companyId } as const;
-    const parameters = [...buildParameters(list, limit, fieldPrefix), ...more];
-    try {
-      const page = await api.fetchRawList({ stream, pair, parameters });
-      return summarise(page, pair.expand, fieldPrefix);
-    } catch (error) {
-      if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
-      const status = error.code === 'http_status' ? error.facts['status'] : null;
-      if (status === 404) return { kind: 'absent' };
-      return { kind: REFUSED_STATUSES.includes(status) ? 'refused' : 'failed', error };
-    }
+    const answer = await fetchPage(api, list, [...buildParameters(list, limit, fieldPrefix), ...more]);
+    if (answer.kind === 'answers') return summarise(answer.page, list.pair.expand, fieldPrefix);
+    return answer.kind === 'absent' ? { kind: 'absent' } : { kind: answer.kind, error: answer.error };
   };
 }
 

@@ -6,7 +6,7 @@ import { type RecheckScope, recheckScope } from '../../reasons.js';
 import type { Db } from '../../store/open.js';
 import { type CompanyPairs, type OpenRow, readControlRecord } from '../../store/open-findings.js';
 import type { StreamRow } from '../../store/streams.js';
-import { createRecordSource, type RecordApi, type RecordSource } from '../read-records.js';
+import { createLiveReader, type LiveReader, type RecordApi } from '../live-records.js';
 
 /** A request for the records of one list with one id or key. */
 export interface RecordQuestion {
@@ -188,7 +188,7 @@ export async function askAgain(
   questions: readonly RecordQuestion[],
   { db, config, api, saver, onProgress }: AskOptions,
 ): Promise<AskResult> {
-  const read = prepareRead(db, createRecordSource(api, config));
+  const read = prepareRead(db, createLiveReader(api, config));
   const savedLists = new Map<bigint, StreamRow>();
   const lists = new Set<StreamRow>();
   const vanished: RecordQuestion[] = [];
@@ -232,7 +232,7 @@ interface Answered {
 
 const READ_LIST: Answered = { records: null, error: null };
 
-function prepareRead(db: Db, source: RecordSource): (question: RecordQuestion) => Promise<Answered> {
+function prepareRead(db: Db, source: LiveReader): (question: RecordQuestion) => Promise<Answered> {
   const trials = new Map<string, Promise<boolean>>();
   /** Whether a filter finds a record that is known to exist. Tried once per model and filter. */
   const isHonoured = ({ stream, by }: RecordQuestion): Promise<boolean> => {
@@ -254,7 +254,7 @@ function prepareRead(db: Db, source: RecordSource): (question: RecordQuestion) =
       }
       if (!(await isHonoured(question))) return READ_LIST;
       const answer = await source.byFilter({ generation, region, model, companyId, by, value });
-      return answer.kind === 'records' ? { records: answer.records, error: null } : READ_LIST;
+      return answer === null ? READ_LIST : { records: answer, error: null };
     } catch (error) {
       if (!isRequestError(error)) throw error;
       // The list no longer exists; reading it will record that.
@@ -265,7 +265,7 @@ function prepareRead(db: Db, source: RecordSource): (question: RecordQuestion) =
 
 async function tryFilter(
   db: Db,
-  source: RecordSource,
+  source: LiveReader,
   { generation, region, model }: StreamRow,
   by: RecordQuestion['by'],
 ): Promise<boolean> {
@@ -274,5 +274,5 @@ async function tryFilter(
   const { companyId, svcId, platformId } = control;
   const value = by === 'svc_id' ? String(svcId) : platformId;
   const answer = await source.byFilter({ generation, region, model, companyId, by, value });
-  return answer.kind === 'records' && answer.records.some((record) => record.svcId === svcId);
+  return answer?.some((record) => record.svcId === svcId) === true;
 }

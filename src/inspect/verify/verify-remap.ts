@@ -13,7 +13,8 @@ import type { Db } from '../../store/open.js';
 import { findIncomplete, readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap-rows.js';
 import type { RemapRun } from '../../store/remap-tables.js';
-import { type Disagreeing, type PairReader, type PairVerdict, readLive } from './read-live.js';
+import type { PairReader } from '../live-records.js';
+import { type Disagreeing, type PairVerdict, readLive } from './read-live.js';
 
 export interface VerifyOptions {
   readonly db: Db;

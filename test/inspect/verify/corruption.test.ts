@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
 import type { ParsedRecord } from '../../../src/domain.js';
-import { createPairReader, type PairReader, type RecordRef } from '../../../src/inspect/verify/read-live.js';
+import { createLiveReader, type PairReader, type RecordRef } from '../../../src/inspect/live-records.js';
 import { createRandom, type VerifyResult, verifyRemap } from '../../../src/inspect/verify/verify-remap.js';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
 import { campaign } from '../../support/campaign.js';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   job = await doWholeJob(sandbox);
   const { config } = job;
   api = openSandboxApi(sandbox, config);
-  reader = remember(createPairReader(api, config));
+  reader = remember(createLiveReader(api, config));
 });
 afterAll(async () => {
   await api.close();

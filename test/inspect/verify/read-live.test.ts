@@ -2,12 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
 import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
-import {
-  createPairReader,
-  type PairReader,
-  type PairVerdict,
-  readLive,
-} from '../../../src/inspect/verify/read-live.js';
+import { createLiveReader, type PairReader } from '../../../src/inspect/live-records.js';
+import { type PairVerdict, readLive } from '../../../src/inspect/verify/read-live.js';
 import { renderChildren } from '../../../src/json/stored-lists.js';
 import type { MappedPair } from '../../../src/store/mapped-pairs.js';
 import { configOf, INVOICES } from '../../support/exported.js';
@@ -100,7 +96,7 @@ describe('reading one V3 record', () => {
         return pageOf([recordOf(10n, 'k')]);
       },
     });
-    expect(await createPairReader(api, CONFIG).readV3(REF)).toMatchObject({ svcId: 10n });
+    expect(await createLiveReader(api, CONFIG).readV3(REF)).toMatchObject({ svcId: 10n });
     expect(asked).toEqual(['v3 svc_id[eq]=10']);
   });
 
@@ -112,7 +108,7 @@ describe('reading one V3 record', () => {
       v3: (parameters) =>
         'svc_id[eq]' in parameters ? byId() : pageOf([recordOf(9n, 'k'), recordOf(10n, 'k')]),
     });
-    const reader = createPairReader(api, CONFIG);
+    const reader = createLiveReader(api, CONFIG);
     expect(await reader.readV3(REF)).toMatchObject({ svcId: 10n });
     expect(await reader.readV3(REF)).toMatchObject({ svcId: 10n });
     expect(asked).toEqual([
@@ -131,19 +127,19 @@ describe('reading one V3 record', () => {
         return pageOf(asked === 1 ? [] : [recordOf(10n, 'k')]);
       },
     });
-    expect(await createPairReader(api, CONFIG).readV3(REF)).toMatchObject({ svcId: 10n });
+    expect(await createLiveReader(api, CONFIG).readV3(REF)).toMatchObject({ svcId: 10n });
     expect(asked).toBe(2);
   });
 
   it('fails where V3 honours neither filter', async () => {
     const { api } = apiOf({ v3: () => pageOf([recordOf(7n, 'other')]) });
-    await expect(createPairReader(api, CONFIG).readV3(REF)).rejects.toMatchObject({ code: 'bad_response' });
+    await expect(createLiveReader(api, CONFIG).readV3(REF)).rejects.toMatchObject({ code: 'bad_response' });
   });
 
   it('takes a list that goes on for ever for one that is not narrowed', async () => {
     let page = 0;
     const { api, asked } = apiOf({ v3: () => pageOf([recordOf(10n, 'k')], `c${page++}`) });
-    await expect(createPairReader(api, CONFIG).readV3(REF)).rejects.toMatchObject({ code: 'bad_response' });
+    await expect(createLiveReader(api, CONFIG).readV3(REF)).rejects.toMatchObject({ code: 'bad_response' });
     expect(asked.length).toBe(20);
   });
 });
@@ -151,7 +147,7 @@ describe('reading one V3 record', () => {
 describe('reading one V4 record', () => {
   it('asks its route', async () => {
     const { api, asked } = apiOf({ record: (svcId) => recordOf(svcId, 'k') });
-    expect(await createPairReader(api, CONFIG).readV4({ ...REF, region: '' })).toMatchObject({ svcId: 10n });
+    expect(await createLiveReader(api, CONFIG).readV4({ ...REF, region: '' })).toMatchObject({ svcId: 10n });
     expect(asked).toEqual(['v4 /10']);
   });
 
@@ -160,7 +156,7 @@ describe('reading one V4 record', () => {
       record: () => null,
       v4: () => pageOf([recordOf(10n, 'k', { deleted: true })]),
     });
-    expect(await createPairReader(api, CONFIG).readV4({ ...REF, region: '' })).toMatchObject({
+    expect(await createLiveReader(api, CONFIG).readV4({ ...REF, region: '' })).toMatchObject({
       deleted: true,
     });
     expect(asked).toEqual(['v4 /10', 'v4 svc_id[eq]=10']);
@@ -173,7 +169,7 @@ describe('reading one V4 record', () => {
     ['is empty', () => pageOf([])],
   ])('finds nothing where the list %s too', async (_, v4) => {
     const { api } = apiOf({ record: () => null, v4 });
-    expect(await createPairReader(api, CONFIG).readV4({ ...REF, region: '' })).toBeNull();
+    expect(await createLiveReader(api, CONFIG).readV4({ ...REF, region: '' })).toBeNull();
   });
 });
 
