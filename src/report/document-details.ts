@@ -190,7 +190,7 @@ interface ListGroup {
 }
 
 /** Groups the lists that are not complete, and counts the complete lists, all, and those read company by company. */
-export function groupIncomplete(lists: Iterable<ReportStream>) {
+function groupIncomplete(lists: Iterable<ReportStream>) {
   const groups = new Map<string, ListGroup>();
   let [complete, all, byCompany] = [0, 0, 0];
   for (const one of lists) {

@@ -17,7 +17,7 @@ export const id = z
   .regex(/^-?\d+$/)
   .describe('A 64-bit integer as digits.');
 export const nullableId = id.nullable();
-export const time = z.string().describe('ISO 8601, UTC.');
+const time = z.string().describe('ISO 8601, UTC.');
 
 const v3ByStatus = z.strictObject({ matched: count, unmatched: count, deleted: count, ambiguous: count });
 const byStatus = v3ByStatus.extend({ v4_only: count });

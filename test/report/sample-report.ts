@@ -1,7 +1,7 @@
 import type { LimitValue } from '../../src/config/settings.js';
 import type { Status } from '../../src/reasons.js';
-import { judge, type RowCount } from '../../src/report/gate.js';
 import { countReasons } from '../../src/report/counts.js';
+import { judge, type RowCount } from '../../src/report/gate.js';
 import type { Counts, WrittenReport } from '../../src/report/report-schema.js';
 
 export const HOSTILE_TEXT =
