@@ -46,8 +46,7 @@ async function fill(engine: Engine, name: string, context: ApplyContext) {
     `INSERT INTO ${table} VALUES ${ids.map((id, at) => `(${at + 1}, ${quoted(id)}, ${at})`).join(', ')}`;
   const texts = engine.kind === 'mysql' ? TEXTS.map((id) => id?.replaceAll('\\', '\\\\') ?? null) : TEXTS;
   await database.run([...CREATE, insert('numbers', IDS), insert('texts', texts)].join(';'));
-  const stored = context.policy.mode === 'new' ? { platformIdColumn: 'platform' } : {};
-  const ids = [{ column: 'svc_id', model: INVOICES, ...stored }];
+  const ids = [{ column: 'svc_id', model: INVOICES, platformIdColumn: 'platform' }];
   const targets = ['numbers', 'texts'].map((table) => database.target({ name: table, table, ids }));
   return {
     database,
