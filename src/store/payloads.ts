@@ -11,6 +11,8 @@ import type { Db } from './sqlite.js';
 /** A block ends with the record that reaches one of these: fewer records compress worse, more make one record slow to read. */
 const BLOCK_RECORDS = 64;
 const BLOCK_BYTES = 128 * 1024;
+/** Compressed, two blocks should fill a page of the file (16 KiB): what a single one leaves of it is lost. */
+const STORED_BYTES = 7_600;
 
 /**
  * Higher qualities take longer than writing the bytes that they save. The window is as long as a block: with the usual one
@@ -172,10 +174,11 @@ export function preparePayloadWriter(db: Db, payload: 'full' | 'ids'): PayloadWr
   const open = new Map<number, Map<number, Uint8Array>>();
   // ids of deleted blocks are not used again, because the blocks may be cached
   let last = 0;
+  let blockBytes = BLOCK_BYTES;
   return {
     begin: (payloads) => {
       last = Math.max(last, lastId.get() ?? 0);
-      const [blocks, next] = divide(payloads, last + 1);
+      const [blocks, next] = divide(payloads, last + 1, blockBytes);
       last = next;
       return blocks;
     },
@@ -195,20 +198,30 @@ export function preparePayloadWriter(db: Db, payload: 'full' | 'ids'): PayloadWr
     },
     release,
     end: () => {
+      let [received, stored] = [0, 0];
       for (const [id, payloads] of open) {
         const content = compress(payloads);
         insert.run(id, content, crc32(content));
+        stored += content.length;
+        for (const { length } of payloads.values()) received += length;
       }
       open.clear();
+      // the payloads of the next page will compress as well as these
+      if (stored > 0) blockBytes = Math.min(BLOCK_BYTES, (STORED_BYTES * received) / stored);
     },
   };
 }
 
 /** The block of each payload, numbered from `first` on, and the last one. */
-function divide(payloads: readonly Uint8Array[], first: number): [blocks: number[], last: number] {
+function divide(
+  payloads: readonly Uint8Array[],
+  first: number,
+  blockBytes: number,
+): [blocks: number[], last: number] {
   let [block, records, bytes] = [first, 0, 0];
   const blocks = payloads.map(({ length }) => {
-    if (records === BLOCK_RECORDS || bytes >= BLOCK_BYTES) [block, records, bytes] = [block + 1, 0, 0];
+    if (records === BLOCK_RECORDS || (records > 0 && bytes + length > blockBytes))
+      [block, records, bytes] = [block + 1, 0, 0];
     records += 1;
     bytes += length;
     return block;
