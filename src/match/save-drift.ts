@@ -39,18 +39,25 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
     if (v3Company === null || v4Company === null || rules === undefined) return;
     const areEqual = compareMembers(v3.members, v4.members, rules);
     let [pairs, compared] = [0, 0];
+    let different: Pair[] = [];
+    const finishBatch = () => {
+      for (const [index, fields] of compareBodies(different, pair, rules, throwIfStopped)) {
+        compared += 1;
+        const { at, twin } = different[index] ?? { at: 0, twin: 0 };
+        const place = [model, v3Company.region, v3Company.companyId, v4Company.companyId, v3.keys[at] ?? ''];
+        if (fields.length > 0) insert.run(...place, v3.svcIds[at], v4.svcIds[twin], JSON.stringify(fields));
+      }
+      different = [];
+    };
     for (let at = 0; at < v3.length; at++) {
       const twin = joined.twins[at] ?? -1;
       if (twin < 0 || v3.deleted[at] === 1 || v4.deleted[twin] === 1 || outcomes.v3.has(at)) continue;
       if (pairs % 250 === 0) throwIfStopped();
       pairs += 1;
-      const fields = areEqual(at, twin) ? [] : compareBodies(v3.ids[at] ?? 0, v4.ids[twin] ?? 0, rules);
-      if (fields === null) continue;
-      compared += 1;
-      if (fields.length === 0) continue;
-      const place = [model, v3Company.region, v3Company.companyId, v4Company.companyId, v3.keys[at] ?? ''];
-      insert.run(...place, v3.svcIds[at], v4.svcIds[twin], JSON.stringify(fields));
+      if (areEqual(at, twin)) compared += 1;
+      else if (different.push({ at, twin }) === BATCH) finishBatch();
     }
+    finishBatch();
     if (pairs > 0) count.run(model, v3Company.region, v3Company.companyId, pairs, compared);
   };
   return { compare };
@@ -89,16 +96,48 @@ function prepareCompareMembers(
   };
 }
 
-/** Makes the function that compares the bodies of two records by their row ids; null if one is not stored. */
-function prepareCompareBodies(
-  db: Db,
-): (v3Id: number, v4Id: number, rules: DriftRules) => readonly DriftedField[] | null {
+/** A V3 and a V4 record, by position. */
+interface Pair {
+  readonly at: number;
+  readonly twin: number;
+}
+
+/** Pairs whose bodies are compared together, and characters of V4's that are kept meanwhile. */
+const BATCH = 10_000;
+const MAX_KEPT = 16 * 1024 * 1024;
+
+/**
+ * Makes the function that compares the bodies of pairs, in their order; it leaves out those of which one is not stored. The
+ * bodies of V4 are read in the order in which V4 listed them, because those that were received together are stored together.
+ */
+function prepareCompareBodies(db: Db) {
   const readV3 = prepareReadPayload(db);
   const readV4 = prepareReadPayload(db);
-  return (v3Id, v4Id, rules) => {
-    const [v3Text, v4Text] = [readV3(v3Id), readV4(v4Id)];
-    return v3Text === null || v4Text === null
-      ? null
-      : findDrift(JSON.parse(v3Text), JSON.parse(v4Text), rules);
+  return function* (
+    pairs: readonly Pair[],
+    { v3, v4 }: JudgedPair['pair'],
+    rules: DriftRules,
+    throwIfStopped: () => void,
+  ): Generator<readonly [index: number, fields: readonly DriftedField[]]> {
+    const readTwin = (index: number) => readV4(v4.ids[pairs[index]?.twin ?? 0] ?? 0);
+    const kept = new Map<number, string | null>();
+    const order = Uint32Array.from(pairs.keys()).sort(
+      (a, b) => (pairs[a]?.twin ?? 0) - (pairs[b]?.twin ?? 0),
+    );
+    let length = 0;
+    for (const index of order) {
+      if (length > MAX_KEPT) break;
+      if (kept.size % 250 === 0) throwIfStopped();
+      const text = readTwin(index);
+      kept.set(index, text);
+      length += text?.length ?? 0;
+    }
+    for (const [index, { at }] of pairs.entries()) {
+      if (index % 250 === 0) throwIfStopped();
+      const v3Text = readV3(v3.ids[at] ?? 0);
+      const v4Text = kept.has(index) ? (kept.get(index) ?? null) : readTwin(index);
+      if (v3Text === null || v4Text === null) continue;
+      yield [index, findDrift(JSON.parse(v3Text), JSON.parse(v4Text), rules)];
+    }
   };
 }

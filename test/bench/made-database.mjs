@@ -45,8 +45,8 @@ export function makeDatabase(folder, records, kind = 'plain', shape = {}) {
     db.exec(`CREATE TEMP TABLE line AS ${rows(lineItems)}`);
     for (const [at, model] of names.entries())
       fillModel(db, model, { at, count: Math.floor(records / names.length), companies, lineItems });
-    db.exec(`UPDATE record SET checksum = ${checksumOf('record')}`);
     if (kind === 'notes') savePayloads(db, rewritten);
+    else db.exec(`UPDATE record SET checksum = ${checksumOf('record')}`);
     db.exec(`
       UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
       UPDATE stream SET checksum = ${checksumOf('stream')}`);
@@ -87,7 +87,7 @@ function fillModel(db, model, { at, count, companies, lineItems }) {
 function savePayloads(db, rewritten) {
   const read = db
     .prepare(`
-      SELECT record.id, record.checksum, generation = 'v4', svc_id, record.company_id, platform_id, children
+      SELECT record.id, generation = 'v4', svc_id, record.company_id, platform_id, children
       FROM record JOIN stream ON stream.id = stream_id WHERE record.id > ? ORDER BY record.id LIMIT 1000`)
     .raw();
   const parse = pageParser({
@@ -98,10 +98,14 @@ function savePayloads(db, rewritten) {
   });
   const membersOf = prepareMemberDigests(db);
   const writer = preparePayloadWriter(db, 'full');
-  const update = db.prepare('UPDATE record SET payload_block = ?, members = ? WHERE id = ?');
+  const saveBlock = db.prepare('UPDATE record SET payload_block = ? WHERE id = ?');
+  const seal = db
+    .prepare(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id = ? RETURNING checksum`)
+    .pluck();
+  const saveMembers = db.prepare('UPDATE record SET members = ? WHERE id = ?');
   for (let last = 0n; ; ) {
     const found = read.all(last);
-    const bodies = found.map(([, , isV4, ...record]) => {
+    const bodies = found.map(([, isV4, ...record]) => {
       const note = noteOf(isV4 === 1n, ...record);
       return JSON.stringify(rewritten && isV4 === 1n ? rewrite(note) : note);
     });
@@ -109,9 +113,10 @@ function savePayloads(db, rewritten) {
     const records = found.length === 0 ? [] : recordsOf(parse(page, null, 1000).columns);
     const notes = bodies.map((body) => Buffer.from(body));
     for (const [at, block] of writer.begin(notes).entries()) {
-      const [id, checksum] = found[at];
+      const [id] = found[at];
       writer.add(block, Number(id), notes[at]);
-      update.run(block, membersOf(records[at].members, Number(checksum)), id);
+      saveBlock.run(block, id);
+      saveMembers.run(membersOf(records[at].members, Number(seal.get(id))), id);
       last = id;
     }
     writer.end();
