@@ -164,8 +164,6 @@ describe('a backfill that goes on', () => {
     const { healed, rounds } = JSON.parse(heals.stdout);
     expect([healed.length > 5, rounds.length]).toEqual([true, 2]);
     expect((await run('check')).code).toBe(0);
-    const since = await run('report', '--since', '1', '--json', '-');
-    expect(JSON.parse(since.stdout).since.changes.length).toBeGreaterThan(0);
   });
 });
 
