@@ -1,4 +1,5 @@
 import { DECIDABLE_REASONS, type Status } from '../reasons.js';
+import { assertDigests } from './remap-digest.js';
 import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
 import type { Db } from './sqlite.js';
@@ -38,8 +39,13 @@ export function readFilteredFindings(
     .iterate({ ...where.params, limit: BigInt(limit) });
 }
 
-/** The rows of the remap by outcome; of the findings alone with a filter. */
+/**
+ * The rows of the remap by outcome; of the findings alone with a filter.
+ *
+ * @throws SvcError `corrupt_database`
+ */
 export function countOutcomes(db: Db, filter: FindingFilter | null): OutcomeCount[] {
+  assertDigests(db, ['remap_group']);
   const where = filter === null ? { sql: 'true', params: {} } : whereOf(db, filter);
   return db
     .prepare<[object], OutcomeCount>(

@@ -69,7 +69,7 @@ describe('the declarations in the package', () => {
         moduleResolution: resolution,
       };
       const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true };
-      const compilerOptions = { ...options, ...strict, target: 'es2022', lib: ['es2022'], types: [] };
+      const compilerOptions = { ...options, ...strict, target: 'es2022', types: [] };
       writeFileSync(
         join(folder, 'tsconfig.json'),
         JSON.stringify({ compilerOptions, files: ['program.ts'] }),
