@@ -332,3 +332,6 @@ export interface Clock {
 
 /** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>;
+
+/** How old the evidence may be where the configuration does not say it. */
+export const DEFAULT_MAX_AGE_MS = 24 * 3_600_000;

@@ -1,4 +1,4 @@
-import { MAX_INT64, type ModelPair } from '../domain.js';
+import { DEFAULT_MAX_AGE_MS, MAX_INT64, type ModelPair } from '../domain.js';
 import { REASONS, STATUSES } from '../reasons.js';
 import { baseUrlProblem } from '../text/addresses.js';
 import { instantOf, parseDuration } from '../text/numbers.js';
@@ -353,7 +353,9 @@ export const configSchema = strict({
   ),
   apply: applySettings.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
   scan: scan.prefault({}).describe('What scan looks for in source code.'),
-  maxAge: duration.prefault('24h').describe('The gate fails if a list was read longer ago than this.'),
+  maxAge: duration
+    .prefault(`${DEFAULT_MAX_AGE_MS / 3_600_000}h`)
+    .describe('The gate fails if a list was read longer ago than this.'),
 });
 
 /** The settings of a file, with defaults. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
 import type { LimitValue } from '../config/settings.js';
-import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
+import { DEFAULT_MAX_AGE_MS, type Outcome, type ReportLimit, type RowUnit } from '../domain.js';
 import { bareReason, type Status } from '../reasons.js';
 import type { StreamGroup } from '../store/scoped-streams.js';
 import type { Report } from './report-schema.js';
@@ -229,7 +229,7 @@ export function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
     actual: hours === null ? null : pass ? Math.floor(hours) : Math.ceil(hours),
     base: null,
     unit: 'hours',
-    configured: true,
+    configured: maxAgeMs !== DEFAULT_MAX_AGE_MS,
     pass,
     detail:
       ageMs === null

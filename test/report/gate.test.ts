@@ -222,6 +222,13 @@ describe('the gate', () => {
     expect(result.pass).toBe(pass);
   });
 
+  it('says whether the age that it allows is the default', () => {
+    const configured = [DAY, DAY / 2].map(
+      (maxAgeMs) => judge(countsOf([]), limitsOf({}), maxAgeMs).limits[0]?.configured,
+    );
+    expect(configured).toEqual([false, true]);
+  });
+
   it('judges every row by exactly one limit, whatever is configured', () => {
     const kinds = STATUSES.flatMap((status) => {
       const reasons: readonly string[] = reasonsOf(status);
