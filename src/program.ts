@@ -192,7 +192,7 @@ export async function runCommand(command: Command, given: Unparsed, io: Io): Pro
   const writesFiles = command.options.some(
     ({ role, name }) => role === 'output' && given.raw[name] !== undefined,
   );
-  if (!writesFiles || command.ownsOutputs === true) return command.run(given, io);
+  if (!writesFiles) return command.run(given, io);
   const { runWithOutputs } = await import('./commands/with-outputs.js');
   return runWithOutputs(command, given, io);
 }

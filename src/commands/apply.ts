@@ -1,12 +1,11 @@
 import { createInterface } from 'node:readline/promises';
 import type { ApplyResult } from '../apply/actions.js';
 import { assertTargetKinds, type EmitRequest } from '../apply/emit/emit-request.js';
-import { outputOf, sideCarFile } from '../apply/files/side-car.js';
+import { defaultOutput, outputOf, sideCarFile } from '../apply/files/side-car.js';
 import { type Plan, readPlan, renderPlan } from '../apply/plan.js';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { assertTargets } from '../runtime/output-targets.js';
 import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
 import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
@@ -21,8 +20,8 @@ import {
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { Io } from './command.js';
-import type { Given } from './define-command.js';
-import { ownFilesOf, printText, replaceOutputs, writeResult } from './with-outputs.js';
+import type { Given, RawOptions } from './define-command.js';
+import { printText, writeResult } from './with-outputs.js';
 
 interface PlanOptions extends ApplyOptions {
   readonly save?: string | undefined;
@@ -37,13 +36,14 @@ interface SqlOptions extends ApplyOptions, Pick<EmitRequest, 'dialect' | 'layout
   readonly plan?: string | undefined;
 }
 
-/** What a command asks of the thread, and the files that it reads and writes. */
+/** What a command asks of the thread. */
 interface Call {
   readonly config: Config;
   readonly request: ApplyRequest;
   /** The plan to carry out; null: one that is made now. */
   readonly agreed: Plan | null;
-  readonly outputs: Readonly<Record<string, string | undefined>>;
+  /** Where the result goes as JSON. */
+  readonly json: string | undefined;
 }
 
 /**
@@ -52,15 +52,13 @@ interface Call {
  */
 export async function runPlan(given: Given<PlanOptions>, io: Io): Promise<number> {
   const { save } = given.options;
-  const call = await prepare('plan', given, { save });
-  return withOutputs(call, io, async (within) => {
-    const result = await runJob(call, within);
-    if (save !== undefined && result.plan !== null) await savePlan(save, result.plan, within);
-    const isSaved = save !== undefined && result.exitCode === 0;
-    const next = isSaved ? shellLine(['svc-migrate', 'apply', 'write', '--plan', save]) : result.next;
-    await print({ ...result, next, text: save === '-' ? '' : result.text }, call, within);
-    return result.exitCode;
-  });
+  const call = await prepare('plan', given);
+  const result = await runJob(call, io);
+  if (save !== undefined && result.plan !== null) await savePlan(save, result.plan, io);
+  const isSaved = save !== undefined && result.exitCode === 0;
+  const next = isSaved ? shellLine(['svc-migrate', 'apply', 'write', '--plan', save]) : result.next;
+  await print({ ...result, next, text: save === '-' ? '' : result.text }, call, io);
+  return result.exitCode;
 }
 
 async function savePlan(file: string, plan: Plan, io: Io): Promise<void> {
@@ -75,14 +73,12 @@ export async function runWrite(given: Given<WriteOptions>, io: Io): Promise<numb
     throw new SvcError('usage', 'apply write changes your data, and there is no terminal to ask on.', {
       hint: 'Say --yes, after a look at `svc-migrate apply plan`.',
     });
-  const call = await prepare('write', given, {}, file);
-  return withOutputs(call, io, async (within) => {
-    const agreed = input === null ? call.agreed : await askForPlan(call, input, within);
-    if (agreed === 'no') return 0;
-    const isBlocked = typeof agreed === 'number';
-    if (isBlocked) return agreed;
-    return runAndPrint({ ...call, agreed }, within);
-  });
+  const call = await prepare('write', given, file);
+  const agreed = input === null ? call.agreed : await askForPlan(call, input, io);
+  if (agreed === 'no') return 0;
+  const isBlocked = typeof agreed === 'number';
+  if (isBlocked) return agreed;
+  return runAndPrint({ ...call, agreed }, io);
 }
 
 /** Shows the plan and asks. The plan that was agreed to; `no`; or the exit code of a plan that cannot be carried out. */
@@ -131,22 +127,18 @@ export async function runSql(given: Given<SqlOptions>, io: Io): Promise<number> 
   if (folder === undefined || folder === '-')
     throw new SvcError('usage', 'apply sql writes files: name their folder with --output.');
   const { output: _, ...options } = given.options;
-  const call = await prepare('sql', { ...given, options }, {}, plan, { dialect, layout, folder });
-  return withOutputs(call, io, (within) => runAndPrint(call, within));
+  return runAndPrint(await prepare('sql', { ...given, options }, plan, { dialect, layout, folder }), io);
 }
 
 function runner(action: ApplyAction) {
-  return async (given: Given<ApplyOptions>, io: Io): Promise<number> => {
-    const call = await prepare(action, given);
-    return withOutputs(call, io, (within) => runAndPrint(call, within));
-  };
+  return async (given: Given<ApplyOptions>, io: Io): Promise<number> =>
+    runAndPrint(await prepare(action, given), io);
 }
 
 /** @throws SvcError `usage`, `config`, `bad_input` for a plan that cannot be used */
 async function prepare(
   action: ApplyAction,
   { options, config: loadConfig }: Pick<Given<ApplyOptions>, 'options' | 'config'>,
-  outputs: Call['outputs'] = {},
   planFile?: string,
   emit?: EmitRequest,
 ): Promise<Call> {
@@ -157,22 +149,32 @@ async function prepare(
   const targets = agreed === null ? asked.targets : agreed.targets.map(({ definition }) => definition);
   assertSomeTargets(targets);
   if (emit !== undefined) assertTargetKinds(targets, emit);
-  const { json, unmapped } = options;
-  const call = { config, request: { ...asked, targets }, agreed, outputs: { ...outputs, json, unmapped } };
-  assertOutputs(call, planFile);
-  return call;
+  return { config, request: { ...asked, targets }, agreed, json: options.json };
 }
 
-function assertOutputs({ config, request, outputs }: Call, planFile: string | undefined): void {
-  const files = Object.values(outputs).filter((file) => file !== undefined);
-  assertTargets(files, [...ownFilesOf(config), ...(planFile === undefined ? [] : [planFile])]);
+/** The files of all targets that a command may read or write, however they are named: its outputs must not replace them. */
+export function listTargetFiles(raw: RawOptions, config: Config | null): readonly string[] {
+  const given = (name: string): readonly string[] => {
+    const value = raw[name];
+    return typeof value === 'string' ? [value] : [];
+  };
+  const originals = [...given('csv'), ...given('ndjson')];
+  const files = [...originals, ...originals.map(defaultOutput), ...given('output')];
+  const known = [...(config?.apply.targets ?? []), ...given('plan').flatMap(targetsOfPlan)];
+  return [
+    ...given('sqlite'),
+    ...files.flatMap((file) => [file, sideCarFile(file)]),
+    ...known.flatMap(filesOf),
+  ];
+}
+
+/** The targets of a saved plan; none if it cannot be read. */
+function targetsOfPlan(file: string): readonly ApplyTarget[] {
   try {
-    assertTargets(files, request.targets.flatMap(filesOf));
-  } catch (cause) {
-    throw new SvcError('usage', 'The plan or result would overwrite the data of a target.', {
-      hint: 'Name another file.',
-      cause,
-    });
+    return readPlan(file).targets.map(({ definition }) => definition);
+  } catch (error) {
+    if (error instanceof SvcError) return [];
+    throw error;
   }
 }
 
@@ -184,11 +186,6 @@ function filesOf(target: ApplyTarget): string[] {
   return files.flatMap((file) => [file, sideCarFile(file)]);
 }
 
-function withOutputs({ request, outputs }: Call, io: Io, work: (io: Io) => Promise<number>): Promise<number> {
-  io.onProgress({ kind: 'stage', name: `apply ${request.action}` });
-  return replaceOutputs(outputs, io, work);
-}
-
 async function runAndPrint(call: Call, io: Io): Promise<number> {
   const result = await runJob(call, io);
   await print(result, call, io);
@@ -196,7 +193,8 @@ async function runAndPrint(call: Call, io: Io): Promise<number> {
 }
 
 /** Runs the job in a thread: long SQLite statements would keep the main thread from handling signals. */
-function runJob({ config, request, agreed }: Call, io: Io): Promise<ApplyResult> {
+function runJob({ config, request, agreed }: Omit<Call, 'json'>, io: Io): Promise<ApplyResult> {
+  io.onProgress({ kind: 'stage', name: `apply ${request.action}` });
   const module = new URL('./apply-thread.js', import.meta.url);
   const job: ApplyThreadInput['job'] = { config, request, agreed, isVerbose: io.verbose === true };
   const input = { job, env: { ...io.env }, width: io.width, startMs: io.clock.now() };
@@ -205,11 +203,11 @@ function runJob({ config, request, agreed }: Call, io: Io): Promise<ApplyResult>
 
 async function print(
   { json, text, exitCode, next }: ApplyResult,
-  { outputs }: Pick<Call, 'outputs'>,
+  { json: target }: Pick<Call, 'json'>,
   io: Io,
 ): Promise<void> {
   await writeResult(
-    outputs['json'],
+    target,
     {
       json: () => renderJson({ ...json, exitCode, next }),
       text: () => (text === '' ? '' : escapeLines(`${text}Next: ${next}\n`)),

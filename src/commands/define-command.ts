@@ -54,8 +54,6 @@ export interface CommandDefinition<Options extends z.ZodObject> {
    * throw, too: no output has been touched by then. Without a valid configuration it gets null.
    */
   readonly loadInputs?: () => Promise<(raw: RawOptions, config: Config | null) => readonly string[]>;
-  /** Whether the command itself replaces its outputs. */
-  readonly ownsOutputs?: true;
   /** Command lines, each with its explanation. */
   readonly examples: Readonly<Record<string, string>>;
   /** Imports the command's module, which help does not need. */
@@ -66,7 +64,7 @@ export interface CommandDefinition<Options extends z.ZodObject> {
 export interface Command
   extends Pick<
     CommandDefinition<z.ZodObject>,
-    'name' | 'summary' | 'more' | 'examples' | 'runsWithoutConfig' | 'ownsOutputs' | 'loadInputs'
+    'name' | 'summary' | 'more' | 'examples' | 'runsWithoutConfig' | 'loadInputs'
   > {
   readonly options: readonly ListedOption[];
   readonly headings: Readonly<Record<string, readonly PropertyKey[]>>;

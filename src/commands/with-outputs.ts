@@ -38,11 +38,11 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
   const config = await orSvcError(given.config());
   const isBroken = config instanceof SvcError;
   const inputs = isBroken ? listPossibleInputs(io.env, configFlags(raw)) : ownFilesOf(config);
+  const more = (await command.loadInputs?.())?.(raw, isBroken ? null : config) ?? [];
   if (isBroken && command.runsWithoutConfig !== true) {
-    if (!areSafe(targets, [...inputs, ...read])) throw config;
+    if (!areSafe(targets, [...inputs, ...read, ...more])) throw config;
     return replaceOutputs(outputs, io, () => Promise.reject(config));
   }
-  const more = (await command.loadInputs?.())?.(raw, isBroken ? null : config) ?? [];
   assertTargets(targets, [...inputs, ...read, ...more]);
   if (targets.includes('-')) assertStdout();
   return replaceOutputs(outputs, io, (within) => command.run(given, within));
@@ -76,11 +76,7 @@ function areSafe(targets: readonly string[], inputs: readonly string[]): boolean
  * Removes output files of an earlier run, then runs `work`. If that fails, writes the error to the outputs whose format
  * can express one.
  */
-export async function replaceOutputs<T>(
-  outputs: NamedOutputs,
-  io: Io,
-  work: (io: Io) => Promise<T>,
-): Promise<T> {
+async function replaceOutputs<T>(outputs: NamedOutputs, io: Io, work: (io: Io) => Promise<T>): Promise<T> {
   let isStdoutUsed = false;
   const stdout = new Writable({
     write: (chunk, encoding, done) => {

@@ -97,10 +97,18 @@ describe('--json FILE of a command that fails', () => {
     verify: '--sample x',
     lookup: 'crm/stages x',
     scan: '--fail-on x',
+    'apply plan': 'x',
+    'apply write': '--yes x',
+    'apply check': 'x',
+    'apply verify': '--others x',
+    'apply find': 'x',
+    'apply sql': 'sqlite --layout x',
+    'apply undo': '--batch-rows x',
+    'apply runs': '--statement-timeout x',
   };
-  const names = COMMANDS.filter(
-    ({ name, options }) => !name.startsWith('apply ') && options.some((one) => one.name === 'json'),
-  ).map(({ name }) => name);
+  const names = COMMANDS.filter(({ options }) => options.some((one) => one.name === 'json')).map(
+    ({ name }) => name,
+  );
 
   it('is tried for every command', () => {
     expect(Object.keys(WRONG).toSorted()).toEqual(names.toSorted());
@@ -114,7 +122,7 @@ describe('--json FILE of a command that fails', () => {
       // Without a configuration, demo works and doctor has a result.
       if (isBroken && ['demo', 'doctor'].includes(name)) continue;
       writeFileSync(join(folder, 'result'), '{"of":"an earlier run"}');
-      const words = [name, ...args.split(' '), ...config, '--json', 'result'];
+      const words = [...name.split(' '), ...args.split(' '), ...config, '--json', 'result'];
       const { code } = await runCli(words, { cwd: folder, env: keysOf(sandbox.apiKey) });
       const left = OUTPUT_SCHEMAS.error.schema.parse(
         JSON.parse(readFileSync(join(folder, 'result'), 'utf8')),
@@ -122,6 +130,22 @@ describe('--json FILE of a command that fails', () => {
       expect([code, left.exitCode]).toEqual([2, 2]);
     }
   });
+});
+
+it.each([
+  ['the target', ['--csv', 'ids.csv', '--json', 'ids.csv']],
+  ['the new file of the target', ['--csv', 'ids.csv', '--json', 'ids.v4.csv']],
+  ['a target that a broken configuration names', ['--config', 'broken.json', '--json', 'ids.csv']],
+])('--json never replaces %s of apply', async (_, args) => {
+  const folder = makeFolder(sandbox.config());
+  writeFileSync(join(folder, 'broken.json'), '{"apply":{"targets":[{"csv":"ids.csv","wrong":1}]}}');
+  for (const file of ['ids.csv', 'ids.v4.csv']) writeFileSync(join(folder, file), 'id\n1\n');
+  for (const config of [[], ['--config', 'missing.json']]) {
+    const words = ['apply', 'plan', '--ids', 'id=crm/stages', ...config, ...args];
+    expect((await runCli(words, { cwd: folder, env: keysOf(sandbox.apiKey) })).code).toBe(2);
+    const left = ['ids.csv', 'ids.v4.csv'].map((file) => readFileSync(join(folder, file), 'utf8'));
+    expect(left).toEqual(['id\n1\n', 'id\n1\n']);
+  }
 });
 
 it('ships each JSON Schema with its own $id', () => {

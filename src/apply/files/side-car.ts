@@ -162,7 +162,7 @@ export function writtenOutputs(target: FileTarget): WrittenOutput[] {
 }
 
 /** `orders.csv` → `orders.v4.csv`, in the same folder. */
-function defaultOutput(file: string): string {
+export function defaultOutput(file: string): string {
   const name = basename(file);
   const dot = name.lastIndexOf('.');
   const renamed = dot <= 0 ? `${name}.v4` : `${name.slice(0, dot)}.v4${name.slice(dot)}`;

@@ -130,7 +130,7 @@ const CONFLICTS: readonly (readonly [one: string, other: string, hint: string])[
 
 /** Defines a command with the rules and headings that concern its options. `except`: an option that means something else in it. */
 function defineApply<Options extends z.ZodObject>(
-  definition: Omit<CommandDefinition<Options>, 'conflicts' | 'needs' | 'headings' | 'ownsOutputs'>,
+  definition: Omit<CommandDefinition<Options>, 'conflicts' | 'needs' | 'headings' | 'loadInputs'>,
   except?: string,
 ): Command {
   const { options } = definition;
@@ -138,7 +138,7 @@ function defineApply<Options extends z.ZodObject>(
     Object.hasOwn(options.shape, name) && name !== except;
   return defineCommand({
     ...definition,
-    ownsOutputs: true,
+    loadInputs: async () => (await import('../apply.js')).listTargetFiles,
     conflicts: CONFLICTS.flatMap(([one, other, hint]) =>
       isOwn(one) && isOwn(other) ? [[one, other, hint] as const] : [],
     ),
