@@ -88,7 +88,7 @@ const decide = defineCommand({
 const recheck = defineCommand({
   name: 'recheck',
   summary: 'read open findings again from both APIs, then remap',
-  more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not judge: check does that.',
+  more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not see what V4 has under another key: the next run does. Does not judge: check does that.',
   options: z.object({
     times: optionOr('<n>', 'how many times to read them', wholeNumber(1), '1'),
     every: optionOr(
