@@ -57,6 +57,9 @@ const MAX_DEPTH = 32;
 /** Lists of names of one page, and characters of a list; records with others have no digests. */
 const MAX_LISTS = 64;
 const MAX_LIST_LENGTH = 65_536;
+/** Members of a record, and records of a page, that have digests at most: more would fill the memory. */
+const MAX_MEMBERS = 16_384;
+const MAX_RECORDS = 100_000;
 
 /** The compared members of a record in their order, as words with the number of the list of names. */
 export interface MemberDigests {
@@ -99,7 +102,8 @@ export class MemberDigester implements MemberObserver {
   readonly #milliseconds: number[] = [];
   #nameHash = 0;
   #otherNameHash = 0;
-  readonly #ends: number[] = [];
+  #ends = new Uint32Array(1024);
+  #records = 0;
   readonly #lists = new Map<number, string>();
   #lastList = -1;
   /** After the container digested last. */
@@ -111,14 +115,14 @@ export class MemberDigester implements MemberObserver {
     this.#scanner = scanner;
     this.#view = viewOf(scanner.bytes);
     // enough for most pages
-    this.#words = new Int32Array(64 + (scanner.bytes.length >> 6));
+    this.#words = new Int32Array(64 + (scanner.bytes.length >> 8));
     this.#prefix = Buffer.from(fieldPrefix, 'utf8');
     this.#skipped = new KeyTable([...new Set([...children, ...NOT_COMPARED])]);
   }
 
   clear(): void {
     this.#start = 0;
-    this.#ends.length = 0;
+    this.#records = 0;
     this.#lastList = -1;
     this.#lists.clear();
   }
@@ -126,7 +130,7 @@ export class MemberDigester implements MemberObserver {
   take(): MemberColumn {
     return {
       words: this.#words.subarray(0, this.#start),
-      ends: Uint32Array.from(this.#ends),
+      ends: this.#ends.slice(0, this.#records),
       lists: this.#lists,
     };
   }
@@ -146,6 +150,7 @@ export class MemberDigester implements MemberObserver {
   add(name: number, first: number, start: number, end: number, escaped: boolean): void {
     this.#nameHash = Math.imul(this.#nameHash ^ name, 0x01000193);
     this.#otherNameHash = Math.imul(this.#otherNameHash + name, 0x85ebca6b) ^ (this.#otherNameHash >>> 15);
+    if (this.#isTooWide()) return;
     if (this.#length === this.#words.length) this.#grow();
     this.#words[this.#length++] =
       first === QUOTE ? this.#digestText(start + 1, end - 1, escaped) : this.#digestOther(first, start, end);
@@ -154,7 +159,8 @@ export class MemberDigester implements MemberObserver {
   /** Keeps the digests of the record scanned last, whose brace is at `at`. */
   keep(at: number): void {
     const list = (this.#nameHash >>> 0) * 0x20_0000 + (this.#otherNameHash >>> 11);
-    if (list === this.#lastList || this.#isListed(list, at)) {
+    const isKept = !this.#isTooWide() && this.#records < MAX_RECORDS;
+    if (isKept && (list === this.#lastList || this.#isListed(list, at))) {
       this.#lastList = list;
       const milliseconds = this.#milliseconds;
       while (this.#length + milliseconds.length + CHECKSUM_WORDS > this.#words.length) this.#grow();
@@ -164,7 +170,16 @@ export class MemberDigester implements MemberObserver {
         this.#words[this.#length++] = milliseconds[index] ?? 0;
       this.#start = this.#length + CHECKSUM_WORDS;
     }
-    this.#ends.push(this.#start);
+    if (this.#records === this.#ends.length) {
+      const longer = new Uint32Array(this.#ends.length * 2);
+      longer.set(this.#ends);
+      this.#ends = longer;
+    }
+    this.#ends[this.#records++] = this.#start;
+  }
+
+  #isTooWide(): boolean {
+    return this.#length - this.#start - LIST_WORDS > MAX_MEMBERS;
   }
 
   /** Whether the names of the record at `at` are in the lists, or there is room for them. */
