@@ -129,11 +129,17 @@ function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, session: Session, 
     session.isInterrupted = true;
   };
   return {
-    ask: async (message, options) => {
-      const key = await selectKey({ message, options: [...options], ...terminal });
-      if (isCancel(key)) leave();
-      else if (/^\d$/.test(key)) return { kind: 'candidate', at: Number(key) - 1 };
-      return { kind: isCancel(key) ? 'quit' : (KINDS[key] ?? 'quit') };
+    ask: async (question, options) => {
+      for (let message = question; ; message = `Enter is no answer: press one of the keys. ${question}`) {
+        const key = await selectKey({ message, options: [...options], ...terminal });
+        if (isCancel(key)) {
+          leave();
+          return { kind: 'quit' };
+        }
+        if (/^\d$/.test(key)) return { kind: 'candidate', at: Number(key) - 1 };
+        const kind = KINDS[key];
+        if (kind !== undefined) return { kind };
+      }
     },
     askDay: async (message) => {
       const isDay = (text = '') => (day.safeParse(text).success ? undefined : 'A day such as 2027-01-31.');

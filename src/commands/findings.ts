@@ -183,11 +183,12 @@ function relativeToConfig(config: Config, target: string): string {
   return relative(dirname(config.file), resolve(target));
 }
 
-/** Tells how to make drafts take effect, and the command that uses them. */
+/** Tells how to make drafts take effect, and the command that asks the same questions. */
 function describeUse(drafts: readonly Draft[], flags: string | undefined): string {
   const settings = drafts.flatMap(({ setting }) => setting ?? []);
   const name = settings.map((setting) => `  ${setting.slice(1, -1)}\n`).join('');
   const add = settings.length === 0 ? '' : `Then add to the configuration:\n${name}`;
   const edit = 'A draft settles nothing until you edit it: remove the # from a line and replace its ?.\n';
-  return `${edit}${add}${addFlagsToNext('Next: svc-migrate remap\n', flags)}`;
+  const use = 'Then remap uses it. Or answer the same questions one by one:\n';
+  return `${edit}${add}${use}${addFlagsToNext('Next: svc-migrate decide\n', flags)}`;
 }

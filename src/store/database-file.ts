@@ -59,7 +59,7 @@ export function isInWalMode(file: string): boolean {
 
 export function noDatabase(file: string): SvcError {
   return new SvcError('incomplete', `There is no database at ${file}.`, {
-    hint: 'Run `svc-migrate export v3` first, or name the database with --db.',
+    hint: 'Run `svc-migrate run` first, or name the database with --db.',
   });
 }
 

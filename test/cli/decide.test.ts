@@ -32,7 +32,8 @@ const COMPANY = /Answer[\s\S]*quit/;
 const SKIPPED_COMPANIES = [1, 2, 3].map(() => ({ at: COMPANY, text: 's' }));
 const ANSWERS = [
   ...SKIPPED_COMPANIES,
-  { at: QUESTION, text: '1' },
+  { at: QUESTION, text: '?\r' },
+  { at: /Enter is no answer[\s\S]*quit/, text: '1' },
   { at: QUESTION, text: 'n' },
   { at: QUESTION, text: 'a' },
   { at: /Accept it before which day/, text: '2030-02-30\r' },

@@ -107,7 +107,7 @@ describe('the outcome of a run is its exit code, and the report says both', () =
     for (const command of [['remap'], ['check'], ['dump'], ['status']]) {
       const ended = await runCli([...command, '--quiet'], at);
       expect([command, ended.code]).toEqual([command, 4]);
-      expect(ended.stderr).toContain('svc-migrate export v3');
+      expect(ended.stderr).toContain('svc-migrate run');
     }
     expect((await runCli(['export', 'v3', '--quiet'], at)).code).toBe(0);
     const remap = await runCli(['remap', '--quiet'], at);
