@@ -4,7 +4,7 @@ import { SvcError } from '../errors.js';
 import type { Pause } from '../runtime/pause.js';
 import { toFinding } from '../store/finding-rows.js';
 import { readStoredFingerprint } from '../store/fingerprint.js';
-import { verifyExport } from '../store/integrity.js';
+import { checkFile, EXPORTED_TABLES, verifyExport } from '../store/integrity.js';
 import { readScanCounts, type ScanCounts } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
@@ -242,6 +242,8 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
   const holds = v3Exported === v3Rows;
   if (!isOutdated && !holds) {
     verifyExport(db, () => {});
+    // a page that is damaged can hide records from one query and not from another
+    checkFile(db, EXPORTED_TABLES, () => {});
     throw new SvcError(
       'internal',
       `The remap has ${v3Rows} rows for ${v3Exported} exported V3 records and children.`,

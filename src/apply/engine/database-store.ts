@@ -154,6 +154,7 @@ async function undoAll(engine: Engine, targets: readonly TableTarget[], run: str
   for (const ledger of ledgersOf(engine, targets)) {
     const all = await session.retry(() => readRuns(engine, ledger, 'run = $1', run));
     const runs = all.filter(({ state }) => state !== 'undone');
+    if (all.length > runs.length) await dropUnusedTables(engine, ledger);
     for (const { table } of runs) await session.retry(() => assertOwnLedger(engine, ledger, table));
     undone.push(...(await undoRuns(engine, runs)));
   }
