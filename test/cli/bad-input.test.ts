@@ -115,7 +115,7 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
       2,
       /There is no region "eu" .*\n {2}→ Known: default\./,
     ],
-    ['a missing database', ['status'], {}, 4, /There is no database at .*\n.*svc-migrate export v3/],
+    ['a missing database', ['status'], {}, 4, /There is no database at .*\n.*svc-migrate run`/],
   ];
   it.each(cases)('%s', async (_, args, more, code, message) => {
     const ended = await run(args, more === undefined ? undefined : configFor('https://x.example', more));

@@ -167,7 +167,10 @@ export class KillLives {
     return seen;
   }
 
-  /** The ids are as they were, and new columns hold what they must or nothing. */
+  /**
+   * The ids are as they were, and new columns hold what they must or nothing. MySQL and MariaDB drop them one by one, so of
+   * an undo that was killed there may be the last ones alone.
+   */
   #countFilled(one: Case, found: readonly string[], seen: RowCounts): void {
     const width = rowsOf(one, false)[0]?.length ?? 0;
     const rows = rowsBeside(one).map((row) => JSON.parse(this.#database.engine.showRow(row)) as Row);
@@ -175,7 +178,8 @@ export class KillLives {
     expect(found).toHaveLength(full.size);
     for (const row of found.map((text) => JSON.parse(text) as Row)) {
       const expected = full.get(String(row.slice(0, width))) ?? [];
-      const cells = row.slice(width).map((cell, at) => [cell, expected[width + at]]);
+      const kept = expected.slice(expected.length - (row.length - width));
+      const cells = row.slice(width).map((cell, at) => [cell, kept[at]]);
       expect(cells.filter(([cell, final]) => cell !== null && cell !== final)).toEqual([]);
       if (String(expected.slice(width)).length > expected.length - width)
         seen[cells.some(([cell]) => cell !== null) ? 'now' : 'old'] += 1;
