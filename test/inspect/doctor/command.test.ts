@@ -258,7 +258,8 @@ describe('doctor', () => {
   });
 
   it('asks as often as configured where it is told to wait', async () => {
-    const { look } = await newScene([], () => ({}), {
+    const oneModel: Changes = (sandbox) => ({ models: modelsOf(sandbox).slice(0, 1) });
+    const { look } = await newScene([], oneModel, {
       faults: [{ name: '429', rate: 0.2 }],
       retryAfterSeconds: 0,
     });
