@@ -66,7 +66,6 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'read_only_file',
   'replica_identity',
   'no_room',
-  'check_constraint',
   'partition',
   'typed_table',
   'output_exists',

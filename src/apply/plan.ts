@@ -62,15 +62,6 @@ export function blocksOf(found: Readonly<Record<string, string | false>>): Note[
   return Object.entries(found).flatMap(([code, text]) => (text === false ? [] : [blocks(code, text)]));
 }
 
-/** Blocks a column whose table refuses the values of a rewrite. `refusal`: the rest of the sentence, such as `violate t_check`. */
-export function blocksRefused(column: string, refusal: string): Note {
-  const values = `${column}: the new ids, or the temporary values of rows that exchange ids,`;
-  return blocks(
-    'check_constraint',
-    `${values} ${refusal}: change that first, or rewrite into a new column (without --in-place).`,
-  );
-}
-
 /** The values of one category in one column. */
 const planCountSchema = z.strictObject({
   /** `mapped`, `empty`, `not_ours`, `status/reason` or `unknown/why`. */

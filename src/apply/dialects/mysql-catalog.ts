@@ -31,7 +31,8 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
   const [table, kind, engine, isTransactional] = tables.find(isNamed) ?? [];
   if (typeof table !== 'string')
     return missingTable(target.table, await listMysqlTables(session), ' in this database');
-  const columns = (await read(COLUMNS, [table])).map(describeColumn);
+  const checks = await readChecks(session, table);
+  const columns = (await read(COLUMNS, [table])).map((cells) => describeColumn(cells, checks));
   const uniques = describeUniques(await read(UNIQUES, [table]), columns);
   const autoUpdated = await readAutoUpdatedColumns(session, table);
   return {
@@ -71,7 +72,10 @@ const INTEGER_BITS: Readonly<Record<string, bigint>> = {
 };
 const TEXT_TYPES = new Set(['char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext']);
 
-function describeColumn([name, type, data, nullable, extra, charset, collation, length]: Cells): TableColumn {
+function describeColumn(
+  [name, type, data, nullable, extra, charset, collation, length]: Cells,
+  checks: readonly string[],
+): TableColumn {
   const declared = type ?? '';
   const base = data ?? '';
   return {
@@ -80,10 +84,22 @@ function describeColumn([name, type, data, nullable, extra, charset, collation, 
     holds: holdsOf(base, declared),
     isNullable: nullable === 'YES',
     isGenerated: /\b(?:VIRTUAL|STORED|PERSISTENT)\b/.test(extra ?? ''),
-    isDomain: false,
+    isChecked: checks.some((clause) => clause.includes(quoteMysqlIdentifier(name ?? '').toLowerCase())),
     range: rangeOf(base, declared),
     maxChars: base === 'char' || base === 'varchar' ? Number(length) : null,
   };
+}
+
+/** The check constraints of a table in lower case, except those that only require valid JSON. */
+async function readChecks(session: MysqlSession, table: string): Promise<string[]> {
+  // In MariaDB, names of check constraints are unique only within a table.
+  const isMariaDb = (await session.one('SELECT version()'))?.includes('MariaDB') === true;
+  const sql = `SELECT LOWER(c.CHECK_CLAUSE) FROM information_schema.TABLE_CONSTRAINTS t
+      JOIN information_schema.CHECK_CONSTRAINTS c ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME
+        ${isMariaDb ? 'AND c.TABLE_NAME = t.TABLE_NAME' : ''}
+    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1 AND t.CONSTRAINT_TYPE = 'CHECK'`;
+  const { rows } = await session.query(sql, [table]);
+  return rows.map(([clause]) => clause ?? '').filter((clause) => !/^\(*json_valid\(`[^`]*`\)+$/.test(clause));
 }
 
 function holdsOf(base: string, type: string): TableColumn['holds'] {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { IdColumn, MysqlTarget, TableTarget } from '../../config/apply-targets.js';
+import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import type { ColumnTrial, Dialect, Engine, FillRange, IdMap, MapSource } from '../engine/dialect.js';
+import type { Dialect, Engine, FillRange, IdMap, MapSource } from '../engine/dialect.js';
 import { mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
 import { OWN_LEDGER } from '../engine/ledger.js';
@@ -10,7 +10,6 @@ import { createRunSql, hasLedger } from '../engine/ledger-runs.js';
 import { replaceView } from '../engine/own-tables.js';
 import type { Cells } from '../engine/session.js';
 import type { TableFacts } from '../engine/table-facts.js';
-import { blocksRefused, type Note } from '../plan.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
@@ -63,7 +62,6 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     locksDatabase: () => null,
     rowIdNames: () => [],
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
-    openTrial: (facts, id) => openMysqlTrial(session, facts, id),
     beforeUpdate: async () => {},
     loadMap: (map, source) => loadMysqlMap(engine, session, map, source),
     fillRanges: (facts) => mysqlFillRanges(context, session, facts),
@@ -216,80 +214,4 @@ async function* mysqlFillRanges(
 function isBefore([part, ...parts]: readonly string[], [value, ...values]: readonly string[]): string {
   if (parts.length === 0) return `${part} < ${value}`;
   return `(${part} < ${value} OR ${part} = ${value} AND ${isBefore(parts, values)})`;
-}
-
-const VALUES_PER_TRIAL = 1000;
-
-/**
- * Tries new ids of a column against the check constraints of its table, while the plan is made. Null if no constraint
- * names the column. Values are collected first: while a result is being read, the connection can do nothing else.
- */
-async function openMysqlTrial(
-  session: MysqlSession,
-  facts: TableFacts,
-  id: IdColumn,
-): Promise<ColumnTrial | null> {
-  const checks = await readChecks(session, facts.table, id.column);
-  const column = facts.columns.find(({ name }) => name === id.column);
-  if (checks.length === 0 || column === undefined) return null;
-  const changed = new Map<string, string | null>();
-  const refuses = async (clause: string, term: string, source: string): Promise<boolean> => {
-    const cells = facts.columns.map(({ name }) =>
-      name === id.column ? `${term} AS ${quoteMysqlIdentifier(name)}` : `t.${quoteMysqlIdentifier(name)}`,
-    );
-    const sql = `SELECT 1 FROM (SELECT ${cells.join(', ')} FROM ${quoteMysqlIdentifier(facts.table)} AS t ${source}) AS q WHERE NOT (${clause}) LIMIT 1`;
-    return (await session.one(sql)) !== null;
-  };
-  return {
-    add: async (judged) => {
-      for (const { group, result } of judged) if (result !== undefined) changed.set(String(group[0]), result);
-    },
-    finish: async (parked) => {
-      const cell = exactBytes(`t.${quoteMysqlIdentifier(id.column)}`);
-      const pairs = [...changed];
-      const broken: Note[] = [];
-      for (const { name, clause } of checks) {
-        let isRefused = false;
-        for (let at = 0; at < pairs.length && !isRefused; at += VALUES_PER_TRIAL) {
-          const rows = pairs
-            .slice(at, at + VALUES_PER_TRIAL)
-            .map(literals)
-            .join(' UNION ALL ');
-          const source = `JOIN (${rows}) AS m ON m.old = ${cell}`;
-          isRefused = await refuses(clause, asMysqlType('m.new', column.type), source);
-        }
-        if (parked !== null && !isRefused)
-          isRefused = await refuses(clause, parked, 'JOIN (SELECT 1 AS row_no) AS w');
-        if (isRefused) broken.push(blocksRefused(id.column, `violate ${name}`));
-      }
-      return broken;
-    },
-  };
-}
-
-function literals([old, now]: readonly [string, string | null]): string {
-  return `SELECT CAST(${quoteMysqlLiteral(old)} AS BINARY) AS old, ${now === null ? 'NULL' : quoteMysqlLiteral(now)} AS new`;
-}
-
-/** Check constraints that name a column, except those that only require valid JSON. */
-async function readChecks(
-  session: MysqlSession,
-  table: string,
-  column: string,
-): Promise<{ readonly name: string; readonly clause: string }[]> {
-  const sql = `SELECT c.CONSTRAINT_NAME, c.CHECK_CLAUSE FROM information_schema.TABLE_CONSTRAINTS t
-      JOIN information_schema.CHECK_CONSTRAINTS c ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME
-        ${(await hasTableOfChecks(session)) ? 'AND c.TABLE_NAME = t.TABLE_NAME' : ''}
-    WHERE t.TABLE_SCHEMA = DATABASE() AND t.TABLE_NAME = $1 AND t.CONSTRAINT_TYPE = 'CHECK'`;
-  const { rows } = await session.query(sql, [table]);
-  const name = quoteMysqlIdentifier(column).toLowerCase();
-  return rows
-    .map(([check, clause]) => ({ name: check ?? '', clause: clause ?? '' }))
-    .filter(({ clause }) => clause.toLowerCase().includes(name))
-    .filter(({ clause }) => clause.toLowerCase().replace(/[()]/g, '') !== `json_valid${name}`);
-}
-
-/** In MariaDB, names of check constraints are unique only within a table. */
-async function hasTableOfChecks(session: MysqlSession): Promise<boolean> {
-  return (await session.one('SELECT version()'))?.includes('MariaDB') === true;
 }

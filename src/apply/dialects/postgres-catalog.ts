@@ -95,15 +95,23 @@ const INTEGERS: Readonly<Record<string, readonly [bigint, bigint] | null>> = {
 };
 const TEXT_TYPES = new Set(['text', 'varchar', 'bpchar', 'citext']);
 
+/** Domains, checks and partition keys, also of the partitions of a table and of what it is a partition of, may refuse values. */
 const COLUMNS = `
+  WITH related AS (SELECT $1::oid AS relid UNION SELECT relid FROM pg_partition_tree($1::oid)
+    UNION SELECT relid FROM pg_partition_ancestors($1::oid))
   SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(b.typname, t.typname), a.attnotnull,
     a.attgenerated <> '' OR a.attidentity = 'a',
     CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod) ELSE format_type(a.atttypid, a.atttypmod) END,
-    t.typtype = 'd'
+    t.typtype = 'd' OR EXISTS (SELECT 1 FROM related r JOIN pg_constraint k ON k.contype = 'c' AND k.conrelid = r.relid
+        LEFT JOIN pg_attribute o ON o.attrelid = r.relid AND o.attnum = ANY (k.conkey)
+        WHERE o.attname = a.attname OR 0 = ANY (k.conkey))
+      OR EXISTS (SELECT 1 FROM related r JOIN pg_partitioned_table p ON p.partrelid = r.relid
+        LEFT JOIN pg_attribute o ON o.attrelid = p.partrelid AND o.attnum = ANY (p.partattrs::int2[])
+        WHERE p.partexprs IS NOT NULL OR o.attname = a.attname)
   FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype AND t.typtype = 'd'
   WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
 
-function describeColumn([name, type, base, notNull, generated, baseType, isDomain]: Cells): TableColumn {
+function describeColumn([name, type, base, notNull, generated, baseType, isChecked]: Cells): TableColumn {
   const [, length] = /^character(?: varying)?\((\d+)\)$/.exec(baseType ?? '') ?? [];
   return {
     name: name ?? '',
@@ -111,7 +119,7 @@ function describeColumn([name, type, base, notNull, generated, baseType, isDomai
     holds: holdsOf(base ?? ''),
     isNullable: notNull === 'f',
     isGenerated: generated === 't',
-    isDomain: isDomain === 't',
+    isChecked: isChecked === 't',
     range: rangeOf(base ?? '', baseType ?? ''),
     maxChars: length === undefined ? null : Number(length),
   };

@@ -33,13 +33,14 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
   const info = readColumnInfo(db, table);
   const indexes = readIndexes(db, table, info);
   const key = primaryKey(info);
+  const isChecked = hasCheck(db, table);
   // An INTEGER PRIMARY KEY has no index of its own.
   const hasRowidKey = key.length === 1 && indexes.every(({ origin }) => origin !== 'pk');
   const rowidKey = { name: 'the primary key', columns: key, isPlain: true };
   return {
     table,
     kind: kind === 'table' || kind === 'view' ? kind : `${kind} table`,
-    columns: info.map((column) => describeColumn(column, strict === 1)),
+    columns: info.map((column) => describeColumn(column, { isStrict: strict === 1, isChecked })),
     keys: keysOf(db, table, info, indexes),
     uniques: [...(hasRowidKey ? [rowidKey] : []), ...indexes],
     foreignKeys: [...readForeignKeys(db, table, 'out'), ...readForeignKeys(db, table, 'in')],
@@ -54,6 +55,12 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
     autoUpdated: [],
     notes: [],
   };
+}
+
+/** Whether a table has check constraints. Which columns they are on cannot be read. */
+function hasCheck(db: UserDb, table: string): boolean {
+  const sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ? AND sql LIKE '%check%'";
+  return db.prepare(sql).get(table) !== undefined;
 }
 
 interface ColumnInfo {
@@ -91,14 +98,17 @@ const STRICT_TYPES: Readonly<Record<string, TableColumn['holds']>> = {
   ANY: 'any',
 };
 
-function describeColumn({ name, type, notnull, hidden }: ColumnInfo, isStrict: boolean): TableColumn {
+function describeColumn(
+  { name, type, notnull, hidden }: ColumnInfo,
+  { isStrict, isChecked }: { readonly isStrict: boolean; readonly isChecked: boolean },
+): TableColumn {
   return {
     name,
     type: type === '' ? 'without type' : type,
     holds: isStrict ? (STRICT_TYPES[type.toUpperCase()] ?? 'other') : 'any',
     isNullable: notnull === 0,
     isGenerated: hidden === 2 || hidden === 3,
-    isDomain: false,
+    isChecked,
     range: null,
     maxChars: null,
   };

@@ -1,8 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
-import type { IdColumn, SqliteTarget } from '../../config/apply-targets.js';
-import { Sqlite } from '../../store/sqlite.js';
-import { type ColumnWork, openColumn } from '../column-work.js';
+import type { SqliteTarget } from '../../config/apply-targets.js';
+import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Dialect, Engine, FillRange, IdMap, MapSource } from '../engine/dialect.js';
@@ -13,8 +12,7 @@ import { OWN_LEDGER } from '../engine/ledger.js';
 import { createRunSql } from '../engine/ledger-runs.js';
 import { replaceView } from '../engine/own-tables.js';
 import type { Cell } from '../engine/session.js';
-import type { TableFacts } from '../engine/table-facts.js';
-import { blocks, blocksRefused, type Mode, type Note } from '../plan.js';
+import { blocks, type Mode, type Note } from '../plan.js';
 import { quoteIdentifier } from './shared-text.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from './sqlite-session.js';
@@ -68,10 +66,6 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
       return rowid === null ? [] : [rowid];
     },
     obstacleNotes: async () => readOnlyNotes(file),
-    openTrial: async (facts, id) => ({
-      add: async () => {},
-      finish: async (parked) => trialNotes(context, db, facts, id, parked),
-    }),
     lockTables: () => session.exec('PRAGMA defer_foreign_keys = ON'),
     checkForeignKeys: async () => {},
     beforeUpdate: async () => {},
@@ -165,64 +159,5 @@ function isWritable(place: string): boolean {
     return true;
   } catch {
     return false;
-  }
-}
-
-/**
- * Tries the changed rows against the check constraints of their table, in an empty copy of it in memory. `parked`: SQL
- * in terms of `w.o0` and `w.row_no` for the temporary values of rows that exchange ids.
- */
-export function trialNotes(
-  context: ApplyContext,
-  db: UserDb,
-  facts: TableFacts,
-  id: IdColumn,
-  parked: string | null,
-): Note[] {
-  const sql = db
-    .prepare<[string], string>("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?")
-    .pluck()
-    .get(facts.table);
-  if (sql === undefined || !/\bCHECK\b/i.test(sql)) return [];
-  const copy = new Sqlite(':memory:');
-  try {
-    copy.pragma('foreign_keys = OFF');
-    copy.exec(sql);
-    tryRows(context, db, copy, facts, id, parked);
-    return [];
-  } catch (error) {
-    if (!(error instanceof Sqlite.SqliteError)) throw error;
-    return [blocksRefused(id.column, `are refused (${error.message})`)];
-  } finally {
-    copy.close();
-  }
-}
-
-function tryRows(
-  context: ApplyContext,
-  db: UserDb,
-  copy: UserDb,
-  facts: TableFacts,
-  id: IdColumn,
-  parked: string | null,
-): void {
-  const names = facts.columns.filter(({ isGenerated }) => !isGenerated).map(({ name }) => name);
-  const table = quoteIdentifier(facts.table);
-  const insert = copy.prepare(
-    `INSERT INTO ${table}(${names.map(quoteIdentifier).join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
-  );
-  const clear = copy.prepare(`DELETE FROM ${table}`);
-  const work = openColumn(context, id, context.policy);
-  const { call, isChanged, value } = registerLookUp(db, 'svc_migrate_new', work, 'in_place');
-  for (const result of parked === null ? [value] : [value, parked]) {
-    const cells = names.map((name) => (name === id.column ? result : `w.${quoteIdentifier(name)}`));
-    const sql = `SELECT ${cells.join(', ')} FROM (SELECT row_number() OVER () AS row_no, * FROM (
-        SELECT t.*, t.${quoteIdentifier(id.column)} AS o0, ${call} AS svc_migrate_new
-        FROM ${table} AS t LIMIT -1) WHERE ${isChanged} LIMIT -1) AS w`;
-    const rows = db.prepare<[], unknown[]>(sql).raw().safeIntegers();
-    for (const row of rows.iterate()) {
-      insert.run(...row);
-      clear.run();
-    }
   }
 }

@@ -192,13 +192,6 @@ export interface JudgedCells {
   readonly extra: Cells;
 }
 
-/** Tries new values against the constraints of a table while the plan is made. */
-export interface ColumnTrial {
-  add(cells: readonly JudgedCells[]): Promise<void>;
-  /** Notes on refused values. `parked`: SQL for the values that rows hold while ids swap. */
-  finish(parked: string | null): Promise<Note[]>;
-}
-
 /** Queries of the database's catalog, and locks of tables. */
 export interface TableCatalog {
   /** File, or host and database, for people. */
@@ -213,8 +206,6 @@ export interface TableCatalog {
   rowIdNames(facts: TableFacts): readonly string[];
   /** Notes on privileges, files and catalog entries that prevent the plan or affect it. */
   obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
-  /** Null if no constraint involves the column. */
-  openTrial(facts: TableFacts, id: IdColumn): Promise<ColumnTrial | null>;
   /** In an `exclusive` transaction: locks out writers and defers foreign key checks to its end. */
   lockTables(tables: readonly string[]): Promise<void>;
   /**

@@ -48,7 +48,8 @@ export function judgeTable(
   const key = chooseKey(facts, target.key, isRewritten);
   const uniques = facts.uniques.filter(({ columns }) => columns.some(isRewritten));
   const foreignKeys = facts.foreignKeys.filter(({ columns }) => columns.some(isRewritten));
-  const isAtomic = uniques.length > 0 || foreignKeys.length > 0 || key.columns.some(isRewritten);
+  const isChecked = facts.columns.some((column) => column.isChecked && isRewritten(column.name));
+  const isAtomic = uniques.length > 0 || foreignKeys.length > 0 || isChecked || key.columns.some(isRewritten);
   const parked = new Set(uniques.flatMap(({ columns }) => columns.filter(isRewritten).slice(0, 1)));
   const generated = facts.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name);
   return {
@@ -64,6 +65,9 @@ export function judgeTable(
       ...(generated.length === 0
         ? []
         : [info('generated', `Generated columns change with the ids: ${generated.join(', ')}.`)]),
+      ...(isChecked
+        ? [info('check', 'The ids are under a check: if it refuses a new id, nothing is written.')]
+        : []),
       ...(isAtomic
         ? [info('one_transaction', 'Rewritten in one transaction: writers wait until it is done.')]
         : []),

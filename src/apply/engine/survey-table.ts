@@ -26,7 +26,7 @@ import {
   openTableColumn,
 } from './column-plans.js';
 import { CELL, compileRewrite, rewriteOf } from './compile.js';
-import { type ColumnTrial, type Engine, findColumn } from './dialect.js';
+import { type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
 import { judgeCells } from './judge-cells.js';
@@ -91,13 +91,11 @@ async function surveyColumn(
   id: IdColumn,
   { rows, onUnmapped }: ColumnOptions,
 ): Promise<SurveyedColumn> {
-  const { context, dialect } = engine;
+  const { context } = engine;
   const { target, facts, handling } = found;
   const { mode } = context.policy;
-  const isPlatformId = writesPlatformId(id);
-  const isColumnThere = !isPlatformId || findColumn(engine, facts, columnLabel(id)) !== undefined;
+  const isColumnThere = !writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) !== undefined;
   const work = openTableColumn(engine, id, facts);
-  const trial = mode === 'new' || isPlatformId ? null : await dialect.openTrial(facts, id);
   const left: UnmappedCount[][] = [];
   const filler = onUnmapped === undefined ? findFiller(engine, found, id) : undefined;
   const isReadOnce = filler !== undefined && hasSamePolicy(filler, context.policy);
@@ -105,7 +103,7 @@ async function surveyColumn(
   for (const source of isReadOnce ? [] : cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
-    await tallyCells(engine, found, { work: own, source, trial: isNew ? trial : null, rows, onUnmapped });
+    await tallyCells(engine, found, { work: own, source, rows, onUnmapped });
     if (!isNew) addUnmapped(left, own, source);
   }
   if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
@@ -122,7 +120,7 @@ async function surveyColumn(
   const plans = buildColumnPlans(work, mode, left);
   const notes = [
     ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
-    ...(await constraintNotes(engine, found, work, plans, trial)),
+    ...(await parkingNotes(engine, found, work, plans)),
   ];
   return { plans, notes, filled };
 }
@@ -139,24 +137,20 @@ function hasSamePolicy(run: TableRun, { missing, mapDeleted }: Policy): boolean 
   return run.policy.missing === missing && run.policy.mapDeleted === mapDeleted;
 }
 
-/** Notes on too few free values for ids that swap, and on new ids that constraints of the table refuse. */
-async function constraintNotes(
+/** Notes on too few free values for ids that swap. */
+async function parkingNotes(
   engine: Engine,
   { facts, handling }: FoundTable,
   work: ColumnWork,
   plans: readonly ColumnPlan[],
-  trial: ColumnTrial | null,
 ): Promise<Note[]> {
   const needs = { rows: changedRows(plans), highest: work.finals?.largest() ?? 0n };
   const column = columnOf(facts, work.column.column);
   if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];
-  const isParked = handling.parked.includes(column.name) && column.holds !== 'other';
-  const term = isParked
-    ? await parkingTerm(engine, facts.table, column, { number: 'w.row_no', own: 'w.o0' }, needs)
-    : null;
-  const refused = (await trial?.finish(term)) ?? [];
-  return isParked && term === null ? [noRoomNote(column), ...refused] : refused;
+  if (!handling.parked.includes(column.name) || column.holds === 'other') return [];
+  const row = { number: 'w.id', own: 'w.o0' };
+  return (await parkingTerm(engine, facts.table, column, row, needs)) === null ? [noRoomNote(column)] : [];
 }
 
 /**
@@ -200,14 +194,13 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
 interface TallyOptions extends ColumnOptions {
   readonly work: ColumnWork;
   readonly source: CellSource;
-  readonly trial: ColumnTrial | null;
 }
 
 /** Counts the cells of a source; row by row if they are to be listed. */
 async function tallyCells(
   engine: Engine,
   found: FoundTable,
-  { work, source, trial, rows, onUnmapped }: TallyOptions,
+  { work, source, rows, onUnmapped }: TallyOptions,
 ): Promise<void> {
   const { context, dialect } = engine;
   const key = onUnmapped === undefined ? [] : rowKeyOf(engine, found);
@@ -228,7 +221,6 @@ async function tallyCells(
   });
   let done = 0;
   for await (const cells of judged) {
-    await trial?.add(cells);
     done += cells.reduce((sum, one) => sum + one.rows, 0);
     context.onProgress({ kind: 'step', name: `reading ${found.facts.table}`, done, total: rows });
   }

@@ -18,8 +18,8 @@ export interface TableColumn {
   readonly holds: 'integer' | 'text' | 'json' | 'any' | 'other';
   readonly isNullable: boolean;
   readonly isGenerated: boolean;
-  /** Whether its type is a domain, which may have conditions of its own. */
-  readonly isDomain: boolean;
+  /** Whether the database may refuse a value of its type: by a check, a domain or a partition key. */
+  readonly isChecked: boolean;
   /** Smallest and largest integer allowed; null: any 64-bit integer. */
   readonly range: readonly [bigint, bigint] | null;
   /** Longest text allowed; null: any. */
@@ -78,7 +78,7 @@ export function missingTable(table: string, tables: readonly ListedTable[], wher
 export interface Handling {
   /** Columns that identify a row; empty if there are none. */
   readonly key: readonly string[];
-  /** Whether to rewrite in one transaction, because ids are part of unique constraints, foreign keys or the key. */
+  /** Whether to rewrite in one transaction, because ids are part of constraints or of the key. */
   readonly isAtomic: boolean;
   /** Id columns that need temporary values where ids swap. */
   readonly parked: readonly string[];

@@ -190,21 +190,6 @@ const CASES: readonly Case[] = [
   // constraints
   { name: 'a check that is met', table: `(${KEY}, i bigint UNIQUE CHECK (i > 0))` },
   {
-    name: 'a check that an id breaks',
-    table: `(${KEY}, i bigint CHECK (i <> 9))`,
-    finds: ['check_constraint'],
-  },
-  {
-    name: 'a check with another column',
-    table: `(${KEY}, i bigint, CHECK (i < 9 OR k < 2))`,
-    finds: ['check_constraint'],
-  },
-  {
-    name: 'a check of swapping values',
-    table: `(${KEY}, i bigint UNIQUE CHECK (i BETWEEN 1 AND 9))`,
-    finds: ['check_constraint'],
-  },
-  {
     name: 'a foreign key that empties',
     table: `(${KEY}, i bigint UNIQUE)`,
     more: ['CREATE TABLE c(i bigint, FOREIGN KEY (i) REFERENCES t(i) ON UPDATE SET NULL)'],

@@ -151,36 +151,6 @@ const CASES: readonly Case[] = [
     finds: [],
   },
   {
-    name: 'a check that a new id breaks',
-    sql: ['CREATE TABLE t(k integer PRIMARY KEY, i bigint CHECK (i <> 9))'],
-    policy: IN_PLACE,
-    finds: ['check_constraint'],
-  },
-  {
-    name: 'a check that a new id breaks beside another column',
-    sql: ['CREATE TABLE t(k integer PRIMARY KEY, i bigint, CHECK (i < 9 OR k < 2))'],
-    policy: IN_PLACE,
-    finds: ['check_constraint'],
-  },
-  {
-    name: 'a check that is not validated',
-    sql: ['CREATE TABLE t(k integer PRIMARY KEY, i bigint)', 'ALTER TABLE t ADD CHECK (i <> 9) NOT VALID'],
-    policy: IN_PLACE,
-    finds: ['check_constraint'],
-  },
-  {
-    name: 'a check that values of the swap break',
-    sql: ['CREATE TABLE t(k integer PRIMARY KEY, i bigint UNIQUE CHECK (i BETWEEN 1 AND 9))'],
-    policy: IN_PLACE,
-    finds: ['check_constraint'],
-  },
-  {
-    name: 'a domain',
-    sql: ['CREATE DOMAIN d AS bigint CHECK (VALUE < 9)', 'CREATE TABLE t(k integer PRIMARY KEY, i d)'],
-    policy: IN_PLACE,
-    finds: ['check_constraint'],
-  },
-  {
     name: 'a domain that fits',
     sql: [
       'CREATE DOMAIN d AS bigint CHECK (VALUE < 99)',
@@ -225,15 +195,6 @@ const CASES: readonly Case[] = [
     ],
     policy: NEW,
     finds: [],
-  },
-  {
-    name: 'partitions by id without one for a new id',
-    sql: [
-      'CREATE TABLE t(k integer, i bigint, PRIMARY KEY (k, i)) PARTITION BY RANGE (i)',
-      'CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (9)',
-    ],
-    policy: IN_PLACE,
-    finds: ['check_constraint'],
   },
   {
     name: 'partitions by id',

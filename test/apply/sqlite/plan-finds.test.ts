@@ -60,24 +60,6 @@ const CASES: readonly Case[] = [
     [],
   ],
   [
-    'a check that a new id breaks',
-    `CREATE TABLE t(k INTEGER PRIMARY KEY, i CHECK (i <> 6)); ${FILL}`,
-    IN_PLACE,
-    ['check_constraint'],
-  ],
-  [
-    'a check on two columns',
-    `CREATE TABLE t(k INTEGER PRIMARY KEY, i, CHECK (i <> 6 OR k > 1)); ${FILL}`,
-    IN_PLACE,
-    ['check_constraint'],
-  ],
-  [
-    'a check that a swap breaks',
-    `CREATE TABLE t(k INTEGER PRIMARY KEY, i UNIQUE CHECK (i BETWEEN 1 AND 9)); ${FILL}`,
-    IN_PLACE,
-    ['check_constraint'],
-  ],
-  [
     'a check beside generated columns',
     `CREATE TABLE t(k INTEGER PRIMARY KEY, i CHECK (i > 0), g AS (i * 2)); ${FILL}`,
     IN_PLACE,

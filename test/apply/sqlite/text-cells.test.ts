@@ -46,7 +46,8 @@ describe.each(only('sqlite'))('texts in $product', (engine) => {
     await sql(
       "CREATE TABLE t(k INTEGER PRIMARY KEY, i TEXT UNIQUE CHECK (i LIKE 'doc:%')); INSERT INTO t(i) VALUES ('doc:5'), ('doc:6')",
     );
-    expect(await apply(IN_PLACE, inText('doc:{id}'))).toEqual(['check_constraint']);
+    await expect(apply(IN_PLACE, inText('doc:{id}'))).rejects.toMatchObject({ code: 'bad_input' });
+    expect(await cells()).toEqual(["'doc:5'", "'doc:6'"]);
     await sql(
       "DROP TABLE t; CREATE TABLE t(k INTEGER PRIMARY KEY, i TEXT UNIQUE); INSERT INTO t(i) VALUES ('doc:5'), ('doc:6'), ('a:1')",
     );
