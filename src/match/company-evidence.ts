@@ -2,8 +2,7 @@ import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js'
 import type { Db } from '../store/open.js';
 import { append, rowsOf } from '../text/rows.js';
 import { type Bucket, DigestIndex } from './digest-index.js';
-import type { ExportedPart } from './exported-parts.js';
-import type { KeyedRecords } from './keyed-records.js';
+import type { ExportedPart, KeyedRecords } from './exported-parts.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 
 /**

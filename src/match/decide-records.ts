@@ -1,5 +1,4 @@
 import { type Decision, isExpired } from '../config/user-files.js';
-import { parseChildren } from '../json/stored-lists.js';
 import type { Db } from '../store/open.js';
 import { saveDecisionResults } from '../store/remap-tables.js';
 import { append, groupBy } from '../text/rows.js';
@@ -142,7 +141,7 @@ function applyOne(
   if (outcome === undefined) return;
   const insteadOf = `${outcome.status}/${outcome.reason}`;
   if (v3 >= 0 && v4 >= 0) {
-    const [v3Key = null, v4Key = null] = [v3Records.keys[v3], v4Records.keys[v4]];
+    const [v3Key, v4Key] = [v3Records.keyOf(v3), v4Records.keyOf(v4)];
     pairs.set(v3, renderDecided(outcome.evidence, { note, insteadOf }, v3Key === v4Key ? undefined : v4Key));
     joined.twins[v3] = v4;
     joined.claims[v4] = 1;
@@ -185,11 +184,11 @@ function locateChild(
   append(isOfV3 ? decided.ofV3Children : decided.ofV4Children, first, decision);
 }
 
-function findParents({ children }: PartRecords, path: string, svcId: string): number[] {
+function findParents(records: PartRecords, path: string, svcId: string): number[] {
   const found: number[] = [];
-  for (const [at, text] of children.entries()) {
-    if (text === null || !text.includes(`"${svcId}"`)) continue;
-    if (parseChildren(text).some((child) => child[0] === path && child[1] === svcId)) found.push(at);
+  for (let at = 0; at < records.length; at++) {
+    if (records.childrenTextOf(at)?.includes(`"${svcId}"`) !== true) continue;
+    if (records.childrenOf(at).some((child) => child[0] === path && child[1] === svcId)) found.push(at);
   }
   return found;
 }

@@ -60,7 +60,7 @@ function v3Reason(
   kind: OpenVerdict['kind'] | undefined,
 ): string {
   const isDeleted = v3.deleted[at] === 1;
-  const hasKey = v3.keys[at] !== null;
+  const hasKey = v3.hasKey(at);
   if (isDeleted && !hasKey) return 'no_platform_id';
   if (model === null && v3Company?.scopeComplete !== true) return 'scope_incomplete';
   if (model !== null && !hasKey && !model.v4ReadInFull) return 'scope_incomplete';
@@ -95,7 +95,7 @@ function v4Reason(
   if (kind === 'dup_v3') return 'duplicate_platform_id_v3';
   if (model !== null && !model.v3ReadInFull) return 'scope_incomplete';
   if (isDeleted) return 'deleted_v4_only';
-  if (v4.keys[at] === null) return 'no_platform_id';
+  if (!v4.hasKey(at)) return 'no_platform_id';
   if (model === null) return v4Company?.matchedBy === 'ambiguous' ? 'company_ambiguous' : 'company_not_in_v3';
   return 'absent';
 }
@@ -179,8 +179,8 @@ class NearKeys {
   }
 
   namesOf(at: number): string[] {
-    const uniqueId = this.#records.uniqueIds[at] ?? null;
-    const key = this.#records.keys[at] ?? null;
+    const uniqueId = this.#records.uniqueIdOf(at);
+    const key = this.#records.keyOf(at);
     const ofUniqueId = uniqueId === null ? [] : [`unique_id ${uniqueId}`];
     return key === null ? ofUniqueId : [...ofUniqueId, `key ${foldKey(key)}`];
   }

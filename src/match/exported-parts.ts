@@ -1,6 +1,6 @@
 import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
-import { KeyedRecords } from './keyed-records.js';
+import { bytesOf, hashBytes, lengthOf, RecordBytes } from './record-bytes.js';
 
 /** The exported records of one model and company of a generation. */
 export interface ExportedPart {
@@ -34,61 +34,65 @@ export interface ExportedParts {
 /** Rows read at once: nothing can be written while a query is open. */
 const CHUNK = 2000;
 
-type Row = readonly [
-  id: number,
-  stream: number,
-  company: string,
-  key: string | null,
-  fieldDigests: string,
-  latestMs: number | null,
-  fromPlatform: number,
-];
+const COLUMNS = bytesOf(
+  [
+    'id',
+    'stream_id',
+    "iif(latest_from IS 'platform', latest_ms, NULL)",
+    lengthOf('platform_id'),
+    lengthOf('field_digests'),
+    'company_id',
+  ],
+  ["ifnull(platform_id, '')", 'field_digests'],
+);
 
 /** Reads where every exported record is, and the keys of the lists that were read in full. */
 export function readExportedParts(db: Db, throwIfStopped: () => void): ExportedParts {
-  const streams = readScopeStreams(db);
   const parts = new Map<string, ExportedPart>();
   const others = newPart(3, '', '');
   const keyed = new KeyedRecords(db);
-  const partOf = (stream: ScopeStream | undefined, companyId: string): ExportedPart => {
-    if (stream === undefined) return others;
-    const { modelId, generation, region } = stream;
+  const streams = readScopeStreams(db);
+  const partOf = (
+    { modelId, generation, region, parts: known }: ScopeStream,
+    companyId: string,
+  ): ExportedPart => {
     const name = nameOf(modelId, generation, region, companyId);
-    const known = parts.get(name);
-    if (known !== undefined) return known;
-    const part = newPart(generation, region, companyId);
+    const part = parts.get(name) ?? newPart(generation, region, companyId);
     parts.set(name, part);
+    known.set(companyId, part);
     return part;
   };
   const read = db
-    .prepare<[number], Row>(`
-      SELECT id, stream_id, CAST(company_id AS TEXT), platform_id, field_digests, latest_ms, latest_from IS 'platform'
-        FROM record WHERE id > ? ORDER BY id LIMIT ${CHUNK}`)
-    .raw()
-    .safeIntegers(false);
-  let [ofStream, ofCompany] = [-1, ''];
-  let part = others;
-  let stream: ScopeStream | undefined;
-  for (let last = -Infinity, rows = read.all(last); rows.length > 0; rows = read.all(last)) {
+    .prepare<[number], Buffer | null>(
+      `SELECT ${COLUMNS} FROM (SELECT * FROM record NOT INDEXED WHERE id > ? ORDER BY id LIMIT ${CHUNK})`,
+    )
+    .pluck();
+  const bytes = new RecordBytes();
+  for (let last = Number.NEGATIVE_INFINITY; ; ) {
     throwIfStopped();
-    for (const [id, streamId, companyId, key, fieldDigests, latestMs, fromPlatform] of rows) {
+    bytes.open(read.get(last) ?? null);
+    if (!bytes.hasMore) break;
+    while (bytes.hasMore) {
+      const id = bytes.number();
       // no export writes such an id, and the next one cannot be told from it
-      if (!Number.isSafeInteger(id)) throw damaged('A stored record');
+      if (!Number.isSafeInteger(id) || id <= last) throw damaged('A stored record');
       last = id;
-      if (streamId !== ofStream || companyId !== ofCompany) {
-        [ofStream, ofCompany] = [streamId, companyId];
-        stream = streams.get(streamId);
-        part = partOf(stream, companyId);
-      }
+      const stream = streams.get(bytes.number());
+      const platformMs = bytes.number();
+      const [keyLength, digestsLength] = [bytes.number(), bytes.number()];
+      bytes.number();
+      const company = bytes.digits();
+      const part = stream === undefined ? others : (stream.parts.get(company) ?? partOf(stream, company));
       addRow(part, id);
-      if (fromPlatform === 1 && latestMs !== null) {
+      if (!Number.isNaN(platformMs)) {
         part.dated += 1;
-        part.earliestMs = Math.min(part.earliestMs, latestMs);
+        part.earliestMs = Math.min(part.earliestMs, platformMs);
       }
-      if (stream?.readInFull !== 1 || key === null) continue;
-      keyed.add({ id, modelId: stream.modelId, key, part, fieldDigests });
+      const keyAt = bytes.skip(keyLength);
+      const digestsAt = bytes.skip(digestsLength);
+      if (stream?.readInFull === 1 && keyLength > 0)
+        keyed.add({ id, modelId: stream.modelId, part, bytes: bytes.bytes, keyAt, digestsAt, end: bytes.at });
     }
-    if (rows.length < CHUNK) break;
   }
   return {
     find: (modelId, generation, region, companyId) =>
@@ -128,14 +132,137 @@ interface ScopeStream {
   readonly generation: 3 | 4;
   readonly region: string;
   readonly readInFull: number;
+  /** By company. */
+  readonly parts: Map<string, ExportedPart>;
 }
 
 function readScopeStreams(db: Db): ReadonlyMap<number, ScopeStream> {
   const rows = db
-    .prepare<[], ScopeStream>(`
+    .prepare<[], Omit<ScopeStream, 'parts'>>(`
       SELECT stream_id AS id, model_id AS modelId, generation, iif(generation = 3, region, '') AS region,
         read_in_full AS readInFull FROM scope_stream`)
     .safeIntegers(false)
     .all();
-  return new Map(rows.map((row) => [row.id, row]));
+  return new Map(rows.map((row) => [row.id, { ...row, parts: new Map() }]));
+}
+
+/** A record with a key, in a list that was read in full. */
+export interface KeyedRecord {
+  readonly id: number;
+  readonly modelId: number;
+  readonly part: ExportedPart;
+  /** Its key, and after that the digests of its fields. */
+  readonly bytes: Uint8Array;
+  readonly keyAt: number;
+  readonly digestsAt: number;
+  readonly end: number;
+}
+
+const FIRST_RECORDS = 1024;
+
+/**
+ * The records by which companies are paired, in arrays: a million records on each side take 60 MiB. Keys are 64-bit hashes of
+ * the model and the key. Two keys that share a hash would count as one key in the evidence for a pair of companies; records
+ * are never joined by them.
+ */
+export class KeyedRecords {
+  readonly #db: Db;
+  readonly #parts: ExportedPart[] = [];
+  readonly #placeOf = new Map<ExportedPart, number>();
+  #length = 0;
+  #hashes = new Uint32Array(2 * FIRST_RECORDS);
+  /** Hash of the digests of a record's fields; 0 if it has none. */
+  #digests = new Uint32Array(FIRST_RECORDS);
+  #places = new Uint32Array(FIRST_RECORDS);
+  #ids = new Float64Array(FIRST_RECORDS);
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  add({ id, modelId, part, bytes, keyAt, digestsAt, end }: KeyedRecord): void {
+    const at = this.#length;
+    if (at === this.#ids.length) this.#lengthen();
+    this.#length += 1;
+    const ofModel = Math.imul(modelId + 1, 0x9e3779b1);
+    this.#hashes[2 * at] = hashBytes(bytes, keyAt, digestsAt) ^ ofModel;
+    this.#hashes[2 * at + 1] = hashBytes(bytes, keyAt, digestsAt, 0x5bd1e995) + ofModel;
+    this.#digests[at] = digestsAt === end ? 0 : hashBytes(bytes, digestsAt, end) || 1;
+    this.#places[at] = this.#placeOfPart(part);
+    this.#ids[at] = id;
+  }
+
+  /** The part that a record is in. */
+  partOf(record: number): ExportedPart | undefined {
+    return this.#parts[this.#places[record] ?? -1];
+  }
+
+  /** Whether two records have the same digests of fields, and at least one. */
+  haveEqualDigests(a: number, b: number): boolean {
+    return this.#digests[a] === this.#digests[b] && this.#digests[a] !== 0;
+  }
+
+  /** Makes the function that reads the digests of a record's fields. */
+  prepareFieldDigests(): (record: number) => string {
+    const read = this.#db.prepare<[number], string>('SELECT field_digests FROM record WHERE id = ?').pluck();
+    return (record) => read.get(this.#ids[record] ?? 0) ?? '';
+  }
+
+  /** Calls `onKey` with the records of each key. The array is reused. */
+  forEachKey(onKey: (records: readonly number[]) => void): void {
+    const length = this.#length;
+    const hashes = this.#hashes;
+    const size = 2 ** Math.ceil(Math.log2(2 * length + 1));
+    // the last record of each key, and for each record the one before it
+    const table = new Int32Array(size).fill(-1);
+    const before = new Int32Array(length);
+    const slots = new Int32Array(length);
+    let keys = 0;
+    for (let at = 0; at < length; at++) {
+      const [first, second] = [hashes[2 * at] ?? 0, hashes[2 * at + 1] ?? 0];
+      let slot = (first ^ (second >>> 7)) & (size - 1);
+      let known = table[slot] ?? -1;
+      while (known >= 0 && (hashes[2 * known] !== first || hashes[2 * known + 1] !== second)) {
+        slot = (slot + 1) & (size - 1);
+        known = table[slot] ?? -1;
+      }
+      if (known < 0) slots[keys++] = slot;
+      before[at] = known;
+      table[slot] = at;
+    }
+    const records: number[] = [];
+    for (let key = 0; key < keys; key++) {
+      records.length = 0;
+      for (let at = table[slots[key] ?? 0] ?? -1; at >= 0; at = before[at] ?? -1) records.push(at);
+      onKey(records);
+    }
+  }
+
+  /** Frees the memory. */
+  clear(): void {
+    this.#length = 0;
+    this.#hashes = new Uint32Array(2 * FIRST_RECORDS);
+    this.#digests = new Uint32Array(FIRST_RECORDS);
+    this.#places = new Uint32Array(FIRST_RECORDS);
+    this.#ids = new Float64Array(FIRST_RECORDS);
+  }
+
+  #placeOfPart(part: ExportedPart): number {
+    const known = this.#placeOf.get(part);
+    if (known !== undefined) return known;
+    this.#placeOf.set(part, this.#parts.length);
+    return this.#parts.push(part) - 1;
+  }
+
+  #lengthen(): void {
+    const capacity = 2 * this.#ids.length;
+    const longer = <T extends Uint32Array | Float64Array>(from: T, to: T): T => {
+      to.set(from);
+      return to;
+    };
+    this.#hashes = longer(this.#hashes, new Uint32Array(2 * capacity));
+    this.#digests = longer(this.#digests, new Uint32Array(capacity));
+    this.#places = longer(this.#places, new Uint32Array(capacity));
+    this.#ids = longer(this.#ids, new Float64Array(capacity));
+  }
 }

@@ -35,10 +35,10 @@ export function joinRecords(v3: PartRecords, v4: PartRecords): JoinedRecords {
     v3: new Map<number, OpenVerdict>(),
     v4: new Map<number, OpenVerdict>(),
   };
-  const keys = new Map<string, number>();
-  const ofV3 = new Chains(v3.keys, keys);
-  const ofV4 = new Chains(v4.keys, keys);
-  for (const key of keys.values()) {
+  const keys = new KeyNumbers(v3.length + v4.length);
+  const ofV3 = new Chains(v3, keys);
+  const ofV4 = new Chains(v4, keys);
+  for (let key = 0; key < keys.count; key++) {
     const [first3, first4] = [ofV3.lastOf(key), ofV4.lastOf(key)];
     const isAlone3 = first3 < 0 || ofV3.before(first3) < 0;
     const isAlone4 = first4 < 0 || ofV4.before(first4) < 0;
@@ -62,21 +62,52 @@ export function joinNothing(v3: PartRecords, v4: PartRecords): JoinedRecords {
   };
 }
 
+/** Numbers the keys of records of both generations. */
+class KeyNumbers {
+  count = 0;
+  /** By hash, 1 + the number of a key; 0 for none. */
+  readonly #table: Uint32Array;
+  readonly #hashes: Int32Array;
+  /** The first record of each key. */
+  readonly #places: Uint32Array;
+  readonly #records: PartRecords[] = [];
+
+  constructor(most: number) {
+    this.#table = new Uint32Array(2 ** Math.ceil(Math.log2(2 * most + 1)));
+    this.#hashes = new Int32Array(most);
+    this.#places = new Uint32Array(most);
+  }
+
+  numberOf(records: PartRecords, at: number): number {
+    const hash = records.hashOfKey(at);
+    const table = this.#table;
+    const mask = table.length - 1;
+    let slot = hash & mask;
+    for (let found = table[slot] ?? 0; found !== 0; found = table[slot] ?? 0) {
+      const known = this.#records[found - 1];
+      if (this.#hashes[found - 1] === hash && known?.hasKeyOf(this.#places[found - 1] ?? 0, records, at))
+        return found - 1;
+      slot = (slot + 1) & mask;
+    }
+    const number = this.count++;
+    table[slot] = number + 1;
+    this.#hashes[number] = hash;
+    this.#places[number] = at;
+    this.#records.push(records);
+    return number;
+  }
+}
+
 /** The positions of the records of each key. Keys are numbered by `keys`, which both generations share. */
 class Chains {
   readonly #last: number[] = [];
   readonly #before: Int32Array;
 
-  constructor(ofRecords: readonly (string | null)[], keys: Map<string, number>) {
-    this.#before = new Int32Array(ofRecords.length).fill(-1);
-    for (let at = 0; at < ofRecords.length; at++) {
-      const key = ofRecords[at] ?? null;
-      if (key === null) continue;
-      let number = keys.get(key);
-      if (number === undefined) {
-        number = keys.size;
-        keys.set(key, number);
-      }
+  constructor(records: PartRecords, keys: KeyNumbers) {
+    this.#before = new Int32Array(records.length).fill(-1);
+    for (let at = 0; at < records.length; at++) {
+      if (!records.hasKey(at)) continue;
+      const number = keys.numberOf(records, at);
       while (this.#last.length <= number) this.#last.push(-1);
       this.#before[at] = this.lastOf(number);
       this.#last[number] = at;
@@ -95,7 +126,7 @@ class Chains {
 
   *members(key: number, gen: 3 | 4, records: PartRecords): Generator<RecordMember> {
     for (let at = this.lastOf(key); at >= 0; at = this.before(at)) {
-      const uid = records.uniqueIds[at] ?? null;
+      const uid = records.uniqueIdOf(at);
       yield { gen, at, uid, deleted: records.deleted[at] === 1, svcId: records.svcIds[at] ?? 0n };
     }
   }

@@ -1,4 +1,3 @@
-import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import type { RemapGroup } from '../store/remap-blocks.js';
 import {
   type CountedGroup,
@@ -195,7 +194,7 @@ class PairRows {
       reason,
       matchedBy: evidence === null ? byKey : 'decision',
       provisional: this.#isProvisional(at),
-      conflict: conflictOf(v3.uniqueIds[at] ?? null, v4.uniqueIds[twin] ?? null) === 1,
+      conflict: conflictOf(v3.uniqueIdOf(at), v4.uniqueIdOf(twin)) === 1,
     };
     const v4Id = rowIdOf(v4.svcIds[twin] ?? 0n);
     this.#writeV3(at, { group: this.#groupOf('', 3, outcome), v4: v4Id, evidence });
@@ -204,20 +203,19 @@ class PairRows {
 
   /** Returns the id of the row. */
   #writeV3(at: number, row: Pick<WaitingRow, 'group' | 'v4' | 'evidence'>): number {
-    const { keys, svcIds, latestMs } = this.#judged.pair.v3;
-    this.#writer.countDay(row.group, latestMs[at] ?? Number.NaN);
+    const { v3: records } = this.#judged.pair;
+    this.#writer.countDay(row.group, records.latestMs[at] ?? Number.NaN);
     const { group, v4, evidence } = row;
-    const v3 = rowIdOf(svcIds[at] ?? 0n);
-    const id = this.#writer.add({ group, key: keys[at] ?? null, v3, v4, evidence, parent: null });
+    const v3 = rowIdOf(records.svcIds[at] ?? 0n);
+    const id = this.#writer.add({ group, key: records.keyOf(at), v3, v4, evidence, parent: null });
     this.#rowOf[at] = id;
     return id;
   }
 
   #addChildrenOfPair(at: number, twin: number, reason: string | null): void {
     const { v3, v4 } = this.#judged.pair;
-    const [text3 = null, text4 = null] = [v3.children[at], v4.children[twin]];
-    if (text3 === null && text4 === null) return;
-    const children = { v3: childrenOf(text3), v4: childrenOf(text4) };
+    const children = { v3: v3.childrenOf(at), v4: v4.childrenOf(twin) };
+    if (children.v3.length + children.v4.length === 0) return;
     let rows = judgeChildren(children.v3, children.v4, reason);
     const { ofV3Children, ofV4Children } = this.#judged.decided;
     const named = [...(ofV3Children.get(at) ?? []), ...(ofV4Children.get(twin) ?? [])];
@@ -237,12 +235,12 @@ class PairRows {
    */
   #addSharedChildren(twin: number, v3Records: readonly number[], throwIfStopped: () => void): void {
     const { pair, decided } = this.#judged;
-    const stored = childrenOf(pair.v4.children[twin] ?? null);
+    const stored = pair.v4.childrenOf(twin);
     const reason = pair.v4.deleted[twin] === 1 ? 'deleted_in_both' : 'deleted_in_v3';
     const shared = new SharedTwin(membersOf(4, stored), reason);
     for (const at of v3Records) {
       throwIfStopped();
-      const v3 = childrenOf(pair.v3.children[at] ?? null);
+      const v3 = pair.v3.childrenOf(at);
       const rows = shared.judge(pair.v3.svcIds[at] ?? 0n, membersOf(3, v3));
       for (const row of rows) this.#addChild(row, at, twin);
       const named = decided.ofV3Children.get(at) ?? [];
@@ -261,7 +259,6 @@ class PairRows {
   #addChild(row: ChildRow, at: number, twin: number): void {
     const [generation, path, v3SvcId, v4SvcId, key, status, reason, matchedBy, evidence, conflict] = row;
     const { v3, v4 } = this.#judged.pair;
-    const [parentKey = null, twinKey = null] = [v3.keys[at], v4.keys[twin]];
     const outcome: Outcome = {
       ...{ status, reason, matchedBy, conflict: conflict === 1 },
       provisional: matchedBy !== null && this.#isProvisional(at),
@@ -272,7 +269,8 @@ class PairRows {
       v3: v3SvcId === null ? null : childIdOf(v3SvcId),
       v4: v4SvcId === null ? null : childIdOf(v4SvcId),
       // the parents' keys differ only if a decision paired them
-      evidence: v4SvcId === null || parentKey === twinKey ? evidence : withParentKey(evidence, twinKey),
+      evidence:
+        v4SvcId === null || v3.hasKeyOf(at, v4, twin) ? evidence : withParentKey(evidence, v4.keyOf(twin)),
       parent: this.#rowOf[at] ?? null,
       parentSvcId: rowIdOf((generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n),
     });
@@ -282,7 +280,7 @@ class PairRows {
   #inheritChildren(generation: 3 | 4, at: number, parent: number, { status, reason }: RecordOutcome): void {
     const records = generation === 3 ? this.#judged.pair.v3 : this.#judged.pair.v4;
     const outcome = openOutcome(status, `parent_${reason}`);
-    for (const [path, svcId, key] of childrenOf(records.children[at] ?? null)) {
+    for (const [path, svcId, key] of records.childrenOf(at)) {
       const id = childIdOf(svcId);
       this.#addRow(generation, path, {
         group: this.#groupOf(path, generation, outcome),
@@ -308,14 +306,14 @@ class PairRows {
     const { pair, outcomes } = this.#judged;
     if (outcomes.v4.size === 0) return;
     const rows = this.#later.newRows();
-    const { svcIds, keys } = pair.v4;
+    const { svcIds } = pair.v4;
     const idOf = (at: number) => svcIds[at] ?? null;
     const byId = [...outcomes.v4].sort(([a], [b]) => compareIds(idOf(a), idOf(b)));
     for (const [rank, [at, outcome]] of byId.entries()) {
       if (rank % 1000 === 0) throwIfStopped();
       rows.add({
         group: this.#groupOf('', 4, openOutcome(outcome.status, outcome.reason)),
-        key: keys[at] ?? null,
+        key: pair.v4.keyOf(at),
         v3: null,
         v4: rowIdOf(svcIds[at] ?? 0n),
         evidence: outcome.evidence,
@@ -347,10 +345,6 @@ function isSameOutcome(a: Outcome, b: Outcome): boolean {
 /** Every integer of up to 15 digits is exact as a number. */
 function childIdOf(digits: string): RowId {
   return digits.length <= 15 ? Number(digits) : rowIdOf(BigInt(digits));
-}
-
-function childrenOf(text: string | null): readonly StoredChild[] {
-  return text === null ? [] : parseChildren(text);
 }
 
 function withParentKey(evidence: string | null, twinKey: string | null): string {

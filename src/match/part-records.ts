@@ -1,21 +1,22 @@
+import { isAscii } from 'node:buffer';
 import { crc32 } from 'node:zlib';
+import { OPEN_ARRAY, QUOTE } from '../json/json-scanner.js';
+import { Texts } from '../json/record-columns.js';
+import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import { checkedText, damaged } from '../store/checksum.js';
 import { areIntactMembers } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
 import type { ExportedPart } from './exported-parts.js';
+import { bytesOf, hashBytes, lengthOf, RecordBytes } from './record-bytes.js';
 
-/** The records of a part as columns, in the order of their row ids. */
-export interface PartRecords {
+/** The records of a part by column, in the order of their row ids. Texts stay bytes until they are needed. */
+export class PartRecords {
   readonly length: number;
   /** The number of children of all records. */
-  childCount: number;
+  childCount = 0;
   /** Row ids. */
   readonly ids: Float64Array;
   readonly svcIds: BigInt64Array;
-  readonly keys: (string | null)[];
-  readonly uniqueIds: (string | null)[];
-  /** As stored, see `stored-lists.ts`. */
-  readonly children: (string | null)[];
   /** 1 or 0. */
   readonly deleted: Uint8Array;
   readonly fromPlatform: Uint8Array;
@@ -24,7 +25,92 @@ export interface PartRecords {
   readonly latestMs: Float64Array;
   readonly createdMs: Float64Array;
   readonly members: PartMembers;
+  /** The key, the unique id and the children of each record, UTF-8; one that is empty is null. */
+  readonly #texts: Texts;
+  readonly #ends: Uint32Array;
+  #buffer: Buffer = Buffer.alloc(0);
+  #encoding: 'latin1' | 'utf8' = 'latin1';
+
+  constructor(length: number) {
+    this.length = length;
+    this.ids = new Float64Array(length);
+    this.svcIds = new BigInt64Array(length);
+    this.deleted = new Uint8Array(length);
+    this.fromPlatform = new Uint8Array(length);
+    this.readInFull = new Uint8Array(length);
+    this.latestMs = new Float64Array(length);
+    this.createdMs = new Float64Array(length);
+    this.members = new PartMembers(length);
+    this.#texts = new Texts(64 * length);
+    this.#ends = new Uint32Array(TEXTS * length);
+  }
+
+  /** Adds a text of the record at `at`; call it for all three in their order. */
+  addText(at: number, place: 0 | 1 | 2, bytes: Uint8Array, start: number, end: number): void {
+    this.#texts.copy(bytes, start, end);
+    this.#ends[TEXTS * at + place] = this.#texts.length;
+  }
+
+  /** Call it after the last text. */
+  seal(): void {
+    const { bytes, length } = this.#texts;
+    this.#buffer = Buffer.from(bytes.buffer, 0, length);
+    // texts in ASCII are faster to decode
+    this.#encoding = isAscii(this.#buffer) ? 'latin1' : 'utf8';
+  }
+
+  hasKey(at: number): boolean {
+    return this.#endOf(TEXTS * at) > this.#startOf(TEXTS * at);
+  }
+
+  keyOf(at: number): string | null {
+    return this.#textAt(TEXTS * at);
+  }
+
+  uniqueIdOf(at: number): string | null {
+    return this.#textAt(TEXTS * at + 1);
+  }
+
+  childrenOf(at: number): readonly StoredChild[] {
+    const text = this.childrenTextOf(at);
+    return text === null ? [] : parseChildren(text);
+  }
+
+  /** As stored, see `stored-lists.ts`. */
+  childrenTextOf(at: number): string | null {
+    return this.#textAt(TEXTS * at + 2);
+  }
+
+  hashOfKey(at: number): number {
+    return hashBytes(this.#texts.bytes, this.#startOf(TEXTS * at), this.#endOf(TEXTS * at));
+  }
+
+  /** Whether a record has the key of another one. */
+  hasKeyOf(at: number, other: PartRecords, otherAt: number): boolean {
+    const [start, otherStart] = [this.#startOf(TEXTS * at), other.#startOf(TEXTS * otherAt)];
+    const length = this.#endOf(TEXTS * at) - start;
+    if (other.#endOf(TEXTS * otherAt) - otherStart !== length) return false;
+    const [bytes, otherBytes] = [this.#texts.bytes, other.#texts.bytes];
+    for (let i = 0; i < length; i++) if (bytes[start + i] !== otherBytes[otherStart + i]) return false;
+    return true;
+  }
+
+  #startOf(text: number): number {
+    return text === 0 ? 0 : (this.#ends[text - 1] ?? 0);
+  }
+
+  #endOf(text: number): number {
+    return this.#ends[text] ?? 0;
+  }
+
+  #textAt(text: number): string | null {
+    const [start, end] = [this.#startOf(text), this.#endOf(text)];
+    return start < end ? this.#buffer.toString(this.#encoding, start, end) : null;
+  }
 }
+
+/** Texts of a record. */
+const TEXTS = 3;
 
 /** The digests of the members of a part's records, one after another. */
 export class PartMembers {
@@ -63,22 +149,27 @@ const CHUNK = 500;
 /** Shorter runs of row ids are read together, by a list of row ids. */
 const LONG_RUN = 32;
 
-type Row = readonly [
-  id: number,
-  svcId: bigint,
-  key: string | null,
-  uniqueId: string | null,
-  children: string | null,
-  deleted: number,
-  fromPlatform: number,
-  stream: number,
-  latestMs: number | null,
-  createdMs: number | null,
-  checksum: number,
-  checked: string,
-  childCount: number,
-  members: Buffer | null,
-];
+const CHECKED = 'checked';
+const COLUMNS = bytesOf(
+  [
+    'id',
+    'stream_id',
+    'svc_id',
+    'deleted',
+    "latest_from IS 'platform'",
+    'latest_ms',
+    'created_ms',
+    'checksum',
+    ...['platform_id', 'unique_id', 'children', CHECKED, 'members'].map((text) => lengthOf(text)),
+  ],
+  [
+    "ifnull(platform_id, '')",
+    "ifnull(unique_id, '')",
+    "ifnull(children, '')",
+    CHECKED,
+    "ifnull(CAST(members AS TEXT), '')",
+  ],
+);
 
 /** Makes the function that reads the records of a part and compares each with its checksum. */
 export function preparePartRecords(
@@ -92,70 +183,81 @@ export function preparePartRecords(
       .safeIntegers(false)
       .all(),
   );
-  // integers but the id become doubles, which are faster to read than 64-bit integers
-  const columns = `CAST(id AS REAL), svc_id, platform_id, unique_id, children, CAST(deleted AS REAL),
-    CAST(latest_from IS 'platform' AS REAL), CAST(stream_id AS REAL), CAST(latest_ms AS REAL), CAST(created_ms AS REAL),
-    CAST(checksum AS REAL), ${checkedText('record')}, CAST(ifnull(json_array_length(children), 0) AS REAL), members`;
-  const byRange = db
-    .prepare<[number, number], Row>(`SELECT ${columns} FROM record WHERE id BETWEEN ? AND ? ORDER BY id`)
-    .raw();
+  const select = (where: string) =>
+    `SELECT ${COLUMNS} FROM (SELECT *, ${checkedText('record')} AS ${CHECKED} FROM record NOT INDEXED WHERE ${where} ORDER BY id)`;
+  const byRange = db.prepare<[number, number], Buffer | null>(select('id BETWEEN ? AND ?')).pluck();
   const byList = db
-    .prepare<[string], Row>(
-      `SELECT ${columns} FROM record WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
-    )
-    .raw();
+    .prepare<[string], Buffer | null>(select('id IN (SELECT value FROM json_each(?))'))
+    .pluck();
+  const bytes = new RecordBytes();
   return (part) => {
-    const records = newRecords(part?.records ?? 0);
+    const records = new PartRecords(part?.records ?? 0);
     let at = 0;
-    const take = (rows: readonly Row[]): void => {
-      throwIfStopped();
-      for (const row of rows) {
-        if (row[10] !== crc32(row[11])) throw damaged('A stored record');
-        if (row[13] !== null && !areIntactMembers(row[13], row[10])) throw damaged('A stored record');
-        records.members.add(at, row[13]);
-        saveRow(records, at++, row, fullStreams.has(row[7]));
-        records.childCount += row[12];
-      }
-    };
     for (const ids of part === null ? [] : chunksOf(part.runs)) {
-      take(typeof ids === 'string' ? byList.all(ids) : byRange.all(...ids));
+      throwIfStopped();
+      bytes.open((typeof ids === 'string' ? byList.get(ids) : byRange.get(...ids)) ?? null);
+      for (; bytes.hasMore; at++) readRecord(records, at, bytes, fullStreams);
     }
     if (at !== records.length) throw damaged('A stored record');
+    records.seal();
     return records;
   };
 }
 
-function newRecords(length: number): PartRecords {
-  const texts = () => new Array<string | null>(length);
-  return {
-    length,
-    childCount: 0,
-    ids: new Float64Array(length),
-    svcIds: new BigInt64Array(length),
-    keys: texts(),
-    uniqueIds: texts(),
-    children: texts(),
-    deleted: new Uint8Array(length),
-    fromPlatform: new Uint8Array(length),
-    readInFull: new Uint8Array(length),
-    latestMs: new Float64Array(length),
-    createdMs: new Float64Array(length),
-    members: new PartMembers(length),
-  };
+function readRecord(
+  records: PartRecords,
+  at: number,
+  from: RecordBytes,
+  fullStreams: ReadonlySet<number>,
+): void {
+  const id = from.number();
+  if (at === records.length || !(id > (records.ids[at - 1] ?? Number.NEGATIVE_INFINITY)))
+    throw damaged('A stored record');
+  records.ids[at] = id;
+  records.readInFull[at] = fullStreams.has(from.number()) ? 1 : 0;
+  const svcId = from.number();
+  records.svcIds[at] = Number.isSafeInteger(svcId) ? BigInt(svcId) : BigInt(from.digits());
+  records.deleted[at] = from.number();
+  records.fromPlatform[at] = from.number();
+  records.latestMs[at] = from.number();
+  records.createdMs[at] = from.number();
+  const checksum = from.number();
+  const [key, uniqueId, children, checked, members] = [
+    from.number(),
+    from.number(),
+    from.number(),
+    from.number(),
+    from.number(),
+  ];
+  const { bytes } = from;
+  const keyAt = from.skip(key);
+  const uniqueIdAt = from.skip(uniqueId);
+  const childrenAt = from.skip(children);
+  const checkedAt = from.skip(checked);
+  const membersAt = from.skip(members);
+  if (crc32(bytes.subarray(checkedAt, membersAt)) !== checksum) throw damaged('A stored record');
+  const digests = members === 0 ? null : bytes.subarray(membersAt, from.at);
+  if (digests !== null && !areIntactMembers(digests, checksum)) throw damaged('A stored record');
+  records.members.add(at, digests);
+  records.addText(at, 0, bytes, keyAt, uniqueIdAt);
+  records.addText(at, 1, bytes, uniqueIdAt, childrenAt);
+  records.addText(at, 2, bytes, childrenAt, checkedAt);
+  records.childCount += countChildren(bytes, childrenAt, checkedAt);
 }
 
-function saveRow(records: PartRecords, at: number, row: Row, readInFull: boolean): void {
-  const [id, svcId, key, uniqueId, children, deleted, fromPlatform, , latestMs, createdMs] = row;
-  records.ids[at] = id;
-  records.svcIds[at] = svcId;
-  records.keys[at] = key;
-  records.uniqueIds[at] = uniqueId;
-  records.children[at] = children;
-  records.deleted[at] = deleted;
-  records.fromPlatform[at] = fromPlatform;
-  records.readInFull[at] = readInFull ? 1 : 0;
-  records.latestMs[at] = latestMs ?? Number.NaN;
-  records.createdMs[at] = createdMs ?? Number.NaN;
+const BACKSLASH = 0x5c;
+
+/** Counts the inner lists of a list of lists. */
+function countChildren(bytes: Uint8Array, start: number, end: number): number {
+  let count = 0;
+  let isInText = false;
+  for (let at = start + 1; at < end; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) isInText = !isInText;
+    else if (byte === BACKSLASH) at++;
+    else if (byte === OPEN_ARRAY && !isInText) count++;
+  }
+  return count;
 }
 
 /** Ranges of row ids, and lists of row ids as JSON. */

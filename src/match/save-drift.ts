@@ -44,7 +44,7 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
       for (const [index, fields] of compareBodies(different, pair, rules, throwIfStopped)) {
         compared += 1;
         const { at, twin } = different[index] ?? { at: 0, twin: 0 };
-        const place = [model, v3Company.region, v3Company.companyId, v4Company.companyId, v3.keys[at] ?? ''];
+        const place = [model, v3Company.region, v3Company.companyId, v4Company.companyId, v3.keyOf(at) ?? ''];
         if (fields.length > 0) insert.run(...place, v3.svcIds[at], v4.svcIds[twin], JSON.stringify(fields));
       }
       different = [];

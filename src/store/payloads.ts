@@ -50,8 +50,11 @@ function prepareCompress(): (payloads: ReadonlyMap<number, Uint8Array>) => Buffe
   };
 }
 
+/** Output is collected in pieces of this size, by default of 16 KiB. */
+const WHOLE = { chunkSize: BLOCK_BYTES };
+
 function decompress(content: Uint8Array): Block {
-  const bytes = brotliDecompressSync(content);
+  const bytes = brotliDecompressSync(content, WHOLE);
   const headEnd = bytes.indexOf('\n');
   const head: readonly number[] = JSON.parse(bytes.toString('latin1', 0, headEnd));
   const places = new Map<number, readonly [number, number]>();
