@@ -12,7 +12,7 @@ import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
  * One in so many moments: of a server, a statement has one before it is sent and one after that, which may be its end or
  * not. SQLite is left at every statement always: that costs little.
  */
-const STRIDE = campaign({ small: 72, full: 2, soak: 1 });
+const STRIDE = campaign({ small: 72, full: 8, soak: 1 });
 
 const folder = makeFolder();
 
