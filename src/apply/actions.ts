@@ -13,10 +13,9 @@ import {
   renderBlocks,
   renderPlanText,
   renderUnmappedIds,
-  renderVerified,
   renderWritten,
 } from './render.js';
-import { listRuns, type OpenStore, survey } from './stores.js';
+import { type OpenStore, survey } from './stores.js';
 import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } from './unmapped.js';
 import { confirmPlan, findUnfinished, planSha256, writePlan } from './write-plan.js';
 
@@ -222,49 +221,6 @@ function nextOfUnmapped(
   if (kinds.has('kept')) return formatCommand('plan', { missing: 'keep' });
   if (kinds.has('left_alone')) return formatCommand('plan', { unknown: 'keep' });
   return kinds.has('changed_since') ? formatCommand('plan', { others: 'keep' }) : null;
-}
-
-/**
- * Recomputes finished runs from ledger and remap. Exit code 0: everything is correct; 1: something is wrong, another
- * program changed rows since, a run is unfinished, or there is nothing to verify. `run`: the one to verify; null: all.
- * `isPlace`: the stores are places that options name.
- */
-export async function verifyRuns(
-  { context, stores, width, formatCommand }: ApplyTask,
-  run: string | null,
-  isPlace: boolean,
-): Promise<ApplyResult> {
-  const all = await listRuns(stores);
-  const runs = run === null ? all : all.filter((one) => one.run === run);
-  if (run !== null && runs.length === 0)
-    throw new SvcError('usage', `No ledger of these targets holds a run "${run}".`, {
-      hint: '`svc-migrate apply runs` lists them.',
-    });
-  // A place that options name has no targets of its own, but those of its runs.
-  const names = run === null && !isPlace ? [null] : new Set(runs.map((one) => one.run));
-  const verified = [];
-  for (const store of stores) for (const name of names) verified.push(...(await store.verify(name)));
-  const unfinished = runs.filter(({ state }) => state === 'working' || state === 'undoing');
-  const isKept =
-    context.policy.others === 'keep' || verified.every(({ changedSinceCount }) => changedSinceCount === 0);
-  const isGood =
-    verified.some(({ notChecked }) => notChecked === null) &&
-    verified.every(({ wrongCount }) => wrongCount === 0) &&
-    isKept &&
-    unfinished.length === 0;
-  const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
-  const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
-  const advice = isGood ? 'Your programs can read the V4 ids now.\n' : '';
-  return {
-    exitCode: isGood ? 0 : 1,
-    text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}${advice}`,
-    json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
-    next:
-      verified.length + unfinished.length > 0
-        ? formatCommand('runs')
-        : formatCommand(isPlace ? 'find' : 'plan'),
-    plan: null,
-  };
 }
 
 /** A warning where the remap is not one that `check` lets pass. */

@@ -1,4 +1,4 @@
-import type { ApplyTarget } from '../config/apply-targets.js';
+import { type ApplyTarget, DEFAULT_APPLY } from '../config/apply-targets.js';
 import type { Env, OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import * as z from '../zod.js';
@@ -26,12 +26,7 @@ export interface Tuning {
   readonly attempts: number;
 }
 
-export const DEFAULT_TUNING: Tuning = {
-  batchRows: 20_000,
-  lockTimeoutMs: 10_000,
-  statementTimeoutMs: 600_000,
-  attempts: 6,
-};
+export const DEFAULT_TUNING: Tuning = { ...DEFAULT_APPLY, attempts: 6 };
 
 /** What every step of an apply depends on. */
 export interface ApplyContext {

@@ -1,24 +1,32 @@
+import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
+import { basename, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { DEFAULT_TUNING, type Tuning } from '../apply/context.js';
 import type { EmitRequest } from '../apply/emit/emit-request.js';
 import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
-import type { ApplyTarget } from '../config/apply-targets.js';
-import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
-import { didYouMean } from '../text/suggest.js';
 import {
-  PLACE_HINT,
-  parsePlace,
-  parseTarget,
-  type TargetOptions,
-  type TargetSource,
-} from './target-options.js';
+  type ApplyTarget,
+  applyTargetSchema,
+  environmentName,
+  type IdColumn,
+  isServer,
+  resolveTarget,
+} from '../config/apply-targets.js';
+import type { Config } from '../config/config.js';
+import { findTargetProblems } from '../config/cross-checks.js';
+import type { Env } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { shellLine } from '../text/escape.js';
+import { didYouMean } from '../text/suggest.js';
 
 /** What a command of `apply` does. */
 export type ApplyAction = 'plan' | 'write' | 'check' | 'verify' | 'find' | 'sql' | 'undo' | 'runs';
 
-/** Options of the commands of `apply`; each has some of them. */
-export interface ApplyOptions extends TargetOptions {
+/** Options and arguments of the commands of `apply`; each has some of them. */
+export interface ApplyOptions {
+  readonly run?: string | undefined;
+  readonly targets?: readonly string[];
+  readonly table?: string | undefined;
+  readonly ids?: readonly string[];
   readonly inPlace?: boolean;
   readonly missing?: Policy['missing'] | undefined;
   readonly unknown?: Policy['unknown'] | undefined;
@@ -28,10 +36,16 @@ export interface ApplyOptions extends TargetOptions {
   readonly allowIncomplete?: boolean;
   readonly json?: string | undefined;
   readonly unmapped?: string | undefined;
-  readonly run?: string | undefined;
-  readonly batchRows?: number | undefined;
-  readonly lockTimeout?: number | undefined;
-  readonly statementTimeout?: number | undefined;
+}
+
+/** Where the targets of a command come from. */
+export interface TargetSource {
+  /** As they were typed; empty: all that are configured. */
+  readonly words: readonly string[];
+  /** The options that describe the columns of a file or database. */
+  readonly columns: readonly string[];
+  /** Whether the words name files or databases, not configured targets. */
+  readonly isPlace: boolean;
 }
 
 /** What a command of `apply` is asked to do. */
@@ -46,35 +60,46 @@ export interface ApplyRequest {
   /** The one table to look through; null: all. */
   readonly table: string | null;
   readonly targets: readonly ApplyTarget[];
-  /** Where the targets come from. If they were named or given by options, a plan must have exactly those. */
   readonly source: TargetSource;
   readonly policy: Policy;
   /** The policy options that were given; a plan must agree with them. */
   readonly asked: Partial<Policy>;
-  readonly tuning: Tuning;
   readonly allowIncomplete: boolean;
 }
 
 /** Actions for which the place of a target is enough: its ledger, or its columns, say the rest. */
-const NEEDS_PLACE_ONLY: ReadonlySet<ApplyAction> = new Set(['find', 'verify', 'undo', 'runs']);
+export const NEEDS_PLACE_ONLY: ReadonlySet<ApplyAction> = new Set(['find', 'verify', 'undo', 'runs']);
+
+/** The start of every run's name. */
+const RUN_NAME = /^\d{8}-/;
+
+/** What was typed where a run may come before the targets. */
+export function splitRun({ run, targets = [] }: Pick<ApplyOptions, 'run' | 'targets'>) {
+  if (run === undefined || RUN_NAME.test(run)) return { run: run ?? null, words: targets };
+  return { run: null, words: [run, ...targets] };
+}
 
 /** @throws SvcError `usage` if the options name no target, or do not go together */
 export function buildRequest(
   action: ApplyAction,
   options: ApplyOptions,
-  config: Config,
-  emit: EmitRequest | null = null,
+  {
+    config,
+    env,
+    emit = null,
+  }: { readonly config: Config; readonly env: Env; readonly emit?: EmitRequest | null },
 ): ApplyRequest {
-  const { unmapped, table, run, allowIncomplete = false } = options;
+  const { unmapped, table, allowIncomplete = false } = options;
   if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
   const asked = askedPolicy(options);
-  const { targets, source } = chooseTargets(action, options, config);
+  const { run, words } = splitRun(options);
+  const { targets, source } = chooseTargets(action, { ...options, targets: words }, config, env);
   const policy = { ...DEFAULT_POLICY, ...asked };
   if (asked.missing === 'keep-v3') assertNewFiles(policy, targets);
   return {
     action,
     emit,
-    run: run ?? null,
+    run,
     unmapped,
     table: table ?? null,
     targets,
@@ -82,28 +107,8 @@ export function buildRequest(
     // A check judges ids, not where they would be written: cells rewritten in place count as done.
     policy: action === 'check' ? { ...policy, mode: 'in_place' } : policy,
     asked,
-    tuning: tuningOf(options),
     allowIncomplete,
   };
-}
-
-/** @throws SvcError `usage` if there are none */
-export function assertSomeTargets(targets: readonly ApplyTarget[]): void {
-  if (targets.length > 0) return;
-  throw new SvcError('usage', 'No target is given or configured, so there is no place to look for ids.', {
-    hint: `Name some under apply.targets in the configuration; apply find proposes them. Or give one by options. ${PLACE_HINT}`,
-  });
-}
-
-/** @throws SvcError `usage` where `--missing keep-v3` would mean the same as `keep`, or V3 ids in a column of V4 ids */
-function assertNewFiles({ mode }: Policy, targets: readonly ApplyTarget[]): void {
-  const table = targets.find(({ kind }) => kind !== 'csv' && kind !== 'ndjson');
-  if (mode === 'new' && table === undefined) return;
-  const why =
-    mode === 'in_place'
-      ? 'in place, keep leaves the V3 id'
-      : `the new column of ${table?.name ?? 'a table'} holds V4 ids only`;
-  throw new SvcError('usage', `--missing keep-v3 is for new files: ${why}.`, { hint: 'Use --missing keep.' });
 }
 
 function askedPolicy(options: ApplyOptions): Partial<Policy> {
@@ -118,49 +123,278 @@ function askedPolicy(options: ApplyOptions): Partial<Policy> {
   };
 }
 
+/** @throws SvcError `usage` where `--missing keep-v3` would mean the same as `keep`, or V3 ids in a column of V4 ids */
+function assertNewFiles({ mode }: Policy, targets: readonly ApplyTarget[]): void {
+  const table = targets.find(({ kind }) => kind !== 'csv' && kind !== 'ndjson');
+  if (mode === 'new' && table === undefined) return;
+  const why =
+    mode === 'in_place'
+      ? 'in place, keep leaves the V3 id'
+      : `the new column of ${table?.name ?? 'a table'} holds V4 ids only`;
+  throw new SvcError('usage', `--missing keep-v3 is for new files: ${why}.`, { hint: 'Use --missing keep.' });
+}
+
+const SQLITE_FILE = /\.(db|db3|sqlite|sqlite3)$/i;
+const TEXT_FILE = /\.(csv|tsv|ndjson|jsonl)$/i;
+
+/**
+ * @throws SvcError `usage` if there are none, with a command that looks for some: in a database or file that is there, if one is
+ */
+export function assertSomeTargets(targets: readonly ApplyTarget[], config: Config, env: Env): void {
+  if (targets.length > 0) return;
+  const own = basename(config.database);
+  const urls = Object.keys(env).filter((name) => serverOf(env[name]) !== null);
+  const files = readdirSync('.').filter((name) => name !== own && TEXT_FILE.test(name));
+  const databases = readdirSync('.').filter((name) => name !== own && SQLITE_FILE.test(name));
+  const [found] = [...urls, ...databases, ...files];
+  const find = found === undefined ? null : shellLine(['svc-migrate', 'apply', 'find', found]);
+  throw new SvcError('usage', 'No target is configured or named, so there is no place to look for ids.', {
+    hint:
+      find === null
+        ? 'Name a file, or the environment variable with the address of a database: see `svc-migrate help apply`.'
+        : `\`${find}\` looks for V3 ids there, and prints targets for the configuration.`,
+  });
+}
+
 function chooseTargets(
   action: ApplyAction,
   options: ApplyOptions,
   config: Config,
+  env: Env,
 ): Pick<ApplyRequest, 'targets' | 'source'> {
-  const own = NEEDS_PLACE_ONLY.has(action) ? parsePlace(options) : parseTarget(options, config);
-  const { targets } = config.apply;
-  const { targets: given = [] } = options;
-  if (own !== null) {
-    if (given.length === 0) return { targets: [own], source: { kind: 'given', target: own } };
-    throw new SvcError('usage', 'Name configured targets, or give one by options, not both.');
+  const { targets: words = [], table, ids = [] } = options;
+  const configured = config.apply.targets;
+  const isConfigured = (word: string) => configured.some(({ name }) => name === word);
+  const columns = [
+    ...(table === undefined ? [] : ['--table', table]),
+    ...ids.flatMap((text) => ['--ids', text]),
+  ];
+  if (words.every(isConfigured)) {
+    if (columns[0] === undefined || action === 'find') {
+      const named = words.length === 0 ? configured : configured.filter(({ name }) => words.includes(name));
+      return { targets: named, source: { words, columns: [], isPlace: false } };
+    }
+    throw new SvcError(
+      'usage',
+      `${columns[0]} describes a target that is not configured, but none is named.`,
+      {
+        hint: 'Name its file, or the environment variable with the address of its database, first.',
+      },
+    );
   }
-  const known = targets.map(({ name }) => name);
-  for (const name of given) {
-    if (known.includes(name)) continue;
-    const hint = didYouMean(name, known) ?? 'Targets are named under apply.targets in the configuration.';
-    throw new SvcError('usage', `There is no target "${name}" in the configuration.`, { hint });
+  if (NEEDS_PLACE_ONLY.has(action)) {
+    const targets = words.map(
+      (word) => configured.find(({ name }) => name === word) ?? parsePlace(word, { table, config, env }),
+    );
+    return { targets, source: { words, columns: [], isPlace: true } };
   }
-  if (given.length === 0) return { targets, source: { kind: 'configured' } };
-  const named = targets.filter(({ name }) => given.includes(name));
-  return { targets: named, source: { kind: 'named', names: named.map(({ name }) => name) } };
+  const [word = '', other] = words;
+  if (other !== undefined) {
+    for (const one of words) if (!isConfigured(one)) placeOf(one, config, env);
+    throw new SvcError('usage', 'Name configured targets, or one file or database, not both.');
+  }
+  return {
+    targets: [parseTarget(word, { table, ids, config, env })],
+    source: { words, columns, isPlace: true },
+  };
 }
 
-function tuningOf({ batchRows, lockTimeout, statementTimeout }: ApplyOptions): Tuning {
-  return {
-    ...DEFAULT_TUNING,
-    ...(batchRows === undefined ? {} : { batchRows }),
-    ...(lockTimeout === undefined ? {} : { lockTimeoutMs: lockTimeout }),
-    ...(statementTimeout === undefined ? {} : { statementTimeoutMs: statementTimeout }),
-  };
+interface Described {
+  readonly table: string | undefined;
+  readonly config: Config;
+  readonly env: Env;
+}
+
+/** The target that a word and options describe. */
+function parseTarget(
+  word: string,
+  { table, ids, config, env }: Described & { readonly ids: readonly string[] },
+): ApplyTarget {
+  const place = placeOf(word, config, env);
+  if (ids.length === 0) {
+    const find = shellLine(['svc-migrate', 'apply', 'find', word]);
+    throw new SvcError('usage', 'No column that holds ids is named.', {
+      hint: `Write it as --ids invoice_id=accounting/invoices; \`${find}\` looks for such columns.`,
+    });
+  }
+  const target = parse({ ...place, ...tableOf(place, table), ids: ids.map(parseIds) });
+  const regions = config.v3.regions.map(({ region }) => region);
+  const [problem] = findTargetProblems([target], { models: config.models, regions });
+  if (problem === undefined) return target;
+  const text = `--ids: ${String(problem.path.at(-1))} ${problem.message}`;
+  throw new SvcError('usage', text.endsWith('?') ? text : `${text}.`);
+}
+
+/** The file or database that a word names, as a target with placeholder columns. */
+function parsePlace(word: string, { table, config, env }: Described): ApplyTarget {
+  const place = placeOf(word, config, env);
+  const isFile = isTextFile(place);
+  return parse({
+    ...place,
+    ...tableOf(place, table),
+    ...(isFile ? {} : { table: table ?? '-' }),
+    ids: [{ column: '-', modelColumn: '-' }],
+  });
+}
+
+interface Place {
+  readonly kind: ApplyTarget['kind'];
+  readonly name: string;
+  readonly file?: string;
+  readonly urlEnv?: string;
+}
+
+function isTextFile({ kind }: Pick<Place, 'kind'>): boolean {
+  return kind === 'csv' || kind === 'ndjson';
+}
+
+function tableOf(
+  place: Place,
+  table: string | undefined,
+): { readonly name: string; readonly table?: string } {
+  if (table === undefined) return { name: place.name };
+  if (!isTextFile(place)) return { name: table, table };
+  throw new SvcError(
+    'usage',
+    `--table names a table of a database; ${place.name} is a ${place.kind === 'csv' ? 'CSV' : 'NDJSON'} file.`,
+  );
+}
+
+/** @throws SvcError `usage` if a word names neither a file nor a database */
+function placeOf(word: string, config: Config, env: Env): Place {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(word)) {
+    throw new SvcError('usage', 'Connection strings are never given on the command line.', {
+      hint: 'Put it into an environment variable, and name that as the target.',
+    });
+  }
+  const url = env[word];
+  const server = serverOf(url);
+  if (server !== null) return { kind: server, name: word, urlEnv: word };
+  if (existsSync(word) || /[./\\]/.test(word))
+    return { kind: kindOfFile(word), name: basename(word), file: word };
+  const known = config.apply.targets.map(({ name }) => name);
+  const hint =
+    url === undefined
+      ? (didYouMean(word, known) ?? 'Targets are named under apply.targets in the configuration.')
+      : 'Its environment variable holds no address like postgres://… or mysql://….';
+  throw new SvcError('usage', `There is no configured target, file or environment variable "${word}".`, {
+    hint,
+  });
+}
+
+function serverOf(url: string | undefined): 'postgres' | 'mysql' | null {
+  if (url === undefined) return null;
+  if (/^postgres(ql)?:\/\//i.test(url)) return 'postgres';
+  return /^(mysql|mariadb):\/\//i.test(url) ? 'mysql' : null;
+}
+
+/** What a file is, by its first bytes where its name does not say. */
+function kindOfFile(file: string): 'csv' | 'ndjson' | 'sqlite' {
+  const head = readHead(file);
+  if (head.startsWith('SQLite format 3\0')) return 'sqlite';
+  if (/\.(csv|tsv)$/i.test(file)) return 'csv';
+  if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
+  if (SQLITE_FILE.test(file)) return 'sqlite';
+  return /^(\u00ef\u00bb\u00bf)?\s*[[{]/.test(head) ? 'ndjson' : 'csv';
+}
+
+/** The first bytes of a file; '' if it cannot be read, which is reported when it is opened. */
+function readHead(file: string): string {
+  const bytes = Buffer.alloc(64);
+  try {
+    const fd = openSync(file, 'r');
+    try {
+      return bytes.toString('latin1', 0, readSync(fd, bytes, 0, bytes.length, 0));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return '';
+  }
+}
+
+/** Splits at the last `=`, because no model contains one. */
+function parseIds(text: string): unknown {
+  if (text.startsWith('{')) return parseJson(text);
+  const at = text.lastIndexOf('=');
+  return at < 0 ? { column: text } : { column: text.slice(0, at), model: text.slice(at + 1) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new SvcError('usage', `--ids ${text} is not JSON.`, { cause });
+  }
+}
+
+function parse(given: Readonly<Record<string, unknown>>): ApplyTarget {
+  const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const parsed = applyTargetSchema.safeParse(input);
+  if (parsed.success) return resolveTarget(parsed.data, '.');
+  const [issue] = parsed.error.issues;
+  const [first, ...others] = issue?.path ?? [];
+  if (typeof first === 'string' && others.length === 0 && input[first] === undefined) {
+    throw new SvcError('usage', `The target needs --${first}.`);
+  }
+  const name = issue?.path.findLast((part) => typeof part === 'string') ?? '';
+  throw new SvcError(
+    'usage',
+    `These options do not make a valid target: ${String(name)} ${issue?.message ?? ''}.`,
+    { hint: 'See `svc-migrate help apply plan`, or name the target in the configuration.' },
+  );
+}
+
+/**
+ * The words and options that name a target, as a run's ledger or a proposal defines it; null if there are none, because only a
+ * configuration has all of its settings.
+ */
+export function argumentsOfTarget(
+  definition: ApplyTarget,
+  { apply }: Pick<Config, 'apply'>,
+): string[] | null {
+  const known = apply.targets.find((target) => isDeepStrictEqual(target, definition));
+  if (known !== undefined) return [known.name];
+  const { kind, name } = definition;
+  const word = isServer(definition) ? (definition.urlEnv ?? '') : relativeIfInside(definition.file);
+  const table = 'table' in definition ? definition.table : undefined;
+  const columns = definition.ids.map(formatIds);
+  const place = isServer(definition) ? { urlEnv: word } : { file: definition.file };
+  if (!environmentName.safeParse(word).success && isServer(definition)) return null;
+  if (!isDeepStrictEqual(parse({ kind, name, ...place, table, ids: columns.map(parseIds) }), definition))
+    return null;
+  return [
+    word,
+    ...(table === undefined ? [] : ['--table', table]),
+    ...columns.flatMap((text) => ['--ids', text]),
+  ];
+}
+
+function formatIds(column: IdColumn): string {
+  const { column: name, model = '' } = column;
+  const text = `${name}=${model}`;
+  return isDeepStrictEqual({ ...column }, parseIds(text)) ? text : JSON.stringify(column);
+}
+
+/** A path in a folder becomes relative to it; others stay. */
+export function relativeIfInside(path: string, folder = '.'): string {
+  const inside = relative(folder, path);
+  return inside === '' || inside.startsWith('..') ? path : inside;
 }
 
 /** Checks that a plan agrees with the options given beside it, and with the targets in the configuration. */
 export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Config): void {
   const { asked, source, targets } = request;
-  const isNarrowed = source.kind !== 'configured';
   const { policy } = plan;
   const others = Object.entries(asked).filter(([name, value]) =>
     Object.entries(policy).some(([own, was]) => own === name && was !== value),
   );
   const planned = plan.targets.map(({ name }) => name);
   const named = targets.map(({ name }) => name);
-  if (others.length > 0 || (isNarrowed && !isDeepStrictEqual([...named].sort(), [...planned].sort()))) {
+  if (
+    others.length > 0 ||
+    (source.words.length > 0 && !isDeepStrictEqual([...named].sort(), [...planned].sort()))
+  ) {
     const what =
       others.length > 0
         ? `policy (${others.map(([name]) => name).join(', ')})`
@@ -169,7 +403,7 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
       hint: 'Leave out the options that the plan already contains, or plan again.',
     });
   }
-  const current = source.kind === 'given' ? targets : config.apply.targets;
+  const current = source.isPlace ? targets : config.apply.targets;
   for (const { name, definition } of plan.targets) {
     const own = current.find((target) => target.name === name);
     if (own === undefined || isDeepStrictEqual(own, definition)) continue;
@@ -186,8 +420,11 @@ export function sourceOfPlan({ targets }: Plan, config: Config): TargetSource {
   const known = config.apply.targets.map(({ name }) => name);
   const names = targets.map(({ name }) => name);
   const [only] = targets;
-  if (only !== undefined && targets.length === 1 && !known.includes(only.name)) {
-    return { kind: 'given', target: only.definition };
+  const given =
+    only === undefined || known.includes(only.name) ? null : argumentsOfTarget(only.definition, config);
+  if (given !== null && targets.length === 1) {
+    const [word = '', ...columns] = given;
+    return { words: [word], columns, isPlace: true };
   }
-  return names.length === known.length ? { kind: 'configured' } : { kind: 'named', names };
+  return { words: names.length === known.length ? [] : names, columns: [], isPlace: false };
 }

@@ -1,8 +1,62 @@
-import type { ApplyResult } from '../apply/actions.js';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { sleepForReal } from '../api/limiter.js';
+import {
+  type ApplyResult,
+  type ApplyTask,
+  checkIds,
+  makePlan,
+  type RemapGate,
+  write,
+} from '../apply/actions.js';
+import { type ApplyContext, DEFAULT_TUNING } from '../apply/context.js';
+import { emitSql } from '../apply/emit/emit-sql.js';
+import { RemapIds } from '../apply/ids/remap-ids.js';
+import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
+import { type RunsTask, showRuns, undoRun, verifyRuns } from '../apply/runs.js';
+import type { Proposal } from '../apply/scan/propose.js';
+import { buildTargets, renderScan } from '../apply/scan/render-scan.js';
+import { type Scanned, type ScanPlace, scan } from '../apply/scan/sample-places.js';
+import { closeStores, openStores, placeKey } from '../apply/stores.js';
+import type { UnmappedRow } from '../apply/unmapped.js';
+import { runName } from '../apply/write-plan.js';
+import { type ApplyTarget, applyTargetSchema, isServer, resolveTarget } from '../config/apply-targets.js';
+import type { Config } from '../config/config.js';
+import type { ReportLimit } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { buildReport } from '../report/build-report.js';
+import { judgeAge, readAge } from '../report/gate.js';
+import { NdjsonFile } from '../runtime/ndjson-file.js';
+import { newPause } from '../runtime/pause.js';
 import type { Serve } from '../runtime/thread.js';
-import { type ApplyJob, runApplyJob } from './apply-work.js';
+import { readVersion } from '../runtime/version.js';
+import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
+import { assertUsableRemap } from '../store/readiness.js';
+import { assertDigests } from '../store/remap-digest.js';
+import { EVERYTHING } from '../store/remap-rows.js';
+import { readRemapRuns } from '../store/remap-tables.js';
+import { readRecordGroups } from '../store/scoped-streams.js';
+import { shellLine } from '../text/escape.js';
+import {
+  type ApplyRequest,
+  argumentsOfTarget,
+  NEEDS_PLACE_ONLY,
+  relativeIfInside,
+  sourceOfPlan,
+} from './apply-request.js';
 import type { WorkIo } from './command.js';
-import { runUndoJob } from './undo-work.js';
+import { readDatabase, withLockOwner } from './database.js';
+
+/** What a thread does for a command of `apply`. */
+export interface ApplyJob {
+  readonly config: Config;
+  readonly request: ApplyRequest;
+  /** The plan to carry out; null: make one now. */
+  readonly agreed: Plan | null;
+  /** Whether to print every count. */
+  readonly isVerbose: boolean;
+}
 
 /** The job, and the parts of `Io` that can be sent to a thread. */
 export interface ApplyThreadInput extends Pick<WorkIo, 'env' | 'width' | 'startMs'> {
@@ -16,9 +70,244 @@ export type ApplyThread = { readonly run: (input: ApplyThreadInput) => Promise<A
  * progress.
  */
 export const serve: Serve<ApplyThread> = ({ signal, onProgress }) => ({
-  run: ({ job, ...given }) => {
-    const io: WorkIo = { ...given, signal, onProgress, clock: { now: Date.now } };
-    const { action } = job.request;
-    return action === 'undo' || action === 'runs' ? runUndoJob(job, io) : runApplyJob(job, io);
-  },
+  run: ({ job, ...given }) => runApplyJob(job, { ...given, signal, onProgress, clock: { now: Date.now } }),
 });
+
+/** Carries out a command of `apply`. */
+export async function runApplyJob(job: ApplyJob, io: WorkIo): Promise<ApplyResult> {
+  const { config, request } = job;
+  const { action } = request;
+  if (action !== 'undo' && action !== 'runs') return readDatabase(config, (db) => runOnRemap(job, db, io));
+  // Neither needs a remap.
+  const db = openRemap(config.database);
+  try {
+    const task = buildTask(job, buildContext(db, DEFAULT_POLICY, config, io), io);
+    return await withStores(task, (open) =>
+      action === 'runs' ? showRuns(open) : undoRun(open, request.run),
+    );
+  } finally {
+    db.close();
+  }
+}
+
+function openRemap(file: string): Db {
+  const db = existsSync(file) ? withLockOwner(file, () => openDatabase(file, 'read')) : openEmptyDatabase();
+  // Everything is read from one remap, also if another is built meanwhile.
+  db.exec('BEGIN');
+  return db;
+}
+
+/** Actions that may read any part of the remap, so all of it is verified first. The others verify what they read: see `RemapIds`. */
+const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['find', 'sql']);
+
+async function runOnRemap(job: ApplyJob, db: Db, io: WorkIo): Promise<ApplyResult> {
+  const { config, request, agreed } = job;
+  const { action, unmapped } = request;
+  if (!request.allowIncomplete) assertUsableRemap(db, config);
+  const context = buildContext(db, agreed?.policy ?? request.policy, config, io);
+  if (context.remapVersion.sha256 === '')
+    throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
+  if (READS_EVERYTHING.has(action)) {
+    io.onProgress({ kind: 'step', name: 'checking the remap', done: 0, total: null });
+    assertDigests(db);
+  }
+  const task = buildTask(job, context, io);
+  if (action === 'find') return proposeTargets(context, job, task);
+  const list = unmapped === undefined ? null : new NdjsonFile(unmapped);
+  const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
+  try {
+    const result = await withStores({ ...task, ...onUnmapped }, (open) => runAction(open, job, io));
+    list?.finish();
+    return result;
+  } finally {
+    list?.discard();
+  }
+}
+
+function buildTask(
+  { config, request, agreed, isVerbose }: ApplyJob,
+  context: ApplyContext,
+  { width }: WorkIo,
+): Omit<RunsTask, 'stores'> {
+  const { source, targets } = request;
+  const formatCommand = commandFormatter(
+    agreed === null ? request : { ...request, source: sourceOfPlan(agreed, config), asked: agreed.policy },
+  );
+  return {
+    context,
+    targets,
+    width,
+    isVerbose,
+    formatCommand,
+    formatPlan: (run) => {
+      if (!source.isPlace) return shellLine(['svc-migrate', 'apply', 'plan', ...source.words]);
+      const words = run === undefined ? null : argumentsOfTarget(run.definition, config);
+      if (words === null) return formatCommand('find');
+      return shellLine([
+        'svc-migrate',
+        'apply',
+        'plan',
+        ...words,
+        ...(run?.mode === 'in_place' ? ['--in-place'] : []),
+      ]);
+    },
+  };
+}
+
+async function withStores(
+  task: Omit<RunsTask, 'stores'>,
+  work: (task: RunsTask) => Promise<ApplyResult>,
+): Promise<ApplyResult> {
+  const stores = await openStores(task.context, task.targets);
+  try {
+    return await work({ ...task, stores });
+  } finally {
+    await closeStores(stores);
+  }
+}
+
+async function runAction(
+  task: RunsTask,
+  { config, request, agreed }: ApplyJob,
+  io: WorkIo,
+): Promise<ApplyResult> {
+  const { action, emit, run, source } = request;
+  const { remap } = task.context;
+  switch (action) {
+    case 'plan':
+      return makePlan(task, await readGate(remap, config, io));
+    case 'check':
+      return checkIds(task, readAgeLimit(remap, config, io.startMs));
+    case 'write':
+      return write(task, agreed, runName(io.startMs, randomBytes(2).toString('hex')));
+    case 'verify':
+      return verifyRuns(task, run, source.isPlace);
+    case 'sql':
+      if (emit === null) throw new Error('no SQL was requested');
+      return emitSql(task, agreed, emit);
+    default:
+      throw new Error(`${action} needs no remap`);
+  }
+}
+
+/** What `check` says of the remap, for the plan that uses it. */
+async function readGate(db: Db, config: Config, io: WorkIo): Promise<RemapGate> {
+  const inputs = { config, scope: EVERYTHING, nowMs: io.startMs, toolVersion: readVersion() };
+  const { outcome } = await buildReport(db, { ...inputs, pause: newPause(io) });
+  return { outcome };
+}
+
+function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
+  return judgeAge(readAge(readRecordGroups(db), nowMs).ms, config.maxAgeMs);
+}
+
+/** Formats command lines for the same targets, with the options that decide what is written and how. */
+function commandFormatter({
+  source,
+  asked,
+  allowIncomplete,
+}: Pick<ApplyRequest, 'source' | 'asked' | 'allowIncomplete'>): ApplyTask['formatCommand'] {
+  return (action, change, ...words) => {
+    const line = ['svc-migrate', 'apply', action];
+    if (NEEDS_PLACE_ONLY.has(action)) {
+      const places = source.isPlace || action === 'find' ? source.words : [];
+      return shellLine([...line, ...words, ...places]);
+    }
+    const policy: Partial<Policy> = { ...asked, ...change };
+    const values = (['missing', 'unknown', 'others'] as const).flatMap((name) => {
+      const value = policy[name] ?? DEFAULT_POLICY[name];
+      return value === DEFAULT_POLICY[name] ? [] : [`--${name}`, value];
+    });
+    const flags = {
+      'map-deleted': policy.mapDeleted,
+      again: policy.again,
+      'allow-incomplete': allowIncomplete,
+    };
+    return shellLine([
+      ...[...line, ...source.words, ...source.columns, ...words],
+      ...(policy.mode === 'in_place' ? ['--in-place'] : []),
+      ...values,
+      ...Object.entries(flags).flatMap(([name, isSet]) => (isSet === true ? [`--${name}`] : [])),
+    ]);
+  };
+}
+
+/** Without a remap, its version is ''. */
+function buildContext(
+  db: Db,
+  policy: Policy,
+  { apply: { targets: _, ...tuning } }: Pick<Config, 'apply'>,
+  io: WorkIo,
+): ApplyContext {
+  const [last] = readRemapRuns(db, 1);
+  return {
+    remap: db,
+    ids: new RemapIds(db),
+    remapVersion: { sha256: last?.sha256 ?? '', builtAt: last?.built_at ?? '' },
+    policy,
+    tool: `svc-migrate ${readVersion()}`,
+    now: io.clock.now,
+    sleep: (ms) => sleepForReal(ms, io.signal),
+    random: Math.random,
+    env: io.env,
+    signal: io.signal,
+    onProgress: io.onProgress,
+    tuning: { ...DEFAULT_TUNING, ...tuning },
+  };
+}
+
+/** `apply find`: proposes targets, with evidence, and renders them as configuration to paste. */
+async function proposeTargets(
+  context: ApplyContext,
+  { config, request: { targets, table, source } }: ApplyJob,
+  { width, formatCommand }: Pick<ApplyTask, 'width' | 'formatCommand'>,
+): Promise<ApplyResult> {
+  const scanned = await scan(context, listPlaces(targets, table));
+  const folder = dirname(config.file);
+  const proposed = buildTargets(scanned, (path) => relativeIfInside(path, folder));
+  const first = applyTargetSchema.safeParse(proposed[0]).data;
+  const named = first === undefined ? null : argumentsOfTarget(resolveTarget(first, folder), config);
+  const next =
+    source.isPlace && named !== null
+      ? shellLine(['svc-migrate', 'apply', 'plan', ...named])
+      : formatCommand('plan');
+  return {
+    exitCode: 0,
+    text: renderScan(scanned, proposed, width),
+    json: { action: 'find', places: scanned.map(describePlace), apply: { targets: proposed } },
+    next: first === undefined ? 'svc-migrate help apply' : next,
+    plan: null,
+  };
+}
+
+function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
+  const places = new Map<string, ScanPlace>();
+  for (const target of targets) {
+    const key = placeKey(target);
+    if (!places.has(key)) places.set(key, { target, table });
+  }
+  return [...places.values()];
+}
+
+function describePlace({ place, proposals, unseen }: Scanned): object {
+  const { target } = place;
+  const where = isServer(target) ? { urlEnv: target.urlEnv, urlFile: target.urlFile } : { file: target.file };
+  return { kind: target.kind, ...where, columns: proposals.map(describeProposal), unseen };
+}
+
+function describeProposal({ evidence, standing, best, isNamed, pattern }: Proposal): object {
+  const { sample, seen, overlaps } = evidence;
+  const { table, column, path, isWhole } = sample;
+  return {
+    table,
+    column,
+    path,
+    pattern,
+    standing,
+    model: best?.model ?? null,
+    isNamed,
+    seen,
+    isWhole,
+    overlaps,
+  };
+}

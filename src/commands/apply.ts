@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import type { ApplyResult } from '../apply/actions.js';
 import { assertTargetKinds, type EmitRequest } from '../apply/emit/emit-request.js';
-import { defaultOutput, outputOf, sideCarFile } from '../apply/files/side-car.js';
+import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { type Plan, readPlan, renderPlan } from '../apply/plan.js';
-import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import type { ApplyTarget, FileTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { runInThread } from '../runtime/threads.js';
@@ -17,6 +17,7 @@ import {
   assertSameRequest,
   assertSomeTargets,
   buildRequest,
+  splitRun,
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
 import type { Io } from './command.js';
@@ -33,6 +34,7 @@ interface WriteOptions extends ApplyOptions {
 }
 
 interface SqlOptions extends ApplyOptions, Pick<EmitRequest, 'dialect' | 'layout'> {
+  readonly output?: string | undefined;
   readonly plan?: string | undefined;
 }
 
@@ -52,7 +54,7 @@ interface Call {
  */
 export async function runPlan(given: Given<PlanOptions>, io: Io): Promise<number> {
   const { save } = given.options;
-  const call = await prepare('plan', given);
+  const call = await prepare('plan', given, io);
   const result = await runJob(call, io);
   if (save !== undefined && result.plan !== null) await savePlan(save, result.plan, io);
   const isSaved = save !== undefined && result.exitCode === 0;
@@ -73,7 +75,7 @@ export async function runWrite(given: Given<WriteOptions>, io: Io): Promise<numb
     throw new SvcError('usage', 'apply write changes your data, and there is no terminal to ask on.', {
       hint: 'Say --yes, after a look at `svc-migrate apply plan`.',
     });
-  const call = await prepare('write', given, file);
+  const call = await prepare('write', given, io, file);
   const agreed = input === null ? call.agreed : await askForPlan(call, input, io);
   if (agreed === 'no') return 0;
   const isBlocked = typeof agreed === 'number';
@@ -125,47 +127,43 @@ export const runRuns = runner('runs');
 export async function runSql(given: Given<SqlOptions>, io: Io): Promise<number> {
   const { dialect, layout, output: folder, plan } = given.options;
   if (folder === undefined || folder === '-')
-    throw new SvcError('usage', 'apply sql writes files: name their folder with --output.');
-  const { output: _, ...options } = given.options;
-  return runAndPrint(await prepare('sql', { ...given, options }, plan, { dialect, layout, folder }), io);
+    throw new SvcError('usage', 'apply sql writes files: name their folder with --output.', {
+      hint: `Such as \`svc-migrate apply sql ${dialect} --output sql\`.`,
+    });
+  return runAndPrint(await prepare('sql', given, io, plan, { dialect, layout, folder }), io);
 }
 
 function runner(action: ApplyAction) {
   return async (given: Given<ApplyOptions>, io: Io): Promise<number> =>
-    runAndPrint(await prepare(action, given), io);
+    runAndPrint(await prepare(action, given, io), io);
 }
 
 /** @throws SvcError `usage`, `config`, `bad_input` for a plan that cannot be used */
 async function prepare(
   action: ApplyAction,
   { options, config: loadConfig }: Pick<Given<ApplyOptions>, 'options' | 'config'>,
+  { env }: Pick<Io, 'env'>,
   planFile?: string,
   emit?: EmitRequest,
 ): Promise<Call> {
   const config = await loadConfig();
-  const asked = buildRequest(action, options, config, emit);
+  const asked = buildRequest(action, options, { config, env, ...(emit === undefined ? {} : { emit }) });
   const agreed = planFile === undefined ? null : readPlan(planFile);
   if (agreed !== null) assertSameRequest(agreed, asked, config);
   const targets = agreed === null ? asked.targets : agreed.targets.map(({ definition }) => definition);
-  assertSomeTargets(targets);
+  assertSomeTargets(targets, config, env);
   if (emit !== undefined) assertTargetKinds(targets, emit);
   return { config, request: { ...asked, targets }, agreed, json: options.json };
 }
 
 /** The files of all targets that a command may read or write, however they are named: its outputs must not replace them. */
 export function listTargetFiles(raw: RawOptions, config: Config | null): readonly string[] {
-  const given = (name: string): readonly string[] => {
-    const value = raw[name];
-    return typeof value === 'string' ? [value] : [];
-  };
-  const originals = [...given('csv'), ...given('ndjson')];
-  const files = [...originals, ...originals.map(defaultOutput), ...given('output')];
-  const known = [...(config?.apply.targets ?? []), ...given('plan').flatMap(targetsOfPlan)];
-  return [
-    ...given('sqlite'),
-    ...files.flatMap((file) => [file, sideCarFile(file)]),
-    ...known.flatMap(filesOf),
-  ];
+  const given = (name: string) => (typeof raw[name] === 'string' ? raw[name] : undefined);
+  const typed = Array.isArray(raw['targets']) ? raw['targets'].map(String) : [];
+  const { words } = splitRun({ run: given('run'), targets: typed });
+  const plan = given('plan');
+  const known = [...(config?.apply.targets ?? []), ...(plan === undefined ? [] : targetsOfPlan(plan))];
+  return [...words.flatMap((word) => filesOf({ file: word })), ...known.flatMap(filesOf)];
 }
 
 /** The targets of a saved plan; none if it cannot be read. */
@@ -179,11 +177,10 @@ function targetsOfPlan(file: string): readonly ApplyTarget[] {
 }
 
 /** The files that a target reads or writes. */
-function filesOf(target: ApplyTarget): string[] {
-  if (isServer(target)) return target.urlFile === undefined ? [] : [target.urlFile];
-  if (target.kind === 'sqlite') return [target.file];
-  const files = [target.file, outputOf(target, { mode: 'new' })];
-  return files.flatMap((file) => [file, sideCarFile(file)]);
+function filesOf(target: Pick<FileTarget, 'file' | 'output'> | ApplyTarget): string[] {
+  if (!('file' in target)) return target.urlFile === undefined ? [] : [target.urlFile];
+  const output = 'output' in target ? target.output : undefined;
+  return [target.file, output ?? defaultOutput(target.file)].flatMap((file) => [file, sideCarFile(file)]);
 }
 
 async function runAndPrint(call: Call, io: Io): Promise<number> {

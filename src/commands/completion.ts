@@ -1,3 +1,4 @@
+import { DEFAULT_APPLY } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
 import { DEFAULT_MODELS } from '../config/settings.js';
@@ -185,7 +186,10 @@ function listKnown(
   flags: TypedLine['flags'],
   { env, clock }: Pick<Io, 'env' | 'clock'>,
 ): readonly Word[] {
-  let config: Pick<Config, 'models' | 'apply'> = { models: DEFAULT_MODELS, apply: { targets: [] } };
+  let config: Pick<Config, 'models' | 'apply'> = {
+    models: DEFAULT_MODELS,
+    apply: { ...DEFAULT_APPLY, targets: [] },
+  };
   try {
     config = loadConfig({ env, flags, nowMs: clock.now() });
   } catch (error) {

@@ -172,8 +172,30 @@ export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqli
   error: `must be ${KINDS}`,
 });
 
+/** How apply works on databases, where the configuration does not say. */
+export const DEFAULT_APPLY = {
+  batchRows: 20_000,
+  lockTimeoutMs: 10_000,
+  statementTimeoutMs: 600_000,
+} as const;
+
 /** The `apply` section of the configuration. */
 export const applySettings = strict({
+  batchRows: z
+    .int()
+    .min(1)
+    .default(DEFAULT_APPLY.batchRows)
+    .describe('Rows of a table that are changed per transaction.'),
+  lockTimeoutMs: z
+    .int()
+    .min(0)
+    .default(DEFAULT_APPLY.lockTimeoutMs)
+    .describe('Longest wait for a lock in a database, in ms.'),
+  statementTimeoutMs: z
+    .int()
+    .min(0)
+    .default(DEFAULT_APPLY.statementTimeoutMs)
+    .describe('Longest single statement on a database server, in ms; 0: no limit.'),
   targets: z
     .array(applyTargetSchema)
     .superRefine((targets, context) => {

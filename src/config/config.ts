@@ -47,7 +47,12 @@ export interface Config
     readonly isRelative?: boolean;
     readonly dateFields: readonly string[];
   };
-  readonly apply: { readonly targets: readonly ApplyTarget[] };
+  readonly apply: {
+    readonly targets: readonly ApplyTarget[];
+    readonly batchRows: number;
+    readonly lockTimeoutMs: number;
+    readonly statementTimeoutMs: number;
+  };
   /** A list read longer ago than this fails the gate. */
   readonly maxAgeMs: number;
 }

@@ -111,7 +111,7 @@ function resolveSettings(
       isRelative: since === undefined && days !== undefined,
       dateFields,
     },
-    apply: { targets: apply.targets.map((target) => resolveTarget(target, folder)) },
+    apply: { ...apply, targets: apply.targets.map((target) => resolveTarget(target, folder)) },
     maxAgeMs: maxAge,
   };
 }

@@ -99,7 +99,7 @@ async function benchSqlite(bench) {
         db.exec(sql);
         db.close();
       },
-      args: ['--sqlite', copy],
+      args: [copy],
     },
     JOINED,
   );
@@ -142,7 +142,7 @@ async function benchPostgres(bench) {
   const place = {
     fresh,
     run,
-    args: ['--postgres-env', 'BENCH_PG'],
+    args: ['BENCH_PG'],
     env: { BENCH_PG: url },
     cpu: () => treeCpu(pid),
   };
@@ -169,7 +169,7 @@ async function benchMysql(bench) {
   const place = {
     fresh,
     run,
-    args: ['--mysql-env', 'BENCH_MYSQL'],
+    args: ['BENCH_MYSQL'],
     env: { BENCH_MYSQL: url },
     cpu: () => treeCpu(pid),
   };
@@ -243,7 +243,7 @@ async function benchUnknown({ folder, config, pairs }) {
     runs.push(
       await measure(
         [
-          ...[CLI, 'apply', 'plan', '--in-place', ...config, '--quiet', '--sqlite', file],
+          ...[CLI, 'apply', 'plan', '--in-place', ...config, '--quiet', file],
           ...['--table', 't', '--ids', `svc_id=${MODEL}`],
         ],
         { codes: [1, 6] },

@@ -103,8 +103,8 @@ describe('--json FILE of a command that fails', () => {
     'apply verify': '--others x',
     'apply find': 'x',
     'apply sql': 'sqlite --layout x',
-    'apply undo': '--batch-rows x',
-    'apply runs': '--statement-timeout x',
+    'apply undo': 'x',
+    'apply runs': 'x',
   };
   const names = COMMANDS.filter(({ options }) => options.some((one) => one.name === 'json')).map(
     ({ name }) => name,
@@ -133,8 +133,8 @@ describe('--json FILE of a command that fails', () => {
 });
 
 it.each([
-  ['the target', ['--csv', 'ids.csv', '--json', 'ids.csv']],
-  ['the new file of the target', ['--csv', 'ids.csv', '--json', 'ids.v4.csv']],
+  ['the target', ['ids.csv', '--json', 'ids.csv']],
+  ['the new file of the target', ['ids.csv', '--json', 'ids.v4.csv']],
   ['a target that a broken configuration names', ['--config', 'broken.json', '--json', 'ids.csv']],
 ])('--json never replaces %s of apply', async (_, args) => {
   const folder = makeFolder(sandbox.config());

@@ -79,7 +79,7 @@ describe('files of an earlier run do not survive one that fails', () => {
 
   it('apply plan writes the error to its result and removes the plan and the list', async () => {
     writeFileSync(join(cwd, 'data.csv'), 'id\n1\n');
-    const target = ['--csv', 'data.csv', '--ids', 'id=accounting/invoices'];
+    const target = ['data.csv', '--ids', 'id=accounting/invoices'];
     const outputs = ['--json', FILES.json, '--save', FILES.markdown, '--unmapped', FILES.ndjson];
     expect((await run(['apply', 'plan', ...target, ...outputs])).code).toBe(4);
     expect(JSON.parse(textOf(FILES.json) ?? '')).toMatchObject({ outcome: 'error', exitCode: 4 });

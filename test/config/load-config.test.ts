@@ -99,7 +99,7 @@ describe('a configuration that leaves everything open', () => {
       scan: { graphqlPaths: ['/graphql'], clientPackages: [] },
       drift: { ignore: {}, trustDataHash: false },
       limits: { global: {}, models: {} },
-      apply: { targets: [] },
+      apply: { batchRows: 20_000, lockTimeoutMs: 10_000, statementTimeoutMs: 600_000, targets: [] },
       maxAgeMs: 86_400_000,
     });
   });

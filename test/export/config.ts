@@ -1,3 +1,4 @@
+import { DEFAULT_APPLY } from '../../src/config/apply-targets.js';
 import type { Config, Endpoint } from '../../src/config/config.js';
 import type { ModelPair } from '../../src/domain.js';
 
@@ -43,7 +44,7 @@ export function config(changes: ConfigChanges = {}): Config {
     drift: { ignore: {}, trustDataHash: false },
     scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
-    apply: { targets: [] },
+    apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,
   };
 }

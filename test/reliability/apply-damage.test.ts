@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApplyAction, type ApplyOptions, buildRequest } from '../../src/commands/apply-request.js';
-import { runApplyJob } from '../../src/commands/apply-work.js';
+import { runApplyJob } from '../../src/commands/apply-thread.js';
 import { buildFingerprint, type Config } from '../../src/config/config.js';
 import { exitCodeOf } from '../../src/errors.js';
 import { buildRemap } from '../../src/match/build-remap.js';
@@ -75,9 +75,9 @@ async function carryOut(action: ApplyAction, from: string, options: ApplyOptions
   const sql = join(folder, 'sql');
   rmSync(sql, { recursive: true, force: true });
   copyFileSync(from, file);
-  const place = { sqlite: file, ...(action === 'verify' ? {} : { table: 't', ids: [`i=${INVOICES}`] }) };
+  const place = { targets: [file], ...(action === 'verify' ? {} : { table: 't', ids: [`i=${INVOICES}`] }) };
   const emit = action === 'sql' ? ({ dialect: 'sqlite', layout: 'plain', folder: sql } as const) : null;
-  const request = buildRequest(action, { ...place, ...options }, config, emit);
+  const request = buildRequest(action, { ...place, ...options }, { config, env: {}, emit });
   const result = await runApplyJob(
     { config, request, agreed: null, isVerbose: true },
     { ...newIo(), startMs: 0 },

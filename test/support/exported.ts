@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DEFAULT_APPLY } from '../../src/config/apply-targets.js';
 import type { Config } from '../../src/config/config.js';
 import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
@@ -83,7 +84,7 @@ export function configOf(
     drift: { ignore: {}, trustDataHash: false },
     scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
-    apply: { targets: [] },
+    apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,
     ...rest,
   };

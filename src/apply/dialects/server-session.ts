@@ -39,14 +39,15 @@ export const SERVER_ERRORS = {
   busy: (sentence: string, options: Omit<SvcErrorOptions, 'hint'>) =>
     new SvcError('locked', sentence, {
       ...options,
-      hint: 'Other programs keep writing to these rows: try again when it is quieter, or raise --lock-timeout.',
+      hint: 'Other programs keep writing to these rows: try again when it is quieter, or raise apply.lockTimeoutMs.',
     }),
 } as const;
 
 /** What to do about an error of the server, by its cause. */
 export const SERVER_HINTS = {
   rights: 'The user lacks the rights for this: grant them, or use another user.',
-  tooLong: 'A statement took too long: raise --statement-timeout, or set it to 0 for no limit.',
+  tooLong:
+    'A statement took too long: raise apply.statementTimeoutMs in the configuration, or set it to 0 for no limit.',
   constraint: 'A constraint of the table refuses the new ids; nothing of this step was written.',
   readOnly: 'This server is read-only: connect to the primary.',
 } as const;

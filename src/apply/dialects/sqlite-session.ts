@@ -73,7 +73,7 @@ export function sqliteError(error: unknown, file: string): unknown {
   if (isBusy(error)) {
     return new SvcError('locked', `${file} is locked by another program.`, {
       ...options,
-      hint: 'Try again when it is less busy, or raise --lock-timeout.',
+      hint: 'Try again when it is less busy, or raise apply.lockTimeoutMs.',
     });
   }
   if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {

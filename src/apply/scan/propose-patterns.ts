@@ -22,7 +22,9 @@ const MAX_FORMS = 50;
  * the values are ids themselves.
  */
 export function proposePatterns(sample: ColumnSample, evidenceOf: EvidenceOf): Proposal[] {
-  const texts = [...sample.values].filter((text) => /\d/.test(text) && !looksLikeJson(text));
+  // In tables, JSON paths are looked at instead.
+  const isJson = (text: string) => sample.table !== null && looksLikeJson(text);
+  const texts = [...sample.values].filter((text) => /\d/.test(text) && !isJson(text));
   if (texts.length < MIN_VALUES || texts.every(isIdText)) return [];
   const proposeAll = (forms: readonly TextForm[]) =>
     groupForms(forms).flatMap((form) => proposeForm(form, sample, evidenceOf));

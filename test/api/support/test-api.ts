@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { type Api, createApi } from '../../../src/api/client.js';
 import type { ListRequest } from '../../../src/api/queries.js';
+import { DEFAULT_APPLY } from '../../../src/config/apply-targets.js';
 import type { Config, Endpoint } from '../../../src/config/config.js';
 import type { ModelPair, ProgressEvent } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
@@ -69,7 +70,7 @@ function buildTestConfig(settings: Settings = {}): Config {
     drift: { ignore: {}, trustDataHash: false },
     scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
-    apply: { targets: [] },
+    apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,
   };
 }

@@ -5,7 +5,7 @@ import { sqliteLedger } from '../support/ledger.js';
 import { createOrders, IDS, makeScene, ordersIn, query, runOf } from './scene.js';
 
 const INVOICES = 'invoice_id=accounting/invoices';
-const SHOP = ['--sqlite', 'shop.db', '--table', 'orders'];
+const SHOP = ['shop.db', '--table', 'orders'];
 
 describe('what cannot be applied to', () => {
   it('is named with a suggestion: tables, columns, models, targets', async () => {
@@ -13,25 +13,17 @@ describe('what cannot be applied to', () => {
     createOrders(scene.path('shop.db'), [1]);
     query(scene.path('shop.db'), 'CREATE VIEW order_view AS SELECT * FROM orders');
     const cases = [
-      [['--sqlite', 'shop.db', '--table', 'order', '--ids', INVOICES], 6, 'did you mean "orders"?'],
-      [['--sqlite', 'shop.db', '--table', 'order_view', '--ids', INVOICES], 6, 'order_view is a view'],
+      [['shop.db', '--table', 'order', '--ids', INVOICES], 6, 'did you mean "orders"?'],
+      [['shop.db', '--table', 'order_view', '--ids', INVOICES], 6, 'order_view is a view'],
       [[...SHOP, '--ids', 'invoiceid=accounting/invoices'], 6, 'did you mean "invoice_id"?'],
       [[...SHOP, '--ids', 'invoice_id=accounting/invoice'], 2, 'did you mean "accounting/invoices"?'],
       [[...SHOP, '--ids', 'invoice_id'], 2, 'needs either model or modelColumn'],
       [[...SHOP], 2, 'No column that holds ids'],
-      [['--ids', INVOICES], 2, 'no option says where it is'],
+      [['--ids', INVOICES], 2, 'describes a target that is not configured'],
       [['shp'], 2, 'Did you mean "shop"?'],
-      [['--sqlite', 'none.db', '--table', 'orders', '--ids', INVOICES], 6, 'There is no SQLite database'],
-      [
-        ['--sqlite', 'svc-migrate.db', '--table', 'remap', '--ids', INVOICES],
-        6,
-        'is the svc-migrate database',
-      ],
-      [
-        ['--postgres-env', 'postgres://u:canary@h/d', '--table', 't', '--ids', INVOICES],
-        2,
-        'never given on the command line',
-      ],
+      [['none.db', '--table', 'orders', '--ids', INVOICES], 6, 'There is no SQLite database'],
+      [['svc-migrate.db', '--table', 'remap', '--ids', INVOICES], 6, 'is the svc-migrate database'],
+      [['postgres://u:canary@h/d', '--table', 't', '--ids', INVOICES], 2, 'never given on the command line'],
       [['--check'], 2, "unknown option '--check'"],
     ] as const;
     for (const [args, code, says] of cases) {
@@ -174,21 +166,13 @@ describe('apply on NDJSON', () => {
     const line = (a: number, b: number, c: number) =>
       `{"n":${a},  "lines":[{"invoice":"${b}"},{"invoice":${c}}], "id": 1.50}\n`;
     writeFileSync(scene.path('orders.ndjson'), line(1, 2, 3) + line(4, 5, 6));
-    const target = ['--ndjson', 'orders.ndjson', '--ids', '$.lines[*].invoice=accounting/invoices'];
-    const done = await scene.run(['apply', 'write', ...target, '--yes', '--output', 'new.ndjson']);
+    const target = ['orders.ndjson', '--ids', '$.lines[*].invoice=accounting/invoices'];
+    const done = await scene.run(['apply', 'write', ...target, '--yes']);
     expect(done).toMatchObject({ code: 0 });
     const [v2, v3, v5, v6] = [2, 3, 5, 6].map(scene.v4Of);
-    expect(scene.read('new.ndjson')).toBe(line(1, v2 ?? 0, v3 ?? 0) + line(4, v5 ?? 0, v6 ?? 0));
+    expect(scene.read('orders.v4.ndjson')).toBe(line(1, v2 ?? 0, v3 ?? 0) + line(4, v5 ?? 0, v6 ?? 0));
     const undo = /^To undo it: svc-migrate (.*)$/m.exec(done.stdout)?.[1]?.split(' ') ?? [];
-    expect(undo).toEqual([
-      'apply',
-      'undo',
-      runOf(done),
-      '--ndjson',
-      'orders.ndjson',
-      '--output',
-      'new.ndjson',
-    ]);
+    expect(undo).toEqual(['apply', 'undo', runOf(done), 'orders.ndjson']);
     expect(await scene.run(undo)).toMatchObject({ code: 0 });
   });
 });
@@ -203,7 +187,7 @@ describe('apply find', () => {
       file,
       `INSERT INTO docs VALUES ('{"lines":[{"invoice_id":"7"},{"invoice_id":9}]}'), ('{"lines":[{"invoice_id":11}]}')`,
     );
-    const scanned = await scene.run(['apply', 'find', '--sqlite', 'shop.db', '--json', 'scan.json']);
+    const scanned = await scene.run(['apply', 'find', 'shop.db', '--json', 'scan.json']);
     expect([scanned.code, scanned.stdout]).toEqual([
       0,
       expect.stringContaining('orders.invoice_id → accounting/invoices'),

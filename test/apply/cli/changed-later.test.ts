@@ -13,10 +13,10 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
     const { scene, place, sql, close } = await open('verify');
     const orders = [...place, '--table', 'orders', ...IDS];
     expect(await scene.run(['apply', 'write', ...orders, '--in-place', '--yes'])).toMatchObject({ code: 0 });
-    expect(await scene.run(['apply', 'verify', ...orders.slice(0, 2)])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify', ...orders.slice(0, 1)])).toMatchObject({ code: 0 });
     await sql('UPDATE orders SET invoice_id = 7777 WHERE id = 2');
     await sql('DELETE FROM orders WHERE id = 3');
-    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 2), '--json', '-']);
+    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 1), '--json', '-']);
     expect(JSON.parse(verified.stdout)).toMatchObject({
       exitCode: 1,
       verified: [
@@ -37,7 +37,7 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
     expect(await scene.run(['apply', 'write', ...orders, '--yes'])).toMatchObject({ code: 0 });
     await sql('UPDATE orders SET invoice_id_v4 = NULL WHERE id = 2');
     await sql('UPDATE orders SET invoice_id_v4 = 7777 WHERE id = 3');
-    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 2), '--json', '-']);
+    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 1), '--json', '-']);
     expect(JSON.parse(verified.stdout)).toMatchObject({
       exitCode: 1,
       verified: [
@@ -63,7 +63,7 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
         expect.stringContaining(`The column invoice_id_v4, which run ${run} filled, is gone.`),
       ]);
     }
-    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 2)]);
+    const verified = await scene.run(['apply', 'verify', ...orders.slice(0, 1)]);
     expect([verified.code, verified.stdout]).toEqual([
       1,
       expect.stringContaining('column invoice_id_v4 is gone'),
@@ -71,7 +71,7 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
     expect(verified.stdout).not.toContain('unfinished');
     expect(await scene.run(['apply', 'undo', run, ...place])).toMatchObject({ code: 0 });
     expect(await scene.run(['apply', 'write', ...orders, '--yes'])).toMatchObject({ code: 0 });
-    expect(await scene.run(['apply', 'verify', ...orders.slice(0, 2)])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify', ...orders.slice(0, 1)])).toMatchObject({ code: 0 });
     await close();
   });
 });
@@ -83,15 +83,15 @@ describe('what others did to a rewritten file', () => {
   ])('is listed by --verify, which exits with 1 ($output)', async ({ mode, output }) => {
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n2\n');
-    const csv = ['--csv', 'orders.csv', ...IDS];
+    const csv = ['orders.csv', ...IDS];
     expect(await scene.run(['apply', 'write', ...csv, ...mode, '--yes'])).toMatchObject({ code: 0 });
     appendFileSync(scene.path(output), '3\n');
-    const verified = await scene.run(['apply', 'verify', ...csv.slice(0, 2), '--json', '-']);
+    const verified = await scene.run(['apply', 'verify', ...csv.slice(0, 1), '--json', '-']);
     expect(JSON.parse(verified.stdout)).toMatchObject({
       exitCode: 1,
       verified: [{ wrongCount: 0, changedSince: ['line 4'], changedSinceCount: 1 }],
     });
     rmSync(scene.path(output));
-    expect(await scene.run(['apply', 'verify', ...csv.slice(0, 2)])).toMatchObject({ code: 1 });
+    expect(await scene.run(['apply', 'verify', ...csv.slice(0, 1)])).toMatchObject({ code: 1 });
   });
 });

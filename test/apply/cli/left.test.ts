@@ -178,14 +178,7 @@ describe.each([
   },
   { kind: 'ndjson', head: '', line: (id: number) => `{"invoice_id":${id}}\n`, ids: '$.invoice_id', lines: 1 },
 ])('what a run leaves in a file ($kind)', ({ kind, head, line, ids, lines }) => {
-  const given = [
-    `--${kind}`,
-    `orders.${kind}`,
-    '--ids',
-    `${ids}=accounting/invoices`,
-    '--unmapped',
-    'left.ndjson',
-  ];
+  const given = [`orders.${kind}`, '--ids', `${ids}=accounting/invoices`, '--unmapped', 'left.ndjson'];
 
   it.each(MODES)('is counted and listed with row and line ($mode)', async ({ flags }) => {
     const scene = makeScene();

@@ -1,16 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { createOrders, IDS, makeScene, ordersIn, query, type Scene } from './scene.js';
+import { createOrders, IDS, makeScene, ordersIn, query, type Scene, upTo } from './scene.js';
 
 const INVOICES = ['--ids', 'invoice_id=accounting/invoices'];
-const CSV = ['--csv', 'orders.csv'];
-const SHOP = ['--sqlite', 'shop.db'];
+const CSV = ['orders.csv'];
+const SHOP = ['shop.db'];
 const ORDERS = [...SHOP, '--table', 'orders', ...INVOICES];
 
 /** The command that an output ends with, as words. */
 function nextOf(stdout: string): string[] {
   const [, line = ''] = /^Next: svc-migrate (.*)$/m.exec(stdout) ?? [];
-  return line.split(' ');
+  // As a shell splits it.
+  return [...line.matchAll(/'([^']*)'|[^ ']+/g)].map(([word, quoted]) => quoted ?? word);
 }
 
 /** Runs a command, then the one that it names next, which has to be one that can run. */
@@ -52,7 +53,24 @@ it('the command after a scan plans for what was found', async () => {
     Array.from({ length: 180 }, (_, at) => at + 1),
   );
   const { words, then } = await follow(scene, ['find', ...SHOP]);
-  expect([words.slice(0, 7), then.code]).toEqual([['plan', ...ORDERS], 0]);
+  expect([words, then.code]).toEqual([['plan', ...ORDERS], 0]);
+});
+
+it('the command after a scan plans for ids inside text and JSON, too', async () => {
+  const scene = makeScene();
+  const rows = upTo(180).map((id) => `https://shop/invoices/${id}?x=1,"{""invoice_id"":${id},""n"":7}"\n`);
+  writeFileSync(scene.path('links.csv'), `url,body\n${rows.join('')}`);
+  const { words, then } = await follow(scene, ['find', 'links.csv']);
+  expect(words.filter((word) => word.startsWith('{')).map((word) => JSON.parse(word))).toEqual([
+    { column: 'url', model: 'accounting/invoices', pattern: 'https://shop/invoices/{id}?x=1' },
+    { column: 'body', model: 'accounting/invoices', pattern: '{{"invoice_id":{id},"n":7}}' },
+  ]);
+  expect([then.code, then.stdout]).toEqual([0, expect.stringContaining('360 cells to change')]);
+  const written = await scene.run(['apply', 'write', ...words.slice(1), '--yes']);
+  expect([written.code, scene.read('links.v4.csv')]).toEqual([
+    0,
+    `url,body\n${rows.map((row, at) => row.replaceAll(/(?<=invoices\/|id"":)\d+/g, String(scene.v4Of(at + 1)))).join('')}`,
+  ]);
 });
 
 it('options that cannot describe the target of a run leave it to the configuration', async () => {

@@ -34,10 +34,11 @@ export interface Scene {
 
 const MODELS = [{ v3: 'accounting/invoices', v4: 'invoices' }];
 
-/** A folder with a configuration, a complete remap and whatever the test puts beside them. */
+/** A folder with a configuration, a complete remap and whatever the test puts beside them. `settings`: further ones of apply. */
 export function makeScene(
   targets: readonly object[] = [],
   env: Readonly<Record<string, string>> = {},
+  settings: object = {},
 ): Scene {
   const folder = makeFolder();
   const configure = (named: readonly object[]) => {
@@ -46,7 +47,7 @@ export function makeScene(
       v4: { baseUrl: 'http://127.0.0.1:1' },
       models: MODELS,
       maxAge: '36500d',
-      apply: { targets: named },
+      apply: { targets: named, ...settings },
     };
     writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config));
     return config;

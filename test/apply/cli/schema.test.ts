@@ -6,8 +6,8 @@ import { createOrders, makeScene, type Scene } from './scene.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
 const PLACES = [
-  ['SQLite', ['--sqlite', 'shop.db']],
-  ['CSV', ['--csv', 'orders.csv']],
+  ['SQLite', ['shop.db']],
+  ['CSV', ['orders.csv']],
 ] as const;
 /** A V3 id without a twin. */
 const NO_TWIN = 181;
@@ -50,7 +50,7 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
     expect(first).toMatchObject({ action: 'write', written: [{ changed: 3, alreadyDone: false }] });
     const again = await resultOf(scene, ['apply', 'write', ...target, '--yes']);
     expect(again).toMatchObject({ action: 'write', written: [{ alreadyDone: true }] });
-    const verified = await resultOf(scene, ['apply', 'verify', ...target.slice(0, 2)]);
+    const verified = await resultOf(scene, ['apply', 'verify', ...target.slice(0, 1)]);
     expect(verified).toMatchObject({ action: 'verify', verified: [{ checked: 3 }] });
     const listed = await resultOf(scene, ['apply', 'runs', ...place]);
     expect(listed).toMatchObject({ action: 'runs', runs: [{ state: 'done' }] });
@@ -86,10 +86,10 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
 
 it('an unfinished run follows it in what --verify finds', async () => {
   const scene = openShop([1]);
-  const target = ['--sqlite', 'shop.db', '--table', 'orders', ...IDS, '--in-place'];
+  const target = ['shop.db', '--table', 'orders', ...IDS, '--in-place'];
   await resultOf(scene, ['apply', 'write', ...target, '--yes']);
   await sqliteLedger(scene.path('shop.db')).editRuns({ state: "'working'" });
-  const verified = await resultOf(scene, ['apply', 'verify', ...target.slice(0, 2)]);
+  const verified = await resultOf(scene, ['apply', 'verify', ...target.slice(0, 1)]);
   expect(verified).toMatchObject({ action: 'verify', exitCode: 1, unfinished: [{ state: 'working' }] });
 });
 
@@ -99,7 +99,6 @@ it('a plan ends with the command that carries it out', async () => {
   const planned = await resultOf(scene, [
     'apply',
     'plan',
-    '--sqlite',
     'shop.db',
     '--table',
     'orders',

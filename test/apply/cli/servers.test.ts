@@ -155,14 +155,7 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
       6,
       expect.stringContaining('may not update these columns'),
     ]);
-    const view = [
-      `--${kind}-env`,
-      'APP_DB',
-      '--table',
-      'orders_view',
-      '--ids',
-      'invoice_id=accounting/invoices',
-    ];
+    const view = ['APP_DB', '--table', 'orders_view', '--ids', 'invoice_id=accounting/invoices'];
     const viewed = await scene.run(['apply', 'plan', ...view]);
     expect([viewed.code, viewed.stdout]).toEqual([6, expect.stringContaining('is a view')]);
   });
@@ -184,7 +177,7 @@ describe.each([POSTGRES, MYSQL])('apply on a table in $product', (place) => {
 
   it('proposes the column that holds ids', async ({ skip }) => {
     const scene = await open(skip);
-    const scanned = await scene.run(['apply', 'find', `--${kind}-env`, 'APP_DB', '--json', '-']);
+    const scanned = await scene.run(['apply', 'find', 'APP_DB', '--json', '-']);
     expect(scanned).toMatchObject({ code: 0 });
     expect(JSON.parse(scanned.stdout)).toMatchObject({
       apply: { targets: [{ kind, urlEnv: 'APP_DB', table: 'orders', ids: IDS }] },

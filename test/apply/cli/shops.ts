@@ -31,7 +31,7 @@ async function openSqlite(_: string, ids?: readonly object[]): Promise<Shop> {
   createOrders(scene.path('shop.db'), [1, 2, 3]);
   const sql = async (text: string) => void query(scene.path('shop.db'), text);
   const read = async (text: string) => query(scene.path('shop.db'), text);
-  return { scene, place: ['--sqlite', 'shop.db'], sql, read, close: async () => {} };
+  return { scene, place: ['shop.db'], sql, read, close: async () => {} };
 }
 
 async function openPostgres(url: string, ids?: readonly object[]): Promise<Shop> {
@@ -40,7 +40,7 @@ async function openPostgres(url: string, ids?: readonly object[]): Promise<Shop>
   await client.query('INSERT INTO orders(invoice_id) VALUES (1), (2), (3)');
   return {
     scene: makeScene(targets({ kind: 'postgres', urlEnv: 'SHOP_URL' }, ids), { SHOP_URL: url }),
-    place: ['--postgres-env', 'SHOP_URL'],
+    place: ['SHOP_URL'],
     sql: async (text) => void (await client.query(text)),
     read: async (text) => (await readAll(client, text)).map(([value = null]) => value),
     close: () => client.end(),

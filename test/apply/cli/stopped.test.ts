@@ -6,19 +6,11 @@ import { sqliteLedger } from '../support/ledger.js';
 import { createOrders, MAPPED, makeScene, ordersIn, runOf, type Scene } from './scene.js';
 
 const ROWS = 15_000;
-const APPLY = [
-  '--sqlite',
-  'shop.db',
-  '--table',
-  'orders',
-  '--ids',
-  'invoice_id=accounting/invoices',
-  '--in-place',
-];
-const SMALL = ['--batch-rows', '20'];
+const APPLY = ['shop.db', '--table', 'orders', '--ids', 'invoice_id=accounting/invoices', '--in-place'];
 
+/** With batches of 20 rows, and a short wait for locks. */
 function sceneWithRows(): { readonly scene: Scene; readonly file: string; readonly after: string[] } {
-  const scene = makeScene();
+  const scene = makeScene([], {}, { batchRows: 20, lockTimeoutMs: 1000 });
   const file = scene.path('shop.db');
   createOrders(file, []);
   const db = new Sqlite(file);
@@ -45,7 +37,7 @@ async function isUnderWay(file: string): Promise<boolean> {
 describe('an apply that is stopped part-way', () => {
   it('leaves at Ctrl-C, says how to go on, and goes on where it was', async () => {
     const { scene, file, after } = sceneWithRows();
-    const stopped = await scene.spawn(['apply', 'write', ...APPLY, ...SMALL, '--yes'], {
+    const stopped = await scene.spawn(['apply', 'write', ...APPLY, '--yes'], {
       onStart: async (child) => {
         if (await isUnderWay(file)) child.kill('SIGINT');
       },
@@ -59,25 +51,22 @@ describe('an apply that is stopped part-way', () => {
     ).toMatchObject({ code: 1 });
     const done = await scene.run(['apply', 'write', ...APPLY, '--yes']);
     expect([done.code, ordersIn(file)]).toEqual([0, after]);
-    const undone = await scene.run(['apply', 'undo', runOf(done), '--sqlite', 'shop.db']);
+    const undone = await scene.run(['apply', 'undo', runOf(done), 'shop.db']);
     expect([undone.code, ordersIn(file)[5]]).toEqual([0, '6']);
-    const options = '--sqlite shop.db --table orders --ids invoice_id=accounting/invoices --in-place';
+    const options = 'shop.db --table orders --ids invoice_id=accounting/invoices --in-place';
     expect(undone.stdout).toContain(`Next: svc-migrate apply plan ${options}\n`);
   });
 
   it('exits with 7 where the database is held by another, and names run and way out', async () => {
     const { scene, file, after } = sceneWithRows();
     let held: Db | undefined;
-    const stopped = await scene.spawn(
-      ['apply', 'write', ...APPLY, ...SMALL, '--yes', '--lock-timeout', '1s'],
-      {
-        onStart: async () => {
-          if (!(await isUnderWay(file))) return;
-          held = new Sqlite(file, { timeout: 5000 });
-          held.exec('BEGIN IMMEDIATE');
-        },
+    const stopped = await scene.spawn(['apply', 'write', ...APPLY, '--yes'], {
+      onStart: async () => {
+        if (!(await isUnderWay(file))) return;
+        held = new Sqlite(file, { timeout: 5000 });
+        held.exec('BEGIN IMMEDIATE');
       },
-    );
+    });
     held?.exec('ROLLBACK');
     held?.close();
     expect(stopped.code).toBe(7);
@@ -90,7 +79,7 @@ describe('an apply that is stopped part-way', () => {
   it('carries on the plan it began with', async () => {
     const { scene, file, after } = sceneWithRows();
     expect(await scene.run(['apply', 'plan', ...APPLY, '--save', 'plan.json'])).toMatchObject({ code: 0 });
-    const killed = await scene.spawn(['apply', 'write', '--yes', '--plan', 'plan.json', ...SMALL], {
+    const killed = await scene.spawn(['apply', 'write', '--yes', '--plan', 'plan.json'], {
       onStart: async (child) => {
         if (await isUnderWay(file)) child.kill('SIGKILL');
       },

@@ -4,7 +4,7 @@ import { withFileLock } from '../../../src/apply/files/file-lock.js';
 import { createOrders, MAPPED, makeScene, ordersIn, query, runOf, type Scene, upTo } from './scene.js';
 
 const INVOICES = 'accounting/invoices';
-const ORDERS = ['--sqlite', 'shop.db', '--table', 'orders'];
+const ORDERS = ['shop.db', '--table', 'orders'];
 const IDS = ['--ids', `invoice_id=${INVOICES}`];
 
 /** Every V4 id of a scene is a V3 id too: nothing but what the ledger knows keeps it from being mapped again. */
@@ -80,7 +80,7 @@ describe('an id is mapped once, also when', () => {
   it('a file that was rewritten grew since', async () => {
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), `invoice_id\n${upTo(MAPPED).join('\n')}\n`);
-    const csv = ['--csv', 'orders.csv', ...IDS];
+    const csv = ['orders.csv', ...IDS];
     expect(await scene.run(['apply', 'write', ...csv, '--in-place', '--yes'])).toMatchObject({ code: 0 });
     appendFileSync(scene.path('orders.csv'), '7\n');
     for (const mode of [[], ['--in-place']]) await expectRefused(scene, [...csv, ...mode], 'changed since');
@@ -98,15 +98,15 @@ describe('an id is mapped once, also when', () => {
       scene.path('orders.csv'),
       text((id) => id),
     );
-    const csv = ['--csv', 'orders.csv', ...IDS, ...mode];
+    const csv = ['orders.csv', ...IDS, ...mode];
     const args = ['apply', 'write', ...csv, '--yes'];
     const codes = (await Promise.all([scene.spawn(args, {}), scene.spawn(args, {})])).map(({ code }) => code);
     expect(codes).toContain(0);
-    expect(await scene.run(['apply', 'verify', ...csv.slice(0, 2)])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'verify', ...csv.slice(0, 1)])).toMatchObject({ code: 0 });
     expect(scene.read(mode.length === 0 ? 'orders.v4.csv' : 'orders.csv') === text(scene.v4Of)).toBe(true);
     const done = await scene.run(args);
     expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('Nothing was left to do')]);
-    expect(await scene.run(['apply', 'undo', runOf(done), '--csv', 'orders.csv'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'undo', runOf(done), 'orders.csv'])).toMatchObject({ code: 0 });
     expect(scene.read('orders.csv') === text((id) => id)).toBe(true);
   });
 
@@ -127,7 +127,7 @@ describe('an id is mapped once, also when', () => {
 
 it('a file that another process writes is left to it: exit code 6, also for a plan that both carry out', async () => {
   const scene = makeScene();
-  const csv = ['--csv', 'orders.csv'];
+  const csv = ['orders.csv'];
   writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
   const save = ['--in-place', '--save', 'plan.json'];
   expect(await scene.run(['apply', 'plan', ...csv, ...IDS, ...save])).toMatchObject({ code: 0 });

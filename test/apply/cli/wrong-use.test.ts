@@ -1,44 +1,27 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { type ApplyAction, type ApplyOptions, buildRequest } from '../../../src/commands/apply-request.js';
 import { APPLY } from '../../../src/commands/catalogue/apply.js';
+import { parseConfigValue } from '../../../src/config/load-config.js';
 import { hasPty, onTerminal } from '../../cli/on-terminal.js';
 import { newIo } from '../../report/support.js';
 import { givenOf } from '../../support/given.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, upTo } from './scene.js';
 
 const INVOICES = 'invoice_id=accounting/invoices';
-const FILES = ['csv', 'ndjson'];
-const SERVERS = ['postgresEnv', 'mysqlEnv'];
-const PLACES = [...FILES, 'sqlite', ...SERVERS];
-const EVERYWHERE = [...PLACES, 'configuration'];
-const TABLES = EVERYWHERE.filter((place) => !FILES.includes(place));
-
 /** Where each option has an effect. An option that is missing here fails the test: say what it means beside the others. */
+const EVERYWHERE = ['configuration', 'orders.csv', 'shop.db', 'SHOP_URL'];
 const EFFECTIVE: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(PLACES.map((place) => [place, [place]])),
   ...Object.fromEntries(
     [
-      ...['targets', 'run', 'dialect', 'layout', 'ids', 'yes', 'plan', 'save', 'json', 'unmapped'],
+      ...['dialect', 'layout', 'output', 'run', 'targets', 'yes', 'plan', 'save', 'json', 'unmapped'],
       ...['inPlace', 'missing', 'unknown', 'mapDeleted', 'allowIncomplete', 'others', 'again'],
     ].map((name) => [name, EVERYWHERE]),
   ),
-  output: [...FILES, 'configuration'],
-  table: TABLES,
-  batchRows: TABLES,
-  lockTimeout: TABLES,
-  statementTimeout: [...SERVERS, 'configuration'],
+  // The configuration says which columns a target of its own has.
+  ids: ['orders.csv', 'shop.db', 'SHOP_URL'],
+  table: ['shop.db', 'SHOP_URL'],
 };
-
-/** Whether a command has to refuse two of its options. */
-function isRefused(command: string, one: string, other: string): boolean {
-  const effectOf = (name: string) =>
-    command === 'apply sql' && name === 'output' ? EVERYWHERE : (EFFECTIVE[name] ?? []);
-  if (!effectOf(one).some((place) => effectOf(other).includes(place))) return true;
-  const pair = [one, other];
-  if (pair.includes('inPlace') && pair.includes('output')) return command !== 'apply sql';
-  // Alone it means nothing.
-  return pair.includes('again') && !pair.includes('inPlace');
-}
 
 const VALUES: Readonly<Record<string, string>> = {
   dialect: 'sqlite',
@@ -46,10 +29,20 @@ const VALUES: Readonly<Record<string, string>> = {
   missing: 'keep',
   unknown: 'keep',
   others: 'keep',
-  batchRows: '5',
-  lockTimeout: '5s',
-  statementTimeout: '5s',
+  run: '20261120-141000-3f9a',
+  ids: INVOICES,
 };
+
+const CONFIG = parseConfigValue(
+  {
+    v3: { regions: { default: { baseUrl: 'http://127.0.0.1:1/v3' } } },
+    v4: { baseUrl: 'http://127.0.0.1:1' },
+    models: [{ v3: 'accounting/invoices', v4: 'invoices' }],
+    apply: { targets: [{ name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }] },
+  },
+  '/nowhere/svc-migrate.config.json',
+  0,
+);
 
 describe.each(APPLY.map((command) => [command.name, command] as const))('%s', (name, command) => {
   const typed = (option: string) => {
@@ -57,40 +50,93 @@ describe.each(APPLY.map((command) => [command.name, command] as const))('%s', (n
     const text = VALUES[option] ?? 'x';
     return [option, value === null ? true : isList ? [text] : text] as const;
   };
-  const pairs = command.options.flatMap((one, at) =>
-    command.options.slice(at + 1).map((other) => [one.name, other.name] as const),
-  );
+  const action = name.slice('apply '.length) as ApplyAction;
+  const names = command.options.map((one) => one.name);
+  const pairs = names.flatMap((one, at) => names.slice(at + 1).map((other) => [one, other] as const));
 
   it('uses or refuses every pair of its options', async () => {
     const needed = name === 'apply sql' ? ['dialect', 'output'] : name === 'apply write' ? ['yes'] : [];
     for (const [one, other] of pairs) {
       const options = Object.fromEntries([...needed, one, other].map(typed));
       const ended = await command.run(givenOf(null, options), newIo()).catch(String);
-      const isOwn = isRefused(name, one, other);
+      // Alone it means nothing.
+      const isRefused = [one, other].includes('again') && ![one, other].includes('inPlace');
       expect([one, other, ended]).toEqual([
         one,
         other,
-        expect.stringMatching(isOwn ? /cannot be combined|needs --/ : /has no configuration/),
+        expect.stringMatching(isRefused ? /needs --/ : /has no configuration/),
       ]);
     }
-    expect(command.options.filter((option) => !(option.name in EFFECTIVE))).toEqual([]);
-    expect(pairs.length).toBeGreaterThan(25);
+    expect(names.filter((option) => !(option in EFFECTIVE))).toEqual([]);
+    expect(command.options.filter(({ role }) => role !== 'argument').length).toBeLessThanOrEqual(13);
+    expect(pairs.length).toBeGreaterThanOrEqual(1);
+  });
+
+  it.each(EVERYWHERE)('uses or refuses every pair of its options on %s', (place) => {
+    const isConfigured = place === 'configuration';
+    const isDescribed = !isConfigured && names.includes('ids');
+    for (const pair of pairs) {
+      if (pair.includes('targets')) continue;
+      const given = new Set([...pair, ...(isDescribed ? ['ids'] : [])]);
+      if (isDescribed && place !== 'orders.csv') given.add('table');
+      const options = Object.fromEntries([...given].map(typed)) as ApplyOptions;
+      const isOwn = (option: string) =>
+        EFFECTIVE[option]?.includes(place) === true || (action === 'find' && isConfigured);
+      const build = () =>
+        buildRequest(
+          action,
+          { ...options, targets: isConfigured ? [] : [place] },
+          { config: CONFIG, env: { SHOP_URL: 'postgres://h/d' } },
+        );
+      if (pair.every(isOwn)) expect(build().targets).toHaveLength(1);
+      else expect(build, pair.join()).toThrow(/^--(table|ids)/);
+    }
   });
 });
 
-describe('a target that options describe', () => {
+describe('a target on the command line', () => {
   it.each([
-    [['--ids', INVOICES], 'no option says where it is'],
-    [['--table', 'orders'], 'no option says where it is'],
-    [['--output', 'new.csv'], 'no option says where it is'],
-    [['orders', '--csv', 'orders.csv', '--ids', INVOICES], 'not both'],
-    [['--csv', 'orders.csv'], 'No column that holds ids is named'],
-    [['--sqlite', 'shop.db', '--ids', INVOICES], 'needs --table'],
-    [['--sqlite', 'postgres://user:secret@host/db', '--ids', INVOICES], 'never given on the command line'],
+    [['--ids', INVOICES], 'describes a target that is not configured, but none is named'],
+    [['--table', 'orders'], 'describes a target that is not configured, but none is named'],
+    [['orders', '--ids', INVOICES], 'describes a target that is not configured, but none is named'],
+    [['orders', 'orders.csv', '--ids', INVOICES], 'not both'],
+    [['orders.csv'], '`svc-migrate apply find orders.csv` looks for such columns'],
+    [['orders.csv', '--ids', 'invoice_id=accounting/invoice'], 'did you mean "accounting/invoices"?\n'],
+    [['orders.csv', '--ids', '{invoice_id}'], 'is not JSON'],
+    [['orders.csv', '--table', 'orders', '--ids', INVOICES], 'orders.csv is a CSV file'],
+    [['shop.db', '--ids', INVOICES], 'needs --table'],
+    [
+      ['SHOP_URL', '--table', 'orders', '--ids', INVOICES],
+      'no configured target, file or environment variable',
+    ],
+    [['HOME', '--table', 'orders', '--ids', INVOICES], 'holds no address like postgres://'],
+    [['postgres://user:secret@host/db', '--ids', INVOICES], 'never given on the command line'],
   ])('needs its place and its ids: %j', async (args, why) => {
-    const ended = await makeScene().run(['apply', 'plan', ...args]);
+    const ended = await makeScene([
+      { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS },
+    ]).run(['apply', 'plan', ...args], { env: { HOME: '/' } });
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining(why)]);
     expect(ended.stderr).not.toContain('secret');
+  });
+});
+
+describe.each(APPLY)('$name without a target', ({ name }) => {
+  const args = [...name.split(' '), ...(name === 'apply sql' ? ['sqlite', '--output', 'sql'] : [])];
+  const more = name === 'apply write' ? ['--yes'] : [];
+
+  it.each([
+    ['a database', {}, ['shop.db', 'orders.csv'], 'shop.db'],
+    ['a file', {}, ['orders.csv'], 'orders.csv'],
+    ['an address', { SHOP_URL: 'mysql://h/d' }, ['shop.db'], 'SHOP_URL'],
+  ])('names a command that looks for ids in %s that is there', async (_, env, files, place) => {
+    const scene = makeScene();
+    for (const file of files) writeFileSync(scene.path(file), file === 'orders.csv' ? 'invoice_id\n1\n' : '');
+    const ended = await scene.run([...args, ...more], { env });
+    expect([ended.code, ended.stderr]).toEqual([
+      2,
+      expect.stringContaining(`\`svc-migrate apply find ${place}\``),
+    ]);
+    if (place !== 'SHOP_URL') expect(await scene.run(['apply', 'find', place])).toMatchObject({ code: 0 });
   });
 });
 
@@ -98,7 +144,7 @@ describe('apply write', () => {
   it('changes nothing without --yes where there is no terminal', async () => {
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
-    const ended = await scene.run(['apply', 'write', '--csv', 'orders.csv', '--ids', INVOICES]);
+    const ended = await scene.run(['apply', 'write', 'orders.csv', '--ids', INVOICES]);
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('--yes')]);
   });
 
@@ -116,8 +162,8 @@ describe('apply write', () => {
 });
 
 it.each([
-  ['runs', ['--csv', 'none.csv']],
-  ['undo', ['--csv', 'none.csv']],
+  ['runs', ['none.csv']],
+  ['undo', ['none.csv']],
   ['undo', []],
 ])('apply %s refuses a file that is not there: %j', async (action, args) => {
   const scene = makeScene([{ name: 'orders', kind: 'csv', file: 'none.csv', ids: IDS }]);

@@ -43,7 +43,7 @@ it.each<[string, string[], unknown[]]>([
   ['plain ids', INVOICES.map(String), []],
   ['no ids', ['a', 'b', 'c1'], []],
   ['other numbers', ['x:1', 'x:2', 'x:3', 'x:4'], []],
-  ['JSON', INVOICES.map((id) => `{"id":${id}}`), []],
+  ['JSON', INVOICES.map((id) => `{"id":${id}}`), [{ ...invoices, pattern: '{{"id":{id}}}' }]],
   ['a prefix', INVOICES.map((id) => `invoice:${id}`), [{ ...invoices, pattern: 'invoice:{id}' }]],
   ['braces', INVOICES.map((id) => `<{*${id}}>`), [{ ...invoices, pattern: '<{{{*}{id}}}>' }]],
   [
