@@ -25,6 +25,8 @@ import { wrapMessage } from './text/text-layout.js';
 
 /** Width of text that is not written to a terminal, in columns. */
 const PLAIN_WIDTH = 100;
+/** Least width that `COLUMNS` may ask for. */
+const MIN_WIDTH = 40;
 
 /** What a command line uses of its process. */
 export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
@@ -75,15 +77,15 @@ function buildProgram(host: ProgramHost, runner: Runner): CommanderCommand {
   return program;
 }
 
-function configure(command: CommanderCommand, { stdout, stderr }: ProgramHost): CommanderCommand {
+function configure(command: CommanderCommand, host: ProgramHost): CommanderCommand {
   return command
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
-      writeOut: (text) => stdout.write(text),
+      writeOut: (text) => host.stdout.write(text),
       writeErr: () => {},
-      getOutHelpWidth: () => widthOf(stdout, stderr),
+      getOutHelpWidth: () => widthOf(host),
     });
 }
 
@@ -238,7 +240,7 @@ function buildIo(raw: RawOptions, host: ProgramHost, isColored: boolean, progres
     env,
     clock: { now: Date.now },
     isTty,
-    width: widthOf(stdout, stderr),
+    width: widthOf(host),
     color: isTty && isColored,
     signal,
     onProgress: progress.onProgress,
@@ -249,9 +251,14 @@ function buildIo(raw: RawOptions, host: ProgramHost, isColored: boolean, progres
   };
 }
 
-/** Width of what goes to stdout. A pipe mostly ends on the terminal that shows stderr, as in `| less`. */
-function widthOf(stdout: Output, stderr: Output): number {
-  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? PLAIN_WIDTH);
+/**
+ * Width of what goes to stdout. A pipe mostly ends on the terminal that shows stderr, as in `| less`, and otherwise on one
+ * that `COLUMNS` describes.
+ */
+function widthOf({ stdout, stderr, env }: Pick<ProgramHost, 'stdout' | 'stderr' | 'env'>): number {
+  const [columns = '0'] = /^\d{1,5}$/.exec(env['COLUMNS'] ?? '') ?? [];
+  const own = Number(columns) >= MIN_WIDTH ? Number(columns) : PLAIN_WIDTH;
+  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? own);
 }
 
 /** A message as a terminal shows it; elsewhere lines stay whole, for programs that read them. */

@@ -117,7 +117,7 @@ const DESCRIPTORS = {
   outside_backfill_window: {
     statuses: ['unmatched'],
     title: "Older than V4's history",
-    meaning: "All its dates are before the start of V4's backfill window, so V4 did not load it.",
+    meaning: "All its dates are before the start of V4's history, so V4 did not load it.",
     action:
       'Ask the operator for a full sync of the companies that the report lists, or accept it in "limits".',
     wouldChange: 'A full sync of this company, or an earlier start of the backfill.',

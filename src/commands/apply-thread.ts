@@ -25,7 +25,7 @@ import { type ApplyTarget, applyTargetSchema, isServer, resolveTarget } from '..
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { buildReport } from '../report/build-report.js';
+import { readOutcome } from '../report/build-report.js';
 import { judgeAge, readAge } from '../report/gate.js';
 import { NdjsonFile } from '../runtime/ndjson-file.js';
 import { newPause } from '../runtime/pause.js';
@@ -34,7 +34,6 @@ import { readVersion } from '../runtime/version.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
-import { EVERYTHING } from '../store/remap-rows.js';
 import { readRemapRuns } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
@@ -192,9 +191,7 @@ async function runAction(
 
 /** What `check` says of the remap, for the plan that uses it. */
 async function readGate(db: Db, config: Config, io: WorkIo): Promise<RemapGate> {
-  const inputs = { config, scope: EVERYTHING, nowMs: io.startMs, toolVersion: readVersion() };
-  const { outcome } = await buildReport(db, { ...inputs, pause: newPause(io) });
-  return { outcome };
+  return { outcome: await readOutcome(db, { config, nowMs: io.startMs, pause: newPause(io) }) };
 }
 
 function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {

@@ -164,7 +164,7 @@ export function noSuchList(
     'config',
     `${name} has none of the configured lists: ${hosts.join(', ')} answered 404 to ${lists.join(', ')}.`,
     {
-      hint: `${correct ?? ''}Run \`svc-migrate doctor --write-config corrected.jsonc\`: it tries other names and addresses, and writes down those that answer.`,
+      hint: `${correct ?? ''}Run \`svc-migrate doctor\`: it tries other names and addresses, and can write down those that answer.`,
     },
   );
 }

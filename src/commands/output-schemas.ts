@@ -204,9 +204,6 @@ const status = z.strictObject({
   remap: z
     .strictObject({ build: count, builtAt: z.string(), sha256: z.string(), isCurrent: z.boolean() })
     .nullable(),
-  trend: z
-    .array(z.strictObject({ builtAt: z.string(), byStatus: z.record(z.enum(STATUSES), count) }))
-    .describe('Rows of the latest builds of the remap, oldest first.'),
   next: z.string().describe('The command to run next.'),
 });
 

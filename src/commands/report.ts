@@ -53,8 +53,9 @@ export async function runReport(given: Given<ReportCommandOptions>, io: Io): Pro
   if (page === '-') throw new SvcError('usage', '--open needs a file for --html, not stdout.');
   const outputs = { ...outputsOf(options), ...(page === null ? {} : { html: page }) };
   const code = await showReport({ config, ...narrowingOf(options, config), outputs }, io);
-  if (page !== null && !(await openFile(page))) {
-    await writeText(io.stderr, [`No program could be started to open ${page}.\n`]);
+  if (page !== null) {
+    const said = (await openFile(page)) ? 'Opened' : 'No program was found here to open';
+    await writeText(io.stderr, [`${said} ${page}\n`]);
   }
   return code;
 }

@@ -4,7 +4,6 @@ import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { buildTrend } from '../report/sections.js';
 import { newPause } from '../runtime/pause.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOutcomes, type OutcomeCount } from '../store/finding-rows.js';
@@ -20,7 +19,7 @@ import {
   UNFINISHED,
 } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import { type RemapRun, readRemapRuns } from '../store/remap-tables.js';
+import type { RemapRun } from '../store/remap-tables.js';
 import { iterateStreams, type StreamGroup } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { addFlags, escapeUnseen } from '../text/escape.js';
@@ -38,9 +37,6 @@ const MIN_EVERY_MS = 200;
 
 /** Lists that are compressed together. */
 const LISTS_PER_BATCH = 1000;
-
-/** Builds of the remap in the trend. */
-const MAX_RUNS = 6;
 
 interface StatusOptions {
   readonly watch: boolean;
@@ -111,7 +107,6 @@ function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {
     database: config.database,
     owner: describeOwner(config.database),
     readiness,
-    runs: readRemapRuns(db, MAX_RUNS),
     outcomes: countOutcomes(db, null),
     next: addFlags(findNext(readiness), flags),
   };
@@ -130,18 +125,13 @@ export interface StatusFacts {
   /** The process that uses the database; null if none does. */
   readonly owner: string | null;
   readonly readiness: Readiness;
-  /** The latest builds of the remap, oldest first. */
-  readonly runs: readonly RemapRun[];
   /** The rows of the remap by outcome. */
   readonly outcomes: readonly OutcomeCount[];
   readonly next: string;
 }
 
 /** The state of the database for people. */
-export function renderStatus(
-  { database, owner, readiness, runs, outcomes, next }: StatusFacts,
-  io: Io,
-): string {
+export function renderStatus({ database, owner, readiness, outcomes, next }: StatusFacts, io: Io): string {
   const now = io.clock.now();
   const lines = [
     `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
@@ -149,7 +139,7 @@ export function renderStatus(
     describeGeneration(readiness, 'v3', now),
     describeGeneration(readiness, 'v4', now),
     ...describeOpen(readiness),
-    ...describeRemap(readiness, runs, outcomes),
+    ...describeRemap(readiness, outcomes),
     describeExports(readiness),
   ];
   // `Next` is not wrapped, so that it can be copied.
@@ -226,23 +216,15 @@ function describeOpen({ groups, unfinished }: Readiness): string[] {
   return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
 }
 
-function describeRemap(
-  facts: Readiness,
-  runs: readonly RemapRun[],
-  outcomes: readonly OutcomeCount[],
-): string[] {
-  const last = runs.at(-1);
+function describeRemap(facts: Readiness, outcomes: readonly OutcomeCount[]): string[] {
+  const last = facts.lastRun;
   if (last === undefined) return ['Remap: none yet'];
   const state = isStale(last, facts.exportSeq)
     ? 'older than the exported data'
     : facts.changedInputs.length > 0
       ? 'built with other input files than the configuration names now'
       : 'current';
-  return [
-    `Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`,
-    ...describeOutcomes(outcomes),
-    ...describeTrend(runs),
-  ];
+  return [`Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`, ...describeOutcomes(outcomes)];
 }
 
 const V3_STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous'] as const;
@@ -261,12 +243,6 @@ export function describeOutcomes(outcomes: readonly OutcomeCount[]): string[] {
     `  ${countOf(v3, 'V3 id')}: ${byStatus.join(', ')}`,
     ...(alone === 0 ? [] : [`  ${countOf(alone, 'V4 id')} without a V3 id`]),
   ];
-}
-
-/** The unmatched V3 ids of the latest builds: `1,204 → 310 → 12`. */
-function describeTrend(runs: readonly RemapRun[]): string[] {
-  const counts = buildTrend(runs).map(({ byStatus }) => groupDigits(byStatus.unmatched));
-  return counts.length < 2 ? [] : [`  unmatched V3 ids, build by build: ${counts.join(' → ')}`];
 }
 
 function describeExports({ groups }: Readiness): string {
@@ -292,11 +268,10 @@ export function absentOf(groups: readonly StreamGroup[]) {
 
 /** The state of the database for programs. `unfinished`: all lists that were not read to their end. */
 export function buildStatusJson(
-  { database, owner, readiness, runs, next }: StatusFacts,
+  { database, owner, readiness, next }: StatusFacts,
   unfinished: () => Iterable<ListRow>,
 ): object {
-  const { groups } = readiness;
-  const last = runs.at(-1);
+  const { groups, lastRun } = readiness;
   return {
     schemaVersion: 1,
     exitCode: 0,
@@ -304,8 +279,7 @@ export function buildStatusJson(
     v3: describeLists(groups.filter(({ generation }) => generation === 'v3')),
     v4: describeLists(groups.filter(({ generation }) => generation === 'v4')),
     unfinished: rowsOf(unfinished, describeList),
-    remap: last === undefined ? null : describeBuild(last, readiness),
-    trend: buildTrend(runs),
+    remap: lastRun === undefined ? null : describeBuild(lastRun, readiness),
     next,
   };
 }

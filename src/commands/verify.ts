@@ -1,7 +1,10 @@
 import type { Config } from '../config/config.js';
+import type { Outcome } from '../domain.js';
 import { createLiveReader } from '../inspect/live-records.js';
 import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
+import { readOutcome } from '../report/build-report.js';
+import { newPause } from '../runtime/pause.js';
 import type { Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
 import type { Given } from './define-command.js';
@@ -26,26 +29,27 @@ export async function runVerify(
 ): Promise<number> {
   const { json: target, all, sample, seed = null } = options;
   const config = withMaxWait(await loadConfig(), options);
-  const result = await verifyPairs(config, { sample: all ? null : sample, seed }, io);
-  const hasTargets = config.apply.targets.length > 0;
+  const { result, gate } = await verifyPairs(config, { sample: all ? null : sample, seed }, io);
+  const apply = config.apply.targets.length > 0 ? 'svc-migrate apply plan' : 'svc-migrate help apply';
+  const next = gate === 'pass' ? apply : 'svc-migrate check';
   const json = () => renderVerifyJson(result);
-  await writeResult(target, { json, text: () => renderVerify(result, io.width, hasTargets) }, io);
+  await writeResult(target, { json, text: () => renderVerify(result, io.width, next) }, io);
   return judgeVerify(result);
 }
 
-/** `verify`, after the options are parsed. */
-export function verifyPairs(
+/** The pairs compared, and what `check` says of the remap that they are from. */
+function verifyPairs(
   config: Config,
   { sample, seed }: { readonly sample: number | null; readonly seed: number | null },
   io: Io,
-): Promise<VerifyResult> {
+): Promise<{ readonly result: VerifyResult; readonly gate: Outcome }> {
   io.onProgress({ kind: 'stage', name: 'verify' });
   return withApi(config, io, (api) =>
     readDatabase(config, async (db) => {
       await assertRemapIntact(db, io);
       const reader = createLiveReader(api, config);
       const hold = { file: config.database, command: 'verify', nowMs: io.clock.now() };
-      return withOwnerNote(hold, () =>
+      const result = await withOwnerNote(hold, () =>
         verifyRemap({
           db,
           config,
@@ -56,6 +60,8 @@ export function verifyPairs(
           runUninterruptible: io.runUninterruptible,
         }),
       );
+      const inputs = { config, nowMs: io.clock.now(), pause: newPause(io) };
+      return { result, gate: await readOutcome(db, inputs) };
     }),
   );
 }

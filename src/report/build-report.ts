@@ -9,7 +9,7 @@ import { readScanCounts, type ScanCounts } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
-import { hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
+import { EVERYTHING, hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
 import { readAmbiguousCompanies } from '../store/remap-tables.js';
 import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
@@ -50,6 +50,14 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
   const age = readAge(facts.groups, nowMs);
   const drift = readDrift(db, countedScope, counts.matchedRecords);
   return assembleReport(db, inputs, { facts, counts, dates, age, drift });
+}
+
+/** What `check` says of everything in the database. Call it inside a transaction; throws as `buildReport` does. */
+export async function readOutcome(
+  db: Db,
+  inputs: Pick<ReportInputs, 'config' | 'nowMs' | 'pause'>,
+): Promise<Report['outcome']> {
+  return (await buildReport(db, { ...inputs, scope: EVERYTHING, toolVersion: '' })).outcome;
 }
 
 /** All configured models, unless models were named. */

@@ -1,9 +1,9 @@
-import type { Outcome, ReportLimit } from '../domain.js';
+import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
 import { shellLine } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
 import { bareKey, describeIds, groupByReason } from './counts.js';
-import { describeKey } from './describe.js';
+import { describeKey, listModels } from './describe.js';
 import type { Report } from './report-schema.js';
 
 /** The verdict, the same in every format for people. */
@@ -27,10 +27,21 @@ export interface Obstacle {
   readonly numbers: string;
   /** The number found alone; '' if it is not of ids. */
   readonly found: string;
-  /** By model, highest count first. */
-  readonly models: readonly { readonly model: string; readonly count: number }[];
+  /** By model, highest count first; ids of V3 and of V4 stand apart. */
+  readonly models: readonly UnitCounts[];
   readonly meaning: string;
   readonly action: string;
+}
+
+/** Counts of one unit, such as `V3 ids`, by model. */
+interface UnitCounts {
+  readonly unit: string;
+  readonly counts: readonly { readonly model: string; readonly count: number }[];
+}
+
+/** `V3 ids: crm/stages 3, crm/companies 2, 5 more models`. */
+export function describeModels({ unit, counts }: UnitCounts, shown: number): string {
+  return `${unit}: ${listModels(counts, shown)}`;
 }
 
 const TITLES: Readonly<Record<Outcome, string>> = {
@@ -110,8 +121,8 @@ function obstaclesOfGate(report: Report): Obstacle[] {
   return found.sort((a, b) => countIn(b) - countIn(a) || (a.key < b.key ? -1 : 1));
 }
 
-function countIn(obstacle: Obstacle): number {
-  return obstacle.models.reduce((sum, { count }) => sum + count, 0);
+function countIn({ models }: Obstacle): number {
+  return models.flatMap(({ counts }) => counts).reduce((sum, { count }) => sum + count, 0);
 }
 
 function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
@@ -166,9 +177,6 @@ export function describeAllowed(limit: ReportLimit): string {
 function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
   const byKey = groupBy(limit.contributors, ({ key }) => bareKey(key));
   return [...byKey].map(([key, rows]) => {
-    const counts = new Map<string, number>();
-    for (const { model, count } of rows) counts.set(model, (counts.get(model) ?? 0) + count);
-    const models = [...counts].map(([model, count]) => ({ model, count }));
     const [ids] = groupByReason(rows);
     const isWhole = byKey.size === 1;
     const found = ids === undefined ? '' : describeIds(ids);
@@ -176,9 +184,24 @@ function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
       ...headOf(key),
       numbers: `${found === '' ? describeFound(limit) : found}; ${describeExcess(limit, isWhole)}`,
       found,
-      models: models.sort((a, b) => b.count - a.count || (a.model < b.model ? -1 : 1)),
+      models: [...groupBy(rows, ({ unit }) => unitOf(unit, limit))].map(([unit, own]) =>
+        countModels(unit, own),
+      ),
     };
   });
+}
+
+function unitOf(unit: RowUnit | null, limit: ReportLimit): string {
+  if (unit === null) return UNIT_NAMES[limit.unit][1];
+  return unit === 'v3_record' || unit === 'v3_line_item' ? 'V3 ids' : 'V4 ids';
+}
+
+function countModels(unit: string, rows: ReportLimit['contributors']): UnitCounts {
+  const counts = [...groupBy(rows, ({ model }) => model)].map(([model, own]) => ({
+    model,
+    count: own.reduce((sum, { count }) => sum + count, 0),
+  }));
+  return { unit, counts: counts.sort((a, b) => b.count - a.count || (a.model < b.model ? -1 : 1)) };
 }
 
 /** `the default allows 0`; `of 150 V4 ids, where limit v4_only allows 100`: a part must not look like less than allowed. */

@@ -104,8 +104,8 @@ function whatWasNotAsked({ config, scope, groups }: ReadFacts): readonly Limitat
     [
       config.backfill.sinceMs === null,
       'inferred_window',
-      'whether the inferred backfill window is right',
-      "The backfill window is not configured: its start was inferred per company from V4's own records, or left unknown. Set backfill.since to what the operator says.",
+      "whether the inferred start of V4's history is right",
+      "Where V4's history starts is not configured: it was inferred per company from V4's own records, or left unknown. Set backfill.since to what the operator says.",
     ],
     [
       true,

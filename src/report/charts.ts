@@ -97,7 +97,7 @@ function renderWindow({ window }: Report['timeline'], months: readonly Month[], 
   const length = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
   const x = round(CHART.left + (at + (date.getUTCDate() - 1) / length) * step);
   const anchor = x > CHART.width / 2 ? 'end' : 'start';
-  return html`<line class="window" x1="${x}" x2="${x}" y1="${CHART.top - 8}" y2="${BASE_Y}"/><text class="window-label" x="${anchor === 'end' ? x - 6 : x + 6}" y="${CHART.top - 12}" text-anchor="${anchor}">backfill window from ${window.since.slice(0, 10)}</text>
+  return html`<line class="window" x1="${x}" x2="${x}" y1="${CHART.top - 8}" y2="${BASE_Y}"/><text class="window-label" x="${anchor === 'end' ? x - 6 : x + 6}" y="${CHART.top - 12}" text-anchor="${anchor}">V4's history from ${window.since.slice(0, 10)}</text>
 `;
 }
 

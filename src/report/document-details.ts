@@ -189,11 +189,16 @@ interface ListGroup {
   counted: number;
 }
 
-/** Groups the lists that are not complete, and counts the complete lists, all, and those read company by company. */
+/**
+ * Groups the lists that are not complete, and counts the complete lists, all, and those read company by company. V4's list of
+ * companies counts only where it is not complete, as in `status`.
+ */
 function groupIncomplete(lists: Iterable<ReportStream>) {
   const groups = new Map<string, ListGroup>();
   let [complete, all, byCompany] = [0, 0, 0];
   for (const one of lists) {
+    const isCompanyList = one.generation === 'v4' && one.companyId === null;
+    if (isCompanyList && one.state === 'complete') continue;
     all += 1;
     if (one.readBy === 'companies') byCompany += 1;
     if (one.state === 'complete') complete += 1;

@@ -23,6 +23,7 @@ import {
   type CutoverVerdict,
   describeAllowed,
   describeFound,
+  describeModels,
   nameOfLimit,
 } from './build-verdict.js';
 import { sumIds } from './counts.js';
@@ -31,7 +32,6 @@ import {
   countIds,
   describeKey,
   describeScope,
-  listModels,
   nameOfCompany,
   sumFindings,
 } from './describe.js';
@@ -140,7 +140,12 @@ function idNumbers({ totals }: Report): NumbersBlock {
       isPart: true,
     },
     { ...whole, name: 'rejected', count: totals.rejected, note: 'objects without a usable id' },
-    { ...whole, name: 'unique id conflicts', count: totals.uniqueIdConflicts, note: 'pairs' },
+    {
+      ...whole,
+      name: 'pairs in doubt',
+      count: totals.uniqueIdConflicts,
+      note: 'different platform_unique_ids',
+    },
   ];
   const isShown = ({ name, count, status }: (typeof rows)[number]) =>
     count > 0 || name === 'V3 ids' || name === 'V4 ids' || (status !== null && status !== 'v4_only');
@@ -164,7 +169,7 @@ function obstacleBlocks({ obstacles }: CutoverVerdict, report: Report): Block[] 
     const isSync = hasLetter && key.endsWith('outside_backfill_window');
     return {
       ...{ title, code, numbers, meaning, action },
-      lines: models.length === 0 ? [] : [listModels(models, MAX_MODELS)],
+      lines: models.map((one) => describeModels(one, MAX_MODELS)),
       links: [
         ...(samples === null ? [] : [{ id: samples, text: 'Samples' }]),
         ...(isSync ? [{ id: 'full-sync', text: 'What to ask the operator for' }] : []),
@@ -214,8 +219,8 @@ function ageBlocks({ timeline }: Report): Block[] {
   const { since } = timeline.window;
   const window =
     since === null
-      ? 'The backfill window is not configured; it was inferred for each company.'
-      : `The backfill window starts ${formatTime(since)}.`;
+      ? "Where V4's history starts is not configured; it was inferred for each company."
+      : `V4's history starts ${formatTime(since)}.`;
   const undated =
     timeline.undated === 0 ? '' : ` ${countOf(timeline.undated, 'record')} without a readable date.`;
   const rows = months.map(({ month, matched, unmatched, other }) => [

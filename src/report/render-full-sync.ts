@@ -34,9 +34,9 @@ function tableLine(cells: readonly string[]): string {
 
 function opening(rows: Iterable<FullSync>, since: string | null): string {
   const { companies: ofCompanies, records: count } = countFullSync(rows);
-  if (ofCompanies === 0) return 'There is nothing to ask for: no record is outside the backfill window.';
+  if (ofCompanies === 0) return "There is nothing to ask for: no record is older than V4's history.";
   const companies = countOf(ofCompanies, 'company', 'companies');
-  const window = since === null ? 'the backfill window' : `the backfill window, which begins at ${since}`;
+  const window = since === null ? "V4's history" : `V4's history, which begins at ${since}`;
   const verb = count === 1 ? 'is' : 'are';
   return `${countOf(count, 'record')} of ${companies} ${verb} older than ${window}, so V4 did not load ${count === 1 ? 'it' : 'them'}. Please run a full sync for:`;
 }

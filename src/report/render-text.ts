@@ -1,9 +1,8 @@
 import { addFlags, escapeUnseen } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
-import { clipText, displayWidth, layOutTable, wrapProse, wrapText } from '../text/text-layout.js';
+import { displayWidth, layOutTable, wrapProse, wrapText } from '../text/text-layout.js';
 import type { Block, Cell, ListBlock, ListItem, NumbersBlock, Section, TableBlock } from './blocks.js';
-import type { CutoverVerdict, Obstacle } from './build-verdict.js';
-import { listModels } from './describe.js';
+import { type CutoverVerdict, describeModels, type Obstacle } from './build-verdict.js';
 import { buildDocument } from './document.js';
 import type { Report } from './report-schema.js';
 
@@ -175,21 +174,22 @@ function printEnd(report: Report, verdict: CutoverVerdict, options: TextOptions)
     ...wrapText(`${verdict.title}: ${verdict.sentence}`, width).map((line) =>
       paint(line, TONES[report.outcome], options),
     ),
-    ...(biggest === undefined ? [] : [printBiggest(biggest, width)]),
+    ...(biggest === undefined ? [] : printBiggest(biggest, width)),
     paint(`Next: ${escapeUnseen(next)}`, 'bold', options),
   ];
 }
 
-/** One line, with as many of the models as fit. */
-function printBiggest(biggest: Obstacle, width: number): string {
-  const lines = [MAX_OBSTACLE_MODELS, 3, 2, 1, 0].map(
-    (most) => `Biggest blocker: ${escapeUnseen(summarise(biggest, most))}`,
-  );
-  return lines.find((line) => displayWidth(line) <= width) ?? clipText(lines.at(-1) ?? '', width);
-}
-
-function summarise({ title, numbers, found, models, meaning }: Obstacle, most: number): string {
-  if (numbers === '') return meaning;
-  const where = most === 0 || models.length === 0 ? '' : ` (${listModels(models, most)})`;
-  return `${title}: ${found === '' ? numbers : found + where}`;
+/** The biggest blocker with as many of its models as fit on a line; without any where none fits, and then wrapped. */
+function printBiggest(biggest: Obstacle, width: number): string[] {
+  const { title, numbers, found, models, meaning } = biggest;
+  if (numbers === '') return wrapProse(`Biggest blocker: ${meaning}`, width);
+  const head = `Biggest blocker: ${title}: ${found === '' ? numbers : found}`;
+  const [counts, ...others] = models;
+  const fitting =
+    counts === undefined || others.length > 0
+      ? undefined
+      : [MAX_OBSTACLE_MODELS, 3, 2, 1]
+          .map((most) => `${head} (${describeModels(counts, most)})`)
+          .find((line) => displayWidth(escapeUnseen(line)) <= width);
+  return wrapProse(fitting ?? head, width);
 }

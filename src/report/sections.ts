@@ -1,12 +1,10 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
-import { STATUSES } from '../reasons.js';
 import { readRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import type { Scope } from '../store/remap-rows.js';
 import {
   type DriftRow,
-  type RemapRun,
   readDecisionCounts,
   readDriftCounts,
   readDriftSamples,
@@ -129,23 +127,4 @@ export function prepareFullSync(db: Db, ranges: Dates['ranges']): (row: OutsideC
       requestId: row.v4CompanyId === null ? null : requestIdOf(row.model, row.v4CompanyId),
     };
   };
-}
-
-/** Builds of the remap with their counts, oldest first. */
-export function buildTrend(runs: readonly RemapRun[]) {
-  return runs.map((run) => {
-    const byStatus = { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 };
-    for (const [key, count] of Object.entries(parseCounts(run))) {
-      const status = STATUSES.find((name) => name === key.split('/')[0]);
-      if (status !== undefined) byStatus[status] += count;
-    }
-    return { builtAt: run.built_at, byStatus };
-  });
-}
-
-const countsSchema = z.record(z.string(), z.int().nonnegative());
-
-/** Rows of one build by `matched` or `status/reason`. */
-function parseCounts(run: RemapRun): Readonly<Record<string, number>> {
-  return countsSchema.parse(JSON.parse(run.counts));
 }

@@ -29,15 +29,25 @@ const OPENERS: Readonly<Record<string, readonly [program: string, ...args: strin
   win32: ['explorer.exe'],
 };
 
-/** Opens a file with the program that the user chose for it; resolves to whether one could be started. */
+/** An opener that found no program ends at once; one that found one may run as long as it is open, ms. */
+const OPENING_MS = 3000;
+
+/**
+ * Opens a file with the program that the user chose for it. Resolves to false if the opener could not be started, or says
+ * within a few seconds that it found no program, as on a machine without a desktop.
+ */
 export function openFile(file: string): Promise<boolean> {
   const [program, ...args] = OPENERS[platform] ?? ['xdg-open'];
   return new Promise((done) => {
     const child = spawn(program, [...args, file], { detached: true, stdio: 'ignore' });
-    child.once('error', () => done(false));
-    child.once('spawn', () => {
+    const finish = (isOpened: boolean) => {
+      clearTimeout(timer);
       child.unref();
-      done(true);
-    });
+      done(isOpened);
+    };
+    const timer = setTimeout(finish, OPENING_MS, true);
+    child.once('error', () => finish(false));
+    // explorer.exe always ends with 1
+    child.once('exit', (code) => finish(code === 0 || platform === 'win32'));
   });
 }

@@ -1,7 +1,7 @@
 import type { OnProgress } from '../../domain.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
-import { clipText, displayWidth, wrapProse } from '../../text/text-layout.js';
+import { displayWidth, wrapProse } from '../../text/text-layout.js';
 import {
   type Check,
   type Correction,
@@ -116,7 +116,7 @@ export function renderDoctor({ findings }: Diagnosis, next: string, width: numbe
   const [first] = problems;
   if (first !== undefined) {
     lines.push('', `Not ready: ${countOf(problems.length, 'problem')}.`);
-    lines.push(clipText(`Biggest blocker: ${escapeUnseen(first.text)}`, width));
+    lines.push(...wrapProse(`Biggest blocker: ${first.text}`, width));
   }
   lines.push(`Next: ${escapeUnseen(next)}`);
   return lines.map((line) => `${line}\n`).join('');

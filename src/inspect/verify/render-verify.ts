@@ -31,11 +31,10 @@ const NEXT = {
   5: 'svc-migrate run',
 } as const;
 
-/** Renders what was compared, the result, and its confidence. */
-export function renderVerify(result: VerifyResult, width: number, hasTargets: boolean): string {
+/** Renders what was compared, the result, and its confidence. `next`: the command to run next if all agree. */
+export function renderVerify(result: VerifyResult, width: number, next: string): string {
   const { remap, wrong } = result;
   const code = judgeVerify(result);
-  const use = hasTargets ? 'svc-migrate apply plan' : 'svc-migrate help apply';
   const lines = [
     `Remap of ${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…: unchanged since it was built.`,
     ...describeContradictions(result),
@@ -43,7 +42,7 @@ export function renderVerify(result: VerifyResult, width: number, hasTargets: bo
     ...(wrong.length === 0 ? [] : ['Disagree:', ...listFirst(wrong, wrong.length, describeWrong)]),
     ...describeRate(result),
     describeOutcome(result),
-    `Next: ${code === 0 ? use : NEXT[code]}`,
+    `Next: ${code === 0 ? next : NEXT[code]}`,
   ];
   return wrapLines(lines, width);
 }
