@@ -52,7 +52,7 @@ export async function runRecheck(
   const config = withMaxWait(await loadConfig(), options);
   const result = await recheckOpen(config, { times, everyMs }, io);
   const json = () => renderRecheckJson(result);
-  await writeResult(target, { json, text: () => renderRecheck(result, io.width) }, io);
+  await writeResult(target, { json, text: () => renderRecheck(result, io.width, io.verbose === true) }, io);
   return judgeRecheck(result);
 }
 

@@ -1,8 +1,8 @@
 import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
 import { shellLine } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
+import { bareKey, describeIds, groupByReason } from '../text/reason-counts.js';
 import { groupBy } from '../text/rows.js';
-import { bareKey, describeIds, groupByReason } from './counts.js';
 import { describeKey, listModels } from './describe.js';
 import type { Report } from './report-schema.js';
 

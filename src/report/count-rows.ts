@@ -8,7 +8,9 @@ import { prepareRowsById, type RemapRow, type Scope, v4CompaniesOf } from '../st
 import { type CompanyRow, iterateCompanyRows } from '../store/remap-tables.js';
 import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/scoped-streams.js';
 import { openVerifiedRemap } from '../store/verified-remap.js';
-import { CompanyCounts, type CountName, compare, countsFrom, sortReasons } from './counts.js';
+import { sortReasons } from '../text/reason-counts.js';
+import { compare } from '../text/rows.js';
+import { CompanyCounts, type CountName, countsFrom } from './counts.js';
 import { kindOf, type RowCount } from './gate.js';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };

@@ -1,8 +1,9 @@
-import { COMPANY_MATCHES, type CompanyMatch, type RowUnit } from '../domain.js';
-import { bareReason, REASONS, STATUSES, type Status } from '../reasons.js';
-import { countOf as countText } from '../text/numbers.js';
+import { COMPANY_MATCHES, type CompanyMatch } from '../domain.js';
+import type { Status } from '../reasons.js';
+import { groupByReason, type ReasonCounts } from '../text/reason-counts.js';
+import { compare } from '../text/rows.js';
 import type { RowCount } from './gate.js';
-import type { Counts, IdCounts, ReasonCounts } from './report-schema.js';
+import type { Counts } from './report-schema.js';
 
 type Plain = 'v3Records' | 'v3Children' | 'v4Records' | 'v4Children' | 'rejected' | 'uniqueIdConflicts';
 
@@ -38,92 +39,12 @@ export function countsFrom(countOf: CountOf, reasons: readonly string[]): Counts
   };
 }
 
-const STATUS_ORDER: readonly string[] = STATUSES;
-const REASON_ORDER: readonly string[] = REASONS;
-
-/** Orders keys `status/reason` as in `REASONS`, each before its `parent_` form. */
-export function sortReasons(keys: Iterable<string>): string[] {
-  const ranked = Array.from(keys, (key) => {
-    const [status = '', reason = ''] = key.split('/');
-    const bare = bareReason(reason);
-    const ranks = [STATUS_ORDER.indexOf(status), REASON_ORDER.indexOf(bare), bare === reason ? 0 : 1];
-    return { key, rank: ranks.map((rank) => String(rank).padStart(3, '0')).join(' ') };
-  });
-  ranked.sort((a, b) => compare(a.rank, b.rank) || compare(a.key, b.key));
-  return ranked.map(({ key }) => key);
-}
-
-/** Compares for sorting, strings by their UTF-16 units. */
-export function compare<T extends bigint | string>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** A number of rows, with their `status/reason`. */
-interface KeyCount {
-  readonly key: string;
-  readonly unit: RowUnit | null;
-  readonly count: number;
-}
-
 /** Findings by the reasons of their records: line items whose record is a finding count under its reason. */
 export function countReasons(rows: readonly RowCount[]): ReasonCounts[] {
   const findings = rows.flatMap(({ status, reason, unit, count }) =>
     reason === null ? [] : [{ key: `${status}/${reason}`, unit, count }],
   );
   return groupByReason(findings);
-}
-
-/** `status/reason` without `parent_`. */
-export function bareKey(key: string): string {
-  const [status = '', reason] = key.split('/');
-  return reason === undefined ? key : `${status}/${bareReason(reason)}`;
-}
-
-export function groupByReason(counts: readonly KeyCount[]): ReasonCounts[] {
-  const keys = sortReasons(new Set(counts.map(({ key }) => bareKey(key))));
-  return keys.map((key) => {
-    const own = counts.filter((one) => bareKey(one.key) === key);
-    return {
-      key,
-      v3: countIdsOf(own, 'v3_record', 'v3_line_item'),
-      v4: countIdsOf(own, 'v4_record', 'v4_line_item'),
-    };
-  });
-}
-
-function countIdsOf(counts: readonly KeyCount[], record: RowUnit, lineItem: RowUnit): IdCounts {
-  const isTheirs = ({ key }: KeyCount) => key !== bareKey(key);
-  const sum = (isCounted: (one: KeyCount) => boolean) =>
-    counts.filter(isCounted).reduce((all, { count }) => all + count, 0);
-  return {
-    records: sum(({ unit }) => unit === record),
-    theirLineItems: sum((one) => one.unit === lineItem && isTheirs(one)),
-    otherLineItems: sum((one) => one.unit === lineItem && !isTheirs(one)),
-  };
-}
-
-export function sumIds({ records, theirLineItems, otherLineItems }: IdCounts): number {
-  return records + theirLineItems + otherLineItems;
-}
-
-/** `52 V3 records with 80 line items, 4 other V3 line items; 3 V4 records`. */
-export function describeIds({ v3, v4 }: Pick<ReasonCounts, 'v3' | 'v4'>): string {
-  const sides = [describeSide('V3', v3), describeSide('V4', v4)].filter((parts) => parts.length > 0);
-  return sides.map((parts) => parts.join(', ')).join('; ');
-}
-
-function describeSide(side: 'V3' | 'V4', counts: IdCounts): string[] {
-  const { records, theirLineItems } = counts;
-  if (records === 0) {
-    const all = sumIds(counts);
-    return all === 0 ? [] : [countText(all, `${side} line item`)];
-  }
-  const theirs = theirLineItems === 0 ? '' : ` with ${countText(theirLineItems, 'line item')}`;
-  const others = counts.otherLineItems;
-  return [
-    countText(records, `${side} record`) + theirs,
-    ...(others === 0 ? [] : [countText(others, `other ${side} line item`)]),
-  ];
 }
 
 /** A company or a pair of companies. */

@@ -1,6 +1,7 @@
 import type { ReportFinding } from '../store/finding-rows.js';
 import { describeEvidence, isRowEvidence, prepareDescribeAmbiguous } from '../text/describe-evidence.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import { bareKey, describeIds, sumIds } from '../text/reason-counts.js';
 import { groupBy } from '../text/rows.js';
 import { cutText } from '../text/text-layout.js';
 import {
@@ -15,7 +16,6 @@ import {
   sentence,
   table,
 } from './blocks.js';
-import { bareKey, describeIds, sumIds } from './counts.js';
 import { countFullSync, describeKey, listModels, nameOfRange } from './describe.js';
 import type { FullSync, Report, ReportStream } from './report-schema.js';
 
@@ -129,6 +129,11 @@ export function evidenceBlocks(report: Report): Block[] {
     drift.differing === 0
       ? ''
       : `, and the ${countOf(drift.differing, 'matched record')} that ${drift.differing === 1 ? 'differs' : 'differ'}`;
+  const theirs = report.reasons.reduce((sum, { v3, v4 }) => sum + v3.theirLineItems + v4.theirLineItems, 0);
+  const folded =
+    theirs === 0
+      ? ''
+      : ` (${groupDigits(findings.total - theirs)}, and ${countOf(theirs, 'line item')} of these records)`;
   const rows = [
     ['Generated', `${formatTime(generatedAt)} by ${tool.name} ${tool.version}`],
     ['Database', evidence.database],
@@ -143,7 +148,7 @@ export function evidenceBlocks(report: Report): Block[] {
   return [
     sentence(`Oldest evidence: ${read}. Remap: ${built}${stale}.${scan}`),
     sentence(
-      `Findings: ${groupDigits(findings.total)} ids of V3 or V4; \`svc-migrate findings\` and \`svc-migrate report --ndjson findings.ndjson\` list them${differing}.`,
+      `Findings: ${groupDigits(findings.total)} ids of V3 or V4${folded}; \`svc-migrate findings\` and \`svc-migrate report --ndjson findings.ndjson\` list them${differing}.`,
     ),
     fold(
       'What this report is based on',
@@ -226,7 +231,7 @@ export function sampleBlocks({ findings, reasons }: Report): Block[] {
   const counts = new Map(reasons.map((one) => [one.key, one]));
   const sizeOf = (key: string) => {
     const ids = counts.get(key);
-    return ids === undefined ? 0 : sumIds(ids.v3) + sumIds(ids.v4);
+    return ids === undefined ? 0 : sumIds(ids);
   };
   const sorted = [...groups].sort(([a], [b]) => sizeOf(b) - sizeOf(a));
   const folds = sorted.map(([key, samples]) => {

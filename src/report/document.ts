@@ -1,5 +1,6 @@
 import { STATUSES } from '../reasons.js';
 import { countOf, formatShare, formatTime, groupDigits } from '../text/numbers.js';
+import { sumSide } from '../text/reason-counts.js';
 import { firstInOrder } from '../text/rows.js';
 import {
   type Block,
@@ -26,7 +27,6 @@ import {
   describeModels,
   nameOfLimit,
 } from './build-verdict.js';
-import { sumIds } from './counts.js';
 import {
   countFullSync,
   countIds,
@@ -144,7 +144,7 @@ function idNumbers({ totals }: Report): NumbersBlock {
       ...whole,
       name: 'pairs in doubt',
       count: totals.uniqueIdConflicts,
-      note: 'different platform_unique_ids',
+      note: 'their unique ids differ',
     },
   ];
   const isShown = ({ name, count, status }: (typeof rows)[number]) =>
@@ -265,7 +265,7 @@ function reasonBlocks({ reasons }: Report): Block[] {
   if (reasons.length === 0) return [];
   const counted = reasons.map(({ key, v3, v4 }) => ({
     key,
-    counts: [v3.records, sumIds(v3) - v3.records, v4.records, sumIds(v4) - v4.records],
+    counts: [v3.records, sumSide(v3) - v3.records, v4.records, sumSide(v4) - v4.records],
   }));
   const isUsed = (_: unknown, at: number) => counted.some(({ counts }) => counts[at] !== 0);
   const titles = ['V3 records', 'V3 line items', 'V4 records', 'V4 line items'];

@@ -3,9 +3,10 @@ import { listV4Candidates, type OutcomeCount } from '../store/finding-rows.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { describeIds, sumIds } from '../text/reason-counts.js';
 import { groupBy } from '../text/rows.js';
 import { cutText, wrapLines } from '../text/text-layout.js';
-import { countReasons, describeIds, sumIds } from './counts.js';
+import { countReasons } from './counts.js';
 
 /**
  * Findings for a terminal, by status and reason, each group with its meaning, and the next command; counts by reason if
@@ -26,21 +27,23 @@ export function renderFindings(
     const { title, meaning } = describeOutcome(status, reason);
     return wrapLines([`${title} (${key})`, `  ${meaning}`, ...own.flatMap(linesOf)], width);
   });
-  const reasons = countReasons(toRowCounts(counts)).sort(
-    (a, b) => sumIds(b.v3) + sumIds(b.v4) - sumIds(a.v3) - sumIds(a.v4),
-  );
+  const reasons = countReasons(toRowCounts(counts)).sort((a, b) => sumIds(b) - sumIds(a));
   const folded = isFolded
     ? reasons.reduce((sum, { v3, v4 }) => sum + v3.theirLineItems + v4.theirLineItems, 0)
     : 0;
   const all = countOf(total - folded, 'finding');
-  const without =
-    folded === 0 ? '' : `, with ${countOf(folded, 'line item')} of these records, which --verbose lists`;
   const isAll = rows.length === total - folded;
-  const shown = isAll
-    ? [`${all}${without}.`]
-    : [
-        `${groupDigits(rows.length)} of ${all} shown${without}: narrow them with --reason, --status, --model or --company, or show all with --limit 0.`,
-      ];
+  const shown = [
+    ...(isAll ? [`${all}.`] : [`${groupDigits(rows.length)} of ${all} shown.`]),
+    ...(folded === 0
+      ? []
+      : [
+          `With ${countOf(folded, 'line item')} of these records, which --verbose lists, ${groupDigits(total)} ids of V3 or V4 are findings.`,
+        ]),
+    ...(isAll
+      ? []
+      : ['Narrow them with --reason, --status, --model or --company, or show all with --limit 0.']),
+  ];
   const byReason = reasons.flatMap((one) => {
     const [status = '', reason = null] = one.key.split('/');
     return [`  ${describeOutcome(status, reason).title} (${one.key})`, `    ${describeIds(one)}`];

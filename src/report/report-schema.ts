@@ -289,6 +289,4 @@ export type ReportStream = z.infer<typeof stream>;
 export type CodeUses = z.infer<typeof codeUsesSchema>;
 export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;
-export type IdCounts = z.infer<typeof idCounts>;
-export type ReasonCounts = z.infer<typeof reasonCounts>;
 export type Counts = Report['totals'];

@@ -1,7 +1,7 @@
 import type { Db } from '../store/open.js';
 import { readDatedRecords } from '../store/remap-groups.js';
 import type { Scope } from '../store/remap-rows.js';
-import { compare } from './counts.js';
+import { compare } from '../text/rows.js';
 import type { Report } from './report-schema.js';
 
 /** V3 records of one day by outcome; `day` counts from 1970, null if the date is unreadable. */

@@ -42,7 +42,7 @@ export function describeEvidence(
   const sentences: string[] = [];
   if (latest_date !== undefined) {
     sentences.push(
-      `Its latest date (from the ${latest_from === 'platform' ? 'platform' : 'service'}) is ${timeOf(latest_date)}; the window starts at ${timeOf(window_start)} (${window}).`,
+      `Its latest date (from the ${latest_from === 'platform' ? 'platform' : 'service'}) is ${timeOf(latest_date)}; V4's history starts at ${timeOf(window_start)} (${window}).`,
     );
   }
   if (created !== undefined) {

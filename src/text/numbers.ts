@@ -8,14 +8,14 @@ export function countOf(count: number, noun: string, plural = `${noun}s`): strin
   return `${groupDigits(count)} ${count === 1 ? noun : plural}`;
 }
 
-/** A percentage rounded to one decimal. 0 % and 100 % are always exact. */
+/** A percentage rounded to one decimal. Only none is 0 %, only all are 100 %. */
 export function formatShare(part: number, whole: number): string {
   if (whole === 0) return '–';
   if (part === 0) return '0 %';
   if (part === whole) return '100 %';
   const share = (part / whole) * 100;
   if (share < 0.1) return '<0.1 %';
-  return share >= 99.95 ? '>99.9 %' : `${share.toFixed(1)} %`;
+  return `${Math.min(share, 99.9).toFixed(1)} %`;
 }
 
 const UNITS = [

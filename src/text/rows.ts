@@ -90,3 +90,8 @@ export function append<K, T>(lists: Map<K, T[]>, key: K, value: T): void {
   if (known === undefined) lists.set(key, [value]);
   else known.push(value);
 }
+
+/** Compares for sorting, strings by their UTF-16 units. */
+export function compare<T extends bigint | string>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -23,8 +23,12 @@ it.skipIf(process.platform !== 'linux')('report --open opens the page that it wr
     const without = await spawnCli(['report', '--open'], { cwd, env: { ...env, PATH: '/nowhere' } });
     expect(without).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/No program could be started to open .*report\.html/),
+      stderr: expect.stringMatching(/No program was found here to open .*report\.html/),
     });
+    // As on a machine without a desktop.
+    writeFileSync(join(cwd, 'xdg-open'), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
+    const headless = await spawnCli(['report', '--open'], { cwd, env });
+    expect(headless.stderr).toMatch(/No program was found here to open .*report\.html/);
   } finally {
     await sandbox.close();
   }

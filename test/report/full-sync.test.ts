@@ -15,7 +15,7 @@ describe('the request for a full sync', () => {
   it('is a letter in Markdown', () => {
     expect(join(renderFullSync(SAMPLE))).toBe(`# Full sync request
 
-81 records of 2 companies are older than the backfill window, which begins at 2026-08-20T00:00:00.000Z, so V4 did not load them. Please run a full sync for:
+81 records of 2 companies are older than V4's history, which begins at 2026-08-20T00:00:00.000Z, so V4 did not load them. Please run a full sync for:
 
 | V3 company | Region | V4 company | Model | Records | Children | From | To | V4 request_id |
 | --- | --- | --- | --- | ---: | ---: | --- | --- | --- |
@@ -46,7 +46,7 @@ describe('the request for a full sync', () => {
   it('says so where there is nothing to ask for, and where not everything was read', () => {
     const none = { ...SAMPLE, fullSync: [], outcome: 'incomplete' as const };
     expect(join(renderFullSync(none))).toBe(
-      '# Full sync request\n\nThere is nothing to ask for: no record is outside the backfill window.\n\nThe lists were not all read to their end: there may be more.\n',
+      "# Full sync request\n\nThere is nothing to ask for: no record is older than V4's history.\n\nThe lists were not all read to their end: there may be more.\n",
     );
     expect(join(renderFullSyncCsv(none))).toMatch(/^v3_company_id[^\n]*\r\n$/);
   });

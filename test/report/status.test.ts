@@ -98,19 +98,6 @@ describe('status', () => {
       expect(io.stdout.text).toContain('V3: 1 list (1 running), 3 of about 4 records (75.0 %)');
     }));
 
-  it('tells how many V3 ids were unmatched in earlier builds', () =>
-    withDatabase(MIXED, {}, async ({ config, remap, write }) => {
-      write((db) =>
-        db.exec(`
-          DELETE FROM record WHERE platform_id = 'c';
-          UPDATE remap_run SET counts = json_set(counts, '$."unmatched/unexplained"', 1310)`),
-      );
-      remap();
-      const io = newIo();
-      await runNamed('status', givenOf(config), io);
-      expect(io.stdout.text).toContain('\n  unmatched V3 ids, build by build: 1,311 → 2\n');
-    }));
-
   it('names the process that writes', () =>
     withDatabase(MIXED, {}, async ({ config }) => {
       const owner = {

@@ -130,8 +130,8 @@ function judgeRegion(label: string, lists: readonly SampledList[]): Finding[] {
   const answered = lists.filter(hasAnswered).length;
   const records = countRecords(lists);
   if (records > 0) {
-    const counts = `${countOf(answered, 'list')}: ${countOf(records, 'record')} by its counts`;
-    findings.push(ok('v3_lists', `${label} answers for ${counts}.`));
+    const counts = `${countOf(records, 'record')} in ${countOf(answered, 'list')}, deleted ones too`;
+    findings.push(ok('v3_lists', `${label} counts ${counts}.`));
   } else if (answered > 0) {
     const fix = 'Check that the address and the key are those of your organization.';
     findings.push(warning('v3_empty', `${label} shows no record at all.`, fix));

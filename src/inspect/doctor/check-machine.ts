@@ -84,8 +84,7 @@ export function checkBackfill({
 
 function judgeWindow({ sinceMs, isRelative }: Config['backfill'], nowMs: number): Finding {
   if (sinceMs === null) {
-    const text =
-      'The start of the window that V4 loaded is not configured: it is inferred from V4 where possible.';
+    const text = "Where V4's history starts is not configured: it is inferred from V4 where possible.";
     return note('window_inferred', text, 'Set backfill.since if the operator knows it.');
   }
   const since = formatTime(new Date(sinceMs).toISOString());
@@ -94,14 +93,14 @@ function judgeWindow({ sinceMs, isRelative }: Config['backfill'], nowMs: number)
     return problem('window_in_future', 2, text, 'Set it to the start of what V4 loaded.');
   }
   if (isRelative === true) {
-    const text = `backfill.days counts back from now, so the window's start moves: today it is ${since}.`;
+    const text = `backfill.days counts back from now, so the start of V4's history moves: today it is ${since}.`;
     return warning('window_moves', text, 'Once the first sync has begun, set backfill.since to its start.');
   }
   if (nowMs - sinceMs > LONG_WINDOW_MS) {
-    const text = `The window starts at ${since}, more than three months ago: the service suggests shorter ones.`;
+    const text = `V4's history starts at ${since}, more than three months ago: the service suggests a later start.`;
     return note('window_long', text);
   }
-  return ok('window', `The window starts at ${since}.`);
+  return ok('window', `V4's history starts at ${since}.`);
 }
 
 /** Whether the files and connection strings of the targets of `apply` are on this machine; connects to none. */

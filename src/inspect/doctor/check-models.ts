@@ -42,7 +42,7 @@ export function checkV4({ v4 }: Pick<RemoteContext, 'v4'>): Checked {
   const answered = lists.filter(hasAnswered).length;
   const records = countRecords(lists);
   if (records > 0) {
-    const text = `V4 holds ${countOf(records, 'record')} in ${countOf(answered, 'list')} asked.`;
+    const text = `V4 counts ${countOf(records, 'record')} in ${countOf(answered, 'list')} asked, deleted ones left out.`;
     findings.push(ok('v4_records', text));
   } else if (answered > 0) {
     const text =

@@ -7,6 +7,11 @@ import type { CompanyPairing, Explanation, ExportedObject, ListReading, Story } 
 const NAME_COLUMNS = 26;
 const MARKS = { same: ' ', own: ' ', alone: ' ', differs: '≠', one_side: '·' } as const;
 
+const LEGEND = [
+  [MARKS.differs, 'the two differ'],
+  [MARKS.one_side, 'only one side has it'],
+] as const;
+
 /** Renders the answer for people, in at most `width` columns. */
 export function renderExplanation(answer: Explanation, width: number): string {
   const asked = answer.id === null ? `platform_id ${answer.platformId}` : String(answer.id);
@@ -70,7 +75,9 @@ function layFields({ facts, fields, isCandidate }: Story, width: number): string
   const lines = fields.map(({ name, v3, v4, verdict }) => lay(MARKS[verdict], [name, v3 ?? '–', v4 ?? '–']));
   const title = (name: string, isOwn: boolean) => (isCandidate && !isOwn ? `${name}, named above` : name);
   const head = lay(' ', ['field', title('V3', facts.v3 !== null), title('V4', facts.v4 !== null)]);
-  return [head, ...lines, '\n'].join('');
+  const marks = new Set(fields.map(({ verdict }) => MARKS[verdict]));
+  const legend = LEGEND.filter(([mark]) => marks.has(mark)).map(([mark, text]) => `${mark} ${text}`);
+  return [head, ...lines, legend.length === 0 ? '' : `  ${legend.join('    ')}\n`, '\n'].join('');
 }
 
 function cell(text: string, width: number): string {

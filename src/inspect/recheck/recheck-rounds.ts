@@ -1,6 +1,12 @@
 import type { Api } from '../../api/client.js';
 import type { Config } from '../../config/config.js';
-import { type Generation, isUnfinished, type OnProgress, type RunUninterruptible } from '../../domain.js';
+import {
+  type Generation,
+  isUnfinished,
+  type OnProgress,
+  type RowUnit,
+  type RunUninterruptible,
+} from '../../domain.js';
 import type { SvcError } from '../../errors.js';
 import type { ExportSummary } from '../../export/run-export.js';
 import type { Saver } from '../../export/saver.js';
@@ -8,6 +14,8 @@ import type { Db } from '../../store/open.js';
 import { type OpenRow, readCompanyPairs, readOpenParents, readOpenRows } from '../../store/open-findings.js';
 import { listStreams, readV4Companies, type StreamRow } from '../../store/streams.js';
 import { formatDuration } from '../../text/numbers.js';
+import type { KeyCount } from '../../text/reason-counts.js';
+import { groupBy } from '../../text/rows.js';
 import { askAgain, planRecheck } from './plan-recheck.js';
 
 export interface RecheckOptions {
@@ -42,9 +50,9 @@ export interface RecheckResult {
   readonly rounds: readonly RoundResult[];
   readonly healed: readonly HealedFinding[];
   /** Open from the start to the end, by current `status/reason`. */
-  readonly persisted: Readonly<Record<string, number>>;
+  readonly persisted: readonly KeyCount[];
   /** Open at the end and not at the start, by `status/reason`. */
-  readonly appeared: Readonly<Record<string, number>>;
+  readonly appeared: readonly KeyCount[];
 }
 
 /**
@@ -70,13 +78,22 @@ export async function recheck(options: RecheckOptions): Promise<RecheckResult> {
   const closed = [...before].filter(([identity]) => !open.has(identity)).map(([, row]) => row);
   const outcomes = await options.readOutcomes(closed);
   const healed = closed.map((row, at) => ({ row, before: outcomeOf(row), after: outcomes[at] ?? null }));
-  const persisted: Record<string, number> = {};
-  const appeared: Record<string, number> = {};
-  for (const [identity, row] of open) {
-    const counts = before.has(identity) ? persisted : appeared;
-    counts[outcomeOf(row)] = (counts[outcomeOf(row)] ?? 0) + 1;
-  }
-  return { open: before.size, rounds, healed, persisted, appeared };
+  const [persisted, appeared] = [true, false].map((wasOpen) =>
+    countRows([...open].filter(([identity]) => before.has(identity) === wasOpen).map(([, row]) => row)),
+  );
+  return { open: before.size, rounds, healed, persisted: persisted ?? [], appeared: appeared ?? [] };
+}
+
+/** The number of rows by `status/reason` and unit. */
+function countRows(rows: readonly OpenRow[]): KeyCount[] {
+  return [...groupBy(rows, (row) => `${outcomeOf(row)} ${unitOf(row)}`).values()].flatMap((own) => {
+    const [first] = own;
+    return first === undefined ? [] : [{ key: outcomeOf(first), unit: unitOf(first), count: own.length }];
+  });
+}
+
+export function unitOf({ path, v3SvcId }: Pick<OpenRow, 'path' | 'v3SvcId'>): RowUnit {
+  return `${v3SvcId === null ? 'v4' : 'v3'}_${path === '' ? 'record' : 'line_item'}`;
 }
 
 /** `unmatched/unexplained`. */

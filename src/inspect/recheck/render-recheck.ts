@@ -1,39 +1,54 @@
 import { renderJson } from '../../text/escape.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
+import { countSides, describeIds, type KeyCount, sumIds, titleOfKey } from '../../text/reason-counts.js';
+import { compare, groupBy } from '../../text/rows.js';
 import { wrapLines } from '../../text/text-layout.js';
-import { judgeRecheck, type RecheckResult } from './recheck-rounds.js';
+import { judgeRecheck, type RecheckResult, unitOf } from './recheck-rounds.js';
 
 const MAX_LISTED = 10;
 
-/** Renders what was requested, resolved, and still open. */
-export function renderRecheck(result: RecheckResult, width: number): string {
+/** Renders what was requested, resolved, and still open; the first reasons only, unless `isVerbose`. */
+export function renderRecheck(result: RecheckResult, width: number, isVerbose: boolean): string {
   const { open, rounds, healed, persisted, appeared } = result;
-  const outcomes: Record<string, number> = {};
-  for (const { before, after } of healed) {
-    const name = `${before} → ${after ?? 'gone'}`;
-    outcomes[name] = (outcomes[name] ?? 0) + 1;
-  }
+  const resolved = healed.map(({ row, before, after }) => ({
+    label: `${titleOfKey(before)} → ${after === null ? 'gone' : titleOfKey(after)}`,
+    ...{ key: before, unit: unitOf(row), count: 1 },
+  }));
+  const titled = (counts: readonly KeyCount[]) =>
+    counts.map((one) => ({
+      ...one,
+      label: isVerbose ? `${titleOfKey(one.key)} (${one.key})` : titleOfKey(one.key),
+    }));
   const lines = [
-    `${countOf(open, 'finding')} open; asked ${rounds.length === 1 ? 'once' : `${rounds.length} times`}.`,
+    `${countOf(open, 'open finding')}, ids of V3 or V4 that are not matched and not deleted; asked ${rounds.length === 1 ? 'once' : `${rounds.length} times`}.`,
     ...rounds.map(
       ({ asked, lists, changed }, at) =>
         `  round ${at + 1}: ${countOf(asked, 'request')} for single records, ${countOf(changed, 'record')} new or changed; ${countOf(lists, 'list')} read again`,
     ),
-    ...describeCounts('Resolved', outcomes),
-    ...describeCounts('Still open', persisted),
-    ...(Object.keys(appeared).length === 0 ? [] : describeCounts('New', appeared)),
+    ...describeCounts('Resolved', resolved, isVerbose),
+    ...describeCounts('Still open', titled(persisted), isVerbose),
+    ...(appeared.length === 0 ? [] : describeCounts('New', titled(appeared), isVerbose)),
     ...describeLastRound(result),
     'Next: svc-migrate check',
   ];
   return wrapLines(lines, width);
 }
 
-function describeCounts(title: string, counts: Readonly<Record<string, number>>): string[] {
-  const total = Object.values(counts).reduce((sum, n) => sum + n, 0);
-  const sorted = Object.entries(counts).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+/** The total, and the most frequent labels, with line items counted at their records. */
+function describeCounts(
+  title: string,
+  counts: readonly (KeyCount & { readonly label: string })[],
+  isVerbose: boolean,
+): string[] {
+  const sides = [...groupBy(counts, ({ label }) => label)]
+    .map(([label, own]) => ({ label, ids: countSides(own) }))
+    .sort((a, b) => sumIds(b.ids) - sumIds(a.ids) || compare(a.label, b.label));
+  const shown = isVerbose ? sides : sides.slice(0, MAX_LISTED);
+  const more = sides.length - shown.length;
   return [
-    `${title}: ${groupDigits(total)}`,
-    ...sorted.map(([name, n]) => `  ${groupDigits(n).padStart(10)}  ${name}`),
+    `${title}: ${groupDigits(counts.reduce((sum, { count }) => sum + count, 0))}`,
+    ...shown.map(({ label, ids }) => `  ${label}: ${describeIds(ids)}`),
+    ...(more > 0 ? [`  … and ${countOf(more, 'more reason')}: see --verbose`] : []),
   ];
 }
 
@@ -70,8 +85,8 @@ export function renderRecheckJson(result: RecheckResult): string {
     exitCode: judgeRecheck(result),
     open,
     rounds,
-    persisted,
-    appeared,
+    persisted: sumByKey(persisted),
+    appeared: sumByKey(appeared),
     healed: healed.map(({ row, before, after }) => ({
       model: row.model,
       path: row.path,
@@ -85,4 +100,13 @@ export function renderRecheckJson(result: RecheckResult): string {
       after,
     })),
   });
+}
+
+function sumByKey(counts: readonly KeyCount[]): Record<string, number> {
+  return Object.fromEntries(
+    [...groupBy(counts, ({ key }) => key)].map(([key, own]) => [
+      key,
+      own.reduce((sum, { count }) => sum + count, 0),
+    ]),
+  );
 }

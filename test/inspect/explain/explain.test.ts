@@ -134,7 +134,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
   it('says the evidence in words', async () => {
     const outside = await explain(MIXED, { id: '2', options: { path: '' } });
     expect(outside).toContain(
-      '  Its latest date (from the platform) is 2026-01-05 00:00 UTC; the window starts at 2026-08-20 00:00 UTC (configured).\n',
+      "  Its latest date (from the platform) is 2026-01-05 00:00 UTC; V4's history starts at 2026-08-20 00:00 UTC (configured).\n",
     );
     const created = await explain(
       {

@@ -58,7 +58,7 @@ function newScene({ sandbox, job: original } = shared): Scene {
     job,
     spoil: (sql) => alterDatabase(config.database, sql),
     verify: async (options = {}, env = keysFor(sandbox), changed = config) => {
-      const io = newIo({ env, width: 400 });
+      const io = newIo({ env, width: 400, clock: CLOCK });
       const code = await runNamed(
         'verify',
         givenOf(changed, { all: options['sample'] === undefined, ...options }),
@@ -78,6 +78,8 @@ function withDb(file: string, work: (db: Db) => void): void {
   }
 }
 
+/** When the scene was exported. */
+const CLOCK = { now: () => Date.parse('2026-11-20T00:00:00Z') };
 const SWAP = `
   UPDATE remap_row SET v4_svc_id = CASE v4_svc_id
     WHEN (SELECT v4_svc_id FROM pick LIMIT 1) THEN (SELECT v4_svc_id FROM pick LIMIT 1 OFFSET 1)
@@ -96,7 +98,15 @@ describe('verify', () => {
     expect(text).toMatch(
       /\nAgainst both APIs: all [\d,]+ pairs\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
     );
-    expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate help apply\n$/);
+    expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate check\n$/);
+  });
+
+  it('leads to apply once the gate is green', async () => {
+    const { verify, job } = newScene();
+    const any = { kind: 'percent', percent: 100, text: '100%' } as const;
+    const limits = { global: { unmatched: any, ambiguous: any, v4_only: any }, models: {} };
+    const { text } = await verify({}, undefined, { ...job.config, limits });
+    expect(text).toMatch(/\nNext: svc-migrate help apply\n$/);
   });
 
   it('samples with a bound for all pairs, the same sample for the same seed', async () => {
@@ -139,8 +149,7 @@ describe('verify', () => {
         ORDER BY r.id LIMIT 2;
       UPDATE record SET members = NULL, platform_id = (SELECT key FROM two WHERE two.id <> record.id) WHERE id IN (SELECT id FROM two)`);
     withDb(job.config.database, (db) => {
-      const clock = { now: () => Date.parse('2026-11-20T00:00:00Z') };
-      buildRemap({ db, config: job.config, named: [], clock, onProgress: () => {} });
+      buildRemap({ db, config: job.config, named: [], clock: CLOCK, onProgress: () => {} });
     });
     const { code, text } = await verify({ json: '-' });
     expect(code).toBe(1);
