@@ -98,15 +98,14 @@ describe('verify', () => {
     expect(text).toMatch(
       /\nAgainst both APIs: all [\d,]+ pairs\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
     );
-    expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate check\n$/);
+    expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate help apply\n$/);
   });
 
-  it('leads to apply once the gate is green', async () => {
+  it('leads to check while the gate is red', async () => {
     const { verify, job } = newScene();
-    const any = { kind: 'percent', percent: 100, text: '100%' } as const;
-    const limits = { global: { unmatched: any, ambiguous: any, v4_only: any }, models: {} };
-    const { text } = await verify({}, undefined, { ...job.config, limits });
-    expect(text).toMatch(/\nNext: svc-migrate help apply\n$/);
+    const limits = { global: { matched: { kind: 'count', count: 0 } as const }, models: {} };
+    const { code, text } = await verify({}, undefined, { ...job.config, limits });
+    expect([code, text]).toEqual([0, expect.stringMatching(/\nNext: svc-migrate check\n$/)]);
   });
 
   it('samples with a bound for all pairs, the same sample for the same seed', async () => {
