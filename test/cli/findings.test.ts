@@ -74,7 +74,9 @@ describe('findings', () => {
       expect(out.match(/unmatched\/key_changed/g)).toHaveLength(1);
       expect(out).toMatch(/\nNext: svc-migrate findings --write-decisions decisions-draft\.csv\n$/);
       expect(out).not.toContain('\u001b');
-      expect(out).toMatch(/^12 findings, with 1 line item of these records, which --verbose lists\.$/m);
+      expect(out).toMatch(
+        /^12 findings\.\nWith 1 line item of these records, which --verbose lists, 13 ids of V3 or V4 are\nfindings\.$/m,
+      );
     }));
 
   it.each(FILTERS)('narrows to %s', (_, more, ids) =>
@@ -89,7 +91,7 @@ describe('findings', () => {
     withScene(async ({ config }) => {
       const { out } = await run(config, { limit: '2' });
       expect(namesIn(out)).toHaveLength(2);
-      expect(out).toMatch(/2 of 12 findings shown, with 1 line item of these records, which/);
+      expect(out).toMatch(/^2 of 12 findings shown\.\nWith 1 line item of these records, which/m);
       expect(out).toMatch(
         /^ {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)\n {4}1 V3 record with 1 line item, 1 other V3 line item; 2 V4 records, 2 other V4\n {4}line items$/m,
       );
