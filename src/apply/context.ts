@@ -2,7 +2,7 @@ import { type ApplyTarget, DEFAULT_APPLY } from '../config/apply-targets.js';
 import type { Env, OnProgress } from '../domain.js';
 import type { Db } from '../store/open.js';
 import * as z from '../zod.js';
-import type { SqlScript } from './emit/emit-request.js';
+import type { SqlScript } from './emit/layouts.js';
 import type { RemapIds } from './ids/remap-ids.js';
 import { type Policy, policySchema, type TargetPlan } from './plan.js';
 import type { PlaceSample } from './scan/column-sample.js';

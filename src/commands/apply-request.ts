@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
 import { basename, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { EmitRequest } from '../apply/emit/emit-request.js';
+import type { EmitRequest } from '../apply/emit/layouts.js';
 import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
 import {
   type ApplyTarget,

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { ApplyResult } from '../apply/actions.js';
-import { assertTargetKinds, type EmitRequest } from '../apply/emit/emit-request.js';
+import { assertTargetKinds, type EmitRequest } from '../apply/emit/layouts.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
 import { type Plan, readPlan, renderPlan } from '../apply/plan.js';
 import type { ApplyTarget, FileTarget } from '../config/apply-targets.js';

@@ -1,4 +1,4 @@
-import type { EarlierRun } from '../../src/apply/engine/ledger.js';
+import type { EarlierRun } from '../../src/apply/engine/table-facts.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import type { SeenRun } from '../apply/support/ledger.js';
 

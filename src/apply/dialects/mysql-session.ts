@@ -5,10 +5,10 @@ import type { MysqlTarget } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
 import type { ApplyContext } from '../context.js';
-import type { Cells, TransactionMode } from '../engine/session.js';
-import { quoteMysqlLiteral } from './mysql-text.js';
+import type { Cells, TransactionMode } from '../engine/dialect.js';
 import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
 import { connectionOptions, MYSQL_URL } from './server-url.js';
+import { quoteMysqlLiteral } from './shared-text.js';
 
 /**
  * Writing transactions are READ COMMITTED, so that INSERT … SELECT locks no rows of the user's table. Only REPEATABLE

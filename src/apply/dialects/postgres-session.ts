@@ -5,7 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { PostgresTarget } from '../../config/apply-targets.js';
 import { errorCodeOf, SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
-import type { Cells, TransactionMode } from '../engine/session.js';
+import type { Cells, TransactionMode } from '../engine/dialect.js';
 import { SERVER_ERRORS, SERVER_HINTS, type ServerKind, ServerSession } from './server-session.js';
 import { POSTGRES_URL, secureUrl, type TlsPolicy, withoutTls } from './server-url.js';
 import { quoteIdentifier } from './shared-text.js';

@@ -3,7 +3,7 @@ import { SvcError, type SvcErrorOptions } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
 import type { Engine } from '../engine/dialect.js';
-import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/dialect.js';
 import { readUrl, serverOf, type TlsPolicy, type UrlForm } from './server-url.js';
 
 /** The connection strings of a kind of server, and the meaning of its errors. */

@@ -9,6 +9,15 @@ export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
+export function quoteMysqlIdentifier(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
+
+/** A string literal for the `sql_mode` of our sessions, in which a backslash escapes. */
+export function quoteMysqlLiteral(text: string): string {
+  return quoteLiteral(text.replaceAll('\\', '\\\\'));
+}
+
 /** `UPDATE … FROM`, as PostgreSQL and SQLite have it. */
 export function updateFromSql({ table, set, from, where, part }: UpdateFrom): string {
   const changes = set.map(([column, term]) => `${quoteIdentifier(column)} = ${term}`).join(', ');

@@ -5,7 +5,7 @@ import { SvcError } from '../../errors.js';
 import { APPLICATION_ID } from '../../store/schema.js';
 import { Sqlite } from '../../store/sqlite.js';
 import type { ApplyContext } from '../context.js';
-import { type Cell, type Cells, interrupted, type Session, type TransactionMode } from '../engine/session.js';
+import { type Cell, type Cells, interrupted, type Session, type TransactionMode } from '../engine/dialect.js';
 
 /** A SQLite database of the user. */
 export type UserDb = Database;

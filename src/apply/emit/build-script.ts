@@ -7,25 +7,27 @@ import { compileRewrite, createViewSql, type Direction, type Parking, rewriteOf 
 import type { Engine } from '../engine/dialect.js';
 import { addedColumns, writtenColumn } from '../engine/id-columns.js';
 import { keptMaps, valueType } from '../engine/id-maps.js';
-import type { Ledger } from '../engine/ledger.js';
 import { createRunSql, newRunRow } from '../engine/ledger-runs.js';
-import { parkingTerm } from '../engine/parking.js';
+import { parkingTerm } from '../engine/move-rows.js';
 import { dropColumnSql } from '../engine/platform-columns.js';
+import type { Ledger } from '../engine/table-facts.js';
 import { columnOf, type FoundTable } from '../engine/table-facts.js';
 import { isIdText } from '../ids/id-form.js';
 import type { TargetPlan } from '../plan.js';
-import { type CrosswalkRow, crosswalkSql, readCrosswalk } from './crosswalk.js';
-import type { SqlScript } from './emit-request.js';
+import type { SqlScript } from './layouts.js';
 import {
   anyFailed,
+  type CrosswalkRow,
   checkSql,
   countFilled,
   countWrong,
+  crosswalkSql,
   downChecks,
   fillSql,
   isOwnRun,
   isRecorded,
   parkingChecks,
+  readCrosswalk,
   type Script,
   type ScriptTable,
   upChecks,

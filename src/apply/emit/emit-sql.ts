@@ -7,7 +7,7 @@ import { judgeEmit } from '../judge-plan.js';
 import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
 import { confirmPlan, planSha256, runName } from '../write-plan.js';
-import type { EmitRequest, SqlScript } from './emit-request.js';
+import type { EmitRequest, SqlScript } from './layouts.js';
 import { type EmittedFiles, layOut, layoutNote, migrationName, versionIn } from './layouts.js';
 
 const ABOUT =

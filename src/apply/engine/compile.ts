@@ -2,8 +2,7 @@ import type { IdColumn } from '../../config/apply-targets.js';
 import type { Dialect, IdMap } from './dialect.js';
 import { writesPlatformId, writtenColumn } from './id-columns.js';
 import { mapMatch } from './id-maps.js';
-import type { Ledger, TableRun } from './ledger.js';
-import type { TableFacts } from './table-facts.js';
+import type { Ledger, TableFacts, TableRun } from './table-facts.js';
 
 /** A column that a run writes in place. */
 export interface RewrittenColumn {

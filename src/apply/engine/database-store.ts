@@ -16,15 +16,13 @@ import type { TableWrite } from './column-plans.js';
 import type { Engine } from './dialect.js';
 import { findTables, refresh } from './found-table.js';
 import { configuredColumns, normalizeColumns } from './id-columns.js';
-import type { Ledger, TableRun } from './ledger.js';
 import { ledgerNotes, readRuns } from './ledger-runs.js';
 import { countCells, dropUnusedTables } from './own-tables.js';
 import { surveyTable } from './survey-table.js';
-import type { FoundTable } from './table-facts.js';
+import type { FoundTable, Ledger, TableRun } from './table-facts.js';
 import { undoRuns } from './undo-rows.js';
 import { verifyRun } from './verify-run.js';
-import { writeNewColumns } from './write-new-columns.js';
-import { writeAtOnce, writeInBatches } from './write-rows.js';
+import { writeAtOnce, writeInBatches, writeNewColumns } from './write-rows.js';
 
 /** A database that is connected on first use. */
 export interface DatabaseConnection {

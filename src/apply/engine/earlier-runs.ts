@@ -4,7 +4,7 @@ import type { ApplyContext } from '../context.js';
 import { blocks, type Earlier, type Mode, NO_EARLIER, type Note } from '../plan.js';
 import { addedColumns, partsOf, pathsOverlap, sourceColumns, writesPlatformId } from './id-columns.js';
 import type { TableIds } from './judge-table.js';
-import type { EarlierRun } from './ledger.js';
+import type { EarlierRun } from './table-facts.js';
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((one, at) => one === b[at]);

@@ -3,7 +3,7 @@ import { SvcError } from '../../errors.js';
 import type { Dialect, Engine, IdMap, SqlText } from './dialect.js';
 import { writesPlatformId } from './id-columns.js';
 import { scopeTerms } from './judge-cells.js';
-import type { TableRun } from './ledger.js';
+import type { TableRun } from './table-facts.js';
 import { columnOf, type TableColumn, type TableFacts } from './table-facts.js';
 
 /** The type of the values that a run writes for an id column. */

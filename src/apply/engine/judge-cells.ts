@@ -13,9 +13,8 @@ import {
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import type { Mode } from '../plan.js';
 import { buildJsonRewriter, type JsonRewriter, rewriteJson } from '../text/rewrite-json.js';
-import type { Engine, JudgedCells, SqlText } from './dialect.js';
+import type { Cell, Cells, Engine, JudgedCells, SqlText } from './dialect.js';
 import { partsOf } from './id-columns.js';
-import type { Cell, Cells } from './session.js';
 
 /** Looks up the cells of one column. */
 export interface CellJudge {

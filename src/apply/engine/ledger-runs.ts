@@ -3,11 +3,9 @@ import { SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
 import { ledgerRunSchema, type RunFacts } from '../context.js';
 import { blocks, type Note, type Policy, policySchema, runPolicySchema } from '../plan.js';
-import type { Dialect, Engine } from './dialect.js';
+import type { Cells, Dialect, Engine } from './dialect.js';
 import { configuredColumns, normalizeColumns } from './id-columns.js';
-import type { Ledger, TableRun } from './ledger.js';
-import type { Cells } from './session.js';
-import type { FoundTable } from './table-facts.js';
+import type { FoundTable, Ledger, TableRun } from './table-facts.js';
 
 /** The columns of `run`. */
 const RUN_COLUMNS = {

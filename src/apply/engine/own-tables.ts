@@ -3,8 +3,8 @@ import type { TableWrite } from './column-plans.js';
 import { compileRewrite, createViewSql, type Rewrite, rewriteOf, rowsTable } from './compile.js';
 import type { Engine } from './dialect.js';
 import { keptMapTable } from './id-maps.js';
-import type { Ledger, TableRun } from './ledger.js';
 import { findRecordedRun, newSuffix, readRuns } from './ledger-runs.js';
+import type { Ledger, TableRun } from './table-facts.js';
 
 type NamedRewrite = readonly [plan: Rewrite, labels: readonly string[]];
 

@@ -4,10 +4,9 @@ import { blocks, type Note } from '../plan.js';
 import { type Engine, findColumn } from './dialect.js';
 import { addedColumns, writesPlatformId } from './id-columns.js';
 import { valueType } from './id-maps.js';
-import type { TableRun } from './ledger.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
 import { endUndo } from './own-tables.js';
-import type { TableFacts } from './table-facts.js';
+import type { TableFacts, TableRun } from './table-facts.js';
 
 export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: string, column: string): string {
   return `ALTER TABLE ${dialect.tableSql(table)} DROP COLUMN ${dialect.quote(column)}`;

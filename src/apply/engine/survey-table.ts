@@ -20,22 +20,25 @@ import {
   addUnmapped,
   buildColumnPlans,
   buildTablePlan,
+  type CellSource,
   changedRows,
   countedNotes,
   isUnreadable,
+  keyValues,
   openTableColumn,
+  reportRow,
+  watchUnmapped,
 } from './column-plans.js';
 import { CELL, compileRewrite, rewriteOf } from './compile.js';
+import type { Cells } from './dialect.js';
 import { type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
+import { readStillApplied, rowsToLookUp } from './found-table.js';
 import { writesPlatformId } from './id-columns.js';
 import { judgeCells } from './judge-cells.js';
-import type { TableRun } from './ledger.js';
-import { noRoomNote, parkingTerm } from './parking.js';
-import type { Cells } from './session.js';
-import { readStillApplied, rowsToLookUp } from './still-applied.js';
+import { noRoomNote, parkingTerm } from './move-rows.js';
+import type { TableRun } from './table-facts.js';
 import { columnOf, type FoundTable } from './table-facts.js';
-import { type CellSource, keyValues, reportRow, watchUnmapped } from './unmapped-cells.js';
 import { compareFilled, type FilledColumns } from './verify-run.js';
 
 /** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */

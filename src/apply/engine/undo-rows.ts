@@ -4,11 +4,11 @@ import { compileRewrite, rewriteOf } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
-import type { TableRun } from './ledger.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
 import { type ListedRun, moveBatch, moveRows } from './move-rows.js';
 import { endUndo } from './own-tables.js';
 import { dropColumnSql, dropPlatformColumns, droppedColumns } from './platform-columns.js';
+import type { TableRun } from './table-facts.js';
 import { compareWithMaps } from './verify-run.js';
 
 /** Undoes the tables of a run, last one first. Tables written in one transaction are undone in one, at the end. */

@@ -2,16 +2,16 @@ import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
 import type { OnUnmapped } from '../unmapped.js';
+import { keyValues, reportRow } from './column-plans.js';
 import { CELL, compileRewrite, type Rewrite, type RewrittenColumn, rewriteOf, sourceOf } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
 import { lostSource } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
 import { holdsMapped, keptMaps, mapKey, mapMatch } from './id-maps.js';
 import { buildCellJudge, cellText, judgeCell, judgeCells } from './judge-cells.js';
-import type { TableRun } from './ledger.js';
 import { readRunsOfTable } from './ledger-runs.js';
 import { droppedColumns } from './platform-columns.js';
-import { keyValues, reportRow } from './unmapped-cells.js';
+import type { TableRun } from './table-facts.js';
 
 /** Rows found wrong, and rows that other programs changed. */
 interface Findings {

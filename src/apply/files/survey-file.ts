@@ -4,8 +4,7 @@ import type { FileTarget } from '../../config/apply-targets.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { type ColumnWork, checkColumn, openColumn } from '../column-work.js';
 import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
-import { buildColumnPlans } from '../engine/column-plans.js';
-import { watchUnmapped } from '../engine/unmapped-cells.js';
+import { buildColumnPlans, watchUnmapped } from '../engine/column-plans.js';
 import { isMissing } from '../judge-plan.js';
 import {
   blocks,

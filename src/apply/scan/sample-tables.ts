@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import type { Engine } from '../engine/dialect.js';
-import type { EarlierRun } from '../engine/ledger.js';
+import { interrupted } from '../engine/dialect.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
-import { interrupted } from '../engine/session.js';
+import type { EarlierRun } from '../engine/table-facts.js';
 import {
   addJsonLeaves,
   bounded,

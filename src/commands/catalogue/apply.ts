@@ -1,4 +1,4 @@
-import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/emit-request.js';
+import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/layouts.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../define-command.js';
 import {

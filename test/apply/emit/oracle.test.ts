@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { SqlScript } from '../../../src/apply/emit/emit-request.js';
+import type { SqlScript } from '../../../src/apply/emit/layouts.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import { campaign } from '../../support/campaign.js';
 import { type Case, makeCase, remapRowsOf, rowsBeside, rowsOf, SHAPES } from '../support/cases.js';

@@ -5,7 +5,7 @@ import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
 import { openMysqlStore } from '../../../src/apply/dialects/mysql-dialect.js';
 import { openPostgresStore } from '../../../src/apply/dialects/postgres-dialect.js';
 import { openSqliteStore } from '../../../src/apply/dialects/sqlite-dialect.js';
-import type { SqlScript } from '../../../src/apply/emit/emit-request.js';
+import type { SqlScript } from '../../../src/apply/emit/layouts.js';
 import type { ApplyTarget, TableTarget } from '../../../src/config/apply-targets.js';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
