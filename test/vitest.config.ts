@@ -101,7 +101,6 @@ export default defineConfig({
         test: { name: 'shared', include: files.filter((file) => !needsProcess(file)), isolate: false },
       },
     ],
-    setupFiles: ['test/support/setup.ts'],
     testTimeout: TIMEOUT_MS[CAMPAIGN_SIZE],
     hookTimeout: 120_000,
     pool: 'forks',

@@ -2,9 +2,8 @@ import nock from 'nock';
 import { describe, expect, it, vi } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { recordsOf } from '../../src/json/record-columns.js';
-import { allowMocksOnly, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
+import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
 import {
-  createTestApi,
   failureOf,
   PAIR,
   until,
@@ -20,12 +19,12 @@ allowMocksOnly();
 
 describe('a list of V3', () => {
   it('is asked with its key, for gzip, and read', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     let path = '';
     nock(V3, { reqheaders: { api_key: V3_KEY, 'accept-encoding': 'gzip' } })
       .get(V3_PATH)
-      .reply((request: Request) => {
-        path = request.url;
+      .reply((asked) => {
+        path = asked;
         return [200, V3_PAGE];
       });
     const page = await time.run(
@@ -47,7 +46,7 @@ describe('a list of V3', () => {
 
 describe('a list of V4', () => {
   it('is asked with its own key, and read', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V4, { reqheaders: { api_key: V4_KEY } })
       .get(V4_PATH)
       .reply(200, V4_PAGE);
@@ -57,7 +56,7 @@ describe('a list of V4', () => {
   });
 
   it('holds records of its own company, whichever company was read before', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V4)
       .get(/^\/v4\/core\/companies\/[23]\/invoices\?/)
       .twice()
@@ -74,12 +73,12 @@ describe('a list of V4', () => {
     [true, true],
     [false, false],
   ] as const)('with includeDeleted %s asks for deleted records: %s', async (includeDeleted, asks) => {
-    const { api, time } = createTestApi({ v4: { includeDeleted } });
+    const { api, time } = createMockedApi({ v4: { includeDeleted } });
     let path = '';
     nock(V4)
       .get(V4_PATH)
-      .reply((request: Request) => {
-        path = request.url;
+      .reply((asked) => {
+        path = asked;
         return [200, V4_PAGE];
       });
     await time.run(api.fetchPage(v4Request()));
@@ -92,8 +91,8 @@ describe('a list of V4', () => {
     nock(V4)
       .persist()
       .get(V4_PATH)
-      .reply((request: Request) => {
-        const asks = request.url.includes('include_deleted_records');
+      .reply((path) => {
+        const asks = path.includes('include_deleted_records');
         asked.push(Number(asks));
         return asks ? [400, message] : [200, V4_PAGE];
       });
@@ -101,7 +100,7 @@ describe('a list of V4', () => {
   }
 
   it('does without deleted records where V4 refuses to be asked, and asks no more', async () => {
-    const { api, time } = createTestApi({ v4: { includeDeleted: 'auto' } });
+    const { api, time } = createMockedApi({ v4: { includeDeleted: 'auto' } });
     const asked = refusing();
     await time.run(api.fetchPage(v4Request()));
     await time.run(api.fetchPage(v4Request()));
@@ -109,14 +108,14 @@ describe('a list of V4', () => {
   });
 
   it('takes a 400 that does not name the parameter for an error', async () => {
-    const { api, time } = createTestApi({ v4: { includeDeleted: 'auto' } });
+    const { api, time } = createMockedApi({ v4: { includeDeleted: 'auto' } });
     const asked = refusing('{"message":"busy"}');
     await expect(time.run(api.fetchPage(v4Request()))).rejects.toMatchObject({ facts: { status: 400 } });
     expect(asked).toEqual([1]);
   });
 
   it('does not do without them where they were demanded', async () => {
-    const { api, time } = createTestApi({ v4: { includeDeleted: true } });
+    const { api, time } = createMockedApi({ v4: { includeDeleted: true } });
     refusing();
     await expect(time.run(api.fetchPage(v4Request()))).rejects.toMatchObject({ facts: { status: 400 } });
   });
@@ -124,7 +123,7 @@ describe('a list of V4', () => {
 
 describe('trying again', () => {
   it.each([408, 429, 500, 502, 503, 504, 599])('after %i brings the page', async (status) => {
-    const { api, time, events } = createTestApi();
+    const { api, time, events } = createMockedApi();
     nock(V3).get(V3_PATH).twice().reply(status, 'busy').get(V3_PATH).reply(200, V3_PAGE);
     const page = await time.run(api.fetchPage(v3Request()));
     expect(page.columns).toHaveLength(1);
@@ -157,7 +156,7 @@ describe('trying again', () => {
     ['a cut page', V3_PAGE.slice(0, -20)],
     ['an error as text', 'upstream connect error'],
   ])('after 200 with %s brings the page, and for ever is bad_response', async (_name, body) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V3).get(V3_PATH).reply(200, body).get(V3_PATH).reply(200, V3_PAGE);
     expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
     const scope = nock(V3).get(V3_PATH).times(4).reply(200, body);
@@ -177,7 +176,7 @@ describe('trying again', () => {
   });
 
   it.each([400, 404, 405, 409, 410, 413, 414, 422, 431, 451])('does not help after %i', async (status) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V4).get(V4_PATH).reply(status, '{"request_id":"r-9","message":"no  such\\nthing"}');
     const error = await failureOf(time.run(api.fetchPage(v4Request())));
     expect(error).toMatchObject({ code: 'http_status', exitCode: 4 });
@@ -194,7 +193,7 @@ describe('trying again', () => {
   });
 
   it.each([401, 403])('does not help after %i: the key, or a proxy that drops its header', async (status) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V3).get(V3_PATH).reply(status, 'no');
     const error = await failureOf(time.run(api.fetchPage(v3Request())));
     expect(error).toMatchObject({ code: 'auth', exitCode: 3, facts: { status } });
@@ -203,7 +202,7 @@ describe('trying again', () => {
   });
 
   it('ends after the last attempt, with what that one said', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V3).get(V3_PATH).times(3).reply(500).get(V3_PATH).reply(503, '{"request_id":"last"}');
     const error = await failureOf(time.run(api.fetchPage(v3Request())));
     expect(error).toMatchObject({
@@ -214,7 +213,7 @@ describe('trying again', () => {
   });
 
   it('draws every wait between nothing and its cap', async () => {
-    const { api, time } = createTestApi({ http: { attempts: 9 } });
+    const { api, time } = createMockedApi({ http: { attempts: 9 } });
     nock(V3).get(V3_PATH).times(9).reply(500);
     await failureOf(time.run(api.fetchPage(v3Request())));
     expect(time.waits.filter((ms) => ms > 1.1)).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
@@ -225,7 +224,7 @@ describe('an interrupt', () => {
   const reason = new SvcError('interrupted', 'Interrupted.');
 
   it('ends a wait at once with its own reason', async () => {
-    const { api, stop, time } = createTestApi();
+    const { api, stop, time } = createMockedApi();
     nock(V3).get(V3_PATH).reply(500);
     const failure = failureOf(api.fetchPage(v3Request()));
     await until(() => time.waits.length === 1);
@@ -234,7 +233,7 @@ describe('an interrupt', () => {
   });
 
   it('ends a request under way', async () => {
-    const { api, stop } = createTestApi({ http: { attempts: 1 } });
+    const { api, stop } = createMockedApi({ http: { attempts: 1 } });
     let asked = false;
     const delayed = nock(V3).get(V3_PATH).delay(60_000);
     delayed.reply(200, V3_PAGE).on('request', () => {
@@ -248,7 +247,7 @@ describe('an interrupt', () => {
   });
 
   it('lets no further request out', async () => {
-    const { api, stop } = createTestApi();
+    const { api, stop } = createMockedApi();
     stop.abort(reason);
     expect(await failureOf(api.fetchPage(v3Request()))).toBe(reason);
     expect(api.endpoints()[0]?.requests).toBe(0);
@@ -261,14 +260,14 @@ describe('a large page', () => {
   const http = { maxBodyBytes: 8 * 1024 * 1024 };
 
   it('is read whole', async () => {
-    const { api, time } = createTestApi({ http });
+    const { api, time } = createMockedApi({ http });
     nock(V3).get(V3_PATH).reply(200, body);
     const { columns, totalCount } = await time.run(api.fetchPage(v3Request()));
     expect([columns.length, totalCount]).toEqual([200_000, 200_000]);
   });
 
   it('is given up between two slices when the signal is aborted', async () => {
-    const { api, time, stop } = createTestApi({ http });
+    const { api, time, stop } = createMockedApi({ http });
     nock(V3).get(V3_PATH).reply(200, body);
     const { signal } = stop;
     const reason = new SvcError('interrupted', 'Stopped.');
@@ -284,7 +283,7 @@ describe('a large page', () => {
 
 describe('what an endpoint tells', () => {
   it('is its load and how far its clock is off', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V3).get(V3_PATH).reply(200, V3_PAGE, { Date: 'Thu, 01 Jan 2026 00:10:00 GMT' });
     expect(api.endpoints().map((one) => one.clockOffsetMs)).toEqual([null, null]);
     await time.run(api.fetchPage(v3Request()));

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
-import { allowMocksOnly, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
-import { createTestApi, failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
+import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
+import { failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
 
 allowMocksOnly();
 
@@ -16,7 +16,7 @@ describe('redirects', () => {
     [300, undefined, 'an unknown address'],
     [304, undefined, 'an unknown address'],
   ])('%i to %s is an error that names %s', async (status, location, target) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V3)
       .get(V3_PATH)
       .reply(status, 'moved', location === undefined ? {} : { Location: location });
@@ -36,7 +36,7 @@ describe('the key', () => {
       Buffer.from(V3_KEY).toString('base64'),
       V3_KEY.toUpperCase(),
     ];
-    const { api, time } = createTestApi({ http: { attempts: 1 } });
+    const { api, time } = createMockedApi({ http: { attempts: 1 } });
     for (const echo of echoes) {
       for (const status of [200, 302, 400, 401, 404, 429, 500]) {
         const body = `{"request_id":"${echo}","error":"bad key ${echo}","data":"${echo}"}`;
@@ -61,7 +61,7 @@ describe('the key', () => {
   });
 
   it('is hidden where a 200 with an error echoes it, also where the quote is cut', async () => {
-    const { api, time } = createTestApi({ http: { attempts: 1 } });
+    const { api, time } = createMockedApi({ http: { attempts: 1 } });
     const filler = 'x'.repeat(200 - '{"said":"'.length - 3);
     const body = `{"error":{"said":"${filler}${V3_KEY}"},"data":[],"next":null}`;
     nock(V3).get(V3_PATH).reply(200, body);
@@ -70,14 +70,14 @@ describe('the key', () => {
   });
 
   it('of V3 that V4 echoes is hidden too', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V4).get(V4_PATH).reply(400, `you are ${V3_KEY}`);
     const error = await failureOf(time.run(api.fetchPage(v4Request())));
     expect(error.facts['answer']).toBe('you are [key]');
   });
 
   it('that is missing matters only to the generation that is asked', async () => {
-    const { api, time } = createTestApi({ keys: { v4: '' } });
+    const { api, time } = createMockedApi({ keys: { v4: '' } });
     nock(V3).get(V3_PATH).reply(200, V3_PAGE);
     expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
     const error = await failureOf(time.run(api.fetchPage(v4Request())));
@@ -88,7 +88,7 @@ describe('the key', () => {
   it.each(['two words', 'line\nbreak', 'tab\t', 'ünïcode', '\u0000'])(
     '%j cannot be sent, and is not shown',
     async (key) => {
-      const { api, time } = createTestApi({ keys: { v3: key } });
+      const { api, time } = createMockedApi({ keys: { v3: key } });
       const error = await failureOf(time.run(api.fetchPage(v3Request())));
       expect(error.code).toBe('config');
       expect(`${error.message}${error.hint}`).not.toContain(key);
@@ -108,17 +108,19 @@ describe('base URLs', () => {
     'api.example.com',
     '',
   ])('%s is refused', (v3Url) => {
-    expect(() => createTestApi({ v3Url })).toThrow(expect.objectContaining({ code: 'config' }));
+    expect(() => createMockedApi({ v3Url })).toThrow(expect.objectContaining({ code: 'config' }));
   });
 
   it.each(['http://127.0.0.1:9', 'http://127.9.9.9', 'http://localhost:9', 'http://[::1]:9'])(
     '%s is loopback',
     (v3Url) => {
-      expect(() => createTestApi({ v3Url })).not.toThrow();
+      expect(() => createMockedApi({ v3Url })).not.toThrow();
     },
   );
 
   it('may be plain http where that is allowed by name', () => {
-    expect(() => createTestApi({ v3Url: 'http://api.example.com', http: { allowHttp: true } })).not.toThrow();
+    expect(() =>
+      createMockedApi({ v3Url: 'http://api.example.com', http: { allowHttp: true } }),
+    ).not.toThrow();
   });
 });

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
-import { allowMocksOnly, V4 } from './support/nock-hosts.js';
-import { createTestApi, failureOf, PAIR } from './support/test-api.js';
+import { allowMocksOnly, createMockedApi, V4 } from './support/nock-hosts.js';
+import { failureOf, PAIR } from './support/test-api.js';
 
 const COMPANIES = '/v4/core/companies';
 
@@ -13,8 +13,8 @@ function serveCompanies(pages: Readonly<Record<string, string>>): string[] {
   nock(V4)
     .persist()
     .get((path) => path.startsWith(`${COMPANIES}?`))
-    .reply((request: Request) => {
-      const cursor = new URL(request.url).searchParams.get('next') ?? '';
+    .reply((path: string) => {
+      const cursor = new URL(path, V4).searchParams.get('next') ?? '';
       asked.push(cursor);
       return [200, pages[cursor] ?? '{"error":"no such page"}'];
     });
@@ -30,7 +30,7 @@ describe('the V4 company list', () => {
     ['flat', (list: string) => `{"data":${list},"next":null}`],
     ['with the cursor first', (list: string) => `{"next":null,"data":${list}}`],
   ])('%s is read, ids exact', async (_name, envelope) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     serveCompanies({ '': envelope('[{"svc_id":9007199254740993,"name":"A"},{"svc_id":3}]') });
     const { companies } = await time.run(api.fetchV4Companies());
     expect(companies.map(({ companyId, raw }) => [companyId, Buffer.from(raw).toString()])).toEqual([
@@ -46,7 +46,7 @@ describe('the V4 company list', () => {
     ['{"svc_id":"x","id":3}', null, 3n],
     ['{"svc_id":1,"number":7}', 'number', 7n],
   ])('finds the id of %s', async (company, companyIdField, id) => {
-    const { api, time } = createTestApi({ v4: { companyIdField } });
+    const { api, time } = createMockedApi({ v4: { companyIdField } });
     serveCompanies({ '': `{"data":[${company}],"next":null}` });
     expect((await time.run(api.fetchV4Companies())).companies.map(({ companyId }) => companyId)).toEqual([
       id,
@@ -54,7 +54,7 @@ describe('the V4 company list', () => {
   });
 
   it('is walked to its end, each company once', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked = serveCompanies({
       '': '{"data":[{"svc_id":1},{"svc_id":2}],"next":"b"}',
       b: '{"data":[],"next":"c"}',
@@ -71,13 +71,13 @@ describe('the V4 company list', () => {
   ])(
     'with a total_count of %s finds a company that slipped over the edge of a page',
     async (count, walks) => {
-      const { api, time } = createTestApi();
+      const { api, time } = createMockedApi();
       let asked = 0;
       nock(V4)
         .persist()
         .get((path) => path.startsWith(`${COMPANIES}?`))
-        .reply((request: Request) => {
-          const isFirst = new URL(request.url).searchParams.get('next') === null;
+        .reply((path: string) => {
+          const isFirst = new URL(path, V4).searchParams.get('next') === null;
           if (isFirst) asked += 1;
           const isSlip = asked === 1;
           const page = isFirst ? '[{"svc_id":1}]' : isSlip ? '[{"svc_id":3}]' : '[{"svc_id":2},{"svc_id":3}]';
@@ -91,13 +91,13 @@ describe('the V4 company list', () => {
   );
 
   it('that stays below its count is short', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     serveCompanies({ '': '{"data":[{"svc_id":1}],"next":null,"total_count":2}' });
     expect((await time.run(api.fetchV4Companies())).reading).toMatchObject({ state: 'short', arrived: 2 });
   });
 
   it('that shows others each time, and fewer than its count, is an error', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     let id = 0;
     nock(V4)
       .persist()
@@ -113,13 +113,13 @@ describe('the V4 company list', () => {
   });
 
   it('is asked once more for an empty last page behind a cursor', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked: (string | null)[] = [];
     nock(V4)
       .persist()
       .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply((request: Request) => {
-        const cursor = new URL(request.url).searchParams.get('next');
+      .reply((path: string) => {
+        const cursor = new URL(path, V4).searchParams.get('next');
         asked.push(cursor);
         if (cursor === null) return [200, '{"data":[{"svc_id":1}],"next":"b","total_count":2}'];
         const page = asked.length === 2 ? '[]' : '[{"svc_id":2}]';
@@ -135,8 +135,8 @@ describe('the V4 company list', () => {
     nock(V4)
       .persist()
       .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply((request: Request) => {
-        const cursor = new URL(request.url).searchParams.get('next') ?? 'c1';
+      .reply((path: string) => {
+        const cursor = new URL(path, V4).searchParams.get('next') ?? 'c1';
         asked.push(cursor);
         const status = refuse(cursor, asked.filter((one) => one === 'c1').length);
         if (status !== 200) return [status, '{"message":"The cursor has expired."}'];
@@ -148,7 +148,7 @@ describe('the V4 company list', () => {
   }
 
   it.each([400, 404, 410, 422])('is walked from the start where a cursor meets %i', async (status) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked = serveExpiring(3, (cursor, walk) => (walk === 1 && cursor === 'c3' ? status : 200));
     const { companies, reading } = await time.run(api.fetchV4Companies());
     expect(companies.map(({ companyId }) => companyId)).toEqual([1n, 2n, 3n]);
@@ -157,20 +157,20 @@ describe('the V4 company list', () => {
   });
 
   it('is walked from the start as often as a cursor expires later than before', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked = serveExpiring(5, (cursor, walk) => (cursor === `c${walk + 2}` && walk < 4 ? 410 : 200));
     expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(5);
     expect(asked.filter((cursor) => cursor === 'c1')).toHaveLength(4);
   });
 
   it('keeps its idle pages apart from those before a cursor expired', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     serveExpiring(130, (cursor, walk) => (walk === 1 && cursor === 'c120' ? 410 : 200));
     expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(130);
   });
 
   it('is walked from the start where the cursor of an empty page expires', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     let asked = 0;
     nock(V4)
       .persist()
@@ -184,7 +184,7 @@ describe('the V4 company list', () => {
   });
 
   it('whose cursors expire again and again at the same place is an error', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked = serveExpiring(3, (cursor) => (cursor === 'c3' ? 410 : 200));
     expect(await failureOf(time.run(api.fetchV4Companies()))).toMatchObject({
       code: 'cursor_expired',
@@ -201,7 +201,7 @@ describe('the V4 company list', () => {
     ['c2', 409],
     ['c2', 401],
   ])('that answers %s with %i is an error at once', async (at, status) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked = serveExpiring(3, (cursor) => (cursor === at ? status : 200));
     const code = status === 401 ? 'auth' : 'http_status';
     expect(await failureOf(time.run(api.fetchV4Companies()))).toMatchObject({ code, facts: { status } });
@@ -209,7 +209,7 @@ describe('the V4 company list', () => {
   });
 
   it('that repeats a cursor is an error', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     serveCompanies({
       '': '{"data":[{"svc_id":1}],"next":"a"}',
       a: '{"data":[{"svc_id":2}],"next":"b"}',
@@ -222,13 +222,13 @@ describe('the V4 company list', () => {
   });
 
   it('that goes on without anything new is an error', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked: string[] = [];
     nock(V4)
       .persist()
       .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply((request: Request) => {
-        asked.push(request.url);
+      .reply((path: string) => {
+        asked.push(path);
         return [200, `{"data":[{"svc_id":1}],"next":"c${asked.length}"}`];
       });
     expect((await failureOf(time.run(api.fetchV4Companies()))).code).toBe('no_progress');
@@ -242,7 +242,7 @@ describe('the V4 company list', () => {
     ['a company without id', '{"data":[{"name":"A"}],"next":null}'],
     ['a company that is text', '{"data":["A"],"next":null}'],
   ])('with %s is asked once and points to v4.companies', async (_name, body) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked = serveCompanies({ '': body });
     const error = await failureOf(time.run(api.fetchV4Companies()));
     expect(error).toMatchObject({ code: 'bad_response', facts: { route: COMPANIES } });
@@ -263,14 +263,14 @@ describe('the V4 company list', () => {
     '{"errors":["busy"],"data":{"data":[],"next":null}}',
     '{"data":{"error":"busy","data":[],"next":null}}',
   ])('that is %j is asked again, then an error', async (body) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const asked = serveCompanies({ '': body });
     expect((await failureOf(time.run(api.fetchV4Companies()))).code).toBe('bad_response');
     expect(asked).toHaveLength(4);
   });
 
   it('is not asked where the configuration names the companies', async () => {
-    const { api, time } = createTestApi({ v4: { companies: [5n, 6n] } });
+    const { api, time } = createMockedApi({ v4: { companies: [5n, 6n] } });
     const { companies } = await time.run(api.fetchV4Companies());
     expect(companies.map(({ companyId, raw }) => [companyId, Buffer.from(raw).toString()])).toEqual([
       [5n, '{}'],
@@ -293,7 +293,7 @@ describe('one V4 record', () => {
     ['bare', RECORD],
     ['beside a null error', `{"data":${RECORD},"error":null,"errors":null}`],
   ])('is found %s', async (_name, body) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V4).get(ROUTE).query({ expand: 'line_items' }).reply(200, body);
     const record = await time.run(api.fetchRecord(ask));
     expect(record).toMatchObject({
@@ -306,7 +306,7 @@ describe('one V4 record', () => {
   });
 
   it('that does not exist is null', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V4).get(ROUTE).query(true).reply(404, '{"request_id":"r"}');
     expect(await time.run(api.fetchRecord(ask))).toBeNull();
     expect(await time.run(api.fetchRecord({ ...ask, pair: { ...PAIR, v4: null } }))).toBeNull();
@@ -325,14 +325,14 @@ describe('one V4 record', () => {
     ['an error beside a record', `{"data":${RECORD},"error":{"code":"stale"}}`],
     ['errors inside data', `{"data":{"data":${RECORD},"errors":["stale"]}}`],
   ])('answered with %s is bad_response', async (_name, body) => {
-    const { api, time } = createTestApi({ http: { attempts: 2 } });
+    const { api, time } = createMockedApi({ http: { attempts: 2 } });
     const scope = nock(V4).get(ROUTE).query(true).twice().reply(200, body);
     expect((await failureOf(time.run(api.fetchRecord(ask)))).code).toBe('bad_response');
     expect(scope.isDone()).toBe(true);
   });
 
   it.each([400, 410, 422])('answered with %i is an error, not an absence', async (status) => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     nock(V4).get(ROUTE).query(true).reply(status, 'no');
     expect(await failureOf(time.run(api.fetchRecord(ask)))).toMatchObject({
       code: 'http_status',

@@ -1,17 +1,8 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { campaign } from '../support/campaign.js';
-import { allowMocksOnly, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
-import {
-  createTestApi,
-  failureOf,
-  PAIR,
-  until,
-  V3_PAGE,
-  V4_PAGE,
-  v3Request,
-  v4Request,
-} from './support/test-api.js';
+import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
+import { failureOf, PAIR, until, V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
 
 allowMocksOnly();
 
@@ -20,7 +11,7 @@ describe('Retry-After', () => {
     ['seconds', '7'],
     ['a date', 'Thu, 01 Jan 2026 00:00:07 GMT'],
   ])('in %s holds back every stream of the host, and no other host', async (_name, header) => {
-    const { api, time, events } = createTestApi({ endpoint: { concurrency: 3 } });
+    const { api, time, events } = createMockedApi({ endpoint: { concurrency: 3 } });
     const start = time.clock.now();
     const asked: [string, number][] = [];
     let refused = 0;
@@ -43,6 +34,7 @@ describe('Retry-After', () => {
     const others = [v3Request(), v3Request(), v3Request(), v4Request()].map((request) =>
       api.fetchPage(request),
     );
+    await until(() => asked.some(([host]) => host === 'V4'));
     await time.run(Promise.all([first, ...others]));
     const later = asked.filter(([host]) => host === 'V3').slice(1);
     expect(later).toHaveLength(4);
@@ -62,7 +54,7 @@ describe('Retry-After', () => {
   it.each(['soon', '-5', '', 'Thu, 01 Jan 2015 00:00:00 GMT', '0'])(
     '"%s" leaves it to the own back-off',
     async (header) => {
-      const { api, time } = createTestApi();
+      const { api, time } = createMockedApi();
       nock(V3).get(V3_PATH).reply(503, 'busy', { 'Retry-After': header }).get(V3_PATH).reply(200, V3_PAGE);
       await time.run(api.fetchPage(v3Request()));
       expect(time.waits).toContain(250);
@@ -70,7 +62,7 @@ describe('Retry-After', () => {
   );
 
   it('as a date is measured on the clock of the server', async () => {
-    const { api, time } = createTestApi();
+    const { api, time } = createMockedApi();
     const start = time.clock.now();
     const headers = { Date: 'Thu, 01 Jan 2026 05:00:00 GMT', 'Retry-After': 'Thu, 01 Jan 2026 05:00:20 GMT' };
     nock(V3).get(V3_PATH).reply(429, 'busy', headers).get(V3_PATH).reply(200, V3_PAGE);
@@ -80,7 +72,7 @@ describe('Retry-After', () => {
   });
 
   it('beyond the longest wait ends the request, and those that follow, unasked', async () => {
-    const { api, time } = createTestApi({ http: { maxWaitMs: 60_000 } });
+    const { api, time } = createMockedApi({ http: { maxWaitMs: 60_000 } });
     nock(V3).get(V3_PATH).reply(429, 'busy', { 'Retry-After': '7200' });
     const error = await failureOf(time.run(api.fetchPage(v3Request())));
     expect(error).toMatchObject({
@@ -97,7 +89,7 @@ describe('Retry-After', () => {
 
 describe('two endpoints on one host', () => {
   it('share its limits and its waits', async () => {
-    const { api, time, events } = createTestApi({ v4Url: V3 });
+    const { api, time, events } = createMockedApi({ v4Url: V3 });
     const start = time.clock.now();
     nock(V3).get(V3_PATH).reply(429, 'busy', { 'Retry-After': '9' }).get(V3_PATH).reply(200, V3_PAGE);
     let askedAt = 0;
@@ -116,7 +108,7 @@ describe('two endpoints on one host', () => {
 
 describe('a 429', () => {
   it('slows down everything that follows to the same host', async () => {
-    const { api, time } = createTestApi({ endpoint: { requestsPerSecond: 10 } });
+    const { api, time } = createMockedApi({ endpoint: { requestsPerSecond: 10 } });
     const asked: number[] = [];
     nock(V3)
       .persist()
@@ -135,7 +127,7 @@ describe('an outage', () => {
   it.each([500, 429])(
     'of %i for ever costs a tenth more than asking once, once the budget is spent',
     async (status) => {
-      const { api, time } = createTestApi({ endpoint: { concurrency: 4 } });
+      const { api, time } = createMockedApi({ endpoint: { concurrency: 4 } });
       nock(V3).persist().get(V3_PATH).reply(status, 'down');
       const budget = 4 * 3;
       const streams = campaign({ small: 100, full: 300 });
@@ -150,7 +142,7 @@ describe('an outage', () => {
   );
 
   it('of one host leaves the budget of the other alone', async () => {
-    const { api, time } = createTestApi({ endpoint: { concurrency: 1 } });
+    const { api, time } = createMockedApi({ endpoint: { concurrency: 1 } });
     nock(V3).persist().get(V3_PATH).reply(500, 'down');
     await time.run(Promise.allSettled([1, 2, 3, 4].map(() => api.fetchPage(v3Request()))));
     nock(V4).get(V4_PATH).times(2).reply(500).get(V4_PATH).reply(200, V4_PAGE);
