@@ -105,7 +105,6 @@ export const LIMIT_UNITS = [
   'objects',
   'streams',
   'decisions',
-  'uses',
   'hours',
 ] as const;
 

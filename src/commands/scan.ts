@@ -6,7 +6,6 @@ import { describeFileError, SvcError } from '../errors.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
 import { writeOutput } from '../runtime/write-output.js';
-import { RULES } from '../scan/judge-file.js';
 import { readTraffic } from '../scan/read-traffic.js';
 import {
   describeUses,
@@ -21,13 +20,10 @@ import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
 import { plainKindOf } from '../scan/source-text.js';
 import { languageOf } from '../scan/syntax.js';
 import { isOwnJson } from '../scan/walk-files.js';
-import { saveScanCounts } from '../store/meta.js';
-import { guardDatabase } from '../store/open.js';
 import { toUrl } from '../text/addresses.js';
 import { renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { Io } from './command.js';
-import { withDatabase } from './database.js';
 import { configFlags, type Given, type RawOptions } from './define-command.js';
 import { type ActionsOptions, type Announcement, withGitHubActions } from './github-actions.js';
 import { flagOf } from './option.js';
@@ -54,7 +50,6 @@ interface ScanOptions extends ActionsOptions {
   readonly failOn: Certainty;
   readonly facts?: string | undefined;
   readonly traffic?: string | undefined;
-  readonly save: boolean;
 }
 
 /**
@@ -86,17 +81,11 @@ async function scanAndJudge(
   const outputs = Object.fromEntries(
     Object.entries(given.options).filter(([name]) => Object.hasOwn(RENDERERS, name)),
   );
-  const { facts, traffic, save } = given.options;
+  const { facts, traffic } = given.options;
   const config = isConfigured(given, io) ? await given.config() : null;
-  if (config === null && save) {
-    throw new SvcError('usage', '--save needs a configuration: it names the database.', {
-      hint: 'Run `svc-migrate init`.',
-    });
-  }
   const named = [...Object.values(outputs), facts, traffic].filter((file) => file !== undefined);
   const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...named];
   const report = await scan(given, { config, ownFiles }, io);
-  if (save) await saveCounts(config, report, io);
   await writeFindings(report, { outputs, isConfigured: config !== null }, given, io);
   await onReport(report);
   return report.exitCode;
@@ -135,24 +124,6 @@ function isSource(target: string): boolean {
   const isRead = languageOf(target) !== null || plainKindOf(target) !== null;
   const isFile = statSync(target, { throwIfNoEntry: false })?.isFile() === true;
   return isRead && isFile && !isOwnJson(readFileSync(target, 'utf8'));
-}
-
-/** Stores the counts for the limit `v3_uses` of `check`. */
-async function saveCounts(config: Config | null, { summary }: ScanReport, io: Io): Promise<void> {
-  if (config === null) return;
-  const nowMs = io.clock.now();
-  const counts = {
-    scannedAt: new Date(nowMs).toISOString(),
-    ...summary.places,
-    filesRead: summary.filesRead,
-    filesSkipped: summary.filesSkipped,
-    rules: RULES.flatMap(({ id, title }) => {
-      const found = summary.byRule[id];
-      return found === undefined ? [] : [{ rule: id, title, ...found }];
-    }),
-  };
-  const hold = { file: config.database, mode: 'write', command: 'scan', nowMs } as const;
-  await withDatabase(hold, async (db) => guardDatabase(config.database, () => saveScanCounts(db, counts)));
 }
 
 async function writeFindings(

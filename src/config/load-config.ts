@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import {
   createScanner,
   getNodeValue,
@@ -166,7 +166,10 @@ function readConfigText(file: string): string {
         { cause },
       );
     }
-    throw new SvcError('config', `There is no configuration file ${file}.`, {
+    const [usual, other] = DEFAULT_CONFIG_FILES;
+    const isUsual = basename(file) === usual && !existsSync(resolve(dirname(file), other));
+    const also = isUsual ? `, nor ${other}` : '';
+    throw new SvcError('config', `There is no configuration file ${file}${also}.`, {
       hint: 'Run `svc-migrate init` to write one, or name yours with --config.',
       cause,
     });

@@ -83,8 +83,6 @@ export type LimitValue =
 
 const A_LIMIT = { error: 'must be a whole number of at least 0, or a share such as "2%" or "0.5%"' };
 
-const A_COUNT = { error: 'must be a whole number of at least 0' };
-
 const limitValue = z
   .union([z.int(A_LIMIT).min(0, A_LIMIT), z.string().regex(/^\d{1,3}(\.\d{1,9})?%$/, A_LIMIT)], A_LIMIT)
   .transform((value, context): LimitValue => {
@@ -96,12 +94,6 @@ const limitValue = z
 
 /** The schema of each limit, by its name. */
 const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
-
-/** A limit that can only be a count. */
-const countLimit = z
-  .int(A_COUNT)
-  .min(0, A_COUNT)
-  .transform((count): LimitValue => ({ kind: 'count', count }));
 
 const MIB = 1024 * 1024;
 
@@ -291,20 +283,13 @@ const drift = strict({
 
 const limits = strict({
   ...limitsByName,
-  v3_uses: setting(
-    countLimit.exactOptional(),
-    'Certain uses of V3 in code, as counted by the last `scan --save`. Without one, or if it is older than maxAge, the gate fails.',
-  ),
   models: setting(
     z.record(z.string(), strict(limitsByName)).prefault({}),
     'Limits for one model, by its V3 path. They override the other limits.',
   ),
 }).transform(({ models, ...rest }) => {
   // Computed keys are not part of the shape's type.
-  const global: Readonly<Record<string, LimitValue>> = Object.fromEntries(
-    Object.entries(rest).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
-  );
-  return { global, models };
+  return { global: Object.fromEntries(Object.entries<LimitValue>(rest)), models };
 });
 
 const scan = strict({

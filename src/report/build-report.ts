@@ -5,7 +5,6 @@ import type { Pause } from '../runtime/pause.js';
 import { toFinding } from '../store/finding-rows.js';
 import { readStoredFingerprint } from '../store/fingerprint.js';
 import { checkFile, EXPORTED_TABLES, verifyExport } from '../store/integrity.js';
-import { readScanCounts, type ScanCounts } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
@@ -19,7 +18,7 @@ import { type CountedRows, countRows } from './count-rows.js';
 import { countReasons } from './counts.js';
 import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
-import type { CodeUses, DriftSection, Report, ReportStream } from './report-schema.js';
+import type { DriftSection, Report, ReportStream } from './report-schema.js';
 import { countStaleDecisions, prepareFullSync, readDecisions, readDrift } from './sections.js';
 import { buildMonths, type Dates, readDates } from './timeline.js';
 
@@ -78,11 +77,9 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
   const { config, scope, nowMs } = inputs;
   const { groups } = facts;
   const { totals } = counts;
-  const scan = readScanCounts(db);
   const gateCounts = {
     rows: counts.rows,
     staleDecisions: countStaleDecisions(db, scope, nowMs),
-    v3Uses: recentUses(scan, nowMs, config.maxAgeMs),
     ...countForGate(parts),
   };
   const limitedModels = Object.entries(config.limits.models).filter(
@@ -128,7 +125,6 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
     },
     drift,
     decisions: readDecisions(db, config, scope, nowMs),
-    codeUses: scan === null ? null : describeScan(scan, nowMs),
     cannotSee: listCannotSee({
       ...{ config, scope, groups, drift, totals, deleted: counts.deleted },
       short: firstLists(db, inputs, { states: ['short'] }),
@@ -143,27 +139,8 @@ function firstLists(db: Db, { config, scope }: ReportInputs, filter: StreamFilte
   return [...iterateStreams(db, countedScopeOf(config, scope), { ...filter, limit: MAX_NAMED })];
 }
 
-function describeScan(
-  { scannedAt, filesRead, filesSkipped, rules, ...places }: ScanCounts,
-  nowMs: number,
-): CodeUses {
-  const ageHours = Math.max(0, Math.floor((nowMs - Date.parse(scannedAt)) / HOUR_MS));
-  return { scannedAt, ageHours, filesRead, filesSkipped, places, rules };
-}
-
-/** Number of certain uses of V3 that the stored scan found; null if there is no scan, or it is too old. */
-function recentUses(scan: ScanCounts | null, nowMs: number, maxAgeMs: number): number | null {
-  const ageMs = scan === null ? null : nowMs - Date.parse(scan.scannedAt);
-  return scan === null || ageMs === null || ageMs > maxAgeMs ? null : scan.certain;
-}
-
-/** What limits are compared with, except rows, stale decisions and uses of V3 in code. */
-function countForGate({
-  facts,
-  counts,
-  age,
-  drift,
-}: Parts): Omit<GateCounts, 'rows' | 'staleDecisions' | 'v3Uses'> {
+/** What limits are compared with, except rows and stale decisions. */
+function countForGate({ facts, counts, age, drift }: Parts): Omit<GateCounts, 'rows' | 'staleDecisions'> {
   const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
     new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
   const shortStreams = new Map<string, number>();

@@ -151,7 +151,6 @@ const UNIT_NAMES: Readonly<Record<ReportLimit['unit'], readonly [one: string, mo
   objects: ['object', 'objects'],
   streams: ['list', 'lists'],
   decisions: ['decision', 'decisions'],
-  uses: ['use', 'uses'],
   hours: ['h', 'h'],
 };
 
@@ -235,7 +234,6 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
   rejected: () => ['doctor'],
   short: () => ['status'],
   decision_stale: () => ['remap'],
-  v3_uses: () => ['scan', '--save'],
   maxAge: () => ['run'],
 };
 

@@ -37,12 +37,6 @@ const BY_LIMIT: Readonly<Record<string, KeyText>> = {
     meaning: 'Fields of a matched pair differ.',
     action: 'Compare the pairs: `svc-migrate explain MODEL ID`.',
   },
-  v3_uses: {
-    title: 'Uses of V3 in code',
-    meaning: 'Places in source code that still use the V3 API.',
-    action:
-      'Change them: `svc-migrate scan` lists them. Then store the result with `svc-migrate scan --save`.',
-  },
   maxAge: {
     title: 'Evidence too old',
     meaning: 'The evidence is older than the configuration accepts.',

@@ -118,13 +118,12 @@ export function limitationBlocks({ cannotSee }: Report): Block[] {
 }
 
 export function evidenceBlocks(report: Report): Block[] {
-  const { evidence, tool, codeUses, drift, findings, generatedAt } = report;
+  const { evidence, tool, drift, findings, generatedAt } = report;
   const { remap, conservation } = evidence;
   const read = evidence.oldestReadAt === null ? 'nothing read yet' : formatTime(evidence.oldestReadAt);
   const built =
     remap === null ? 'none' : `${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…`;
   const stale = remap?.stale ? ', older than the exported data' : '';
-  const scan = codeUses === null ? '' : ` Scan of the code: ${formatTime(codeUses.scannedAt)}.`;
   const differing =
     drift.differing === 0
       ? ''
@@ -146,7 +145,7 @@ export function evidenceBlocks(report: Report): Block[] {
     ...Object.entries(evidence.fingerprint),
   ];
   return [
-    sentence(`Oldest evidence: ${read}. Remap: ${built}${stale}.${scan}`),
+    sentence(`Oldest evidence: ${read}. Remap: ${built}${stale}.`),
     sentence(
       `Findings: ${groupDigits(findings.total)} ids of V3 or V4${folded}; \`svc-migrate findings\` and \`svc-migrate report --ndjson findings.ndjson\` list them${differing}.`,
     ),
@@ -167,20 +166,6 @@ export function driftBlocks({ drift: { differing, compared, models } }: Report):
   const where = listModels(counts, MAX_DRIFT_MODELS);
   const text = `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${where}).`;
   return [sentence(text)];
-}
-
-/** Uses of V3 in code, and the rules with findings. */
-export function codeBlocks({ codeUses }: Report): Block[] {
-  if (codeUses === null) return [];
-  const { places, rules, scannedAt, ...files } = codeUses;
-  const { certain, likely, look } = places;
-  const all = countOf(certain + likely + look, 'place');
-  const skipped = files.filesSkipped === null ? '' : `, ${groupDigits(files.filesSkipped)} not read`;
-  const head = `Uses of V3 in code: ${all} (${certain} certain, ${likely} likely, ${look} to look at) in ${countOf(files.filesRead, 'file')} read${skipped}; scanned ${formatTime(scannedAt)}.`;
-  const items = rules.map((one) => ({
-    title: `${one.title}: ${one.certain} certain, ${one.likely} likely, ${one.look} to look at`,
-  }));
-  return [sentence(head), ...(items.length === 0 ? [] : [list(items)])];
 }
 
 /** Lists of the same generation, model and region that have the same state and end reason. */

@@ -37,7 +37,6 @@ import {
 } from './describe.js';
 import {
   ambiguousBlocks,
-  codeBlocks,
   decisionBlocks,
   driftBlocks,
   evidenceBlocks,
@@ -77,7 +76,6 @@ export function buildDocument(report: Report): ReportDocument {
     { id: 'full-sync', title: 'Full sync to ask for', blocks: fullSyncBlocks(report) },
     { id: 'decisions', title: 'Decisions', blocks: decisionBlocks(report) },
     { id: 'drift', title: 'Pairs with different fields', blocks: driftBlocks(report) },
-    { id: 'code', title: 'Uses of V3 in code', blocks: codeBlocks(report) },
     { id: 'samples', title: 'Samples', blocks: sampleBlocks(report) },
     { id: 'lists', title: 'Lists read', blocks: listBlocks(report) },
     { id: 'cannot-see', title: 'What this check cannot see', blocks: limitationBlocks(report) },

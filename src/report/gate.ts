@@ -33,8 +33,6 @@ export interface GateCounts {
   readonly drift: CountByModel | null;
   /** Decisions that the data do not support. */
   readonly staleDecisions: CountByModel;
-  /** Certain uses of V3 in code; null: no scan is stored that is recent enough. */
-  readonly v3Uses: number | null;
   /** Age of the oldest stream, ms; null if there is none or its time is unreadable. */
   readonly ageMs: number | null;
 }
@@ -67,18 +65,12 @@ const DEFAULTS: readonly (readonly [string, LimitValue | null])[] = [
   ['matched', null],
 ];
 
-/** Why a limit was not measured, as a clause. */
-const UNMEASURED: Readonly<Record<string, string>> = {
-  v3_uses: 'no scan is stored that is younger than maxAge: run `svc-migrate scan --save`',
-};
-
 const UNITS: Readonly<Record<string, ReportLimit['unit']>> = {
   unique_id_conflict: 'pairs',
   drift: 'pairs',
   rejected: 'objects',
   short: 'streams',
   decision_stale: 'decisions',
-  v3_uses: 'uses',
 };
 
 /**
@@ -93,7 +85,6 @@ export function judge(counts: GateCounts, limits: Config['limits'], maxAgeMs: nu
   judgeCounter(slots, 'unique_id_conflict', counts.uniqueIdConflicts);
   judgeCounter(slots, 'drift', counts.drift);
   judgeCounter(slots, 'decision_stale', counts.staleDecisions);
-  judgeUses(slots, counts.v3Uses);
   const listed = [...slots.values()].filter((slot) => slot.configured || slot.actual > 0);
   const judged = listed.map((slot) => conclude(slot, counts.v3Rows));
   judged.push(judgeAge(counts.ageMs, maxAgeMs));
@@ -169,14 +160,6 @@ function judgeCounter(slots: Slots, name: string, counts: CountByModel | null): 
   }
 }
 
-/** Uses in code count for all models together. */
-function judgeUses(slots: Slots, uses: number | null): void {
-  const slot = slots.get(slotKey('v3_uses', null));
-  if (slot === undefined) return;
-  slot.measured = uses !== null;
-  slot.actual = uses ?? 0;
-}
-
 function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
   const all = () => [...v3Rows.values()].reduce((sum, count) => sum + count, 0);
   const base = slot.model === null ? all() : (v3Rows.get(slot.model) ?? 0);
@@ -190,7 +173,7 @@ function conclude(slot: Slot, v3Rows: CountByModel): ReportLimit {
     unit: slot.unit === 'ids' ? unitOfRows(slot.contributors) : slot.unit,
     configured: slot.configured,
     pass,
-    detail: slot.measured ? null : (UNMEASURED[slot.name] ?? 'it was not measured'),
+    detail: slot.measured ? null : 'it was not measured',
     contributors: pass ? [] : slot.contributors,
   };
 }

@@ -189,20 +189,6 @@ const decisionsSchema = z.strictObject({
     .describe('Those that changed nothing, stale ones first; at most 1,000.'),
 });
 
-/** What the last `scan --save` found. */
-const codeUsesSchema = z.strictObject({
-  scannedAt: time,
-  ageHours: count.describe('Whole hours from scannedAt to generatedAt.'),
-  filesRead: count,
-  filesSkipped: count.nullable().describe('null: stored by an earlier version.'),
-  places: z.strictObject({ certain: count, likely: count, look: count }),
-  rules: z
-    .array(
-      z.strictObject({ rule: z.string(), title: z.string(), certain: count, likely: count, look: count }),
-    )
-    .describe('Findings of each rule that has any; one place may have several.'),
-});
-
 /** The JSON report. Counts are numbers, ids are strings of digits. */
 export const reportSchema = z
   .strictObject({
@@ -255,7 +241,6 @@ export const reportSchema = z
     }),
     drift: driftSchema,
     decisions: decisionsSchema.nullable().describe('null: there are none.'),
-    codeUses: codeUsesSchema.nullable().describe('What `scan --save` found last; null: no scan is stored.'),
     cannotSee: z.array(
       z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),
     ),
@@ -286,7 +271,6 @@ export type Report = Omit<WrittenReport, 'companies' | 'completeness' | 'fullSyn
 export type ReportCompany = WrittenReport['companies'][number];
 export type FullSync = WrittenReport['fullSync'][number];
 export type ReportStream = z.infer<typeof stream>;
-export type CodeUses = z.infer<typeof codeUsesSchema>;
 export type DecisionsSection = z.infer<typeof decisionsSchema>;
 export type DriftSection = z.infer<typeof driftSchema>;
 export type Counts = Report['totals'];

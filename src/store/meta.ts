@@ -118,29 +118,3 @@ export function writeRemapInputs(db: Db, digests: Readonly<Record<string, string
 export function readRemapInputs(db: Db): Readonly<Record<string, string>> {
   return readMetaJson(db, REMAP_INPUTS, textsSchema) ?? {};
 }
-
-const SCAN = 'scan';
-const count = z.int().nonnegative();
-const byCertainty = { certain: count, likely: count, look: count };
-const scanCountsSchema = z.strictObject({
-  scannedAt: z.string(),
-  /** Number of places in the code. */
-  ...byCertainty,
-  filesRead: count,
-  // Earlier versions did not store these.
-  filesSkipped: count.nullable().default(null),
-  rules: z.array(z.strictObject({ rule: z.string(), title: z.string(), ...byCertainty })).default([]),
-});
-
-/** What the last stored scan of source code counted. */
-export type ScanCounts = z.output<typeof scanCountsSchema>;
-
-/** Saves the counts in a transaction of its own. */
-export function saveScanCounts(db: Db, counts: ScanCounts): void {
-  db.transaction(() => writeMeta(db, SCAN, JSON.stringify(counts))).immediate();
-}
-
-/** null: no scan was stored. */
-export function readScanCounts(db: Db): ScanCounts | null {
-  return readMetaJson(db, SCAN, scanCountsSchema);
-}

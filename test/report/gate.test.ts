@@ -45,7 +45,6 @@ function countsOf(rows: readonly string[], extra: Partial<GateCounts> = {}): Gat
     uniqueIdConflicts: new Map(),
     drift: null,
     staleDecisions: new Map(),
-    v3Uses: null,
     ageMs: 0,
     ...extra,
   };

@@ -48,12 +48,11 @@ it('says in a whole sentence why a limit was not measured', () => {
   if (report === undefined) throw new Error('There is no sample.');
   const none = new Map<string, number>();
   const counts = { rows: [], v3Rows: none, rejected: none, shortStreams: none, uniqueIdConflicts: none };
-  const unmeasured = { ...counts, drift: null, staleDecisions: none, v3Uses: null, ageMs: 0 };
+  const unmeasured = { ...counts, drift: null, staleDecisions: none, ageMs: 0 };
   const limit = { kind: 'count', count: 0 } as const;
-  const gate = judge(unmeasured, { global: { drift: limit, v3_uses: limit }, models: {} }, 1000);
+  const gate = judge(unmeasured, { global: { drift: limit }, models: {} }, 1000);
   const { obstacles } = buildVerdict({ ...report, gate });
   expect(obstacles.map(({ meaning }) => meaning.replace(/^.*? Here: /, ''))).toEqual([
     'it was not measured.',
-    'no scan is stored that is younger than maxAge: run `svc-migrate scan --save`.',
   ]);
 });

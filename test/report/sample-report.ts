@@ -42,7 +42,6 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
     uniqueIdConflicts: none,
     drift: null,
     staleDecisions: none,
-    v3Uses: null,
   };
   const limit: LimitValue = { kind: 'percent', percent: 100, text: '100%' };
   const gate = judge(
@@ -86,14 +85,6 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
     findings: { total: totals.byStatus.unmatched, samples: listSamples(names, text), fullList: 'remap' },
     drift: makeDrift(text),
     decisions: makeDecisions(text),
-    codeUses: {
-      scannedAt: '2026-10-31T20:00:00.000Z',
-      ageHours: 6,
-      filesRead: 412,
-      filesSkipped: 31,
-      places: { certain: 7, likely: 2, look: 1 },
-      rules: [{ rule: 'base-url', title: `Address ${text}`, certain: 7, likely: 1, look: 0 }],
-    },
     cannotSee: [
       {
         code: 'ghosts',

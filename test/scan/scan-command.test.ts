@@ -13,9 +13,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseConfigValue } from '../../src/config/load-config.js';
-import { reportSchema } from '../../src/report/report-schema.js';
-import { startSandbox } from '../../src/sandbox/start.js';
 import {
   type AskedScan,
   renderGitlab,
@@ -28,7 +25,7 @@ import { buildScanSettings } from '../../src/scan/rules/rule.js';
 import { scanFiles } from '../../src/scan/scan-files.js';
 import { buildScanReport, type ScanResult, scanSchema } from '../../src/scan/scan-report.js';
 import { SyntaxParser } from '../../src/scan/syntax.js';
-import { keysOf, makeFolder, runCli } from '../cli/run-cli.js';
+import { makeFolder, runCli } from '../cli/run-cli.js';
 import { campaignCases } from '../support/campaign.js';
 
 const HOST = 'eu.ledger.example';
@@ -437,46 +434,6 @@ describe('the command', () => {
     expect(readFileSync(summary, 'utf8')).toMatch(/^## ❌ Uses of the V3 API in code/);
   });
 
-  it('stores its counts for check, whose limit fails without them, with too many and with old ones', async () => {
-    const sandbox = await startSandbox({ seed: 5, scale: 30 });
-    try {
-      const config = sandbox.config();
-      const cwd = makeFolder({ ...config, limits: { unmatched: '100%', v4_only: '100%', v3_uses: 0 } });
-      const env = keysOf(sandbox.apiKey);
-      const scan = async () => (await runCli(['scan', 'src', '--save'], { cwd, env })).code;
-      const check = async () =>
-        reportSchema.parse(JSON.parse((await runCli(['check', '--json', '-'], { cwd, env })).stdout));
-      const limitOf = async () => (await check()).gate.limits.find(({ name }) => name === 'v3_uses');
-      const codeOf = async () => (await check()).codeUses;
-      mkdirSync(join(cwd, 'src'));
-      const [region] = parseConfigValue(config, 'sandbox.json', 0).v3.regions;
-      writeFileSync(join(cwd, 'src/a.ts'), `fetch('${region?.baseUrl}/accounting/invoices');\n`);
-      expect((await runCli(['run', '--quiet'], { cwd, env })).code).toBe(1);
-      expect(await limitOf()).toMatchObject({ actual: null, pass: false });
-      expect(await scan()).toBe(1);
-      expect(await limitOf()).toMatchObject({ actual: 1, allowed: 0, pass: false, unit: 'uses' });
-      expect(await codeOf()).toMatchObject({
-        places: { certain: 1, likely: 0, look: 0 },
-        ageHours: 0,
-        filesRead: 1,
-        filesSkipped: 0,
-        rules: [
-          { rule: 'base-url', certain: 1 },
-          { rule: 'route', certain: 1 },
-        ],
-      });
-      const { stdout } = await runCli(['report'], { cwd, env });
-      expect(stdout).toMatch(
-        /Uses of V3 in code: 1 place \(1 certain, 0 likely, 0 to look at\) in 1 file\s+read/,
-      );
-      writeFileSync(join(cwd, 'src/a.ts'), 'fetch();\n');
-      expect(await scan()).toBe(0);
-      expect(await limitOf()).toMatchObject({ actual: 0, pass: true });
-    } finally {
-      await sandbox.close();
-    }
-  });
-
   const LOGS: readonly (readonly [name: string, text: string])[] = [
     [
       'access.log',
@@ -624,7 +581,6 @@ describe('files that scan writes', () => {
       ['--facts', 'missing.json'],
       ['--v3-host', 'http://'],
       ['--config', 'missing.json'],
-      ['--save'],
       ['missing'],
     ];
     for (const args of failing) {

@@ -79,7 +79,6 @@ const scan = defineCommand({
     traffic: input(
       'access log (combined, JSON lines) or HAR file: lists the V3 routes that were really requested',
     ),
-    save: flag('store the counts in the database, for the limit v3_uses of check'),
     json: output('findings and files as JSON (- is stdout)'),
     sarif: output('findings as SARIF 2.1.0, for code scanning'),
     gitlab: output('findings as a code quality report of GitLab'),
