@@ -6,7 +6,6 @@ import {
   type RowId,
   type RowSpool,
   rowIdOf,
-  type WaitingRow,
   WaitingRows,
 } from '../store/remap-writer.js';
 
@@ -15,8 +14,9 @@ import { decideChildren } from './decide-children.js';
 import type { Decided, Decisions } from './decide-records.js';
 import type { Outcomes, RecordOutcome, RecordsOfPair } from './explain-records.js';
 import type { JoinedRecords } from './join-records.js';
-import { type ChildRow, conflictOf, judgeChildren, membersOf } from './judge-children.js';
+import { type ChildRow, conflictOf, inheritOutcome, judgeChildren, membersOf } from './judge-children.js';
 import { pairReason } from './judge-group.js';
+import { FieldNames, PlainChildren } from './plain-children.js';
 import { SharedTwin } from './shared-children.js';
 
 /** Records and children that were found in the export, or in rows of the remap. */
@@ -61,17 +61,17 @@ export class RowsOfModel {
     for (const path of paths.sort(byBytes)) {
       for (const rows of this.#v3.get(path) ?? []) {
         throwIfStopped();
-        for (const row of rows.read()) writer.add(row);
+        rows.forEach(writer.add);
       }
       const v4 = [...(this.#v4.get(path) ?? [])].sort((a, b) => compareIds(a.companyId, b.companyId));
       for (const { companyId, rows } of v4) {
         throwIfStopped();
         if (path === '') firstRows.set(companyId, writer.nextRow);
         const rowAt = (rank: number) => (firstRows.get(companyId) ?? 0) + rank;
-        for (const row of rows.read()) {
-          const isOfOpenRecord = row.parent !== null && row.parent < 0;
-          writer.add(isOfOpenRecord ? { ...row, parent: rowAt(-1 - (row.parent ?? 0)) } : row);
-        }
+        rows.forEach((group, key, v3Id, v4Id, evidence, parent) => {
+          const isOfOpenRecord = parent !== null && parent < 0;
+          writer.add(group, key, v3Id, v4Id, evidence, isOfOpenRecord ? rowAt(-1 - parent) : parent);
+        });
       }
     }
   }
@@ -111,8 +111,10 @@ class PairRows {
   readonly #verdicts: Decisions['verdicts'];
   readonly #v3Children = new Map<string, WaitingRows>();
   readonly #v4Children = new Map<string, WaitingRows>();
-  /** The last group of each path and generation: most rows are of the same group as the one before. */
-  readonly #lastGroups = { 3: new Map<string, CountedGroup>(), 4: new Map<string, CountedGroup>() };
+  /** The groups of each path and generation so far; they are few. */
+  readonly #groups = { 3: new Map<string, CountedGroup[]>(), 4: new Map<string, CountedGroup[]>() };
+  readonly #fieldNames = new FieldNames();
+  readonly #plain = { v3: new PlainChildren(this.#fieldNames), v4: new PlainChildren(this.#fieldNames) };
   /** The rows of the V3 records. */
   readonly #rowOf: Float64Array;
   readonly #seen: Found = { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
@@ -152,9 +154,8 @@ class PairRows {
   }
 
   #groupOf(path: string, generation: 3 | 4, outcome: Outcome): CountedGroup {
-    const lastGroups = this.#lastGroups[generation];
-    const last = lastGroups.get(path);
-    if (last !== undefined && isSameOutcome(last, outcome)) return last;
+    const known = this.#groups[generation].get(path)?.find((group) => isSameOutcome(group, outcome));
+    if (known !== undefined) return known;
     const { v3Company } = this.#judged.pair;
     const isV3 = generation === 3;
     const group = this.#writer.groupOf({
@@ -165,7 +166,7 @@ class PairRows {
       v4CompanyId: this.#v4CompanyId,
       ...outcome,
     });
-    lastGroups.set(path, group);
+    append(this.#groups[generation], path, group);
     return group;
   }
 
@@ -178,7 +179,7 @@ class PairRows {
     const outcome = this.#judged.outcomes.v3.get(at);
     if (outcome === undefined) return;
     const group = this.#groupOf('', 3, openOutcome(outcome.status, outcome.reason));
-    const row = this.#writeV3(at, { group, v4: null, evidence: outcome.evidence });
+    const row = this.#writeV3(at, group, null, outcome.evidence);
     this.#inheritChildren(3, at, row, outcome);
   }
 
@@ -197,28 +198,27 @@ class PairRows {
       conflict: conflictOf(v3.uniqueIdOf(at), v4.uniqueIdOf(twin)) === 1,
     };
     const v4Id = rowIdOf(v4.svcIds[twin] ?? 0n);
-    this.#writeV3(at, { group: this.#groupOf('', 3, outcome), v4: v4Id, evidence });
+    this.#writeV3(at, this.#groupOf('', 3, outcome), v4Id, evidence);
     return reason;
   }
 
   /** Returns the id of the row. */
-  #writeV3(at: number, row: Pick<WaitingRow, 'group' | 'v4' | 'evidence'>): number {
-    const { v3: records } = this.#judged.pair;
-    this.#writer.countDay(row.group, records.latestMs[at] ?? Number.NaN);
-    const { group, v4, evidence } = row;
-    const v3 = rowIdOf(records.svcIds[at] ?? 0n);
-    const id = this.#writer.add({ group, key: records.keyOf(at), v3, v4, evidence, parent: null });
+  #writeV3(at: number, group: CountedGroup, v4: RowId | null, evidence: string | null): number {
+    const { v3 } = this.#judged.pair;
+    this.#writer.countDay(group, v3.latestMs[at] ?? Number.NaN);
+    const id = this.#writer.add(group, v3.keyOf(at), rowIdOf(v3.svcIds[at] ?? 0n), v4, evidence, null);
     this.#rowOf[at] = id;
     return id;
   }
 
   #addChildrenOfPair(at: number, twin: number, reason: string | null): void {
     const { v3, v4 } = this.#judged.pair;
+    const { ofV3Children, ofV4Children } = this.#judged.decided;
+    const named = [...(ofV3Children.get(at) ?? []), ...(ofV4Children.get(twin) ?? [])];
+    if (named.length === 0 && this.#addPlainChildren(at, twin, reason)) return;
     const children = { v3: v3.childrenOf(at), v4: v4.childrenOf(twin) };
     if (children.v3.length + children.v4.length === 0) return;
     let rows = judgeChildren(children.v3, children.v4, reason);
-    const { ofV3Children, ofV4Children } = this.#judged.decided;
-    const named = [...(ofV3Children.get(at) ?? []), ...(ofV4Children.get(twin) ?? [])];
     if (named.length > 0) {
       const decided = decideChildren(rows, { ...children, parentsMatched: reason === null }, named);
       for (const [line, verdict] of decided.verdicts) this.#verdicts.set(line, verdict);
@@ -227,6 +227,37 @@ class PairRows {
     for (const row of rows.v3) this.#addChild(row, at, twin);
     for (const row of rows.v4) this.#addChild(row, at, twin);
     this.#seen.v4Children += children.v4.length - rows.v4.length;
+  }
+
+  /** Adds the usual children, which have the same keys on both sides in the same order; returns false if they do not. */
+  #addPlainChildren(at: number, twin: number, reason: string | null): boolean {
+    const { v3, v4 } = this.#judged.pair;
+    const [children, twins] = [this.#plain.v3, this.#plain.v4];
+    if (!v3.readPlainChildren(at, children) || !v4.readPlainChildren(twin, twins)) return false;
+    if (!children.areLike(twins) || !v3.hasKeyOf(at, v4, twin)) return false;
+    if (children.length === 0) return true;
+    const [status, inherited] = reason === null ? (['matched', null] as const) : inheritOutcome(reason);
+    const outcome: Outcome = {
+      ...{ status, reason: inherited, matchedBy: 'platform_id', conflict: false },
+      provisional: this.#isProvisional(at),
+    };
+    const parent = this.#rowOf[at] ?? null;
+    const parentSvcId = rowIdOf(v3.svcIds[at] ?? 0n);
+    let field = -1;
+    let [group, add]: [CountedGroup | null, WaitingRows['add'] | null] = [null, null];
+    for (let child = 0; child < children.length; child++) {
+      if (group === null || add === null || children.fields[child] !== field) {
+        field = children.fields[child] ?? 0;
+        const path = this.#fieldNames.names[field] ?? '';
+        group = this.#groupOf(path, 3, outcome);
+        add = this.#rowsOf(3, path).add;
+      }
+      const [id = 0, twinId = 0] = [children.ids[child], twins.ids[child]];
+      add(group, children.key(child), id, twinId, null, parent, parentSvcId);
+    }
+    this.#seen.v3Children += children.length;
+    this.#seen.v4Children += twins.length;
+    return true;
   }
 
   /**
@@ -263,17 +294,18 @@ class PairRows {
       ...{ status, reason, matchedBy, conflict: conflict === 1 },
       provisional: matchedBy !== null && this.#isProvisional(at),
     };
-    this.#addRow(generation, path, {
-      group: this.#groupOf(path, generation, outcome),
+    this.#addRow(
+      generation,
+      path,
+      this.#groupOf(path, generation, outcome),
       key,
-      v3: v3SvcId === null ? null : childIdOf(v3SvcId),
-      v4: v4SvcId === null ? null : childIdOf(v4SvcId),
+      v3SvcId === null ? null : childIdOf(v3SvcId),
+      v4SvcId === null ? null : childIdOf(v4SvcId),
       // the parents' keys differ only if a decision paired them
-      evidence:
-        v4SvcId === null || v3.hasKeyOf(at, v4, twin) ? evidence : withParentKey(evidence, v4.keyOf(twin)),
-      parent: this.#rowOf[at] ?? null,
-      parentSvcId: rowIdOf((generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n),
-    });
+      v4SvcId === null || v3.hasKeyOf(at, v4, twin) ? evidence : withParentKey(evidence, v4.keyOf(twin)),
+      this.#rowOf[at] ?? null,
+      rowIdOf((generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n),
+    );
   }
 
   /** Children of a record that is in no pair inherit its outcome. */
@@ -282,24 +314,32 @@ class PairRows {
     const outcome = openOutcome(status, `parent_${reason}`);
     for (const [path, svcId, key] of records.childrenOf(at)) {
       const id = childIdOf(svcId);
-      this.#addRow(generation, path, {
-        group: this.#groupOf(path, generation, outcome),
+      this.#addRow(
+        generation,
+        path,
+        this.#groupOf(path, generation, outcome),
         key,
-        v3: generation === 3 ? id : null,
-        v4: generation === 3 ? null : id,
-        evidence: null,
+        generation === 3 ? id : null,
+        generation === 3 ? null : id,
+        null,
         parent,
-        parentSvcId: rowIdOf(records.svcIds[at] ?? 0n),
-      });
+        rowIdOf(records.svcIds[at] ?? 0n),
+      );
     }
   }
 
-  #addRow(generation: 3 | 4, path: string, row: WaitingRow): void {
-    const lists = generation === 3 ? this.#v3Children : this.#v4Children;
-    const rows = lists.get(path) ?? this.#later.newRows();
-    lists.set(path, rows);
-    rows.add(row);
+  #addRow(generation: 3 | 4, path: string, ...row: Parameters<WaitingRows['add']>): void {
     this.#seen[generation === 3 ? 'v3Children' : 'v4Children'] += 1;
+    this.#rowsOf(generation, path).add(...row);
+  }
+
+  #rowsOf(generation: 3 | 4, path: string): WaitingRows {
+    const lists = generation === 3 ? this.#v3Children : this.#v4Children;
+    const known = lists.get(path);
+    if (known !== undefined) return known;
+    const rows = this.#later.newRows();
+    lists.set(path, rows);
+    return rows;
   }
 
   #addOpenV4(throwIfStopped: () => void): void {
@@ -311,15 +351,8 @@ class PairRows {
     const byId = [...outcomes.v4].sort(([a], [b]) => compareIds(idOf(a), idOf(b)));
     for (const [rank, [at, outcome]] of byId.entries()) {
       if (rank % 1000 === 0) throwIfStopped();
-      rows.add({
-        group: this.#groupOf('', 4, openOutcome(outcome.status, outcome.reason)),
-        key: pair.v4.keyOf(at),
-        v3: null,
-        v4: rowIdOf(svcIds[at] ?? 0n),
-        evidence: outcome.evidence,
-        parent: null,
-        parentSvcId: 0,
-      });
+      const group = this.#groupOf('', 4, openOutcome(outcome.status, outcome.reason));
+      rows.add(group, pair.v4.keyOf(at), null, rowIdOf(svcIds[at] ?? 0n), outcome.evidence, null, 0);
       // the row of the record is not known yet: the children name its rank among those of its company
       this.#inheritChildren(4, at, -1 - rank, outcome);
       this.#seen.v4Records += 1;

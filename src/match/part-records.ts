@@ -7,6 +7,7 @@ import { checkedText, damaged } from '../store/checksum.js';
 import { areIntactMembers } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
 import type { ExportedPart } from './exported-parts.js';
+import type { PlainChildren } from './plain-children.js';
 import { bytesOf, hashBytes, lengthOf, RecordBytes } from './record-bytes.js';
 
 /** The records of a part by column, in the order of their row ids. Texts stay bytes until they are needed. */
@@ -41,7 +42,7 @@ export class PartRecords {
     this.latestMs = new Float64Array(length);
     this.createdMs = new Float64Array(length);
     this.members = new PartMembers(length);
-    this.#texts = new Texts(64 * length);
+    this.#texts = new Texts(BYTES_OF_TEXTS * length);
     this.#ends = new Uint32Array(TEXTS * length);
   }
 
@@ -81,6 +82,11 @@ export class PartRecords {
     return this.#textAt(TEXTS * at + 2);
   }
 
+  /** Reads the children of a record; returns false if they are not plain. */
+  readPlainChildren(at: number, into: PlainChildren): boolean {
+    return into.read(this.#buffer, this.#startOf(TEXTS * at + 2), this.#endOf(TEXTS * at + 2));
+  }
+
   hashOfKey(at: number): number {
     return hashBytes(this.#texts.bytes, this.#startOf(TEXTS * at), this.#endOf(TEXTS * at));
   }
@@ -111,10 +117,13 @@ export class PartRecords {
 
 /** Texts of a record. */
 const TEXTS = 3;
+/** Room for its texts at first; what is not used takes no memory. */
+const BYTES_OF_TEXTS = 256;
 
 /** The digests of the members of a part's records, one after another. */
 export class PartMembers {
   words = new Int32Array(0);
+  #bytes = new Uint8Array(0);
   /** For each record, the end of its words; it has none if that is the end of those before. */
   readonly #ends: Float64Array;
   #length = 0;
@@ -131,8 +140,9 @@ export class PartMembers {
       const words = new Int32Array(Math.max(end, Math.ceil((1.05 * end * records) / (at + 1))));
       words.set(this.words.subarray(0, this.#length));
       this.words = words;
+      this.#bytes = new Uint8Array(words.buffer);
     }
-    if (bytes !== null) new Uint8Array(this.words.buffer).set(bytes, 4 * this.#length);
+    if (bytes !== null) this.#bytes.set(bytes, 4 * this.#length);
     this.#length = end;
     this.#ends[at] = end;
   }

@@ -66,8 +66,8 @@ export class RecordBytes {
 
 /** SQL that joins numbers, each with a separator, and then texts without any. */
 export function bytesOf(numbers: readonly string[], texts: readonly string[]): string {
-  const ended = numbers.map((number) => `ifnull(${number}, '') || char(31)`);
-  return `CAST(group_concat(${[...ended, ...texts].join(' || ')}, '') AS BLOB)`;
+  const values = [...numbers.map((number) => `ifnull(${number}, '')`), texts.join(' || ')];
+  return `CAST(group_concat(concat_ws(char(31), ${values.join(', ')}), '') AS BLOB)`;
 }
 
 /** SQL for the bytes of a text or blob; 0 for null. */

@@ -42,7 +42,8 @@ export function prepareMemberDigests(
 export function areIntactMembers(bytes: Uint8Array, checksum: number): boolean {
   const last = bytes.length - 4;
   if (last < 0 || bytes.length % 4 !== 0) return false;
-  const stored = new DataView(bytes.buffer, bytes.byteOffset).getUint32(last, true);
+  const [a = 0, b = 0, c = 0, d = 0] = [bytes[last], bytes[last + 1], bytes[last + 2], bytes[last + 3]];
+  const stored = (a | (b << 8) | (c << 16) | (d << 24)) >>> 0;
   return stored === crc32(bytes.subarray(0, last), checksum);
 }
 

@@ -31,41 +31,47 @@ export const DIGEST_LENGTH = 32;
 
 const blockDigest = (text: string) => sha256Of(text).slice(0, DIGEST_LENGTH);
 
-/** A stored row, without its id. */
-export interface StoredRow {
-  readonly group: number;
-  readonly parent: number | null;
-  readonly v3: bigint | number | null;
-  readonly v4: bigint | number | null;
-  readonly key: string | null;
-  readonly evidence: string | null;
-}
+/** An id of a row; numbers are safe integers. */
+type Id = bigint | number | null;
 
 /**
  * Digests the rows of a block, and the groups that they name. `content` differs from `whole` only in that it leaves out when
  * V3 was read: two exports of the same data have the same `content`.
- *
- * @param groupText what `renderGroup` returned for a group
  */
-export function digestBlock(
-  rows: readonly StoredRow[],
-  groupText: (group: number) => string,
-): { readonly whole: string; readonly content: string } {
-  let text = '';
-  let isTimed = false;
-  let last = -1;
-  const groups = new Set<number>();
-  for (const { group, parent, v3, v4, key, evidence } of rows) {
-    if (group !== last) groups.add(group);
-    last = group;
-    // lengths, so that no other values have the same text
-    text += `${group} ${parent} ${v3} ${v4} ${key === null ? '-' : key.length} ${key} ${evidence === null ? '-' : evidence.length} ${evidence}\n`;
-    isTimed ||= evidence?.includes('"v3_read_until"') ?? false;
+export class BlockDigest {
+  readonly #groupText: (group: number) => string;
+  readonly #groups = new Set<number>();
+  #last = -1;
+  #text = '';
+  #isTimed = false;
+
+  /** `groupText`: what `renderGroup` returned for a group. */
+  constructor(groupText: (group: number) => string) {
+    this.#groupText = groupText;
   }
-  for (const group of groups) text += `${groupText(group)}\n`;
-  const whole = blockDigest(text);
-  const content = isTimed ? blockDigest(text.replace(/"v3_read_until":"[^"]*"/g, '')) : whole;
-  return { whole, content };
+
+  add(group: number, parent: Id, v3: Id, v4: Id, key: string | null, evidence: string | null): void {
+    if (group !== this.#last) this.#groups.add(group);
+    this.#last = group;
+    // lengths, so that no other values have the same text
+    const keyLength = key === null ? '-' : key.length;
+    const evidenceLength = evidence === null ? '-' : evidence.length;
+    this.#text += `${group} ${parent} ${v3} ${v4} ${keyLength} ${key} ${evidenceLength} ${evidence}\n`;
+    this.#isTimed ||= evidence?.includes('"v3_read_until"') ?? false;
+  }
+
+  /** Returns the digests, and begins the next block. */
+  take(): RowsText {
+    let text = this.#text;
+    for (const group of this.#groups) text += `${this.#groupText(group)}\n`;
+    const whole = blockDigest(text);
+    const content = this.#isTimed ? blockDigest(text.replace(/"v3_read_until":"[^"]*"/g, '')) : whole;
+    this.#groups.clear();
+    this.#last = -1;
+    this.#text = '';
+    this.#isTimed = false;
+    return { whole, content };
+  }
 }
 
 /** What a group says about its rows, as text. */
@@ -127,11 +133,9 @@ type RawRow = readonly [
   evidence: string | null,
 ];
 
-/** The rows of a block with their digests; '' instead of both if a row is missing, or is not what rows can be. */
-export interface RowBlock {
-  readonly rows: readonly StoredRow[];
-  readonly whole: string;
-  readonly content: string;
+/** The groups of a block's rows, and its digests; '' instead of both if a row is missing, or is not what rows can be. */
+export interface RowBlock extends RowsText {
+  readonly groups: Uint32Array;
 }
 
 /** Makes the function that reads and digests the rows of a block; blocks are numbered from 0. */
@@ -141,17 +145,14 @@ export function prepareRowBlock(db: Db): (block: number) => RowBlock {
       SELECT id, group_id, parent, v3_svc_id, v4_svc_id, platform_id, evidence
         FROM remap_row NOT INDEXED WHERE id BETWEEN ? AND ? ORDER BY id`)
     .raw();
-  const groupText = prepareGroupText(db);
+  const digest = new BlockDigest(prepareGroupText(db));
   return (block) => {
     const first = block * ROWS_PER_BLOCK + 1;
     const found = read.all(first, first + ROWS_PER_BLOCK - 1);
     const isWhole = found.every((row, at) => row[0] === BigInt(first + at) && isRow(row));
-    if (!isWhole) return { rows: [], whole: '', content: '' };
-    const rows = found.map(([, group, parent, v3, v4, key, evidence]) => ({
-      ...{ group: Number(group), parent: parent === null ? null : Number(parent) },
-      ...{ v3, v4, key, evidence },
-    }));
-    return { rows, ...digestBlock(rows, groupText) };
+    if (!isWhole) return { groups: new Uint32Array(0), whole: '', content: '' };
+    for (const [, group, ...values] of found) digest.add(Number(group), ...values);
+    return { groups: Uint32Array.from(found, ([, group]) => Number(group)), ...digest.take() };
   };
 }
 
@@ -162,7 +163,7 @@ function isRow([, group, parent, v3, v4, key, evidence]: RawRow): boolean {
   return typeof group === 'bigint' && isId(parent) && isId(v3) && isId(v4) && isText(key) && isText(evidence);
 }
 
-/** The digests of all blocks of rows, as texts; see `digestBlock`. */
+/** The digests of all blocks of rows, as texts; see `BlockDigest`. */
 export interface RowsText {
   readonly whole: string;
   readonly content: string;
@@ -181,7 +182,8 @@ export function* digestRows(db: Db): Generator<null, RowsText> {
     const found = digest(block);
     digests.add(found);
     // rows are missing, and in a damaged table the last id can be any
-    if (found.rows.length < ROWS_PER_BLOCK && (block + 1) * ROWS_PER_BLOCK < count) return digests.finish(-1);
+    if (found.groups.length < ROWS_PER_BLOCK && (block + 1) * ROWS_PER_BLOCK < count)
+      return digests.finish(-1);
     if (block % BLOCKS_PER_STEP === 0) yield null;
   }
   // rows with an id below 1 are in no block, and damage to inner pages of the table can hide a parent from a search by its id

@@ -1,13 +1,6 @@
 import { deserialize, serialize } from 'node:v8';
-import { prepareInsertRows } from './records.js';
-import {
-  digestBlock,
-  type RemapGroup,
-  RowDigests,
-  type RowsText,
-  renderGroup,
-  type StoredRow,
-} from './remap-blocks.js';
+import { prepareInsertRows, type Value } from './records.js';
+import { BlockDigest, type RemapGroup, RowDigests, type RowsText, renderGroup } from './remap-blocks.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
 import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
 import type { Db } from './sqlite.js';
@@ -39,16 +32,17 @@ export function rowIdOf(id: bigint): RowId {
   return Number.isSafeInteger(number) ? number : id;
 }
 
-export interface NewRow {
-  readonly group: CountedGroup;
-  readonly key: string | null;
-  readonly v3: RowId | null;
-  readonly v4: RowId | null;
+/** Takes a row. Values and not objects, because there are millions of rows. */
+export type AddRow<Result> = (
+  group: CountedGroup,
+  key: string | null,
+  v3: RowId | null,
+  v4: RowId | null,
   /** JSON; null for none. */
-  readonly evidence: string | null;
+  evidence: string | null,
   /** The row of the record that holds a child. */
-  readonly parent: number | null;
-}
+  parent: number | null,
+) => Result;
 
 const MAX_FIRST_ROWS = 5;
 const DAY_MS = 86_400_000;
@@ -60,7 +54,10 @@ export class RemapWriter {
   readonly #texts: string[] = [];
   readonly #insert: ReturnType<typeof prepareInsertRows>;
   readonly #digests = new RowDigests();
-  #block: StoredRow[] = [];
+  readonly #blockDigest = new BlockDigest((group) => this.#texts[group] ?? '');
+  /** The rows of the current block, value by value. */
+  readonly #block: Value[] = Array.from({ length: ROW_WIDTH * ROWS_PER_BLOCK }, () => null);
+  #inBlock = 0;
   #rows = 0;
   /** Rows that are `matched` without an id on both sides. */
   halfMatched = 0;
@@ -91,18 +88,28 @@ export class RemapWriter {
   }
 
   /** Returns the id of the row. */
-  add({ group, parent, v3, v4, key, evidence }: NewRow): number {
-    this.#rows += 1;
+  readonly add: AddRow<number> = (group, key, v3, v4, ofRow, parent) => {
+    const row = ++this.#rows;
     group.count += 1;
-    group.firstRow = Math.min(group.firstRow, this.#rows);
-    group.lastRow = this.#rows;
-    if (group.status !== 'matched' && group.firstRows.length < MAX_FIRST_ROWS)
-      group.firstRows.push(this.#rows);
-    if (group.status === 'matched' && (v3 === null || v4 === null)) this.halfMatched += 1;
-    const stored = { group: group.id, parent, v3, v4, key, evidence: evidenceOf(group, evidence) };
-    if (this.#block.push(stored) === ROWS_PER_BLOCK) this.#flush();
-    return this.#rows;
-  }
+    if (row < group.firstRow) group.firstRow = row;
+    group.lastRow = row;
+    if (group.status !== 'matched') {
+      if (group.firstRows.length < MAX_FIRST_ROWS) group.firstRows.push(row);
+    } else if (v3 === null || v4 === null) this.halfMatched += 1;
+    const evidence = evidenceOf(group, ofRow);
+    const block = this.#block;
+    const to = this.#inBlock * ROW_WIDTH;
+    block[to] = row;
+    block[to + 1] = group.id;
+    block[to + 2] = parent;
+    block[to + 3] = v3;
+    block[to + 4] = v4;
+    block[to + 5] = key;
+    block[to + 6] = evidence;
+    this.#blockDigest.add(group.id, parent, v3, v4, key, evidence);
+    if (++this.#inBlock === ROWS_PER_BLOCK) this.#flush();
+    return row;
+  };
 
   /** Counts the V3 record of a row by its latest date, ms since 1970 or NaN. */
   countDay({ days }: CountedGroup, latestMs: number): void {
@@ -150,21 +157,13 @@ export class RemapWriter {
 
   #flush(): void {
     const block = this.#block;
-    if (block.length === 0) return;
-    const first = this.#rows - block.length + 1;
-    this.#insert(block.length, (values, to, at) => {
-      const row = block[at];
-      if (row === undefined) return;
-      values[to] = first + at;
-      values[to + 1] = row.group;
-      values[to + 2] = row.parent;
-      values[to + 3] = row.v3;
-      values[to + 4] = row.v4;
-      values[to + 5] = row.key;
-      values[to + 6] = row.evidence;
+    if (this.#inBlock === 0) return;
+    this.#insert(this.#inBlock, (values, to, at) => {
+      for (let column = 0; column < ROW_WIDTH; column++)
+        values[to + column] = block[at * ROW_WIDTH + column] ?? null;
     });
-    this.#digests.add(digestBlock(block, (group) => this.#texts[group] ?? ''));
-    this.#block = [];
+    this.#digests.add(this.#blockDigest.take());
+    this.#inBlock = 0;
   }
 }
 
@@ -179,10 +178,10 @@ function evidenceOf({ provisional }: RemapGroup, evidence: string | null): strin
 }
 
 /** A row to be written later. */
-export interface WaitingRow extends NewRow {
-  /** The id of the record that holds a child, by which rows with equal ids are ordered. */
-  readonly parentSvcId: RowId;
-}
+type WaitingRow = [...row: Parameters<AddRow<void>>, parentSvcId: RowId];
+
+/** Takes a row, and the id of the record that holds a child, by which rows with equal ids are ordered. */
+type AddWaitingRow = (...row: WaitingRow) => void;
 
 const ROWS_PER_CHUNK = 4096;
 /** Fewer rows stay in memory: there can be 100,000 companies. */
@@ -214,7 +213,7 @@ class RowColumns {
     return this.#keys.length;
   }
 
-  add({ group, key, v3, v4, evidence, parent, parentSvcId }: WaitingRow): void {
+  readonly add: AddWaitingRow = (group, key, v3, v4, evidence, parent, parentSvcId) => {
     const at = this.length;
     if (at === this.#groups.length) this.#grow();
     let place = this.#knownGroups.lastIndexOf(group);
@@ -226,10 +225,10 @@ class RowColumns {
     this.#setNumber(at * NUMBERS + 1, v4);
     this.#setNumber(at * NUMBERS + 2, parent);
     this.#setNumber(at * NUMBERS + 3, parentSvcId);
-  }
+  };
 
   /** Returns the function that reads the rows, which are saved, and removes them from memory. */
-  save(spool: RowSpool): () => Iterable<WaitingRow> {
+  save(spool: RowSpool): ReadRows {
     const groups = [...this.#knownGroups];
     const read = spool.save({
       groups: this.#groups.subarray(0, this.length),
@@ -242,12 +241,25 @@ class RowColumns {
     this.#keys.length = 0;
     this.#evidence.clear();
     this.#large.clear();
-    return () => rowsOf(read(), groups);
+    return (onRow) => forEachRow(read(), groups, onRow);
   }
 
-  rows(): Iterable<WaitingRow> {
+  /** Returns the function that reads the rows, in little memory. */
+  keep(): ReadRows {
+    const rows: WaitingRow[] = [];
+    this.forEach((...row) => void rows.push(row));
+    return (onRow) => {
+      for (const row of rows) onRow(...row);
+    };
+  }
+
+  forEach(onRow: AddWaitingRow): void {
     const [groups, numbers, keys] = [this.#groups, this.#numbers, this.#keys];
-    return rowsOf({ groups, numbers, keys, evidence: this.#evidence, large: this.#large }, this.#knownGroups);
+    forEachRow(
+      { groups, numbers, keys, evidence: this.#evidence, large: this.#large },
+      this.#knownGroups,
+      onRow,
+    );
   }
 
   #setNumber(at: number, id: RowId | null): void {
@@ -264,10 +276,14 @@ class RowColumns {
   }
 }
 
-function* rowsOf(
+/** Calls the function with each row. */
+type ReadRows = (onRow: AddWaitingRow) => void;
+
+function forEachRow(
   { groups, numbers, keys, evidence, large }: SavedRows,
   knownGroups: readonly CountedGroup[],
-): Generator<WaitingRow> {
+  onRow: AddWaitingRow,
+): void {
   const numberAt = (at: number): RowId | null => {
     const number = numbers[at] ?? Number.NaN;
     return Number.isNaN(number) ? (large.get(at) ?? null) : number;
@@ -275,16 +291,17 @@ function* rowsOf(
   for (let at = 0; at < keys.length; at++) {
     const group = knownGroups[groups[at] ?? 0];
     if (group === undefined) continue;
-    const parent = numbers[at * NUMBERS + 2] ?? Number.NaN;
-    yield {
+    const first = at * NUMBERS;
+    const parent = numbers[first + 2] ?? Number.NaN;
+    onRow(
       group,
-      key: keys[at] ?? null,
-      v3: numberAt(at * NUMBERS),
-      v4: numberAt(at * NUMBERS + 1),
-      evidence: evidence.get(at) ?? null,
-      parent: Number.isNaN(parent) ? null : parent,
-      parentSvcId: numberAt(at * NUMBERS + 3) ?? 0,
-    };
+      keys[at] ?? null,
+      numberAt(first),
+      numberAt(first + 1),
+      evidence.get(at) ?? null,
+      Number.isNaN(parent) ? null : parent,
+      numberAt(first + 3) ?? 0,
+    );
   }
 }
 
@@ -314,49 +331,58 @@ export class RowSpool {
 /** The rows of one field and company, which are written in the order of their ids. */
 export class WaitingRows {
   readonly #spool: RowSpool;
-  #chunks: (() => Iterable<WaitingRow>)[] = [];
+  #chunks: ReadRows[] = [];
   #open: RowColumns | null = null;
-  #last: WaitingRow | null = null;
   #isSorted = true;
+  /** The ids of the row before. */
+  #v3: RowId | null = null;
+  #v4: RowId | null = null;
+  #parentSvcId: RowId | null = null;
 
   constructor(spool: RowSpool) {
     this.#spool = spool;
   }
 
-  add(row: WaitingRow): void {
-    if (this.#last !== null && compareRows(this.#last, row) > 0) this.#isSorted = false;
-    this.#last = row;
+  readonly add: AddWaitingRow = (group, key, v3, v4, evidence, parent, parentSvcId) => {
+    const order =
+      compareIds(this.#v3, v3) || compareIds(this.#v4, v4) || compareIds(this.#parentSvcId, parentSvcId);
+    if (order > 0) this.#isSorted = false;
+    this.#v3 = v3;
+    this.#v4 = v4;
+    this.#parentSvcId = parentSvcId;
     this.#open ??= new RowColumns();
-    this.#open.add(row);
+    this.#open.add(group, key, v3, v4, evidence, parent, parentSvcId);
     if (this.#open.length === ROWS_PER_CHUNK) this.#chunks.push(this.#open.save(this.#spool));
-  }
+  };
 
   /** Sorts the rows. Only a few of them stay in memory. */
   seal(): void {
     if (!this.#isSorted) {
-      const all = [...this.read()].sort(compareRows);
+      const all: WaitingRow[] = [];
+      this.forEach((...row) => void all.push(row));
+      all.sort(compareRows);
       this.#chunks = [];
       this.#open = null;
-      this.#last = null;
+      for (const row of all) this.add(...row);
       this.#isSorted = true;
-      for (const row of all) this.add(row);
     }
     const open = this.#open;
     if (open === null || open.length === 0) return;
-    const few = open.length < FEW_ROWS ? [...open.rows()] : null;
-    this.#chunks.push(few === null ? open.save(this.#spool) : () => few);
+    this.#chunks.push(open.length < FEW_ROWS ? open.keep() : open.save(this.#spool));
     this.#open = null;
-    this.#last = null;
   }
 
-  *read(): Generator<WaitingRow> {
-    for (const read of this.#chunks) yield* read();
-    if (this.#open !== null) yield* this.#open.rows();
+  forEach(onRow: AddWaitingRow): void {
+    for (const read of this.#chunks) read(onRow);
+    this.#open?.forEach(onRow);
   }
 }
 
-function compareRows(a: WaitingRow, b: WaitingRow): number {
-  return compareIds(a.v3, b.v3) || compareIds(a.v4, b.v4) || compareIds(a.parentSvcId, b.parentSvcId);
+function compareRows(
+  [, , v3, v4, , , parent]: WaitingRow,
+  [, , otherV3, otherV4, , , other]: WaitingRow,
+): number {
+  return compareIds(v3, otherV3) || compareIds(v4, otherV4) || compareIds(parent, other);
 }
 
 /** Null comes first, as in SQLite. */

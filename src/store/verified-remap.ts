@@ -206,10 +206,9 @@ function prepareVerifiedBlocks(db: Db): (block: number) => Uint32Array {
   return (block) => {
     const known = verified.get(block);
     if (known !== undefined) return known;
-    const { rows, whole } = read(block);
+    const { groups, whole } = read(block);
     if (whole === '' || whole !== digests.slice(block * DIGEST_LENGTH, (block + 1) * DIGEST_LENGTH))
       throw damagedRemap('rows');
-    const groups = Uint32Array.from(rows, ({ group }) => group);
     verified.set(block, groups);
     return groups;
   };
