@@ -8,6 +8,7 @@ import {
   checkIds,
   makePlan,
   type RemapGate,
+  runName,
   write,
 } from '../apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING } from '../apply/context.js';
@@ -15,12 +16,10 @@ import { emitSql } from '../apply/emit/emit-sql.js';
 import { RemapIds } from '../apply/ids/remap-ids.js';
 import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
 import { type RunsTask, showRuns, undoRun, verifyRuns } from '../apply/runs.js';
+import { buildTargets, renderScan, type Scanned, type ScanPlace, scan } from '../apply/scan/find.js';
 import type { Proposal } from '../apply/scan/propose.js';
-import { buildTargets, renderScan } from '../apply/scan/render-scan.js';
-import { type Scanned, type ScanPlace, scan } from '../apply/scan/sample-places.js';
 import { closeStores, openStores, placeKey } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
-import { runName } from '../apply/write-plan.js';
 import { type ApplyTarget, applyTargetSchema, isServer, resolveTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';

@@ -12,7 +12,7 @@ import { parkingTerm } from '../engine/move-rows.js';
 import { dropColumnSql } from '../engine/platform-columns.js';
 import type { Ledger } from '../engine/table-facts.js';
 import { columnOf, type FoundTable } from '../engine/table-facts.js';
-import { isIdText } from '../ids/id-form.js';
+import { isIdText } from '../ids/model-ids.js';
 import type { TargetPlan } from '../plan.js';
 import type { SqlScript } from './layouts.js';
 import {

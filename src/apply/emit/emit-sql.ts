@@ -2,11 +2,17 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { SvcError } from '../../errors.js';
 import { onFile } from '../../runtime/write-output.js';
-import { type ApplyResult, type ApplyTask, describeBlocked } from '../actions.js';
+import {
+  type ApplyResult,
+  type ApplyTask,
+  confirmPlan,
+  describeBlocked,
+  planSha256,
+  runName,
+} from '../actions.js';
 import { judgeEmit } from '../judge-plan.js';
 import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
-import { confirmPlan, planSha256, runName } from '../write-plan.js';
 import type { EmitRequest, SqlScript } from './layouts.js';
 import { type EmittedFiles, layOut, layoutNote, migrationName, versionIn } from './layouts.js';
 

@@ -1,7 +1,7 @@
 import { type IdColumn, type PatternPart, parseModelRef, patternsOf } from '../../config/apply-targets.js';
 import { escapeRegExp } from '../../text/escape.js';
 import { applyEdits, type TextEdit } from '../../text/text-edits.js';
-import type { Category, InvalidForm } from './id-form.js';
+import type { Category, InvalidForm } from './model-ids.js';
 import type { RemapIds } from './remap-ids.js';
 import { type CellResolver, type LookUp, Resolver, type RowScope } from './resolver.js';
 

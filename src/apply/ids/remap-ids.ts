@@ -2,7 +2,7 @@ import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import { assertDigests, damagedRemap } from '../../store/remap-digest.js';
 import { openVerifiedRemap, type VerifiedRemap } from '../../store/verified-remap.js';
-import type { Category } from './id-form.js';
+import type { Category } from './model-ids.js';
 import { type Id, ModelIds, type RemapScope, toId } from './model-ids.js';
 
 export interface LoadOptions {

@@ -1,6 +1,14 @@
 import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
-import { type Category, type InvalidForm, invalidFormOf, isIdText } from './id-form.js';
-import { type Id, type ModelIds, SEVERAL, toId } from './model-ids.js';
+import {
+  type Category,
+  type Id,
+  type InvalidForm,
+  invalidFormOf,
+  isIdText,
+  type ModelIds,
+  SEVERAL,
+  toId,
+} from './model-ids.js';
 import type { RemapIds, RowOfId } from './remap-ids.js';
 
 /** Why a value is not known to be a V3 id. */
@@ -214,5 +222,56 @@ export class Resolver implements CellResolver {
     const category = this.#remap.hasV4(ref, id) ? 'unknown/known_as_v4_only' : 'unknown/not_in_remap';
     if (this.#unknowns.size < CACHED_UNKNOWNS) this.#unknowns.set(key, category);
     return category;
+  }
+}
+
+/**
+ * Looks up the `platform_id` of the V3 record that a cell names, whether or not the record has a twin. The categories
+ * are `mapped`, `empty`, `not_ours` and `NO_PLATFORM_ID`.
+ */
+export class PlatformIdResolver implements CellResolver {
+  newText = '';
+  readonly oldValue = null;
+  readonly #records: Resolver;
+
+  constructor(records: Resolver) {
+    this.#records = records;
+  }
+
+  get id(): Id | null {
+    return this.#records.id;
+  }
+
+  get ids(): ModelIds | null {
+    return this.#records.ids;
+  }
+
+  get slot(): number {
+    return this.#records.slot;
+  }
+
+  get newValue(): string {
+    return this.newText;
+  }
+
+  lookUpText(text: string, scope: RowScope): Category {
+    return this.#find(this.#records.lookUpText(text, scope), scope);
+  }
+
+  lookUpNumber(value: number, scope: RowScope): Category {
+    return this.#find(this.#records.lookUpNumber(value, scope), scope);
+  }
+
+  invalid(why: InvalidForm): Category {
+    return this.#find(this.#records.invalid(why), null);
+  }
+
+  #find(category: Category, scope: RowScope | null): Category {
+    if (category === 'empty' || category === 'not_ours') return category;
+    const isOfRow = scope !== null && category !== 'unknown/other_scope' && category !== 'unknown/no_scope';
+    const found = isOfRow ? this.#records.platformId(scope) : null;
+    if (found === null) return NO_PLATFORM_ID;
+    this.newText = found;
+    return 'mapped';
   }
 }

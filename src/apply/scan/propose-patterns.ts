@@ -1,6 +1,6 @@
 import { parseIdPattern } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
-import { isIdText } from '../ids/id-form.js';
+import { isIdText } from '../ids/model-ids.js';
 import { compilePattern } from '../ids/pattern-resolver.js';
 import { type ColumnSample, looksLikeJson } from './column-sample.js';
 import { type ColumnEvidence, MIN_VALUES, type Proposal, propose } from './propose.js';

@@ -1,7 +1,7 @@
 import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import * as z from '../../zod.js';
-import { isIdText } from '../ids/id-form.js';
+import { isIdText } from '../ids/model-ids.js';
 import type { ColumnSample } from './column-sample.js';
 
 const count = z.int().min(0);

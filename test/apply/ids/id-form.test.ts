@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { invalidFormOf, isIdText } from '../../../src/apply/ids/id-form.js';
+import { invalidFormOf, isIdText } from '../../../src/apply/ids/model-ids.js';
 
 describe('id forms', () => {
   it.each(['0', '7', '-5', '42', '9007199254740993', '9223372036854775807', '-9223372036854775808'])(

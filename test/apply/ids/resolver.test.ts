@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
+import { ColumnTally } from '../../../src/apply/column-work.js';
 import { IdSet, ModelIds, toId } from '../../../src/apply/ids/model-ids.js';
-import { PlatformIdResolver } from '../../../src/apply/ids/platform-id-resolver.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
-import { type LookUp, NO_SCOPE, Resolver } from '../../../src/apply/ids/resolver.js';
+import { type LookUp, NO_SCOPE, PlatformIdResolver, Resolver } from '../../../src/apply/ids/resolver.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';

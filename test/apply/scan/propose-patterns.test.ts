@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
+import { buildTargets } from '../../../src/apply/scan/find.js';
 import { prepareEvidence } from '../../../src/apply/scan/propose.js';
 import { proposePatterns } from '../../../src/apply/scan/propose-patterns.js';
-import { buildTargets } from '../../../src/apply/scan/render-scan.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, target } from '../support/remap.js';

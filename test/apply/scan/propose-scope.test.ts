@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { buildTargets, renderScan } from '../../../src/apply/scan/render-scan.js';
-import { scan } from '../../../src/apply/scan/sample-places.js';
+import { buildTargets, renderScan, scan } from '../../../src/apply/scan/find.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, INVOICES, NEW, openContext, target } from '../support/remap.js';

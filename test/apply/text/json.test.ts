@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ColumnWork, openColumn } from '../../../src/apply/column-work.js';
-import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
+import { ColumnTally, type ColumnWork, openColumn } from '../../../src/apply/column-work.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/record-scanner.js';
 import { buildJsonRewriter, rewriteJson } from '../../../src/apply/text/rewrite-json.js';

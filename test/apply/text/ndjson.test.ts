@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openColumn } from '../../../src/apply/column-work.js';
+import { ColumnTally, openColumn } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
-import { ColumnTally } from '../../../src/apply/ids/column-tally.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildNdjsonScanner } from '../../../src/apply/text/record-scanner.js';
 import { openDatabase } from '../../../src/store/open.js';
