@@ -6,8 +6,7 @@ import { GENERATIONS, type Generation, isUnfinished, progressOf } from '../domai
 import { EXIT_BY_CODE, isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
-import { waitSettled } from '../inspect/settle/wait-settled.js';
-import { listenForEvents, type WebhookListener } from '../inspect/settle/webhook-events.js';
+import { listenForEvents, type WebhookListener, waitSettled } from '../inspect/settle/wait-settled.js';
 import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';

@@ -12,15 +12,22 @@ import { EVERYTHING, hasSharedKey, hasV4Records, type Scope } from '../store/rem
 import { readAmbiguousCompanies } from '../store/remap-tables.js';
 import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
+import { countReasons } from '../text/reason-counts.js';
 import { rowsOf } from '../text/rows.js';
 import { listCannotSee, MAX_NAMED } from './cannot-see.js';
 import { type CountedRows, countRows } from './count-rows.js';
-import { countReasons } from './counts.js';
 import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
-import { countStaleDecisions, prepareFullSync, readDecisions, readDrift } from './sections.js';
-import { buildMonths, type Dates, readDates } from './timeline.js';
+import {
+  buildMonths,
+  countStaleDecisions,
+  type Dates,
+  prepareFullSync,
+  readDates,
+  readDecisions,
+  readDrift,
+} from './sections.js';
 
 export interface ReportInputs {
   readonly config: Config;

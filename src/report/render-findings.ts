@@ -3,10 +3,9 @@ import { listV4Candidates, type OutcomeCount } from '../store/finding-rows.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { escapeJson, shellLine } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import { describeIds, sumIds } from '../text/reason-counts.js';
+import { countReasons, describeIds, sumIds } from '../text/reason-counts.js';
 import { groupBy } from '../text/rows.js';
 import { cutText, wrapLines } from '../text/text-layout.js';
-import { countReasons } from './counts.js';
 
 /**
  * Findings for a terminal, by status and reason, each group with its meaning, and the next command; counts by reason if

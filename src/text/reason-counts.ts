@@ -1,5 +1,5 @@
 import type { RowUnit } from '../domain.js';
-import { bareReason, describeOutcome, REASONS, STATUSES } from '../reasons.js';
+import { bareReason, describeOutcome, REASONS, STATUSES, type Status } from '../reasons.js';
 import { countOf } from './numbers.js';
 import { compare, groupBy } from './rows.js';
 
@@ -58,6 +58,22 @@ export function sortReasons(keys: Iterable<string>): string[] {
 export function groupByReason(counts: readonly KeyCount[]): ReasonCounts[] {
   const groups = groupBy(counts, ({ key }) => bareKey(key));
   return sortReasons(groups.keys()).map((key) => ({ key, ...countSides(groups.get(key) ?? []) }));
+}
+
+/** The findings among rows by the reasons of their records. */
+export function countReasons(
+  rows: readonly {
+    readonly status: Status;
+    readonly reason: string | null;
+    readonly unit: RowUnit;
+    readonly count: number;
+  }[],
+): ReasonCounts[] {
+  return groupByReason(
+    rows.flatMap(({ status, reason, unit, count }) =>
+      reason === null ? [] : [{ key: `${status}/${reason}`, unit, count }],
+    ),
+  );
 }
 
 export function countSides(counts: readonly KeyCount[]): SideCounts {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderFullSync, renderFullSyncCsv } from '../../src/report/render-full-sync.js';
+import { renderFullSync, renderFullSyncCsv } from '../../src/report/renderers.js';
 import type { WrittenReport } from '../../src/report/report-schema.js';
 import { HOSTILE_TEXT, makeReport } from './sample-report.js';
 

@@ -1,8 +1,8 @@
 import type { LimitValue } from '../../src/config/settings.js';
 import type { Status } from '../../src/reasons.js';
-import { countReasons } from '../../src/report/counts.js';
 import { judge, type RowCount } from '../../src/report/gate.js';
 import type { Counts, WrittenReport } from '../../src/report/report-schema.js';
+import { countReasons } from '../../src/text/reason-counts.js';
 
 export const HOSTILE_TEXT =
   '</script><script>alert(1)</script><img src=x onerror=alert(1)> "quoted" \'single\' & | `code` **bold** [x](http://evil.example) @team #1 www.evil.example =1+1 \u001b[31m \u0000 \u0007 \u202egnp.exe \u2066 \ufffe \ufeff \ud800 ]]> <!-- --> __proto__\n# heading\r\n|---|';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Day } from '../../src/report/timeline.js';
-import { buildMonths } from '../../src/report/timeline.js';
+import type { Day } from '../../src/report/sections.js';
+import { buildMonths } from '../../src/report/sections.js';
 
 const NEWEST = Date.parse('2026-11-20T12:00:00Z');
 

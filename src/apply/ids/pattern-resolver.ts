@@ -1,9 +1,26 @@
 import { type IdColumn, type PatternPart, parseModelRef, patternsOf } from '../../config/apply-targets.js';
 import { escapeRegExp } from '../../text/escape.js';
-import { applyEdits, type TextEdit } from '../../text/text-edits.js';
 import type { Category, InvalidForm } from './model-ids.js';
 import type { RemapIds } from './remap-ids.js';
 import { type CellResolver, type LookUp, Resolver, type RowScope } from './resolver.js';
+
+/** Replaces `[start, end)` of a file's text; positions count UTF-16 units. */
+interface TextEdit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** Applies edits, which must be sorted and must not overlap, to a text. */
+function applyEdits(source: string, edits: readonly TextEdit[]): string {
+  let from = 0;
+  let result = '';
+  for (const { start, end, text } of edits) {
+    result += source.slice(from, start) + text;
+    from = end;
+  }
+  return result + source.slice(from);
+}
 
 interface CompiledPattern {
   readonly match: (text: string) => PatternMatch;

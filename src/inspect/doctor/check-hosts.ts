@@ -6,13 +6,14 @@ import {
   type Checked,
   type Correction,
   type Finding,
+  judgeContent,
+  judgeFailures,
   note,
   ok,
   problem,
   type RemoteContext,
   warning,
 } from './check.js';
-import { judgeContent, judgeFailures } from './judge-answers.js';
 import {
   type AskList,
   countRecords,

@@ -7,13 +7,15 @@ import {
   type Checked,
   type Correction,
   type Finding,
+  judgeContent,
+  judgeFailures,
+  listNames,
   note,
   ok,
   problem,
   type RemoteContext,
   warning,
 } from './check.js';
-import { judgeContent, judgeFailures, listNames } from './judge-answers.js';
 import {
   type AskList,
   countRecords,

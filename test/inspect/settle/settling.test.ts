@@ -3,10 +3,10 @@ import {
   addObservation,
   beginSettling,
   hasSettled,
+  meaningOf,
   recordEvent,
   type Settling,
 } from '../../../src/inspect/settle/wait-settled.js';
-import { meaningOf } from '../../../src/inspect/settle/webhook-events.js';
 
 const RULES = { settleMs: 100, pollMs: 10 };
 
