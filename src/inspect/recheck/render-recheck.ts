@@ -6,6 +6,8 @@ import { wrapLines } from '../../text/text-layout.js';
 import { judgeRecheck, type RecheckResult, unitOf } from './recheck-rounds.js';
 
 const MAX_LISTED = 10;
+/** Reasons that fit on a screen with the rest. */
+const MAX_REASONS = 8;
 
 /** Renders what was requested, resolved, and still open; the first reasons only, unless `isVerbose`. */
 export function renderRecheck(result: RecheckResult, width: number, isVerbose: boolean): string {
@@ -43,7 +45,7 @@ function describeCounts(
   const sides = [...groupBy(counts, ({ label }) => label)]
     .map(([label, own]) => ({ label, ids: countSides(own) }))
     .sort((a, b) => sumIds(b.ids) - sumIds(a.ids) || compare(a.label, b.label));
-  const shown = isVerbose ? sides : sides.slice(0, MAX_LISTED);
+  const shown = isVerbose ? sides : sides.slice(0, MAX_REASONS);
   const more = sides.length - shown.length;
   return [
     `${title}: ${groupDigits(counts.reduce((sum, { count }) => sum + count, 0))}`,
