@@ -243,13 +243,16 @@ function renderVerdict({ ids, blocks }: PlanVerdict, style: PlanStyle): string {
   return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, style)}`;
 }
 
+/** Notes that an earlier run is in the way: the same plan would be blocked again. */
+const ABOUT_RUNS = ['unfinished', 'known_output', 'changed_output', 'other_output'] as const;
+
 function nextOfBlocks(
   { blocks, exitCode }: PlanVerdict,
   plan: Plan,
   formatCommand: ApplyTask['formatCommand'],
 ): string {
   const codes = new Set(blocks.map(({ note }) => note.code));
-  if (codes.has('unfinished')) return formatCommand('runs');
+  if (ABOUT_RUNS.some((code) => codes.has(code))) return formatCommand('runs');
   if (codes.has('max_age')) return 'svc-migrate run';
   if (exitCode === 6 || !(codes.has('missing') || codes.has('unknown'))) return formatCommand('plan');
   const samples = plan.targets.flatMap(({ columns }) =>

@@ -69,6 +69,7 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'partition',
   'typed_table',
   'output_exists',
+  'other_output',
   'same_output',
   'symbolic_link',
   'new_column_exists',

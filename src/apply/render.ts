@@ -47,9 +47,8 @@ export function renderPlanText(plan: Plan, end: string, { width, isVerbose }: Pl
   const stopped = plan.targets.filter(isStopped);
   const targets = [...stopped, ...plan.targets.filter((target) => !stopped.includes(target))];
   const room = MOST_LINES - countLines(`${head}${left}${end}`);
-  const spaced = (describe: (target: TargetPlan, plan: Plan) => string[]) =>
-    wrapLines([...targets.flatMap((target) => ['', ...describe(target, plan)]), ''], width);
-  const summaries = isVerbose ? spaced(describeTarget) : spaced(summarizeTarget);
+  const described = targets.flatMap((target) => ['', ...describeTarget(target, plan, isVerbose)]);
+  const summaries = wrapLines([...described, ''], width);
   const isShown = isVerbose || countLines(summaries) <= room;
   return `${head}${isShown ? summaries : renderEach(targets, plan, { width, room })}${left}${end}`;
 }
@@ -113,18 +112,16 @@ function notesOf(target: TargetPlan, { policy }: Plan): Note[] {
   return [...target.notes, ...judgeColumns(target, policy)].sort(bySeverity);
 }
 
-/** A target in a few lines: what changes, and what stands in the way. */
-function summarizeTarget(target: TargetPlan, plan: Plan): string[] {
+/** A target: what changes, and what stands in the way; in full, or in a few lines, because what stops it is listed at the end. */
+function describeTarget(target: TargetPlan, plan: Plan, isVerbose: boolean): string[] {
   const output = target.output === null ? '' : ` → ${target.output}`;
+  const notes = notesOf(target, plan).filter(({ level }) => isVerbose || level === 'warning');
   return [
     `${target.name}: ${target.kind} ${target.place}${output}`,
     ...describeWork(target).map((line) => `  ${line}`),
     ...describeEarlier(target, plan.policy),
-    ...target.columns.map(summarizeColumn),
-    // What stops it is listed at the end.
-    ...notesOf(target, plan)
-      .filter(({ level }) => level === 'warning')
-      .map(describeNote),
+    ...target.columns.flatMap((column) => (isVerbose ? describeColumn(column) : summarizeColumn(column))),
+    ...notes.map(describeNote),
   ];
 }
 
@@ -140,19 +137,9 @@ function summarizeColumn(column: ColumnPlan): string {
   const names = others.map(
     ({ name, ids, atLeast }) => `${name} ${atLeast ? 'at least ' : ''}${groupDigits(ids)}`,
   );
-  const not = others.length === 0 ? '' : `, ${groupDigits(sum(others))} do not: ${names.join(', ')}`;
+  const verb = sum(others) === 1 ? 'does' : 'do';
+  const not = others.length === 0 ? '' : `, ${groupDigits(sum(others))} ${verb} not: ${names.join(', ')}`;
   return `${head}: ${countOf(mapped, 'id')} ${mapped === 1 ? 'maps' : 'map'}${not}`;
-}
-
-function describeTarget(target: TargetPlan, plan: Plan): string[] {
-  const output = target.output === null ? '' : ` → ${target.output}`;
-  return [
-    `${target.name}: ${target.kind} ${target.place}${output}`,
-    ...describeWork(target).map((line) => `  ${line}`),
-    ...describeEarlier(target, plan.policy),
-    ...target.columns.flatMap(describeColumn),
-    ...notesOf(target, plan).map(describeNote),
-  ];
 }
 
 function describeEarlier(target: TargetPlan, policy: Policy): string[] {

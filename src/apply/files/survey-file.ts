@@ -132,7 +132,7 @@ export async function findEarlier(
   if (isSame && (sideCar.state === 'done' || (await sha256OfFile(output)) === sideCar.output.sha256))
     return finished(context, target, output, sideCar);
   const text = `${output} is from run ${sideCar.run}, made from another input or another remap; undo that run first.`;
-  return blocked('output_exists', text);
+  return blocked('other_output', text);
 }
 
 const FREE: FoundEarlier = { sideCar: null, earlier: NO_EARLIER, notes: [] };

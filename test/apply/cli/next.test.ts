@@ -28,6 +28,8 @@ it.each([
   ['a plan', [1, 2], ['plan', ...CSV, ...INVOICES, '--in-place'], 'write', []],
   ['a plan with an id without a twin', [1, 181], ['plan', ...CSV, ...INVOICES], 'accounting/invoices', []],
   ['a plan with other values', [1, 9999], ['plan', ...CSV, ...INVOICES], 'plan', []],
+  ['a plan for what a run wrote', [1, 2], ['plan', 'orders.v4.csv', ...INVOICES], 'runs', ['write']],
+  ['a plan with an older output', [1, 2], ['plan', ...CSV, ...INVOICES], 'runs', ['write', 'edit']],
   ['a check', [1, 2], ['check', ...CSV, ...INVOICES], 'plan', []],
   ['a run', [1, 2], ['write', ...CSV, ...INVOICES, '--yes'], 'verify', []],
   ['a verification of nothing', [1, 2], ['verify', ...CSV], 'find', []],
@@ -40,6 +42,10 @@ it.each([
   const scene = makeScene();
   writeFileSync(scene.path('orders.csv'), `invoice_id\n${ids.join('\n')}\n`);
   for (const action of before) {
+    if (action === 'edit') {
+      writeFileSync(scene.path('orders.csv'), 'invoice_id\n3\n');
+      continue;
+    }
     const more = action === 'write' ? [...INVOICES, '--yes'] : [];
     expect(await scene.run(['apply', action, ...CSV, ...more])).toMatchObject({ code: 0 });
   }

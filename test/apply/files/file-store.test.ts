@@ -137,7 +137,7 @@ describe('files, new file beside the old', () => {
     const other = join(folder, 'out.csv');
     await apply(open(NEW, { output: other }));
     appendFileSync(file, '20,d\n');
-    expect(await blocksOf(open(NEW, { output: other }))).toEqual(['output_exists']);
+    expect(await blocksOf(open(NEW, { output: other }))).toEqual(['other_output']);
   });
 
   it('is taken back by removing the new file, unless that changed', async () => {
