@@ -9,6 +9,7 @@ export interface Topic {
 
 /** Every page, in the order of the index. */
 export const TOPICS: readonly Topic[] = [
+  { name: 'start', summary: 'the usual migration from beginning to end: read this first' },
   { name: 'commands', summary: 'every command with its options and examples' },
   { name: 'config', summary: 'the configuration file, every setting, limits, companies.csv' },
   { name: 'exit-codes', summary: 'what each exit code means' },

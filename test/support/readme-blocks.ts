@@ -13,6 +13,7 @@ const BLOCKS: Readonly<Record<string, () => string>> = {
       .map(({ name, summary }) => `- [\`${name}\`](src/docs/${name}.md): ${summary}\n`)
       .join(''),
   'exit-codes': () => firstTable('exit-codes'),
+  start: () => firstCode('start'),
   schemas: () =>
     renderTable(
       ['schema', 'describes'],
@@ -42,6 +43,12 @@ function firstTable(topic: string): string {
   const [table] = /^\|.*(?:\n\|.*)*/m.exec(readTopic(topic) ?? '') ?? [];
   if (table === undefined) throw new Error(`${topic}.md has no table`);
   return `${table}\n`;
+}
+
+function firstCode(topic: string): string {
+  const [code] = /^```[\s\S]*?\n```$/m.exec(readTopic(topic) ?? '') ?? [];
+  if (code === undefined) throw new Error(`${topic}.md has no code`);
+  return `${code}\n`;
 }
 
 interface JsonSchema {
