@@ -1,9 +1,15 @@
 import type { Writable } from 'node:stream';
 import { Command as CommanderCommand, CommanderError, Option } from 'commander';
 import { HostLimits } from './api/limiter.js';
-import { COMMANDS, helpHint, incompleteCommand, isIncomplete } from './commands/catalogue/all.js';
+import {
+  COMMANDS,
+  helpHint,
+  incompleteCommand,
+  isIncomplete,
+  renderOverview,
+  renderTopics,
+} from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
-import { renderOverview, renderTopics } from './commands/catalogue/overview.js';
 import type { Io } from './commands/command.js';
 import {
   argumentsOf,

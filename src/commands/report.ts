@@ -19,10 +19,13 @@ import { TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
+import { readRecordGroups } from '../store/scoped-streams.js';
 import { OUTPUTS } from './catalogue/options.js';
 import type { Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import type { Given } from './define-command.js';
+import { assertListsExist } from './export-result.js';
+import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
 import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
 
 export interface ReportOptions {
@@ -155,4 +158,38 @@ export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined
 export function outputsOf(options: ReportOutputs): ReportOutputs {
   const names = Object.keys(OUTPUTS);
   return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
+}
+
+export interface CheckOptions extends ReportOptions {
+  /** Gets the report before the command ends. */
+  readonly onReport?: ((report: Report) => Promise<void>) | undefined;
+}
+
+interface CheckCommandOptions extends NarrowingOptions, ReportOutputs, ActionsOptions {}
+
+/**
+ * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
+ * incomplete, 5 if there is nothing to compare.
+ */
+export async function runCheck(given: Given<CheckCommandOptions>, io: Io): Promise<number> {
+  const { options } = given;
+  return withGitHubActions(options, io, announceReport, async (onReport) => {
+    const config = await given.config();
+    return judgeRemap({ config, ...narrowingOf(options, config), outputs: outputsOf(options), onReport }, io);
+  });
+}
+
+/** `check`, after the options are parsed. */
+export async function judgeRemap(options: CheckOptions, io: Io): Promise<number> {
+  await assertBothExist(options.config);
+  return writeReport({ ...options, verdict: 'print' }, io, async (report) => {
+    await options.onReport?.(report);
+    return report.exitCode;
+  });
+}
+
+/** @throws SvcError `config` if V3 or V4 has none of the configured lists; as `readDatabase` does */
+async function assertBothExist(config: Config): Promise<void> {
+  const groups = await readDatabase(config, async (db) => readRecordGroups(db));
+  for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, groups, config);
 }

@@ -1,6 +1,5 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
-import { judgeRemap } from './check.js';
 import type { Io } from './command.js';
 import type { Given } from './define-command.js';
 import {
@@ -14,7 +13,7 @@ import {
 } from './export.js';
 import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
 import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
-import { outputsOf, type ReportOutputs } from './report.js';
+import { judgeRemap, outputsOf, type ReportOutputs } from './report.js';
 
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { renderOverview } from '../../src/commands/catalogue/overview.js';
+import { COMMANDS, renderOverview } from '../../src/commands/catalogue/all.js';
 import { renderTopic } from '../../src/commands/help.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { displayWidth } from '../../src/text/text-layout.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Statement } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { judgeRemap } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/report.js';
 import { buildFingerprint, type Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { findContradictions } from '../../src/store/conservation.js';

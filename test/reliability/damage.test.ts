@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { judgeRemap } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/report.js';
 import { buildFingerprint, type Config } from '../../src/config/config.js';
 import { exitCodeOf } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';

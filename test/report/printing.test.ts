@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { judgeRemap } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/report.js';
 import type { Config } from '../../src/config/config.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { INVOICES } from '../support/exported.js';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { judgeRemap } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/report.js';
 import type { OnProgress } from '../../src/domain.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeRemap } from '../../src/commands/check.js';
+import { judgeRemap } from '../../src/commands/report.js';
 import type { WrittenReport } from '../../src/report/report-schema.js';
 import { type Exported, modelOf } from '../support/exported.js';
 import { givenOf, runNamed } from '../support/given.js';

@@ -92,7 +92,7 @@ const check = defineCommand({
     'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
   },
   runsWithoutConfig: true,
-  load: async () => (await import('../check.js')).runCheck,
+  load: async () => (await import('../report.js')).runCheck,
 });
 
 const status = defineCommand({
