@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { areEqualMembers, shareMembers } from '../../src/match/compare-members.js';
 import { findDrift } from '../../src/match/compare-payloads.js';
+import { areEqualMembers, shareMembers } from '../../src/match/save-drift.js';
 import { recordOf } from '../api/support/pages.js';
 import { campaign } from '../support/campaign.js';
 import { DIFFERENT, RULES, SAME } from './drift-cases.js';
