@@ -1,5 +1,5 @@
 import type { RemapRow } from '../store/remap-rows.js';
-import { csvCell, csvCellForPeople, escapeMarkdown } from '../text/escape.js';
+import { escapeMarkdown } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { isEmpty, streamJson } from '../text/rows.js';
 import { countFullSync } from './describe.js';
@@ -23,7 +23,6 @@ export const RENDERERS = {
   html: ({ report }: RenderSource) => renderHtml(report),
   junit: ({ report }: RenderSource) => renderJunit(report),
   fullSync: ({ report }: RenderSource) => renderFullSync(report),
-  fullSyncCsv: ({ report }: RenderSource) => renderFullSyncCsv(report),
 } as const satisfies Record<string, (source: RenderSource) => Iterable<string>>;
 
 export type OutputFlag = keyof typeof RENDERERS;
@@ -63,23 +62,4 @@ function opening(rows: Iterable<FullSync>, since: string | null): string {
   const window = since === null ? "V4's history" : `V4's history, which begins at ${since}`;
   const verb = count === 1 ? 'is' : 'are';
   return `${countOf(count, 'record')} of ${companies} ${verb} older than ${window}, so V4 did not load ${count === 1 ? 'it' : 'them'}. Please run a full sync for:`;
-}
-
-/** The rows of `renderFullSync` as CSV with a header and exact dates. */
-export function* renderFullSyncCsv({ fullSync }: Report): Generator<string> {
-  yield 'v3_company_id,region,v4_company_id,model,records,children,earliest,latest,request_id\r\n';
-  for (const row of fullSync) {
-    const cells = [
-      csvCell(row.v3CompanyId),
-      csvCellForPeople(row.region),
-      csvCell(row.v4CompanyId ?? ''),
-      csvCellForPeople(row.model),
-      String(row.records),
-      String(row.children),
-      row.earliest ?? '',
-      row.latest ?? '',
-      csvCellForPeople(row.requestId ?? ''),
-    ];
-    yield `${cells.join(',')}\r\n`;
-  }
 }

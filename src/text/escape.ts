@@ -82,11 +82,6 @@ export function csvCell(value: string): string {
   return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 }
 
-/** A CSV cell for spreadsheets: text that would be run as a formula is prefixed with `'`. */
-export function csvCellForPeople(value: string): string {
-  return csvCell(/^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value);
-}
-
 /** Escapes a text for use in a regular expression. */
 export function escapeRegExp(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');

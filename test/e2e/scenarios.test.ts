@@ -138,10 +138,10 @@ describe('a backfill that goes on', () => {
     const ended = await running;
     expect([ended.code, differencesIn(cwd, sandbox)]).toEqual([0, []]);
     expect(ended.stderr).toContain('The backfill has settled');
-    const request = await runCli(['report', '--full-sync-csv', '-'], { cwd, env: keysOf(sandbox.apiKey) });
-    const [, ...lines] = request.stdout.trim().split('\r\n');
-    expect(lines.length).toBeGreaterThan(5);
-    expect(lines.filter((line) => !/,req_[0-9a-f]{16}$/.test(line))).toEqual([]);
+    const report = await runCli(['report', '--json', '-'], { cwd, env: keysOf(sandbox.apiKey) });
+    const { fullSync } = JSON.parse(report.stdout) as { fullSync: { requestId: string }[] };
+    expect(fullSync.length).toBeGreaterThan(5);
+    expect(fullSync.filter(({ requestId }) => !/^req_[0-9a-f]{16}$/.test(requestId))).toEqual([]);
     expect(sandbox.events().some(({ type, status }) => type === 'SYNC_COMPLETED' && status === 204)).toBe(
       true,
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderFullSync, renderFullSyncCsv } from '../../src/report/renderers.js';
+import { renderFullSync } from '../../src/report/renderers.js';
 import type { WrittenReport } from '../../src/report/report-schema.js';
 import { HOSTILE_TEXT, makeReport } from './sample-report.js';
 
@@ -24,23 +24,11 @@ describe('the request for a full sync', () => {
 `);
   });
 
-  it('is a table in CSV, with exact dates', () => {
-    expect(join(renderFullSyncCsv(SAMPLE))).toBe(
-      [
-        'v3_company_id,region,v4_company_id,model,records,children,earliest,latest,request_id',
-        '1000,eu,5000,accounting/model_01,40,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z,req_0',
-        '1001,eu,5001,accounting/model_02,41,3,2024-02-01T00:00:00.000Z,2026-08-01T00:00:00.000Z,req_1',
-        '',
-      ].join('\r\n'),
-    );
-  });
-
   it('leaves what is not known empty', () => {
     const report = withRow({ v4CompanyId: null, earliest: null, latest: null, requestId: null });
     expect(join(renderFullSync(report))).toContain(
       '| 1000 | eu | – | accounting/model_01 | 40 | 3 | – | – | – |\n',
     );
-    expect(join(renderFullSyncCsv(report))).toContain('\r\n1000,eu,,accounting/model_01,40,3,,,\r\n');
   });
 
   it('says so where there is nothing to ask for, and where not everything was read', () => {
@@ -48,13 +36,11 @@ describe('the request for a full sync', () => {
     expect(join(renderFullSync(none))).toBe(
       "# Full sync request\n\nThere is nothing to ask for: no record is older than V4's history.\n\nThe lists were not all read to their end: there may be more.\n",
     );
-    expect(join(renderFullSyncCsv(none))).toMatch(/^v3_company_id[^\n]*\r\n$/);
   });
 
-  it('lets no text act: not as Markdown, not as a formula', () => {
+  it('lets no text act: not as Markdown', () => {
     const letter = join(renderFullSync(withRow({ region: HOSTILE_TEXT })));
     expect(letter.split('\n')).toHaveLength(9);
     expect(letter).not.toMatch(/<img|\u001b|\u202e/);
-    expect(join(renderFullSyncCsv(withRow({ region: '=1+1' })))).toContain("1000,'=1+1,5000");
   });
 });

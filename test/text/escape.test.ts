@@ -1,13 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  csvCell,
-  csvCellForPeople,
-  escapeJson,
-  escapeMarkdown,
-  escapeMarkup,
-  escapeUnseen,
-} from '../../src/text/escape.js';
+import { csvCell, escapeJson, escapeMarkdown, escapeMarkup, escapeUnseen } from '../../src/text/escape.js';
 import { formatDuration, formatShare, formatTime, groupDigits } from '../../src/text/numbers.js';
 import { displayWidth, fitText, layOutTable, wrapText } from '../../src/text/text-layout.js';
 
@@ -57,19 +50,15 @@ describe('escaping', () => {
     expect(escapeMarkdown(given)).toBe(expected);
   });
 
-  it('writes CSV cells exactly for machines and guarded for people', () => {
-    const cases: [string, string, string][] = [
-      ['plain', 'plain', 'plain'],
-      ['a,b', '"a,b"', '"a,b"'],
-      ['say "x"', '"say ""x"""', '"say ""x"""'],
-      ['=1+1', '=1+1', "'=1+1"],
-      ['+1', '+1', "'+1"],
-      ['-1', '-1', "'-1"],
-      ['@x', '@x', "'@x"],
-      ['\tx', '\tx', "'\tx"],
-      ['\rx', '"\rx"', '"\'\rx"'],
-    ];
-    expect(cases.map(([given]) => [given, csvCell(given), csvCellForPeople(given)])).toEqual(cases);
+  it.each([
+    ['plain', 'plain'],
+    ['a,b', '"a,b"'],
+    ['say "x"', '"say ""x"""'],
+    ['=1+1', '=1+1'],
+    ['\tx', '\tx'],
+    ['\rx', '"\rx"'],
+  ])('writes the CSV cell %j exactly', (given, expected) => {
+    expect(csvCell(given)).toBe(expected);
   });
 });
 

@@ -76,8 +76,7 @@ const report = defineCommand({
     'svc-migrate report --open': 'the same as a page in the browser',
     'svc-migrate report --model crm/companies --ndjson findings.ndjson':
       'write every finding of one model, for a script',
-    'svc-migrate report --full-sync request.md --full-sync-csv request.csv':
-      'write what to ask the operator for',
+    'svc-migrate report --full-sync request.md': 'write what to ask the operator for',
   },
   load: async () => (await import('../report.js')).runReport,
 });

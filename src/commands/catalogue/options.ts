@@ -72,7 +72,6 @@ export const OUTPUTS = {
   html: output('report as one HTML page that needs no other files'),
   junit: output('limits and lists as JUnit test cases'),
   fullSync: output('letter in Markdown that asks the operator to load what V4 did not'),
-  fullSyncCsv: output('the records that this letter asks for, as CSV'),
 };
 
 /** Options that switch off what `check`, `run` and `scan` do by themselves in a job of GitHub Actions. */
