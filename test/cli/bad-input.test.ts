@@ -71,7 +71,13 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
       2,
       /"xml" is no value for --format\..*\n.*Known: csv/,
     ],
-    ['no configuration', ['status'], undefined, 2, /There is no configuration file .*\n.*svc-migrate init/],
+    [
+      'no configuration',
+      ['status'],
+      undefined,
+      2,
+      /There is no configuration file .*, nor svc-migrate.config.json\.\n.*svc-migrate init/,
+    ],
     [
       'an unknown setting',
       ['export', 'v3'],
