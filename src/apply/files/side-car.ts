@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   openSync,
   readdirSync,
@@ -152,13 +153,21 @@ export interface WrittenOutput {
   readonly target: FileTarget;
 }
 
-/** The files that runs wrote for a target: in place, and beside the original. */
+/** The files that runs wrote for a target: in place, and beside the original. The target may also name the new file itself. */
 export function writtenOutputs(target: FileTarget): WrittenOutput[] {
   return (['in_place', 'new'] as const).flatMap((mode) => {
     const output = outputOf(target, { mode });
     const sideCar = readSideCar(output);
-    return sideCar?.mode === mode ? [{ output, sideCar, target: targetOfRun(sideCar, target) }] : [];
+    if (sideCar === null || (sideCar.mode !== mode && mode === 'new')) return [];
+    const file = sideCar.mode === mode ? target.file : originalOf(output, sideCar);
+    return [{ output, sideCar, target: targetOfRun(sideCar, { ...target, file }) }];
   });
+}
+
+/** The file that a new file was made from: beside it if they were moved together, otherwise where it was. */
+function originalOf(output: string, { input, definition }: SideCar): string {
+  const beside = join(dirname(output), input.file);
+  return existsSync(beside) || !('file' in definition) ? beside : definition.file;
 }
 
 /** `orders.csv` → `orders.v4.csv`, in the same folder. */

@@ -130,6 +130,18 @@ describe('files, new file beside the old', () => {
     expect(await blocksOf(open(NEW, { file: renamed }))).toEqual(['known_output']);
   });
 
+  it('is found, verified and undone by the name of the new file, too', async () => {
+    const { folder, open } = setUp();
+    await apply(open(NEW));
+    const output = join(folder, 'orders.v4.csv');
+    const store = open(NEW, { file: output });
+    expect(await store.runs()).toEqual(await open(NEW).runs());
+    expect(await store.verify(null)).toEqual(await open(NEW).verify(null));
+    expect(await store.verify(null)).toMatchObject([{ wrongCount: 0, changedSinceCount: 0 }]);
+    expect(await store.undo(RUN.run)).toMatchObject([{ changedSinceCount: 0 }]);
+    expect([existsSync(output), await open(NEW).runs()]).toEqual([false, []]);
+  });
+
   it('never overwrites a file that is not its own, or that came from another input', async () => {
     const { file, folder, open } = setUp();
     writeFileSync(join(folder, 'orders.v4.csv'), 'mine');
