@@ -46,6 +46,8 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
     foreignKeys: await readForeignKeys(session, table),
     triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
     autoUpdated,
+    databaseLock: null,
+    rowIds: [],
     notes: blocksOf({
       system_versioned:
         kind === 'SYSTEM VERSIONED' && `${table} is system-versioned: its history would keep the V3 ids.`,

@@ -45,7 +45,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
   const dialect: Dialect = {
     ...MYSQL_TEXT,
     emit: MYSQL_EMIT,
-    ...tableLocks(session),
+    deferForeignKeys: (tables) => deferForeignKeys(session, tables),
     ledgerOf: () => OWN_LEDGER,
     readLedgerShape: () => readMysqlLedger(session),
     ledgerObstacles: async () => [],
@@ -56,12 +56,8 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
         if (!(await readMysqlLedger(session)).has('ledger')) await replaceView(engine, ledger);
       }),
     lockLedger: async () => session.lockName(lockName(await session.one('SELECT DATABASE()'))),
-    place: () => session.place(),
-    placeOfRun: (table) => `table ${table}`,
     listTables: () => listMysqlTables(session),
     readFacts: (target) => readMysqlFacts(session, asMysql(target)),
-    locksDatabase: () => null,
-    rowIdNames: () => [],
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
     beforeUpdate: async () => {},
     loadMap: (map, source) => loadMysqlMap(engine, session, map, source),
@@ -78,28 +74,21 @@ function lockName(database: string | null): string {
     .digest('hex')}`;
 }
 
-function tableLocks(session: MysqlSession): Pick<Dialect, 'lockTables' | 'checkForeignKeys'> {
-  /** For each query that counts rows without their parent row, the count before the tables changed. */
+/** Counts rows without their parent row before the tables change, and when the result is called. */
+async function deferForeignKeys(
+  session: MysqlSession,
+  tables: readonly string[],
+): Promise<() => Promise<void>> {
   const orphans = new Map<string, string | null>();
-  return {
-    // Locks come before the first plain read, whose snapshot then includes the last writer's rows. Sorted, to avoid deadlocks.
-    lockTables: async (tables) => {
-      const names = [...new Set(tables)].sort();
-      // Every row and the gaps between them: others can neither change nor add rows.
-      for (const name of names)
-        await session.one(`SELECT count(*) FROM ${quoteMysqlIdentifier(name)} FOR UPDATE`);
-      orphans.clear();
-      for (const sql of await orphanQueries(session, names)) orphans.set(sql, await session.one(sql));
-      if (orphans.size > 0) await session.exec('SET SESSION foreign_key_checks = 0');
-    },
-    checkForeignKeys: async () => {
-      for (const [sql, before] of orphans) {
-        if ((await session.one(sql)) === before) continue;
-        throw new SvcError('bad_input', 'Rows would refer to ids that do not exist; nothing was written.', {
-          hint: 'Plan again, and keep writers away until the plan is carried out.',
-        });
-      }
-    },
+  for (const sql of await orphanQueries(session, tables)) orphans.set(sql, await session.one(sql));
+  if (orphans.size > 0) await session.exec('SET SESSION foreign_key_checks = 0');
+  return async () => {
+    for (const [sql, before] of orphans) {
+      if ((await session.one(sql)) === before) continue;
+      throw new SvcError('bad_input', 'Rows would refer to ids that do not exist; nothing was written.', {
+        hint: 'Plan again, and keep writers away until the plan is carried out.',
+      });
+    }
   };
 }
 
@@ -277,18 +266,19 @@ const MYSQL_TEXT: SqlText = {
   literal,
   foldName: (name) => name.toLowerCase(),
   tableSql: quoteMysqlIdentifier,
-  ledgerTable: (name, { prefix }) => `${prefix}${name}`,
   isTableName: (name) => name.length > 0,
-  types: { number: 'bigint', text: 'longtext', flag: 'tinyint' },
-  tableOptions: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
-  declaredType: (type) => type,
+  ledgerTypes: {
+    number: 'bigint',
+    text: 'longtext',
+    name: 'longtext',
+    options: ' ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
+  },
   // Longer columns cannot be indexed as a whole.
   platformIdType: {
     type: 'varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
     maxChars: 255,
     allowsNulCharacter: true,
   },
-  temporary: (name) => name,
   asText: exactBytes,
   exact,
   same: (one, other, type) => `${exact(one, { type })} <=> ${exact(other, { type })}`,
@@ -312,7 +302,6 @@ const MYSQL_TEXT: SqlText = {
     if (map.isKept) return [`CREATE TABLE IF NOT EXISTS ${map.table}${end}`];
     return [`DROP TEMPORARY TABLE IF EXISTS ${map.table}`, `CREATE TEMPORARY TABLE ${map.table}${end}`];
   },
-  indexMap: () => [],
   createRows: (list, { columns, flags, index }) => {
     const all = [
       'id bigint NOT NULL AUTO_INCREMENT PRIMARY KEY',
@@ -324,14 +313,13 @@ const MYSQL_TEXT: SqlText = {
       `CREATE TABLE IF NOT EXISTS ${list}(${all.join(', ')}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
     ];
   },
-  rowsLoaded: () => [],
+  loaded: () => [],
   rowNumber: null,
   createView: (view, query) => [`CREATE OR REPLACE VIEW ${view} AS ${query}`],
   asCell: (_, term) => exactBytes(term),
   // Grouping in a temporary table on disk costs more than looking every row up.
   groupsCells: false,
-  typeMark: () => "''",
-  exactText: exactBytes,
+  exactText: (term) => `CONCAT('t', ${exactBytes(term)})`,
   updateFrom: updateMysql,
   lockRows: 'FOR UPDATE',
   ddlCommits: true,
@@ -340,18 +328,15 @@ const MYSQL_TEXT: SqlText = {
     highest: `coalesce(max(CAST(${shownText(term)} AS DECIMAL(65))), 0)`,
     where: 'TRUE',
   }),
-  endsWith: ({ holds }, term, suffix) => {
-    const end = holds === 'json' ? `${suffix}"` : suffix;
-    return `RIGHT(${exactBytes(term)}, ${end.length}) = '${end}'`;
-  },
   parkedValue: ({ type, holds }, { number }, { integers, suffix }) => {
     if (integers !== null)
       return asMysqlType(`(CAST('${integers.base}' AS DECIMAL(65)) ${integers.sign} ${number})`, type);
     const text = `CONCAT(${number}, '${suffix}')`;
     return asMysqlType(holds === 'json' ? `JSON_QUOTE(${text})` : text, type);
   },
-  isTableOfRun: 'table_name = $1',
-  foreignLedgerHint: 'Rename it first.',
+  // Every row and the gaps between them: others can neither change nor add rows. Before the first plain read, whose
+  // snapshot then includes the last writer's rows.
+  lockTables: (tables) => tables.map((table) => `SELECT count(*) FROM ${table} FOR UPDATE`),
 };
 
 /** Statements that run another one if a condition holds: MySQL has no IF outside stored programs. */
@@ -366,18 +351,13 @@ function runIf(condition: string, statement: string): string[] {
 
 /** SQL text for scripts of `apply sql`. */
 const MYSQL_EMIT: EmitText = {
-  title: 'MySQL and MariaDB',
-  settings: [
-    "SET @svc_migrate_mode = @@SESSION.sql_mode, @svc_migrate_safe = @@SESSION.sql_safe_updates, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', SESSION sql_safe_updates = 0",
-  ],
-  restore: ['SET SESSION sql_mode = @svc_migrate_mode, SESSION sql_safe_updates = @svc_migrate_safe'],
-  begin: null,
+  settings: {
+    set: [
+      "SET @svc_migrate_mode = @@SESSION.sql_mode, @svc_migrate_safe = @@SESSION.sql_safe_updates, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', SESSION sql_safe_updates = 0",
+    ],
+    restore: ['SET SESSION sql_mode = @svc_migrate_mode, SESSION sql_safe_updates = @svc_migrate_safe'],
+  },
   now: "DATE_FORMAT(UTC_TIMESTAMP(3), '%Y-%m-%dT%H:%i:%s.%fZ')",
-  problemType: 'varchar(700)',
-  longestOld: 255,
-  createSchema: () => [],
-  // Every row and the gaps between them: others can neither change nor add rows.
-  lock: (tables) => tables.map((table) => `SELECT count(*) FROM ${quoteMysqlIdentifier(table)} FOR UPDATE`),
   countColumns: ({ table, name, type }) => {
     const isType =
       type === null ? '' : ` AND COLUMN_TYPE = ${literal(type.split(' CHARACTER SET ')[0] ?? '')}`;
@@ -394,6 +374,4 @@ const MYSQL_EMIT: EmitText = {
     `INSERT INTO ${checks}(problem, failed) SELECT problem, failed FROM (SELECT problem, failed FROM ${checks} WHERE failed > 0) AS c`,
   runIf,
   rollBackIf: () => [],
-  oldLiteral: (old) => literal(old),
-  newLiteral: (_, result) => literal(result),
 };

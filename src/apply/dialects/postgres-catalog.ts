@@ -47,6 +47,8 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
     foreignKeys: (await read(FOREIGN_KEYS)).flatMap(describeForeignKey),
     triggers: (await read(TRIGGERS)).map(([trigger]) => trigger ?? ''),
     autoUpdated: [],
+    databaseLock: null,
+    rowIds: ['ctid'],
     notes: await readNotes(session, oid, kind, target),
   };
 }

@@ -46,22 +46,13 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
     ensureLedger: ({ name }) => ensureLedger(engine, name),
     // The transaction's snapshot is taken by its first query, after this lock.
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
-    place: () => session.place(),
-    placeOfRun: (table) => `table ${table}`,
     listTables: (target) => listPgTables(session, asPostgres(target).ledgerSchema),
     readFacts: (target) => readPgFacts(session, asPostgres(target)),
-    locksDatabase: () => null,
-    rowIdNames: () => ['ctid'],
     obstacleNotes: async (target, facts, handling) => [
       ...(await obstacleNotes(session, facts, asPostgres(target), context.policy.mode, handling)),
       ...(await otherLedgerNotes(engine, session, facts, asPostgres(target))),
     ],
-    // The snapshot is taken after these locks, so it includes the last writer's rows. Sorted, to avoid deadlocks.
-    lockTables: (tables) =>
-      session.exec(
-        `LOCK TABLE ${[...new Set(tables)].sort().join(', ')} IN SHARE ROW EXCLUSIVE MODE; SET CONSTRAINTS ALL DEFERRED`,
-      ),
-    checkForeignKeys: async () => {},
+    deferForeignKeys: async () => async () => {},
     beforeUpdate: async (triggers, keyTypes, isBatch) => {
       // The operators of types outside pg_catalog are found on the user's search path.
       if (triggers.length > 0 || keyTypes.some((type) => type.includes('.'))) await session.useUserPath();
@@ -171,7 +162,9 @@ async function loadPostgresMap(
     done += judged.length;
     engine.context.onProgress({ kind: 'step', name: `looking up ${map.id.column}`, done, total: null });
   }
-  await session.exec(POSTGRES_TEXT.indexMap(map).join(';'));
+  await session.exec(
+    POSTGRES_TEXT.loaded(map.table, map.isKept ? mapKey(map, POSTGRES_TEXT) : [], isLongMap(map)).join(';'),
+  );
 }
 
 /** The first version of PostgreSQL with TID range scans, which read only the pages of a range. */
@@ -223,11 +216,6 @@ function mapType(type: string): string {
   return isNative(type) ? type : 'text COLLATE "C"';
 }
 
-/** `"svc_migrate".map_1_0` → `map_1_0_old` */
-function indexName({ table }: IdMap): string {
-  return `${table.split('.').at(-1)}_old`;
-}
-
 const literal = literalFormatter((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`);
 
 const exact = (term: string, { type }: { readonly type: string }) =>
@@ -241,13 +229,9 @@ const POSTGRES_TEXT: SqlText = {
   foldName: (name) => name,
   // `TableFacts.table` is already quoted, with its schema.
   tableSql: (table) => table,
-  ledgerTable: (name, { name: schema }) => `${quoteIdentifier(schema)}.${name}`,
   isTableName: (name) => TABLE_NAME.test(name),
-  types: { number: 'bigint', text: 'text', flag: 'smallint' },
-  tableOptions: '',
-  declaredType: (type) => type,
+  ledgerTypes: { number: 'bigint', text: 'text', name: 'text', options: '' },
   platformIdType: { type: 'text', maxChars: null, allowsNulCharacter: false },
-  temporary: (name) => `pg_temp.${name}`,
   asText: (term) => `${term}::text`,
   exact,
   same: (one, other, type) => `${exact(one, { type })} IS NOT DISTINCT FROM ${exact(other, { type })}`,
@@ -265,19 +249,8 @@ const POSTGRES_TEXT: SqlText = {
     const create = (how: string, end: string) =>
       `CREATE ${how}TABLE ${map.table}(${columns.join(', ')})${end}`;
     if (map.isKept) return [create('', '')];
-    return [`DROP TABLE IF EXISTS ${map.table}`, create('TEMP ', ' ON COMMIT DROP')];
+    return [`DROP TABLE IF EXISTS pg_temp.${map.table}`, create('TEMP ', ' ON COMMIT DROP')];
   },
-  // Only a hash index takes texts of any length. It lies in the schema of its table.
-  indexMap: (map) => [
-    ...(map.isKept
-      ? [
-          isLongMap(map)
-            ? `CREATE INDEX IF NOT EXISTS ${indexName(map)} ON ${map.table} USING hash (old)`
-            : `CREATE INDEX IF NOT EXISTS ${indexName(map)} ON ${map.table} (${mapKey(map, POSTGRES_TEXT).join(', ')})`,
-        ]
-      : []),
-    `ANALYZE ${map.table}`,
-  ],
   // Like the columns of the table, with their types and collations.
   createRows: (list, { table, columns, flags }) => {
     const terms = [
@@ -291,16 +264,17 @@ const POSTGRES_TEXT: SqlText = {
       `ALTER TABLE ${list} REPLICA IDENTITY FULL`,
     ];
   },
-  rowsLoaded: (list) => [
-    `CREATE UNIQUE INDEX IF NOT EXISTS ${list.split('.').at(-1)}_id ON ${list} (id)`,
-    `ANALYZE ${list}`,
-  ],
+  // Only a hash index takes texts of any length. It lies in the schema of its table.
+  loaded: (table, index, isLong = false) => {
+    const columns = isLong ? `USING hash (${index[0]})` : `(${index.join(', ')})`;
+    const create = `CREATE INDEX IF NOT EXISTS ${table.split('.').at(-1)}_key ON ${table} ${columns}`;
+    return [...(index.length === 0 ? [] : [create]), `ANALYZE ${table}`];
+  },
   rowNumber: 'row_number() OVER ()',
   createView: (view, query) => [`CREATE OR REPLACE VIEW ${view} AS ${query}`],
   asCell: (_, term) => `${term}::text`,
   groupsCells: true,
-  typeMark: () => `''::text`,
-  exactText: (term) => `${term}::text`,
+  exactText: (term) => `('t' || (${term})::text)`,
   updateFrom: updateFromSql,
   lockRows: 'FOR UPDATE OF t',
   ddlCommits: false,
@@ -310,17 +284,16 @@ const POSTGRES_TEXT: SqlText = {
     highest: `coalesce(ceil(max(${term}::numeric)), 0)::text`,
     where: `${term}::numeric > '-Infinity' AND ${term}::numeric < 'Infinity'`,
   }),
-  endsWith: ({ holds }, term, suffix) => {
-    const end = holds === 'json' ? `${suffix}"` : suffix;
-    return `right(${term}::text, ${end.length}) = '${end}'`;
-  },
   parkedValue: ({ type, holds }, { number }, { integers, suffix }) => {
     if (integers !== null) return `((${integers.base})::numeric ${integers.sign} ${number})::${type}`;
     const text = `(${number} || '${suffix}')`;
     return `${holds === 'json' ? `to_json(${text})` : text}::${type}`;
   },
-  isTableOfRun: 'table_name = $1',
-  foreignLedgerHint: OTHER_SCHEMA,
+  // The snapshot is taken after these locks, so it includes the last writer's rows.
+  lockTables: (tables) => [
+    `LOCK TABLE ${tables.join(', ')} IN SHARE ROW EXCLUSIVE MODE`,
+    'SET CONSTRAINTS ALL DEFERRED',
+  ],
 };
 
 /** The ledger in a schema. */
@@ -329,26 +302,18 @@ function ledgerIn(schema: string): Ledger {
   return {
     name: schema,
     prefix: `${schema}.`,
+    tables: `${s}.`,
     run: `${s}.run`,
     view: `${s}.ledger`,
+    createSchema: `CREATE SCHEMA IF NOT EXISTS ${s}`,
+    hint: OTHER_SCHEMA,
   };
 }
 
 /** SQL text for scripts of `apply sql`. */
 const POSTGRES_EMIT: EmitText = {
-  title: 'PostgreSQL',
-  settings: [],
-  restore: [],
-  begin: 'BEGIN',
+  settings: { set: [], restore: [] },
   now: `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-  problemType: 'text',
-  longestOld: 2000,
-  createSchema: ({ name }) => [`CREATE SCHEMA IF NOT EXISTS ${quoteIdentifier(name)}`],
-  lock: (tables, { run }) => [
-    `LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`,
-    `LOCK TABLE ${tables.join(', ')} IN SHARE ROW EXCLUSIVE MODE`,
-    'SET CONSTRAINTS ALL DEFERRED',
-  ],
   countColumns: ({ table, name, type }) => {
     // How the other types are written depends on the search path.
     const isType =
@@ -365,6 +330,4 @@ const POSTGRES_EMIT: EmitText = {
 FROM ${checks} WHERE failed > 0 HAVING count(*) > 0`,
   runIf: (_, statement) => [statement],
   rollBackIf: () => [],
-  oldLiteral: (old) => literal(old),
-  newLiteral: (_, result) => literal(result),
 };

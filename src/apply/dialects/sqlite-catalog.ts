@@ -3,6 +3,7 @@ import {
   type ForeignKey,
   type ListedTable,
   missingTable,
+  NO_TYPE,
   type TableColumn,
   type TableFacts,
   type UniqueColumns,
@@ -34,6 +35,7 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
   const indexes = readIndexes(db, table, info);
   const key = primaryKey(info);
   const isChecked = hasCheck(db, table);
+  const rowid = rowidName(db, table);
   // An INTEGER PRIMARY KEY has no index of its own.
   const hasRowidKey = key.length === 1 && indexes.every(({ origin }) => origin !== 'pk');
   const rowidKey = { name: 'the primary key', columns: key, isPlain: true };
@@ -53,6 +55,8 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
       .all(table)
       .map((trigger) => `trigger ${trigger}`),
     autoUpdated: [],
+    databaseLock: db.pragma('journal_mode', { simple: true }) === 'wal' ? 'writers' : 'everyone',
+    rowIds: rowid === null ? [] : [rowid],
     notes: [],
   };
 }
@@ -104,7 +108,7 @@ function describeColumn(
 ): TableColumn {
   return {
     name,
-    type: type === '' ? 'without type' : type,
+    type: type === '' ? NO_TYPE : type,
     holds: isStrict ? (STRICT_TYPES[type.toUpperCase()] ?? 'other') : 'any',
     isNullable: notnull === 0,
     isGenerated: hidden === 2 || hidden === 3,

@@ -18,9 +18,9 @@ import { writesPlatformId } from '../engine/id-columns.js';
 import { mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
 import { createRunSql } from '../engine/ledger-runs.js';
-import { INT64 } from '../engine/move-rows.js';
+import { integerSql } from '../engine/move-rows.js';
 import { replaceView } from '../engine/own-tables.js';
-import { OWN_LEDGER } from '../engine/table-facts.js';
+import { declaredType, OWN_LEDGER } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
 import { FAILURE_PREFIX, literalFormatter, quoteIdentifier, updateFromSql } from './shared-text.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
@@ -64,18 +64,10 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
       await session.exec(createRunSql(SQLITE_TEXT, ledger));
       if (!readSqliteLedger(db).has('ledger')) await replaceView(engine, ledger);
     },
-    place: async () => file,
-    placeOfRun: (table) => `${file}, table ${table}`,
     listTables: async () => listSqliteTables(db),
     readFacts: async (target) => readSqliteFacts(db, target.table),
-    locksDatabase: () => (db.pragma('journal_mode', { simple: true }) === 'wal' ? 'writers' : 'everyone'),
-    rowIdNames: ({ table }) => {
-      const rowid = rowidName(db, table);
-      return rowid === null ? [] : [rowid];
-    },
     obstacleNotes: async () => readOnlyNotes(file),
-    lockTables: () => session.exec('PRAGMA defer_foreign_keys = ON'),
-    checkForeignKeys: async () => {},
+    deferForeignKeys: async () => async () => {},
     beforeUpdate: async () => {},
     loadMap: async (map, source) => loadSqliteMap(db, map, source),
     fillRanges: ({ table }) => sqliteFillRanges(db, table, context),
@@ -170,13 +162,6 @@ function isWritable(place: string): boolean {
   }
 }
 
-/** An integer literal. SQLite would parse the smallest 64-bit integer, written in decimal, as a real. */
-function integerSql(value: bigint): string {
-  return value === INT64[0] ? '(-9223372036854775807 - 1)' : `(${value})`;
-}
-
-const typeMark = (term: string) => `CASE typeof(${term}) WHEN 'integer' THEN 'i' ELSE 't' END`;
-
 const literal = literalFormatter((bytes) => `CAST(x'${bytes}' AS TEXT)`);
 
 /** SQLite's SQL for the shared operations. The ledger stores cells and keys with their own types. */
@@ -186,13 +171,9 @@ const SQLITE_TEXT: SqlText = {
   literal,
   foldName: (name) => name.toLowerCase(),
   tableSql: quoteIdentifier,
-  ledgerTable: (name, { prefix }) => `${prefix}${name}`,
   isTableName: () => true,
-  types: { number: 'INTEGER', text: 'TEXT', flag: 'INTEGER' },
-  tableOptions: '',
-  declaredType: (type) => (type === 'without type' ? '' : type),
+  ledgerTypes: { number: 'INTEGER', text: 'TEXT', name: 'TEXT COLLATE NOCASE', options: '' },
   platformIdType: { type: 'TEXT', maxChars: null, allowsNulCharacter: true },
-  temporary: (name) => `temp.${name}`,
   asText: (term) => `CAST(${term} AS TEXT)`,
   // A real is equal to an integer, and is no id: as the bytes of its text it differs from both. An expression has neither
   // affinity nor collation, with which SQLite would not use the index of a map.
@@ -207,19 +188,19 @@ const SQLITE_TEXT: SqlText = {
   // BLOB: values keep their own types.
   createMap: (map) => {
     const key = mapKey(map, SQLITE_TEXT);
-    const drop = map.isKept ? [] : [`DROP TABLE IF EXISTS ${map.table}`];
+    const table = `${map.isKept ? '' : 'temp.'}${map.table}`;
+    const drop = map.isKept ? [] : [`DROP TABLE IF EXISTS ${table}`];
     const columns = [...key, 'new', 'keep', 'fill'];
     return [
       ...drop,
-      `CREATE TABLE ${map.table}(${columns.join(' BLOB, ')} INTEGER, PRIMARY KEY (${key.join(', ')}, fill)) WITHOUT ROWID`,
+      `CREATE TABLE ${table}(${columns.join(' BLOB, ')} INTEGER, PRIMARY KEY (${key.join(', ')}, fill)) WITHOUT ROWID`,
     ];
   },
-  indexMap: () => [],
   createRows: (list, { columns, flags }) => {
     const all = [...columns.map(({ name }) => `${name} BLOB`), ...flags.map((name) => `${name} INTEGER`)];
     return [`CREATE TABLE IF NOT EXISTS ${list}(id INTEGER PRIMARY KEY, ${all.join(', ')})`];
   },
-  rowsLoaded: () => [],
+  loaded: () => [],
   rowNumber: null,
   createView: (view, query) => [`DROP VIEW IF EXISTS ${view}`, `CREATE VIEW ${view} AS ${query}`],
   // Reals become text, so that `42.0` is not taken for 42; JSON, and text that ids stand in, becomes a blob of the
@@ -232,9 +213,8 @@ const SQLITE_TEXT: SqlText = {
       : `CASE typeof(${term}) WHEN 'text' THEN CAST(${term} AS BLOB) WHEN 'null' THEN NULL
           ${path === undefined ? `WHEN 'integer' THEN CAST(${term} AS TEXT)` : ''} ELSE 0 END`,
   groupsCells: false,
-  typeMark,
   exactText: (term) =>
-    `iif(typeof(${term}) = 'blob', 'b' || hex(${term}), ${typeMark(term)} || CAST(${term} AS TEXT))`,
+    `iif(typeof(${term}) = 'blob', 'b' || hex(${term}), iif(typeof(${term}) = 'integer', 'i', 't') || CAST(${term} AS TEXT))`,
   updateFrom: updateFromSql,
   // BEGIN IMMEDIATE has locked the whole database.
   lockRows: null,
@@ -244,38 +224,21 @@ const SQLITE_TEXT: SqlText = {
     highest: `max(${term})`,
     where: `typeof(${term}) = 'integer'`,
   }),
-  endsWith: (_, term, suffix) =>
-    `typeof(${term}) = 'text' AND substr(${term}, -${suffix.length}) = '${suffix}'`,
   parkedValue: (_, { number, own }, { integers, suffix }) => {
     const text = `${number} || '${suffix}'`;
     if (integers === null) return text;
     const integer = `${integerSql(integers.base)} ${integers.sign} ${number}`;
     return suffix === null ? integer : `iif(typeof(${own}) = 'text', ${text}, ${integer})`;
   },
-  isTableOfRun: 'table_name = $1 COLLATE NOCASE',
-  foreignLedgerHint: 'Rename it first.',
+  lockTables: () => ['PRAGMA defer_foreign_keys = ON'],
 };
-
-/** A literal for a value as `exactText` has it. */
-function markedLiteral(marked: string): string {
-  const value = marked.slice(1);
-  if (marked.startsWith('i')) return integerSql(BigInt(value));
-  return marked.startsWith('b') ? `x'${value}'` : literal(value);
-}
 
 /** SQL text for scripts of `apply sql`. */
 const SQLITE_EMIT: EmitText = {
-  title: 'SQLite',
-  settings: [],
-  restore: [],
-  begin: 'BEGIN IMMEDIATE',
+  settings: { set: [], restore: [] },
   now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
-  problemType: 'TEXT',
-  longestOld: Number.POSITIVE_INFINITY,
-  createSchema: () => [],
-  lock: () => ['PRAGMA defer_foreign_keys = ON'],
   countColumns: ({ table, name, type }) => {
-    const isType = type === null ? '' : ` AND type = ${literal(type === 'without type' ? '' : type)}`;
+    const isType = type === null ? '' : ` AND type = ${literal(declaredType(type))}`;
     return `(SELECT count(*) FROM pragma_table_info(${literal(table)}) WHERE name = ${literal(name)} COLLATE NOCASE${isType})`;
   },
   addColumn: (table, column, type) => [
@@ -287,7 +250,4 @@ const SQLITE_EMIT: EmitText = {
   runIf: (_, statement) => [statement],
   // `run` is NOT NULL, so the INSERT fails.
   rollBackIf: (condition, { run }) => [`INSERT OR ROLLBACK INTO ${run}(run) SELECT NULL WHERE ${condition}`],
-  oldLiteral: markedLiteral,
-  newLiteral: (old, result, id) =>
-    old.startsWith('i') && !writesPlatformId(id) ? markedLiteral(`i${result}`) : literal(result),
 };

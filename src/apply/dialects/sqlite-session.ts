@@ -135,6 +135,10 @@ export class SqliteSession implements Session {
     this.db.exec(sql);
   }
 
+  async place(): Promise<string> {
+    return this.db.name;
+  }
+
   async one(sql: string, values: readonly (string | null)[] = []): Promise<string | null> {
     return (await this.query(sql, values)).rows[0]?.[0] ?? null;
   }

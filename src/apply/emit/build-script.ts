@@ -11,7 +11,7 @@ import { createRunSql, newRunRow } from '../engine/ledger-runs.js';
 import { parkingTerm } from '../engine/move-rows.js';
 import { dropColumnSql } from '../engine/platform-columns.js';
 import type { Ledger } from '../engine/table-facts.js';
-import { columnOf, type FoundTable } from '../engine/table-facts.js';
+import { columnOf, declaredType, type FoundTable } from '../engine/table-facts.js';
 import { isIdText } from '../ids/model-ids.js';
 import type { TargetPlan } from '../plan.js';
 import type { SqlScript } from './layouts.js';
@@ -50,7 +50,7 @@ export async function buildScript(
   for (const found of all) assertEmittable(engine, found);
   // The crosswalk may be loaded long before it is used, so its name must differ from those of other scripts.
   const own = `sql_${run.run.replaceAll(/\W/g, '_')}`;
-  const checks = dialect.ledgerTable(`${own}_checks`, first.ledger);
+  const checks = `${first.ledger.tables}${own}_checks`;
   const script: Script = { dialect, mode: context.policy.mode, run, checks };
   const tables: ScriptTable[] = [];
   for (const found of all) {
@@ -59,13 +59,12 @@ export async function buildScript(
     tables.push(await openTable(engine, script, found, plan, `${own}_${tables.length + 1}`));
   }
   return {
-    title: dialect.emit.title,
     load: loadSql(script, tables),
     up: upSql(engine, script, tables),
     down: downSql(script, tables),
     guards: guardsOf(script, tables),
     verify: `SELECT ${tables.map((table) => verifySql(script, table)).join('\n  + ')} AS wrong`,
-    begin: dialect.emit.begin,
+    begin: dialect.ddlCommits ? null : 'BEGIN',
     values: tables.flatMap(({ crosswalks }) => crosswalks).reduce((sum, rows) => sum + rows.length, 0),
   };
 }
@@ -137,14 +136,17 @@ function ledgersOf(tables: readonly ScriptTable[]): Ledger[] {
 function loadSql({ dialect, mode }: Script, tables: readonly ScriptTable[]): string[] {
   const { emit } = dialect;
   return [
-    ...emit.settings,
-    ...ledgersOf(tables).flatMap((ledger) => [...emit.createSchema(ledger), createRunSql(dialect, ledger)]),
+    ...emit.settings.set,
+    ...ledgersOf(tables).flatMap((ledger) => [
+      ...(ledger.createSchema === null ? [] : [ledger.createSchema]),
+      createRunSql(dialect, ledger),
+    ]),
     ...tables.flatMap(({ maps, crosswalks, forth }) => [
       ...maps.flatMap((map, at) => crosswalkSql(dialect, map, crosswalks[at] ?? [])),
       ...(mode === 'new' ? [] : forth.create),
     ]),
     ...viewSql({ dialect }, tables, mode !== 'new'),
-    ...emit.restore,
+    ...emit.settings.restore,
   ];
 }
 
@@ -179,24 +181,27 @@ interface Statements {
   readonly end: readonly string[];
 }
 
+/** MySQL's unique index takes no more. */
+const MAX_PROBLEM_CHARS = 700;
+
 /** Checks and changes in one transaction. Where DDL commits, it runs before the transaction, but after the checks. */
 function wholeScript(script: Script, tables: readonly ScriptTable[], statements: Statements): string[] {
-  const { emit } = script.dialect;
+  const { emit, ddlCommits, lockTables, tableSql } = script.dialect;
   const { prepare = [], checks, ddl, changes, end } = statements;
   const names = [...new Set(tables.map(({ found }) => found.facts.table))].sort();
   const [first] = tables;
-  const locks = first === undefined ? [] : emit.lock(names, first.found.ledger);
+  const locks = first === undefined ? [] : lockTables([first.found.ledger.run, ...names.map(tableSql)]);
   const begin = ['SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', 'START TRANSACTION', ...locks];
   const start = ddl.length > 0 ? [...checks, ...ddl, ...begin] : [...begin, ...checks];
   return [
-    ...emit.settings,
+    ...emit.settings.set,
     `DROP TABLE IF EXISTS ${script.checks}`,
-    `CREATE TABLE ${script.checks}(problem ${emit.problemType} NOT NULL UNIQUE, failed bigint)`,
+    `CREATE TABLE ${script.checks}(problem varchar(${MAX_PROBLEM_CHARS}) NOT NULL UNIQUE, failed bigint)`,
     ...prepare,
-    ...(emit.begin === null ? [...start, ...changes, 'COMMIT'] : [...locks, ...checks, ...ddl, ...changes]),
+    ...(ddlCommits ? [...start, ...changes, 'COMMIT'] : [...locks, ...checks, ...ddl, ...changes]),
     ...end,
     `DROP TABLE IF EXISTS ${script.checks}`,
-    ...emit.restore,
+    ...emit.settings.restore,
   ];
 }
 
@@ -209,7 +214,7 @@ function upSql(engine: Engine, script: Script, tables: readonly ScriptTable[]): 
     target.ids.flatMap((id) => {
       const name = newColumnOf(id);
       if (!addedColumns(mode, target.ids).includes(name)) return [];
-      const type = dialect.declaredType(valueType(dialect, facts, id));
+      const type = declaredType(valueType(dialect, facts, id));
       return dialect.emit.addColumn(facts.table, name, type);
     });
   const change = (table: ScriptTable) =>

@@ -13,8 +13,8 @@ import {
 import { judgeEmit } from '../judge-plan.js';
 import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
-import type { EmitRequest, SqlScript } from './layouts.js';
-import { type EmittedFiles, layOut, layoutNote, migrationName, versionIn } from './layouts.js';
+import type { EmitRequest } from './layouts.js';
+import { type EmittedFiles, layOut, layoutNote, migrationName, PRODUCTS, versionIn } from './layouts.js';
 
 const ABOUT =
   'Nothing was changed. Run the SQL through your pipeline: it checks that the data are as planned, and records the run in the ledger.';
@@ -44,13 +44,13 @@ export async function emitSql(
   const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true });
   const version = versionIn(existsSync(folder) ? readdirSync(folder) : [], name, context.now());
   const migration = { script, name, version, dialect };
-  const files = layOut(layout, { ...migration, lines: headOf(script, run, name, plan) });
+  const files = layOut(layout, { ...migration, lines: headOf(PRODUCTS[dialect], run, name, plan) });
   writeFiles(folder, files, name);
   const note = layoutNote(layout, migration);
   const names = [...files.keys()];
   return {
     exitCode: 0,
-    text: `Wrote SQL for ${script.title} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${ABOUT}\n${note === null ? '' : `${note}\n`}`,
+    text: `Wrote SQL for ${PRODUCTS[dialect]} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${ABOUT}\n${note === null ? '' : `${note}\n`}`,
     json: {
       action: 'sql',
       dialect,
@@ -78,9 +78,9 @@ function onlyStore(stores: readonly OpenStore[]): Required<Pick<OpenStore, 'emit
   });
 }
 
-function headOf({ title }: SqlScript, run: string, name: string, { tool, remap, targets }: Plan): string[] {
+function headOf(product: string, run: string, name: string, { tool, remap, targets }: Plan): string[] {
   return [
-    `Rewrites V3 ids to V4 ids in ${title}: run ${run}`,
+    `Rewrites V3 ids to V4 ids in ${product}: run ${run}`,
     `Written by ${tool} from the remap ${remap.sha256.slice(0, 16)}, as ${name}. Targets: ${targets.map((target) => target.name).join(', ')}`,
     'Running it again changes nothing. It fails before it changes anything if the data are not as planned.',
     'Run it with a client that stops at the first error.',

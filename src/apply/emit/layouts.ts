@@ -10,6 +10,13 @@ type EmitDialect = (typeof EMIT_DIALECTS)[number];
 export const LAYOUTS = ['plain', 'flyway', 'liquibase', 'prisma', 'rails', 'knex'] as const;
 type Layout = (typeof LAYOUTS)[number];
 
+/** The product of a dialect, for people. */
+export const PRODUCTS: Readonly<Record<EmitDialect, string>> = {
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL and MariaDB',
+  sqlite: 'SQLite',
+};
+
 /** What `apply sql` writes, and where. */
 export interface EmitRequest {
   readonly dialect: EmitDialect;
@@ -19,7 +26,6 @@ export interface EmitRequest {
 
 /** The SQL of one plan for one database, as statements without semicolons. */
 export interface SqlScript {
-  readonly title: string;
   /** Creates the ledger and the crosswalks. */
   readonly load: readonly string[];
   /** Checks, rewrites and records. */

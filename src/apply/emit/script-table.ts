@@ -5,8 +5,9 @@ import { type Agreed, assertAgreed, openTableColumn } from '../engine/column-pla
 import type { compileRewrite, Parking } from '../engine/compile.js';
 import type { Cell, Cells, Dialect, Engine, IdMap } from '../engine/dialect.js';
 import { addedColumns, sourceColumns, writesPlatformId } from '../engine/id-columns.js';
-import { holdsMapped, isLongMap, mapMatch, mapValue } from '../engine/id-maps.js';
+import { holdsMapped, isLongMap, mapKey, mapMatch, mapValue } from '../engine/id-maps.js';
 import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
+import { integerSql } from '../engine/move-rows.js';
 import { columnOf, type FoundTable } from '../engine/table-facts.js';
 import type { Mode } from '../plan.js';
 
@@ -99,7 +100,7 @@ export function upChecks(script: Script, { found, maps }: ScriptTable): Check[] 
 }
 
 function noOtherRun({ dialect, run }: Script, { facts, ledger }: FoundTable, what: string): Check {
-  const isTable = dialect.isTableOfRun.replace('$1', dialect.literal(facts.table));
+  const isTable = `table_name = ${dialect.literal(facts.table)}`;
   const count = `(SELECT count(*) FROM ${ledger.run} WHERE ${isTable} AND state <> 'undone' AND run <> ${dialect.literal(run.run)})`;
   return { problem: `${what} is in the ledger for this table`, count };
 }
@@ -229,15 +230,14 @@ export async function readCrosswalk(
     extra: [dialect.exactText(dialect.exact(cell, columnOf(facts, id.column) ?? { type: '' }))],
     isGrouped: true,
   });
-  const { longestOld } = dialect.emit;
   for await (const cells of judged) {
     for (const { group, result, extra } of cells) {
       const isForeign = id.modelColumn !== undefined && foreign.has(group[1]);
       if (group[0] === null || group[0] === '' || isForeign) continue;
       const scope = group.slice(1, 1 + scopes).map(String);
       const old = extra[0] ?? '';
-      if (!isLongMap(map) && Buffer.byteLength(old) > longestOld) {
-        const text = `Target ${target.name}: a value is longer than ${longestOld} bytes; no SQL was written.`;
+      if (!isLongMap(map) && Buffer.byteLength(old) - 1 > MAX_OLD_BYTES) {
+        const text = `Target ${target.name}: a value is longer than ${MAX_OLD_BYTES} bytes; no SQL was written.`;
         throw new SvcError('bad_input', text, { hint: 'Use apply write for this target.' });
       }
       rows.set(JSON.stringify([old, ...scope]), { old, scope, result });
@@ -253,18 +253,27 @@ function compareKeys(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
+/** The most bytes of a value of a crosswalk that every database can index. */
+const MAX_OLD_BYTES = 255;
+
 const ROWS_PER_INSERT = 500;
 
 /** Statements that create a crosswalk with its rows. */
 export function crosswalkSql(
-  { literal, emit, ...dialect }: Dialect,
+  { literal, ...dialect }: Dialect,
   map: IdMap,
   rows: readonly CrosswalkRow[],
 ): string[] {
+  const literalOf = (marked: string) => {
+    const value = marked.slice(1);
+    if (marked.startsWith('i')) return integerSql(BigInt(value));
+    return marked.startsWith('b') ? `x'${value}'` : literal(value);
+  };
   const values = rows.map(({ old, scope, result }) => {
-    const fresh = result === undefined || result === null ? 'NULL' : emit.newLiteral(old, result, map.id);
+    const type = old.startsWith('i') && !writesPlatformId(map.id) ? 'i' : 't';
+    const fresh = result === undefined || result === null ? 'NULL' : literalOf(type + result);
     const words = scope.map((word) => literal(String(word)));
-    return `(${[emit.oldLiteral(old), ...words, fresh, result === undefined ? 1 : 0, 1].join(', ')})`;
+    return `(${[literalOf(old), ...words, fresh, result === undefined ? 1 : 0, 1].join(', ')})`;
   });
   const inserts = Array.from({ length: Math.ceil(values.length / ROWS_PER_INSERT) }, (_, at) => {
     const part = values.slice(at * ROWS_PER_INSERT, (at + 1) * ROWS_PER_INSERT);
@@ -274,6 +283,6 @@ export function crosswalkSql(
     `DROP TABLE IF EXISTS ${map.table}`,
     ...dialect.createMap(map),
     ...inserts,
-    ...dialect.indexMap(map),
+    ...dialect.loaded(map.table, mapKey(map, dialect), isLongMap(map)),
   ];
 }

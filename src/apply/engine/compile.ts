@@ -68,11 +68,8 @@ export const CELL = {
   changedSince: 4,
 } as const;
 
-export function rowsTable(
-  { ledgerTable }: Pick<Dialect, 'ledgerTable'>,
-  { suffix, ledger }: Pick<Rewrite, 'suffix' | 'ledger'>,
-): string {
-  return ledgerTable(`rows_${suffix}`, ledger);
+export function rowsTable({ suffix, ledger }: Pick<Rewrite, 'suffix' | 'ledger'>): string {
+  return `${ledger.tables}rows_${suffix}`;
 }
 
 /** What statements are made from. */
@@ -81,7 +78,6 @@ export type Compiler = Pick<
   | 'quote'
   | 'literal'
   | 'tableSql'
-  | 'ledgerTable'
   | 'asText'
   | 'exact'
   | 'same'
@@ -90,7 +86,7 @@ export type Compiler = Pick<
   | 'keyName'
   | 'rowNumber'
   | 'createRows'
-  | 'rowsLoaded'
+  | 'loaded'
   | 'updateFrom'
   | 'lockRows'
 >;
@@ -122,7 +118,7 @@ function any(conditions: readonly string[]): string {
  */
 export function compileRewrite(dialect: Compiler, plan: Rewrite) {
   const { key, columns } = plan;
-  const list = rowsTable(dialect, plan);
+  const list = rowsTable(plan);
   const table = `${dialect.tableSql(plan.table)} AS t`;
   const cell = (name: string) => `t.${dialect.quote(name)}`;
   const guards = plan.guard === undefined ? [] : [plan.guard];
@@ -243,7 +239,7 @@ SELECT ${[...numbered, ...key.map(cell), ...terms, '0'].join(', ')}
 FROM ${table} ${[...joins, ...maps].join('\n  ')}
 WHERE ${all([any(changes)], guards, conditions)}`;
     },
-    loaded: dialect.rowsLoaded(list),
+    loaded: dialect.loaded(list, ['id']),
 
     /** Marks the rows whose present value in a column is the other value of another row. */
     markParked: ({ at, type }: RewrittenColumn, direction: Direction) => {

@@ -49,7 +49,7 @@ export function openDatabaseStore(
             run: run.run,
             target: run.target.name,
             definition: configuredColumns(run.target),
-            place: engine.dialect.placeOfRun(run.table),
+            place: `${await engine.session.place()}, table ${run.table}`,
             mode,
             state,
             changed: isUnderWay ? await engine.session.retry(count) : run.changed,

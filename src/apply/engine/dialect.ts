@@ -2,7 +2,7 @@ import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
-import type { Lock, Mode, Note } from '../plan.js';
+import type { Mode, Note } from '../plan.js';
 import type { Handling, Ledger, ListedTable, TableColumn, TableFacts } from './table-facts.js';
 
 /** One database, with its dialect and the context of the command. */
@@ -25,18 +25,15 @@ export interface SqlText {
   foldName(name: string): string;
   /** A table by its name in `TableFacts` and in the ledger. */
   tableSql(table: string): string;
-  /** A table that belongs to the ledger, by a name that needs no quotes. */
-  ledgerTable(name: string, ledger: Ledger): string;
   /** Whether a text from the ledger is safe to use in SQL as a table name. */
   isTableName(name: string): boolean;
-  /** Types of the ledger's columns: numbers, texts, and a number from a small range. */
-  readonly types: { readonly number: string; readonly text: string; readonly flag: string };
-  /** After the columns of CREATE TABLE. */
-  readonly tableOptions: string;
-  /** A temporary table of the session. */
-  temporary(name: string): string;
-  /** A column type for ALTER TABLE, as `TableColumn` has it. */
-  declaredType(type: string): string;
+  /** Types of the ledger's columns: numbers, texts, and names of tables, equal where they name the same table; and what follows them. */
+  readonly ledgerTypes: {
+    readonly number: string;
+    readonly text: string;
+    readonly name: string;
+    readonly options: string;
+  };
   /** The type of a column for platform_ids, and the longest text it takes; null: any. */
   readonly platformIdType: {
     readonly type: string;
@@ -57,36 +54,30 @@ export interface SqlText {
   cast(term: string, type: string): string;
   /** A cell, converted without loss to what `Session.read` returns as a `Cell`. */
   asCell(id: IdColumn, term: string): string;
-  /** The prefix by which `exactText` tells types of cells apart. */
-  typeMark(term: string): string;
-  /** A cell as text with its `typeMark` in front, so that values of different types differ. */
+  /** A cell as text after a letter for its type: `i` (integer), `t` (text), `b` (bytes, in hexadecimal digits). */
   exactText(term: string): string;
   /** Whether a query groups equal cells before they are looked up; otherwise each row is looked up. */
   readonly groupsCells: boolean;
-  /** Statements that create an empty map, and that prepare it for look-ups after rows were added. */
+  /** Statements that create an empty map. */
   createMap(map: IdMap): readonly string[];
-  indexMap(map: IdMap): readonly string[];
-  /** Statements that create the list of a run, and that prepare it for use after rows were added. */
+  /** Statements that create the list of a run. */
   createRows(list: string, layout: ListLayout): readonly string[];
-  rowsLoaded(list: string): readonly string[];
+  /** Statements that prepare one of them for look-ups after rows were added. `isLong`: the first column may be longer than an index takes. */
+  loaded(table: string, index: readonly string[], isLong?: boolean): readonly string[];
   /** The number of a row in the query that fills a list; null: the list numbers its rows. */
   readonly rowNumber: string | null;
   createView(view: string, query: string): readonly string[];
   updateFrom(update: UpdateFrom): string;
   /** A clause at the end of a query that locks its rows of `t`; null if no other session can write. */
   readonly lockRows: string | null;
+  /** Statements that lock out writers of tables, and defer foreign key checks to the end of the transaction. `tables`: as SQL. */
+  lockTables(tables: readonly string[]): readonly string[];
   /** Whether ALTER TABLE ends the transaction it is in. */
   readonly ddlCommits: boolean;
   /** The smallest and the largest integer of a term, over the rows that meet the condition `where`; 0 if there are none. */
   integersOf(term: string): { readonly lowest: string; readonly highest: string; readonly where: string };
-  /** Whether a column's text ends with `suffix`, which is ASCII without quotes. */
-  endsWith(column: TableColumn, term: string, suffix: string): string;
   /** The temporary value of a row while ids swap. */
   parkedValue(column: TableColumn, row: RowTerms, free: FreeValues): string;
-  /** A condition that finds the runs of table `$1`. */
-  readonly isTableOfRun: string;
-  /** What to do if other tables have the ledger's names. */
-  readonly foreignLedgerHint: string;
 }
 
 /** The columns of a list of rows, apart from `id`. */
@@ -114,7 +105,7 @@ export interface ListLayout {
  * the row).
  */
 export interface IdMap {
-  /** As SQL. */
+  /** As SQL. A temporary table has a name of its own. */
   readonly table: string;
   readonly id: IdColumn;
   readonly column: TableColumn;
@@ -193,26 +184,16 @@ export interface JudgedCells {
 
 /** Queries of the database's catalog, and locks of tables. */
 export interface TableCatalog {
-  /** File, or host and database, for people. */
-  place(): Promise<string>;
-  placeOfRun(table: string): string;
   /** The tables of the database of a target, to scan. */
   listTables(target: TableTarget): Promise<readonly ListedTable[]>;
   readFacts(target: TableTarget): Promise<TableFacts>;
-  /** Who waits while a writer locks the whole database; null: writers lock rows and tables. */
-  locksDatabase(): Lock['blocks'] | null;
-  /** Names of the row id (`ctid`, `rowid`) by which a row of a table without a key is found; empty if it has none. */
-  rowIdNames(facts: TableFacts): readonly string[];
   /** Notes on privileges, files and catalog entries that prevent the plan or affect it. */
   obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
-  /** In an `exclusive` transaction: locks out writers and defers foreign key checks to its end. */
-  lockTables(tables: readonly string[]): Promise<void>;
   /**
-   * At the end of that transaction: checks foreign keys that the database itself does not check at COMMIT.
-   *
-   * @throws SvcError `bad_input`; the caller rolls back
+   * After `lockTables`, defers the checks of a database that has none at COMMIT. Call the result at the end of the transaction; it
+   * throws SvcError `bad_input` if a key is broken.
    */
-  checkForeignKeys(tables: readonly string[]): Promise<void>;
+  deferForeignKeys(tables: readonly string[]): Promise<() => Promise<void>>;
   /** In a transaction, before rows change: sets the search path that triggers and types need, and the planner for small batches. */
   beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
 }
@@ -245,22 +226,10 @@ interface CatalogColumn {
 
 /** SQL text that only scripts need, because no session of ours runs their statements. */
 export interface EmitText {
-  readonly title: string;
   /** Statements before and after the script. */
-  readonly settings: readonly string[];
-  readonly restore: readonly string[];
-  /** Begins the transaction. Null if DDL commits: then the script begins its transaction itself, after its DDL. */
-  readonly begin: string | null;
+  readonly settings: { readonly set: readonly string[]; readonly restore: readonly string[] };
   /** The current time as an ISO text in UTC. */
   readonly now: string;
-  /** A type of text that a unique index takes. */
-  readonly problemType: string;
-  /** Most bytes of a value that the crosswalk's index takes. */
-  readonly longestOld: number;
-  /** Statements that create the schema of the ledger. */
-  createSchema(ledger: Ledger): readonly string[];
-  /** Statements that lock out writers and defer foreign key checks to the end of the transaction. */
-  lock(tables: readonly string[], ledger: Ledger): readonly string[];
   countColumns(column: CatalogColumn): string;
   /** Statements that add a column. Where the database allows it, they can be repeated. */
   addColumn(table: string, column: string, type: string): readonly string[];
@@ -270,9 +239,6 @@ export interface EmitText {
   runIf(condition: string, statement: string): readonly string[];
   /** Statements that roll back if a condition holds; none where a failed statement does so. */
   rollBackIf(condition: string, ledger: Ledger): readonly string[];
-  /** Literals for a value of a crosswalk, given as `exactText`, and for the new value of its row. */
-  oldLiteral(old: string): string;
-  newLiteral(old: string, result: string, id: IdColumn): string;
 }
 
 /** Everything that differs between databases. */
@@ -307,6 +273,8 @@ export interface Session {
   ): Promise<{ readonly rows: Cells[]; readonly count: number }>;
   /** Runs one or more statements without parameters. */
   exec(sql: string): Promise<void>;
+  /** File, or host and database, for people. */
+  place(): Promise<string>;
   /** The first value of the first row; null if there is none. */
   one(sql: string, values?: readonly (string | null)[]): Promise<string | null>;
   /** Reads the rows of a query in batches; call inside a transaction. */

@@ -29,12 +29,8 @@ export function buildMap(
 }
 
 /** The table of a map that a run keeps, by the number of its id column. */
-export function keptMapTable(
-  { dialect }: Pick<Engine, 'dialect'>,
-  { suffix, ledger }: Pick<TableRun, 'suffix' | 'ledger'>,
-  at: number,
-): string {
-  return dialect.ledgerTable(`map_${suffix}_${at}`, ledger);
+export function keptMapTable({ suffix, ledger }: Pick<TableRun, 'suffix' | 'ledger'>, at: number): string {
+  return `${ledger.tables}map_${suffix}_${at}`;
 }
 
 /** The maps of a run that fills new columns, by id column. */
@@ -44,7 +40,7 @@ export function keptMaps(
   run: Pick<TableRun, 'suffix' | 'ledger' | 'target'>,
 ): IdMap[] {
   return run.target.ids.map((id, at) =>
-    buildMap(engine.dialect, facts, id, { table: keptMapTable(engine, run, at), isKept: true }),
+    buildMap(engine.dialect, facts, id, { table: keptMapTable(run, at), isKept: true }),
   );
 }
 

@@ -12,7 +12,7 @@ const RUN_COLUMNS = {
   unit: 'number',
   run: 'text',
   target: 'text',
-  table_name: 'text',
+  table_name: 'name',
   column_names: 'text',
   definition: 'text',
   key_columns: 'text',
@@ -38,10 +38,10 @@ const CONSTRAINTS: Readonly<Record<string, string>> = {
   finished_at: '',
 };
 
-type LedgerText = Pick<Dialect, 'types' | 'tableOptions'>;
+type LedgerText = Pick<Dialect, 'ledgerTypes'>;
 
-function columnsOf({ types }: LedgerText): [name: string, type: string][] {
-  return Object.entries(RUN_COLUMNS).map(([name, type]) => [name, types[type]]);
+function columnsOf({ ledgerTypes }: LedgerText): [name: string, type: string][] {
+  return Object.entries(RUN_COLUMNS).map(([name, type]) => [name, ledgerTypes[type]]);
 }
 
 /** Creates the table `run` if it is missing. */
@@ -50,20 +50,20 @@ export function createRunSql(dialect: LedgerText, { run }: Ledger): string {
     const isCount = name === 'changed' || name === 'skipped' || name === 'done' || name === 'total';
     return `${name} ${type}${CONSTRAINTS[name] ?? ` NOT NULL${isCount ? ' DEFAULT 0' : ''}`}`;
   });
-  return `CREATE TABLE IF NOT EXISTS ${run}(${columns.join(', ')})${dialect.tableOptions}`;
+  return `CREATE TABLE IF NOT EXISTS ${run}(${columns.join(', ')})${dialect.ledgerTypes.options}`;
 }
 
 /** The first object with a name of the ledger but another definition; null if there is none. */
 async function findForeign({ dialect }: Engine, ledger: Ledger): Promise<string | null> {
   const found = await dialect.readLedgerShape(ledger);
   const run = found.get('run');
-  const own = columnsOf(dialect).map((column) => column.join(' '));
+  const own = columnsOf(dialect).map((column) => column.join(' ').replace(/ COLLATE .*/, ''));
   if (run !== undefined && run !== own.join(', ')) return 'run';
   return (found.get('ledger') ?? 'view') === 'view' ? null : 'ledger';
 }
 
-function notALedger({ context, dialect }: Engine, { prefix }: Ledger, name: string): [string, string] {
-  return [`${prefix}${name} is not a ledger of ${context.tool}.`, dialect.foreignLedgerHint];
+function notALedger({ context }: Engine, { prefix, hint }: Ledger, name: string): [string, string] {
+  return [`${prefix}${name} is not a ledger of ${context.tool}.`, hint];
 }
 
 /**
@@ -161,7 +161,7 @@ export async function readRuns(
 
 /** Reads the runs on a table that are not undone, oldest first. */
 export function readRunsOfTable(engine: Engine, ledger: Ledger, table: string): Promise<TableRun[]> {
-  return readRuns(engine, ledger, `${engine.dialect.isTableOfRun} AND state <> 'undone'`, table);
+  return readRuns(engine, ledger, "table_name = $1 AND state <> 'undone'", table);
 }
 
 export async function readRun(

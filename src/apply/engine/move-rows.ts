@@ -23,6 +23,19 @@ export interface Move {
 }
 
 /**
+ * In an `exclusive` transaction: locks out writers, and defers foreign key checks to the end. Returns the check to call
+ * there; it throws SvcError `bad_input` if a key is broken. Sorted, to avoid deadlocks.
+ */
+export async function lockTables(
+  { session, dialect }: Engine,
+  tables: readonly string[],
+): Promise<() => Promise<void>> {
+  const names = [...new Set(tables)].sort();
+  for (const statement of dialect.lockTables(names.map(dialect.tableSql))) await session.exec(statement);
+  return dialect.deferForeignKeys(names);
+}
+
+/**
  * Moves listed rows between their ids before and after the run. First all of them at once; if some do not hold what they
  * should, these are marked, and the others are moved. Call inside a transaction.
  *
@@ -136,7 +149,12 @@ export async function moveBatch(
 }
 
 /** Smallest and largest 64-bit integer. */
-export const INT64: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
+const INT64: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
+
+/** An integer literal. SQLite would parse the smallest 64-bit integer, written in decimal, as a real. */
+export function integerSql(value: bigint): string {
+  return value === INT64[0] ? '(-9223372036854775807 - 1)' : `(${value})`;
+}
 
 interface ParkingNeeds {
   /** The largest new id. */
@@ -195,7 +213,8 @@ async function readIntegers(
 async function findSuffix({ session, dialect }: Engine, column: TableColumn, from: string): Promise<string> {
   const cell = `t.${dialect.quote(column.name)}`;
   for (let suffix = '~svc'; ; suffix = `~${suffix}`) {
-    const isTaken = `SELECT 1 FROM ${from} WHERE ${dialect.endsWith(column, cell, suffix)} LIMIT 1`;
+    const end = column.holds === 'json' ? `${suffix}"` : suffix;
+    const isTaken = `SELECT 1 FROM ${from} WHERE ${dialect.asText(cell)} LIKE '%${end}' LIMIT 1`;
     if ((await session.one(isTaken)) === null) return suffix;
   }
 }

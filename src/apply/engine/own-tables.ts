@@ -100,12 +100,12 @@ async function dropTables(engine: Engine, ledger: Ledger): Promise<void> {
   if (unused.length === 0) return;
   await replaceView(engine, ledger);
   for (const run of unused) {
-    for (const table of tablesOf(engine, run)) await session.exec(`DROP TABLE IF EXISTS ${table}`);
+    for (const table of tablesOf(run)) await session.exec(`DROP TABLE IF EXISTS ${table}`);
     await session.exec(`UPDATE ${ledger.run} SET suffix = '' WHERE unit = ${run.unit}`);
   }
 }
 
-function tablesOf(engine: Engine, run: TableRun): string[] {
-  if (run.mode === 'in_place') return [rowsTable(engine.dialect, run)];
-  return run.target.ids.map((_, at) => keptMapTable(engine, run, at));
+function tablesOf(run: TableRun): string[] {
+  if (run.mode === 'in_place') return [rowsTable(run)];
+  return run.target.ids.map((_, at) => keptMapTable(run, at));
 }

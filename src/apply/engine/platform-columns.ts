@@ -6,7 +6,7 @@ import { addedColumns, writesPlatformId } from './id-columns.js';
 import { valueType } from './id-maps.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
 import { endUndo } from './own-tables.js';
-import type { TableFacts, TableRun } from './table-facts.js';
+import { declaredType, type TableFacts, type TableRun } from './table-facts.js';
 
 export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: string, column: string): string {
   return `ALTER TABLE ${dialect.tableSql(table)} DROP COLUMN ${dialect.quote(column)}`;
@@ -24,7 +24,7 @@ export async function addColumns(
   for (const id of target.ids) {
     const name = newColumnOf(id);
     if (!added.includes(name) || findColumn(engine, now, name) !== undefined) continue;
-    const type = dialect.declaredType(valueType(dialect, facts, id));
+    const type = declaredType(valueType(dialect, facts, id));
     await session.exec(
       `ALTER TABLE ${dialect.tableSql(facts.table)} ADD COLUMN ${dialect.quote(name)} ${type}`,
     );

@@ -38,7 +38,7 @@ import { writesPlatformId } from './id-columns.js';
 import { judgeCells } from './judge-cells.js';
 import { noRoomNote, parkingTerm } from './move-rows.js';
 import type { TableRun } from './table-facts.js';
-import { columnOf, type FoundTable } from './table-facts.js';
+import { columnOf, type FoundTable, type TableFacts } from './table-facts.js';
 import { compareFilled, type FilledColumns } from './verify-run.js';
 
 /** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */
@@ -49,7 +49,7 @@ export async function surveyTable(
 ): Promise<TargetPlan> {
   const { session, dialect } = engine;
   const { target, facts, notes, earlier } = found;
-  const place = `${await dialect.place()}, table ${facts.table}`;
+  const place = `${await session.place()}, table ${facts.table}`;
   if (isUnreadable(notes)) {
     return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes, work: NO_WORK });
   }
@@ -206,7 +206,7 @@ async function tallyCells(
   { work, source, rows, onUnmapped }: TallyOptions,
 ): Promise<void> {
   const { context, dialect } = engine;
-  const key = onUnmapped === undefined ? [] : rowKeyOf(engine, found);
+  const key = onUnmapped === undefined ? [] : rowKeyOf(found);
   let row: Cells = [];
   const judged = judgeCells(engine, {
     work:
@@ -230,9 +230,9 @@ async function tallyCells(
 }
 
 /** Columns that name a row in lists: the key it is rewritten by, else its first key, else its physical position. */
-function rowKeyOf({ dialect }: Engine, { facts, handling }: FoundTable): readonly string[] {
+function rowKeyOf({ facts, handling }: FoundTable): readonly string[] {
   const { key } = handling;
-  return key.length > 0 ? key : (facts.keys[0] ?? dialect.rowIdNames(facts));
+  return key.length > 0 ? key : (facts.keys[0] ?? facts.rowIds);
 }
 
 /** Compares the new columns that runs filled with the columns they were filled from. */
@@ -244,7 +244,7 @@ async function compareEarlier(
 ): Promise<Earlier> {
   const { target, earlier } = found;
   if (engine.context.policy.mode !== 'new' || earlier.run === null) return earlier;
-  const key = rowKeyOf(engine, found);
+  const key = rowKeyOf(found);
   const changed = new NamedRows();
   let left = 0;
   for (const id of target.ids) {
@@ -268,17 +268,17 @@ interface SurveyedTable {
 /** What carrying out the plan of a table takes. */
 function workOn(
   engine: Engine,
-  { handling }: Pick<FoundTable, 'handling'>,
+  { facts, handling }: Pick<FoundTable, 'facts' | 'handling'>,
   { rows, columns, earlier }: SurveyedTable,
 ): Work {
   const { policy } = engine.context;
   const found = columns.reduce((sum, plans) => sum + Math.min(rows, countChanges(plans, policy)), 0);
   const cells = cellsLeft(found, policy, earlier);
-  return cells === 0 ? NO_WORK : { cells, locks: locksOf(engine, cells, handling.isAtomic) };
+  return cells === 0 ? NO_WORK : { cells, locks: locksOf(engine, facts, cells, handling.isAtomic) };
 }
 
-function locksOf({ context, dialect }: Engine, cells: number, isAtomic: boolean): Lock[] {
-  const waiting = dialect.locksDatabase();
+function locksOf({ context }: Engine, facts: TableFacts, cells: number, isAtomic: boolean): Lock[] {
+  const waiting = facts.databaseLock;
   if (waiting !== null) {
     const file = { what: 'database', blocks: waiting, rows: null } as const;
     if (isAtomic) return [{ ...file, during: 'run' }];

@@ -1,7 +1,7 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import type { LedgerRun } from '../context.js';
-import { blocks, type Earlier, type Mode, type Note, type RunPolicy } from '../plan.js';
+import { blocks, type Earlier, type Lock, type Mode, type Note, type RunPolicy } from '../plan.js';
 
 /** A table of a database, and why it cannot be scanned; null if it can. */
 export interface ListedTable {
@@ -61,16 +61,36 @@ export interface TableFacts {
   readonly triggers: readonly string[];
   /** Columns that the server sets to the time of every UPDATE that does not name them. */
   readonly autoUpdated: readonly string[];
+  /** Who waits while a writer locks the whole database; null: writers lock rows and tables. */
+  readonly databaseLock: Lock['blocks'] | null;
+  /** Names of the row id (`ctid`, `rowid`) by which a row of a table without a key is found; empty if it has none. */
+  readonly rowIds: readonly string[];
   /** Notes by the dialect, on privileges, partitions and views. */
   readonly notes: readonly Note[];
+}
+
+/** The type of a column that has none. */
+export const NO_TYPE = 'without type';
+
+/** A type of a column as ALTER TABLE takes it. */
+export function declaredType(type: string): string {
+  return type === NO_TYPE ? '' : type;
 }
 
 /** The facts on a table that does not exist. `tables`: those that do. */
 export function missingTable(table: string, tables: readonly ListedTable[], where = ''): TableFacts {
   const known = tables.filter(({ obstacle }) => obstacle === null).map(({ name }) => name);
   const text = `There is no table "${table}"${where}${didYouMeanEnding(table, known)}`;
-  const none = { columns: [], keys: [], uniques: [], foreignKeys: [], triggers: [], autoUpdated: [] };
-  return { table, kind: 'table', ...none, notes: [blocks('unknown_table', text)] };
+  const none = {
+    columns: [],
+    keys: [],
+    uniques: [],
+    foreignKeys: [],
+    triggers: [],
+    autoUpdated: [],
+    rowIds: [],
+  };
+  return { table, kind: 'table', ...none, databaseLock: null, notes: [blocks('unknown_table', text)] };
 }
 
 /** How a table is going to be rewritten in place. */
@@ -112,17 +132,26 @@ export interface Ledger {
   readonly name: string;
   /** The prefix of its table names, for display. */
   readonly prefix: string;
+  /** What the names of its tables begin with, as SQL. */
+  readonly tables: string;
   /** A table and the view, as SQL. */
   readonly run: string;
   readonly view: string;
+  /** Creates its schema; null: it has none. */
+  readonly createSchema: string | null;
+  /** What to do if other tables have its names. */
+  readonly hint: string;
 }
 
 /** The ledger in a database without schemas: a prefix sets its tables apart from the user's. */
 export const OWN_LEDGER: Ledger = {
   name: 'svc_migrate',
   prefix: 'svc_migrate_',
+  tables: 'svc_migrate_',
   run: 'svc_migrate_run',
   view: 'svc_migrate_ledger',
+  createSchema: null,
+  hint: 'Rename it first.',
 };
 
 /** A run on a table, as recorded in the ledger. */

@@ -5,7 +5,7 @@ import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
-import { type ListedRun, moveBatch, moveRows } from './move-rows.js';
+import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
 import { endUndo } from './own-tables.js';
 import { dropColumnSql, dropPlatformColumns, droppedColumns } from './platform-columns.js';
 import type { TableRun } from './table-facts.js';
@@ -79,13 +79,12 @@ async function beginUndo({ session }: Engine, { run, sql }: ListedRun): Promise<
 
 /** Undoes several table runs in one transaction, last one first. */
 async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<UndoResult[]> {
-  const { dialect } = engine;
   const [first] = runs;
   if (first === undefined) return [];
   const tables = runs.map(({ table }) => table);
   const last = new Map<string, UndoResult>();
   return endUndo(engine, first.ledger, 'exclusive', async () => {
-    await dialect.lockTables(tables);
+    const checkForeignKeys = await lockTables(engine, tables);
     for (const run of runs) assertNoDependent(run, await readRunsOfTable(engine, run.ledger, run.table));
     const undone: UndoResult[] = [];
     for (const { ledger, unit } of [...runs].reverse()) {
@@ -98,7 +97,7 @@ async function undoAtOnce(engine: Engine, runs: readonly TableRun[]): Promise<Un
       last.set(unit, result);
       undone.push(result);
     }
-    await dialect.checkForeignKeys(tables);
+    await checkForeignKeys();
     return undone;
   });
 }

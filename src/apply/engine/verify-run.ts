@@ -78,15 +78,15 @@ async function verifyColumn(
       `CASE WHEN t.${dialect.quote(run.key[0] ?? '')} IS NULL THEN 'gone' WHEN ${sql.holds(column, 'n')} THEN 'new'
         WHEN ${sql.holds(column, 'o')} THEN 'old' ELSE 'other' END`,
       dialect.exactText(`w.n${at}`),
-      dialect.typeMark(writesPlatformId(id) ? `w.n${at}` : old),
+      dialect.exactText(writesPlatformId(id) ? "''" : old),
     ],
   };
   for await (const rows of judgeCells(engine, source)) {
     for (const { result, extra } of rows) {
-      const [key, holds, written, mark] = extra;
+      const [key, holds, written, like] = extra;
       found.checked += 1;
       if (holds === 'gone') found.changed.add(`row ${key} is gone`);
-      else if (exactResult(result, mark) !== written)
+      else if (exactResult(result, like) !== written)
         found.wrong.add(`row ${key}: the remap gives another id`);
       else if (holds === 'old') found.wrong.add(`row ${key}: holds its old id again`);
       else if (holds !== 'new')
@@ -95,9 +95,10 @@ async function verifyColumn(
   }
 }
 
-/** A result in the form of `exactText`; undefined if the cell stays. */
-function exactResult(result: string | null | undefined, mark: string | null | undefined) {
-  return result === null || result === undefined ? result : `${mark ?? ''}${result}`;
+/** A result in the form of `exactText`, with the type of the cell `like`, which is in that form; undefined if the cell stays. */
+function exactResult(result: string | null | undefined, like: string | null | undefined) {
+  if (result === null || result === undefined) return result;
+  return `${like?.startsWith('i') ? 'i' : 't'}${result}`;
 }
 
 /** Columns that a run filled, compared with the columns they were filled from. */
@@ -131,7 +132,7 @@ export async function compareFilled(
   let checked = 0;
   const name = newColumnOf(id);
   const [cell, fresh] = [`t.${dialect.quote(id.column)}`, `t.${dialect.quote(name)}`];
-  const mark = dialect.typeMark(writesPlatformId(id) ? "''" : cell);
+  const like = dialect.exactText(writesPlatformId(id) ? "''" : cell);
   const keys =
     onUnmapped === undefined ? [] : key.map((column) => dialect.asText(`t.${dialect.quote(column)}`));
   const isSet = work === undefined ? `WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL` : '';
@@ -139,14 +140,14 @@ export async function compareFilled(
     work: work ?? openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'new' as const,
     from: `${dialect.tableSql(run.table)} AS t ${isSet}`,
-    extra: [dialect.asText(fresh), dialect.exactText(fresh), mark, ...keys],
+    extra: [dialect.asText(fresh), dialect.exactText(fresh), like, ...keys],
     isGrouped: onUnmapped === undefined,
   };
   for await (const judged of judgeCells(engine, source)) {
     for (const { group, result, rows, extra } of judged) {
-      const [holds = null, exact, mark, ...values] = extra;
+      const [holds = null, exact, like, ...values] = extra;
       if (holds !== null) checked += rows;
-      if (exact === (exactResult(result, mark) ?? null)) continue;
+      if (exact === (exactResult(result, like) ?? null)) continue;
       const value = cellText(group[0]) ?? '';
       if (holds === null) all.unfilled.add(`${id.column} ${value}: ${name} is empty`, rows);
       else all.foreign.add(`${name} ${holds}`, rows);

@@ -9,7 +9,7 @@ import { writesPlatformId } from './id-columns.js';
 import { buildMap, keptMaps, mapMatch, mapValue, nextFill } from './id-maps.js';
 import { countCells } from './judge-cells.js';
 import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun } from './ledger-runs.js';
-import { type ListedRun, moveBatch, moveRows } from './move-rows.js';
+import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
 import { createLists, replaceView } from './own-tables.js';
 import { addColumns } from './platform-columns.js';
 import type { FoundTable, TableRun } from './table-facts.js';
@@ -62,12 +62,12 @@ export async function writeAtOnce(engine: Engine, tables: readonly TableWrite[])
   }
   const all = await session.transaction('exclusive', async () => {
     await dialect.lockLedger(ledger);
-    await dialect.lockTables(names);
+    const checkForeignKeys = await lockTables(engine, names);
     if (!dialect.ddlCommits) await add();
     const all: ListedRun[] = [];
     for (const table of tables) all.push(await writeTable(engine, table));
     if (!dialect.ddlCommits) await replaceView(engine, ledger);
-    await dialect.checkForeignKeys(names);
+    await checkForeignKeys();
     return all;
   });
   const written: WriteResult[] = [];
@@ -125,7 +125,7 @@ async function listRows(engine: Engine, { found, plan, run }: TableWrite): Promi
     }
     const { join, where } = rowsToLookUp(engine, found, id, at);
     const map = buildMap(dialect, facts, id, {
-      table: dialect.temporary(`svc_migrate_map_${at}`),
+      table: `svc_migrate_map_${at}`,
       isKept: false,
     });
     const work = openTableColumn(engine, id, facts);
