@@ -17,7 +17,7 @@ import { isLongMap, mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
 import { createRunSql, hasLedger } from '../engine/ledger-runs.js';
 import { replaceView } from '../engine/own-tables.js';
-import { OWN_LEDGER, type TableFacts } from '../engine/table-facts.js';
+import type { TableFacts } from '../engine/table-facts.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
@@ -46,9 +46,7 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     ...MYSQL_TEXT,
     emit: MYSQL_EMIT,
     deferForeignKeys: (tables) => deferForeignKeys(session, tables),
-    ledgerOf: () => OWN_LEDGER,
-    readLedgerShape: () => readMysqlLedger(session),
-    ledgerObstacles: async () => [],
+    readLedger: async () => ({ shape: await readMysqlLedger(session), notes: [] }),
     // Each statement commits, so a killed process may have left only the first.
     ensureLedger: (ledger) =>
       session.retry(async () => {

@@ -14,7 +14,7 @@ import { isLongMap, mapKey } from '../engine/id-maps.js';
 import { cellText, judgeCells } from '../engine/judge-cells.js';
 import { createRunSql, hasLedger, ledgerNotes, readRunsOfTable } from '../engine/ledger-runs.js';
 import { replaceView } from '../engine/own-tables.js';
-import type { Ledger, TableFacts } from '../engine/table-facts.js';
+import { ledgerIn, OTHER_SCHEMA, type TableFacts } from '../engine/table-facts.js';
 import { blocks, type Note } from '../plan.js';
 import { listPgTables, obstacleNotes, readPgFacts } from './postgres-catalog.js';
 import { PgSession } from './postgres-session.js';
@@ -40,9 +40,10 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
   const dialect: Dialect = {
     ...POSTGRES_TEXT,
     emit: POSTGRES_EMIT,
-    ledgerOf: (target) => ledgerIn(asPostgres(target).ledgerSchema),
-    readLedgerShape: ({ name }) => readPostgresLedger(session, name),
-    ledgerObstacles: ({ name }, table) => ledgerOwnerNotes(session, name, table),
+    readLedger: async ({ name }, table) => ({
+      shape: await readPostgresLedger(session, name),
+      notes: table === undefined ? [] : await ledgerOwnerNotes(session, name, table),
+    }),
     ensureLedger: ({ name }) => ensureLedger(engine, name),
     // The transaction's snapshot is taken by its first query, after this lock.
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
@@ -73,7 +74,7 @@ async function otherLedgerNotes(
   { ledgerSchema }: PostgresTarget,
 ): Promise<Note[]> {
   for (const schema of await listLedgers(session)) {
-    const ledger = ledgerIn(schema);
+    const ledger = ledgerIn(schema, quoteIdentifier);
     // Tables of these names that are no ledger, or that an untrusted user owns, are ignored.
     if (schema === ledgerSchema || (await ledgerNotes(engine, ledger, table)).length > 0) continue;
     const [run] = await readRunsOfTable(engine, ledger, table);
@@ -120,7 +121,7 @@ async function ledgerOwnerNotes(session: PgSession, schema: string, table: strin
 /** Creates the ledger if it is missing, in its own transaction: two processes may do so at once. */
 async function ensureLedger(engine: Engine, schema: string): Promise<void> {
   const { session } = engine;
-  const ledger = ledgerIn(schema);
+  const ledger = ledgerIn(schema, quoteIdentifier);
   if (await session.retry(() => hasLedger(engine, ledger))) return;
   await session.transaction('latest', async () => {
     await session.exec("SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0))");
@@ -205,7 +206,6 @@ async function* postgresFillRanges(
 
 /** Quoted schema and table. */
 const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;
-const OTHER_SCHEMA = 'Name another schema with "ledgerSchema".';
 
 /** Whether values of a type are compared as they are: equal integers are the same to the byte. */
 function isNative(type: string): boolean {
@@ -295,20 +295,6 @@ const POSTGRES_TEXT: SqlText = {
     'SET CONSTRAINTS ALL DEFERRED',
   ],
 };
-
-/** The ledger in a schema. */
-function ledgerIn(schema: string): Ledger {
-  const s = quoteIdentifier(schema);
-  return {
-    name: schema,
-    prefix: `${schema}.`,
-    tables: `${s}.`,
-    run: `${s}.run`,
-    view: `${s}.ledger`,
-    createSchema: `CREATE SCHEMA IF NOT EXISTS ${s}`,
-    hint: OTHER_SCHEMA,
-  };
-}
 
 /** SQL text for scripts of `apply sql`. */
 const POSTGRES_EMIT: EmitText = {

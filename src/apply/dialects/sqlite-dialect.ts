@@ -20,7 +20,7 @@ import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js'
 import { createRunSql } from '../engine/ledger-runs.js';
 import { integerSql } from '../engine/move-rows.js';
 import { replaceView } from '../engine/own-tables.js';
-import { declaredType, OWN_LEDGER } from '../engine/table-facts.js';
+import { declaredType } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
 import { FAILURE_PREFIX, literalFormatter, quoteIdentifier, updateFromSql } from './shared-text.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
@@ -55,9 +55,7 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
   const dialect: Dialect = {
     ...SQLITE_TEXT,
     emit: SQLITE_EMIT,
-    ledgerOf: () => OWN_LEDGER,
-    readLedgerShape: async () => readSqliteLedger(db),
-    ledgerObstacles: async () => [],
+    readLedger: async () => ({ shape: readSqliteLedger(db), notes: [] }),
     ensureLedger: async () => {},
     // BEGIN IMMEDIATE has locked the whole database.
     lockLedger: async (ledger) => {

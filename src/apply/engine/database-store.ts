@@ -19,7 +19,7 @@ import { configuredColumns, normalizeColumns } from './id-columns.js';
 import { ledgerNotes, readRuns } from './ledger-runs.js';
 import { countCells, dropUnusedTables } from './own-tables.js';
 import { surveyTable } from './survey-table.js';
-import type { FoundTable, Ledger, TableRun } from './table-facts.js';
+import { type FoundTable, type Ledger, ledgerOf, type TableRun } from './table-facts.js';
 import { undoRuns } from './undo-rows.js';
 import { verifyRun } from './verify-run.js';
 import { writeAtOnce, writeInBatches, writeNewColumns } from './write-rows.js';
@@ -84,8 +84,9 @@ export function openDatabaseStore(
   };
 }
 
-function ledgersOf({ dialect }: Engine, targets: readonly TableTarget[]): Ledger[] {
-  return [...new Map(targets.map(dialect.ledgerOf).map((ledger) => [ledger.name, ledger])).values()];
+function ledgersOf(engine: Engine, targets: readonly TableTarget[]): Ledger[] {
+  const all = targets.map((target) => ledgerOf(engine, target));
+  return [...new Map(all.map((ledger) => [ledger.name, ledger])).values()];
 }
 
 async function readAllRuns(engine: Engine, targets: readonly TableTarget[]): Promise<TableRun[]> {

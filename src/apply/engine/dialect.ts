@@ -159,13 +159,18 @@ export interface UpdateFrom {
   readonly isTableFirst?: boolean;
 }
 
+/** What is where the ledger belongs. */
+interface LedgerState {
+  /** What has its names (`run`, `ledger`): `view`, or a table's columns as `name type, name type`. */
+  readonly shape: ReadonlyMap<string, string>;
+  /** Other reasons not to keep it there. */
+  readonly notes: readonly Note[];
+}
+
 /** Queries and locks of the ledger. */
 export interface LedgerCatalog {
-  ledgerOf(target: TableTarget): Ledger;
-  /** What has the names of the ledger, by name (`run`, `ledger`): `view`, or a table's columns as `name type, name type`. */
-  readLedgerShape(ledger: Ledger): Promise<ReadonlyMap<string, string>>;
-  /** Other reasons not to keep the ledger there. `table`: the one that is rewritten. */
-  ledgerObstacles(ledger: Ledger, table: string): Promise<Note[]>;
+  /** `table`: the one that is rewritten. */
+  readLedger(ledger: Ledger, table?: string): Promise<LedgerState>;
   /** Creates the ledger, if that needs a transaction of its own. */
   ensureLedger(ledger: Ledger): Promise<void>;
   /** Called at the start of a transaction: keeps other processes from starting a run, and creates the ledger if `ensureLedger` does not. */
@@ -241,7 +246,13 @@ export interface EmitText {
   rollBackIf(condition: string, ledger: Ledger): readonly string[];
 }
 
-/** Everything that differs between databases. */
+/**
+ * Everything that differs between databases. Another database brings three files in `dialects/`: a `Session`, with its
+ * errors as SvcErrors; the catalog, for `TableFacts` and what stands in the way of a run; and this, which is mostly SQL text.
+ * `apply/stores.ts` opens it by the kind of its targets, which `config/apply-targets.ts` defines. For `apply sql`,
+ * `emit/layouts.ts` names its client. Whoever tests it adds it to the products that the scenarios of `test/apply/databases`
+ * run on.
+ */
 export interface Dialect extends SqlText, LedgerCatalog, TableCatalog, TableStatements {
   readonly emit: EmitText;
 }

@@ -33,7 +33,7 @@ import { judgeTable, type TableIds } from './judge-table.js';
 import { ledgerNotes, readRunsOfTable } from './ledger-runs.js';
 import { countCells } from './own-tables.js';
 import { platformColumnNotes } from './platform-columns.js';
-import type { FoundTable, TableFacts } from './table-facts.js';
+import { type FoundTable, ledgerOf, type TableFacts } from './table-facts.js';
 
 /** Reads what the catalog and the ledger say about tables. Of their rows it only counts those added since a finished run. */
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
@@ -54,7 +54,7 @@ async function findTable(
   const { context, dialect } = engine;
   const judged = judgeTable(facts, target, context.policy, all);
   const { handling } = judged;
-  const ledger = dialect.ledgerOf(target);
+  const ledger = ledgerOf(engine, target);
   const foreign = await ledgerNotes(engine, ledger, facts.table);
   const runs = foreign.length > 0 ? [] : await readRunsOfTable(engine, ledger, facts.table);
   const notes = [

@@ -54,8 +54,7 @@ export function createRunSql(dialect: LedgerText, { run }: Ledger): string {
 }
 
 /** The first object with a name of the ledger but another definition; null if there is none. */
-async function findForeign({ dialect }: Engine, ledger: Ledger): Promise<string | null> {
-  const found = await dialect.readLedgerShape(ledger);
+function findForeign(dialect: LedgerText, found: ReadonlyMap<string, string>): string | null {
   const run = found.get('run');
   const own = columnsOf(dialect).map((column) => column.join(' ').replace(/ COLLATE .*/, ''));
   if (run !== undefined && run !== own.join(', ')) return 'run';
@@ -72,16 +71,18 @@ function notALedger({ context }: Engine, { prefix, hint }: Ledger, name: string)
  * @throws SvcError `bad_input` if something else has its names
  */
 export async function hasLedger(engine: Engine, ledger: Ledger): Promise<boolean> {
-  const foreign = await findForeign(engine, ledger);
-  if (foreign === null) return (await engine.dialect.readLedgerShape(ledger)).has('run');
+  const { shape } = await engine.dialect.readLedger(ledger);
+  const foreign = findForeign(engine.dialect, shape);
+  if (foreign === null) return shape.has('run');
   const [text, hint] = notALedger(engine, ledger, foreign);
   throw new SvcError('bad_input', text, { hint });
 }
 
 /** Notes that block keeping the ledger there: something else has its names, or `ledgerObstacles`. */
-export async function ledgerNotes(engine: Engine, ledger: Ledger, table: string): Promise<Note[]> {
-  const foreign = await findForeign(engine, ledger);
-  if (foreign === null) return engine.dialect.ledgerObstacles(ledger, table);
+export async function ledgerNotes(engine: Engine, ledger: Ledger, table: string): Promise<readonly Note[]> {
+  const { shape, notes } = await engine.dialect.readLedger(ledger, table);
+  const foreign = findForeign(engine.dialect, shape);
+  if (foreign === null) return notes;
   return [blocks('foreign_ledger', notALedger(engine, ledger, foreign).join(' '))];
 }
 

@@ -144,7 +144,7 @@ export interface Ledger {
 }
 
 /** The ledger in a database without schemas: a prefix sets its tables apart from the user's. */
-export const OWN_LEDGER: Ledger = {
+const OWN_LEDGER: Ledger = {
   name: 'svc_migrate',
   prefix: 'svc_migrate_',
   tables: 'svc_migrate_',
@@ -153,6 +153,29 @@ export const OWN_LEDGER: Ledger = {
   createSchema: null,
   hint: 'Rename it first.',
 };
+
+export const OTHER_SCHEMA = 'Name another schema with "ledgerSchema".';
+
+/** The ledger in a schema. */
+export function ledgerIn(schema: string, quote: (name: string) => string): Ledger {
+  const s = quote(schema);
+  return {
+    name: schema,
+    prefix: `${schema}.`,
+    tables: `${s}.`,
+    run: `${s}.run`,
+    view: `${s}.ledger`,
+    createSchema: `CREATE SCHEMA IF NOT EXISTS ${s}`,
+    hint: OTHER_SCHEMA,
+  };
+}
+
+export function ledgerOf(
+  { dialect }: { readonly dialect: { quote(name: string): string } },
+  target: TableTarget,
+): Ledger {
+  return 'ledgerSchema' in target ? ledgerIn(target.ledgerSchema, dialect.quote) : OWN_LEDGER;
+}
 
 /** A run on a table, as recorded in the ledger. */
 export interface EarlierRun {

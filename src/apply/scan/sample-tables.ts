@@ -3,7 +3,7 @@ import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import type { Engine } from '../engine/dialect.js';
 import { interrupted } from '../engine/dialect.js';
 import { readRunsOfTable } from '../engine/ledger-runs.js';
-import type { EarlierRun } from '../engine/table-facts.js';
+import { type EarlierRun, ledgerOf } from '../engine/table-facts.js';
 import {
   addJsonLeaves,
   bounded,
@@ -46,7 +46,7 @@ export async function sampleTables(
 async function sampleTable(engine: Engine, target: TableTarget): Promise<ColumnSample[]> {
   const { dialect } = engine;
   const facts = await dialect.readFacts(target);
-  const runs = await readRunsOfTable(engine, dialect.ledgerOf(target), facts.table);
+  const runs = await readRunsOfTable(engine, ledgerOf(engine, target), facts.table);
   const [key = []] = facts.keys;
   const samples: ColumnSample[] = [];
   for (const { name, holds, isGenerated } of facts.columns) {
