@@ -29,6 +29,7 @@ async function main(words: readonly string[]): Promise<number> {
   };
   watchSignals(stop);
   watchPipes();
+  sizeTerminals();
   const { stdout, stderr, env } = process;
   const exitCode = await runProgram(words, {
     stdout,
@@ -80,6 +81,13 @@ function watchSignals(stop: Stop): void {
 function leaveAtOnce(signal: StopSignal): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
+}
+
+/** Gives a terminal that does not know its size a usual one: it says 0 columns, which no line fits. */
+function sizeTerminals(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (stream.columns === 0) [stream.columns, stream.rows] = [80, 24];
+  }
 }
 
 /** Handles a closed pipe, as with `| head`, without a stack trace: the exit code tells that output was cut off. */

@@ -200,7 +200,7 @@ export function judgeColumns(target: Pick<TargetPlan, 'columns'>, policy: Policy
       notes.push({ level: 'blocks', code: 'missing', text: describeMissing(column, counts) });
     }
     if (several > 0 && policy.unknown === 'fail') {
-      const text = `${column}: ${several} ${several === 1 ? 'value is a V3 id' : 'values are V3 ids'} of several regions or companies (name the column that tells them apart as regionColumn or companyColumn of the target).`;
+      const text = `${column}: ${several} ${several === 1 ? 'value is a V3 id' : 'values are V3 ids'} of several regions or companies (name the column that tells them apart as regionColumn or companyColumn in its entry of ids).`;
       notes.push({ level: 'blocks', code: 'unknown', text });
     }
     if (unknown > 0 && policy.unknown === 'fail') {

@@ -238,7 +238,14 @@ function storeIds(folder: string, sandbox: Sandbox): void {
   writeFileSync(join(folder, 'payments.csv'), ['payment,order_id\n', ...lines].join(''));
 }
 
-const isVerdict = (line: string) => !/^(Written|Biggest blocker|Next|To undo it):/.test(line);
+/** Takes all lines but what leads on: the demo does that itself. Lines that go on with one left out are indented. */
+function createFilter(): (line: string) => boolean {
+  let isShown = true;
+  return (line) => {
+    if (!line.startsWith('  ')) isShown = !/^(Written|Biggest blocker|Next|To undo it):/.test(line);
+    return isShown;
+  };
+}
 
 /** From the first verdict to a gate that passes: what a person does, and what each step changes. */
 export async function tellDecisions(story: Story): Promise<void> {
@@ -246,7 +253,7 @@ export async function tellDecisions(story: Story): Promise<void> {
   const html = { html: join(folder, 'report.html') };
   await print('1. Read V3 and V4, join them, judge. (A local service; about 800 records.)', '');
   await print(`$ cd ${shellLine([folder])}`);
-  await run('run', html, isVerdict);
+  await run('run', html, createFilter());
   await pause();
 
   await print('', '2. Ask the operator for a full sync. It arrives: V4 loads the empty company.', '');
@@ -276,9 +283,10 @@ export async function tellDecisions(story: Story): Promise<void> {
 /** Takes the lines of the verdict alone. */
 function createVerdictFilter(): (line: string) => boolean {
   let isReached = false;
+  const isShown = createFilter();
   return (line) => {
     isReached ||= /^(NOT )?SAFE|^NOT (KNOWN|READY)/.test(line);
-    return isReached && isVerdict(line);
+    return isShown(line) && isReached;
   };
 }
 
@@ -313,10 +321,10 @@ export async function tellApply({ print, run, pause }: Story): Promise<void> {
   await print('', '5. Rewrite the V3 ids that you store: here a table in shop.db, and payments.csv.', '');
   await run('apply plan', {}, (line) => / map\b/.test(line));
   await run('apply write', { yes: true }, (line) => line.includes('rewritten'));
-  await run('apply verify', {}, isVerdict);
+  await run('apply verify', {}, createFilter());
   await pause();
   await print('', '6. And back: every value as it was.', '');
-  await run('apply undo', {}, isVerdict);
+  await run('apply undo', {}, createFilter());
   await print('');
   await pause();
 }

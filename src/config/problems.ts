@@ -34,6 +34,11 @@ function describeUnknownKey(key: string, known: readonly string[]): string {
   if (/^(?:url|uri|dsn|password|connection_?(?:string|url)?)$/i.test(key) && known.includes('urlEnv')) {
     return 'is not a setting: connection strings are never written here; name a variable in urlEnv or a file in urlFile';
   }
+  // Reports name the limits that hold by default so.
+  const parts = key.split('/');
+  if (parts.length === 2 && parts.every((part) => known.includes(part))) {
+    return `is not a known setting: a limit is named by a reason, "${parts[1]}", or by a status, "${parts[0]}"`;
+  }
   return `is not a known setting${didYouMeanClause(key, known)}`;
 }
 

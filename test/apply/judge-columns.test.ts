@@ -42,7 +42,7 @@ describe('what a plan says of ids that do not map', () => {
     [
       { 'unknown/several_scopes': 3, 'unknown/hex': 1 },
       [
-        'id: 3 values are V3 ids of several regions or companies (name the column that tells them apart as regionColumn or companyColumn of the target).',
+        'id: 3 values are V3 ids of several regions or companies (name the column that tells them apart as regionColumn or companyColumn in its entry of ids).',
         'id: 1 value is not a V3 id of this model (--unknown keep allows them).',
       ],
     ],

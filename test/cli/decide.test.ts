@@ -85,8 +85,10 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     const [region, v3, v4] = line?.split(',') ?? [];
     expect(text).toContain(`V4 company is V3 company ${v3} of ${region}?`);
     expect(text).toContain(`V4 company ${v4}: `);
-    const again = await onTerminal('decide', { cwd, env }, [{ at: COMPANY, text: 'q' }]);
+    const again = await onTerminal('decide', { cwd, env, size: [0, 0] }, [{ at: COMPANY, text: 'q' }]);
     expect(again.text).not.toContain(`V3 company ${v3} of ${region}?`);
+    // A terminal that does not know its size is taken for a usual one.
+    expect(again.text.split(/\r?\n/).length).toBeLessThan(100);
   });
 
   it('says which V3 company has a candidate that is no longer offered', async () => {

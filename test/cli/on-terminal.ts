@@ -13,15 +13,21 @@ export interface Typed {
 }
 
 /**
- * Runs a command on a terminal of 80 columns and 24 rows, and types each text once its pattern was drawn after the one
+ * Runs a command on a terminal of 80 columns and 24 rows, unless told, and types each text once its pattern was drawn after the one
  * before. Returns everything that was drawn, without control sequences, and the exit code.
  */
 export async function onTerminal(
   command: string,
-  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  at: {
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    /** Columns and rows. */
+    readonly size?: readonly [number, number];
+  },
   typed: readonly Typed[] = [],
 ): Promise<{ readonly text: string; readonly code: number | null }> {
-  const line = `stty cols 80 rows 24; exec ${JSON.stringify(process.execPath)} ${JSON.stringify(BIN)} ${command}`;
+  const { cwd, env, size = [80, 24] } = at;
+  const line = `stty cols ${size[0]} rows ${size[1]}; exec ${JSON.stringify(process.execPath)} ${JSON.stringify(BIN)} ${command}`;
   const child = spawn('script', ['-qefc', line, '/dev/null'], {
     cwd,
     env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },

@@ -217,7 +217,7 @@ describe('problems', () => {
         { "v3": "payments/orders", "v4": "orders" },
         { "v3": "ecommerce/orders", "v4": "orders" }
       ],
-      "limits": { "unmatchd": 3, "ambiguous": "101%", "drift": -1, "rejected": "5" },
+      "limits": { "v4_only/unexplained": 1, "unmatchd": 3, "ambiguous": "101%", "drift": -1, "rejected": "5" },
       "companies": { "match": "sameid", "include": [1.5], "exclude": ["x"] },
       "maxAge": "soon",
       "databse": ""
@@ -225,7 +225,7 @@ describe('problems', () => {
     const message = problemsOf(() => loadConfig({ env: {}, flags: { config: file }, nowMs: NOW_MS }));
     expect(message.replace(file, 'FILE')).toBe(
       [
-        'FILE has 17 problems:',
+        'FILE has 18 problems:',
         '  v3.regions.eu.baseUrl (line 3) must be an absolute address such as "https://api.example.com"',
         '  v3.regions.eu.apiKeyEnv (line 3) must be the name of an environment variable',
         '  v3.pageSise (line 4) is not a known setting; did you mean "pageSize"?',
@@ -239,6 +239,7 @@ describe('problems', () => {
         '  limits.ambiguous (line 11) must not be above 100%',
         '  limits.rejected (line 11) must be a whole number of at least 0, or a share such as "2%" or "0.5%"',
         '  limits.drift (line 11) must be a whole number of at least 0, or a share such as "2%" or "0.5%"',
+        '  limits.v4_only/unexplained (line 11) is not a known setting: a limit is named by a reason, "unexplained", or by a status, "v4_only"',
         '  limits.unmatchd (line 11) is not a known setting; did you mean "unmatched"?',
         '  maxAge (line 13) must be a duration such as "15m", "24h" or "90d"',
         '  databse (line 14) is not a known setting; did you mean "database"?',

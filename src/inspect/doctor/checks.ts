@@ -116,10 +116,15 @@ export function renderDoctor({ findings }: Diagnosis, next: string, width: numbe
   const [first] = problems;
   if (first !== undefined) {
     lines.push('', `Not ready: ${countOf(problems.length, 'problem')}.`);
-    lines.push(...wrapProse(`Biggest blocker: ${first.text}`, width));
+    lines.push(...wrapProse(`Biggest blocker: ${headOf(first.text)}`, width));
   }
   lines.push(`Next: ${escapeUnseen(next)}`);
   return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The first line of a text that goes on with a list. */
+function headOf(text: string): string {
+  return text.split('\n', 1).join('').replace(/:$/, '');
 }
 
 /** Lays out text beside a label, with a hanging indent. */
