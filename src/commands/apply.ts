@@ -10,12 +10,12 @@ import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
 import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
+import { assertSomeTargets } from './apply-place.js';
 import {
   type ApplyAction,
   type ApplyOptions,
   type ApplyRequest,
   assertSameRequest,
-  assertSomeTargets,
   buildRequest,
   splitRun,
 } from './apply-request.js';
