@@ -120,6 +120,7 @@ function describeColumn([name, type, base, notNull, generated, baseType, isCheck
   return {
     name: name ?? '',
     type: type ?? '',
+    baseType: baseType ?? '',
     holds: holdsOf(base ?? ''),
     isNullable: notNull === 'f',
     isGenerated: generated === 't',

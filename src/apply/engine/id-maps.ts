@@ -6,13 +6,15 @@ import { scopeTerms } from './judge-cells.js';
 import type { TableRun } from './table-facts.js';
 import { columnOf, type TableColumn, type TableFacts } from './table-facts.js';
 
-/** The type of the values that a run writes for an id column. */
+/** The type of a new column for an id column. */
 export function valueType(
   { platformIdType }: Pick<SqlText, 'platformIdType'>,
   facts: TableFacts,
   id: IdColumn,
 ): string {
-  return writesPlatformId(id) ? platformIdType.type : (columnOf(facts, id.column)?.type ?? '');
+  if (writesPlatformId(id)) return platformIdType.type;
+  const column = columnOf(facts, id.column);
+  return column?.baseType ?? column?.type ?? '';
 }
 
 export function buildMap(

@@ -13,6 +13,8 @@ export interface TableColumn {
   readonly name: string;
   /** As declared. */
   readonly type: string;
+  /** The type that a domain is made of, without its checks; default: `type`. */
+  readonly baseType?: string;
   /** The kind of values; a column of kind `other` cannot hold ids. */
   readonly holds: 'integer' | 'text' | 'json' | 'any' | 'other';
   readonly isNullable: boolean;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ENGINES, type Kind } from '../support/databases.js';
-import { IN_PLACE } from '../support/remap.js';
+import { ENGINES, type Kind, only } from '../support/databases.js';
+import { IN_PLACE, NEW } from '../support/remap.js';
 import { openScene } from '../support/scene.js';
 
 type Case = readonly [what: string, ...setUp: readonly string[]];
@@ -58,4 +58,21 @@ describe.each(ENGINES)('$product', (engine) => {
       expect(await database().ledger.states()).toEqual([]);
     },
   );
+});
+
+describe.each(only('postgres'))('a domain in $product', (engine) => {
+  const { sql, apply, database } = openScene(engine);
+
+  it('limits the column it is of, and no new column', async () => {
+    await sql('DROP DOMAIN IF EXISTS d; CREATE DOMAIN d AS bigint CHECK (VALUE <> 8)');
+    await sql('CREATE TABLE t(id integer PRIMARY KEY, i d)');
+    await sql('INSERT INTO t(id, i) VALUES (1, 5), (2, 6), (3, 7)');
+    expect(await apply(NEW)).toEqual([]);
+    expect(await sql('SELECT i_v4, pg_typeof(i_v4) FROM t ORDER BY id')).toEqual([
+      ['6', 'bigint'],
+      ['7', 'bigint'],
+      ['8', 'bigint'],
+    ]);
+    expect(await database().ledger.states()).toEqual(['run-1 done']);
+  });
 });
