@@ -7,7 +7,7 @@ import { wrapLines } from '../text/text-layout.js';
 import type { ApplyContext, RunFacts, WriteResult } from './context.js';
 import { isIdText } from './ids/model-ids.js';
 import { comparePlans, isMissing, judgeCheck, judgePlan, type PlanVerdict } from './judge-plan.js';
-import { NO_WORK, type Plan, type Policy, renderPlan, type TargetPlan } from './plan.js';
+import { type Plan, type Policy, renderPlan, type TargetPlan } from './plan.js';
 import {
   describeIds,
   type PlanStyle,
@@ -268,9 +268,9 @@ function nextOfBlocks(
 
 const NAMED_CHANGES = 10;
 
-/** The SHA-256 by which the ledger identifies a plan. What it locks is no part of it: that depends on options that a later command may change. */
+/** The SHA-256 by which the ledger identifies a plan. The number of changes is no part of it: it depends on options that a later command may change. */
 export function planSha256(plan: Plan): string {
-  const targets = plan.targets.map((target) => ({ ...target, work: NO_WORK }));
+  const targets = plan.targets.map((target) => ({ ...target, changes: 0 }));
   return sha256Of(renderPlan({ ...plan, targets }));
 }
 

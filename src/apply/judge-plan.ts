@@ -241,7 +241,7 @@ export function sum(counts: readonly PlanCount[]): number {
 
 /** The differences between the agreed plan and a plan made now; empty if there are none. */
 export function comparePlans(agreed: Plan, now: Plan): string[] {
-  const ignored = new Set(['tool', 'work', 'builtAt', 'atLeast', 'samples']);
+  const ignored = new Set(['tool', 'changes', 'builtAt', 'atLeast', 'samples']);
   const differences: string[] = [];
   const compare = (a: unknown, b: unknown, path: string): void => {
     if (typeof a === 'object' && typeof b === 'object' && a !== null && b !== null) {

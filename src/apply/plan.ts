@@ -47,7 +47,7 @@ export const DEFAULT_POLICY: Policy = {
 
 /** A remark in a plan; `blocks` prevents writing. */
 export const noteSchema = z.strictObject({
-  level: z.enum(['blocks', 'warning', 'info']),
+  level: z.enum(['blocks', 'warning']),
   code: z.string(),
   text: z.string(),
 });
@@ -149,29 +149,6 @@ export function isFinished(earlier: Earlier, again: boolean): boolean {
   return earlier.state === 'finished' && !(again && earlier.since > 0);
 }
 
-/** What other programs wait for while a run writes. */
-const lockSchema = z.strictObject({
-  /** `rows`: of one batch. `database`: the whole file. */
-  what: z.enum(['rows', 'table', 'database']),
-  /** Who waits: only programs that write, or also those that read. */
-  blocks: z.enum(['writers', 'everyone']),
-  /** `batch`: for each batch again. `step`: once, for a part of the run. `run`: for the whole run. */
-  during: z.enum(['batch', 'step', 'run']),
-  /** Rows locked at a time; null: all. */
-  rows: count.nullable(),
-});
-export type Lock = Readonly<z.output<typeof lockSchema>>;
-
-/** What carrying out the plan of a target takes. */
-const workSchema = z.strictObject({
-  /** Cells to change. */
-  cells: count,
-  locks: z.array(lockSchema).readonly(),
-});
-export type Work = Readonly<z.output<typeof workSchema>>;
-
-export const NO_WORK: Work = { cells: 0, locks: [] };
-
 /** What is planned for one target. */
 export const targetPlanSchema = z.strictObject({
   name: z.string(),
@@ -188,7 +165,8 @@ export const targetPlanSchema = z.strictObject({
   notes: z.array(noteSchema).readonly(),
   /** The SHA-256 of a file; empty for tables. */
   fingerprint: z.string(),
-  work: workSchema,
+  /** Cells that a run will change. */
+  changes: count,
 });
 export type TargetPlan = Readonly<z.output<typeof targetPlanSchema>>;
 

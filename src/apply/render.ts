@@ -10,7 +10,7 @@ import {
   judgeColumns,
   sum,
 } from './judge-plan.js';
-import type { ColumnPlan, Lock, Note, Plan, PlanCount, Policy, TargetPlan, UnmappedKind } from './plan.js';
+import type { ColumnPlan, Note, Plan, PlanCount, Policy, TargetPlan, UnmappedKind } from './plan.js';
 import {
   type ColumnUnmapped,
   describeCategory,
@@ -74,14 +74,14 @@ function renderEach(
 
 /** `orders: 180 cells to change, 10 ids do not map; 1 in the way` */
 function describeInLine(target: TargetPlan, plan: Plan): string {
-  const { name, work, columns, earlier } = target;
+  const { name, changes, columns, earlier } = target;
   const counts = columns.flatMap((column) => (column.platformIdOf === undefined ? column.counts : []));
   const open = sum(counts.filter((count) => isMissing(count) || isUnknown(count)));
   const stops = notesOf(target, plan).filter(({ level }) => level === 'blocks').length;
   const before = earlier.done === 0 ? '' : `, ${countOf(earlier.done, 'cell')} done before`;
   const not = open === 0 ? '' : `, ${countOf(open, 'id')} ${open === 1 ? 'does' : 'do'} not map`;
   const stop = stops === 0 ? '' : `; ${groupDigits(stops)} in the way`;
-  return `${name}: ${countOf(work.cells, 'cell')} to change${not}${before}${stop}`;
+  return `${name}: ${countOf(changes, 'cell')} to change${not}${before}${stop}`;
 }
 
 /** `Kept without a V4 id: 10 cells. Emptied: 3 cells.` */
@@ -118,7 +118,7 @@ function describeTarget(target: TargetPlan, plan: Plan, isVerbose: boolean): str
   const notes = notesOf(target, plan).filter(({ level }) => isVerbose || level === 'warning');
   return [
     `${target.name}: ${target.kind} ${target.place}${output}`,
-    ...describeWork(target).map((line) => `  ${line}`),
+    `  ${describeChanges(target)}`,
     ...describeEarlier(target, plan.policy),
     ...target.columns.flatMap((column) => (isVerbose ? describeColumn(column) : summarizeColumn(column))),
     ...notes.map(describeNote),
@@ -194,8 +194,8 @@ function describeCount(count: PlanCount): string {
   return `${ids} ${cells}: ${name}. ${describeCategory(name)}${such}`;
 }
 
-const MARKS: Readonly<Record<Note['level'], string>> = { blocks: 'STOP', warning: 'Warning:', info: 'Note:' };
-const LEVELS: readonly Note['level'][] = ['blocks', 'warning', 'info'];
+const MARKS: Readonly<Record<Note['level'], string>> = { blocks: 'STOP', warning: 'Warning:' };
+const LEVELS: readonly Note['level'][] = ['blocks', 'warning'];
 
 function bySeverity(a: Note, b: Note): number {
   return LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level);
@@ -326,36 +326,10 @@ function named(rows: readonly string[], count: number): string[] {
   return [...rows.map((row) => `  ${row}`), ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
 }
 
-/** What a target takes: rows, cells, and what other programs wait for. */
-function describeWork({ rows, work, notes }: Pick<TargetPlan, 'rows' | 'work' | 'notes'>): string[] {
+/** `1,204 rows to read, 180 cells to change` */
+function describeChanges({ rows, changes, notes }: Pick<TargetPlan, 'rows' | 'changes' | 'notes'>): string {
   // A target that cannot be read has no rows to speak of.
-  if (rows === 0 && notes.some(({ level }) => level === 'blocks')) return ['not read'];
-  const { cells, locks } = work;
-  if (cells === 0) return [`${countOf(rows, 'row')}, no cell to change`];
-  return [
-    `${countOf(rows, 'row')} to read, ${countOf(cells, 'cell')} to change`,
-    ...(locks.length === 0
-      ? ['Locked: nothing; a file that changes meanwhile is refused']
-      : locks.map(describeLock)),
-  ];
-}
-
-const WAITING: Readonly<Record<Lock['blocks'], string>> = {
-  writers: 'for other writers',
-  everyone: 'for readers and writers',
-};
-
-/** `Locked: the 20,000 rows of a batch for other writers, for each batch` */
-function describeLock({ what, blocks, during, rows }: Lock): string {
-  const place = {
-    rows: `the ${countOf(rows ?? 0, 'row')} of a batch`,
-    table: 'the table',
-    database: 'the database file',
-  };
-  const when = {
-    batch: 'for each batch',
-    step: what === 'table' ? 'while the column is added' : 'at the start',
-    run: 'from start to end',
-  };
-  return `Locked: ${place[what]} ${WAITING[blocks]}, ${when[during]}`;
+  if (rows === 0 && notes.some(({ level }) => level === 'blocks')) return 'not read';
+  if (changes === 0) return `${countOf(rows, 'row')}, no cell to change`;
+  return `${countOf(rows, 'row')} to read, ${countOf(changes, 'cell')} to change`;
 }

@@ -90,8 +90,8 @@ async function askForPlan(call: Call, input: Given<unknown>['input'], io: Io): P
   await printText(escapeLines(planned.text), io);
   const plan = call.agreed ?? planned.plan;
   if (plan === null || planned.isBlocked === true) return planned.exitCode;
-  const cells = plan.targets.reduce((sum, { work }) => sum + work.cells, 0);
-  const places = plan.targets.filter(({ work }) => work.cells > 0);
+  const cells = plan.targets.reduce((sum, { changes }) => sum + changes, 0);
+  const places = plan.targets.filter(({ changes }) => changes > 0);
   const what = places.every(({ kind }) => kind !== 'csv' && kind !== 'ndjson') ? 'table' : 'target';
   const question = `Rewrite ${countOf(cells, 'cell')} in ${countOf(places.length, what)}? [y/N] `;
   if (cells === 0 || (await askYesNo(question, input, io))) return plan;

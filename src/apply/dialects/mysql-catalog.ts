@@ -46,7 +46,6 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
     foreignKeys: await readForeignKeys(session, table),
     triggers: (await read(TRIGGERS, [table])).map(([name]) => `trigger ${name ?? ''}`),
     autoUpdated,
-    databaseLock: null,
     rowIds: [],
     notes: blocksOf({
       system_versioned:
@@ -289,7 +288,6 @@ export async function mysqlObstacles(
     ...(await mayReadNotes(session, facts.table)),
     ...(await privilegeNotes(session, facts.table, names, { mode, added })),
     ...(mode === 'in_place' && facts.keys.length === 0 ? keyTypeNotes(facts) : []),
-    ...(await replicationNotes(session)),
     ...tooLong,
   ];
 }
@@ -372,25 +370,4 @@ function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {
   const types = found.columns.map((name) => columns.find((one) => one.name === name)?.type ?? '').join(', ');
   const text = `The ledger cannot keep keys of type ${types}: rewrite into a new column (without --in-place).`;
   return [blocks('key_type', text)];
-}
-
-/** Warns if the binary log is filtered, so that replicas may not get the changes. No warning if the user may not read its settings. */
-async function replicationNotes(session: MysqlSession): Promise<Note[]> {
-  if ((await session.one('SELECT @@log_bin')) !== '1') return [];
-  const [, , only, ignored] = await readLogStatus(session);
-  if ((only ?? '') === '' && (ignored ?? '') === '') return [];
-  const text = `The binary log is filtered (${[only, ignored].filter((one) => one !== '').join('; ')}): replicas may keep the V3 ids.`;
-  return [{ level: 'warning', code: 'replication_filter', text }];
-}
-
-/** The state of the binary log; empty if the user may not read it. MySQL 8.2 renamed the statement, 8.4 removed the old name. */
-async function readLogStatus(session: MysqlSession): Promise<Cells> {
-  for (const sql of ['SHOW BINARY LOG STATUS', 'SHOW MASTER STATUS']) {
-    try {
-      return (await session.query(sql)).rows[0] ?? [];
-    } catch (error) {
-      if (!/^ER_(?:SPECIFIC_ACCESS_DENIED_ERROR|PARSE_ERROR)$/.test(errorCodeOf(error))) throw error;
-    }
-  }
-  return [];
 }

@@ -47,9 +47,8 @@ export async function readPgFacts(session: PgSession, target: PostgresTarget): P
     foreignKeys: (await read(FOREIGN_KEYS)).flatMap(describeForeignKey),
     triggers: (await read(TRIGGERS)).map(([trigger]) => trigger ?? ''),
     autoUpdated: [],
-    databaseLock: null,
     rowIds: ['ctid'],
-    notes: await readNotes(session, oid, kind, target),
+    notes: await readNotes(session, oid),
   };
 }
 
@@ -218,23 +217,14 @@ const TRIGGERS = `
   UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN'
   ORDER BY 1`;
 
-async function readNotes(
-  session: PgSession,
-  oid: string,
-  kind: string,
-  target: PostgresTarget,
-): Promise<Note[]> {
+async function readNotes(session: PgSession, oid: string): Promise<Note[]> {
   const sql = `SELECT pg_is_in_recovery(), has_table_privilege($1::oid, 'SELECT'), row_security_active($1::oid),
       (SELECT relispartition FROM pg_class WHERE oid = $1::oid),
       EXISTS (SELECT 1 FROM pg_inherits h JOIN pg_class c ON c.oid = h.inhrelid WHERE h.inhparent = $1::oid AND NOT c.relispartition),
-      EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN'),
-      (SELECT string_agg(a.attname, ', ') FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid
-         AND a.attnum = ANY (p.partattrs::int2[]) WHERE p.partrelid = $1::oid
-         AND a.attname = ANY (SELECT json_array_elements_text($2::json)))`;
-  const { rows } = await session.query(sql, [oid, JSON.stringify(target.ids.map((id) => id.column))]);
-  const [standby, mayRead, isRowSecured, isPartition, hasChildren, hasRules, movedBy] = rows[0] ?? [];
-  const warning = (code: string, text: string): Note => ({ level: 'warning', code, text });
-  const allPartitions = 'A partitioned table: all its partitions are rewritten.';
+      EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = $1::oid AND ev_type = '2' AND rulename <> '_RETURN')`;
+  const { rows } = await session.query(sql, [oid]);
+  const [standby, mayRead, isRowSecured, isPartition, hasChildren, hasRules] = rows[0] ?? [];
+  const partition = 'This is one partition of a larger table.';
   return [
     ...blocksOf({
       read_only_server: standby === 't' && 'This server is a standby: connect to the primary.',
@@ -246,16 +236,7 @@ async function readNotes(
         hasChildren === 't' && 'Other tables inherit from this one: add a target for each of them.',
       rules: hasRules === 't' && 'A rule rewrites updates of this table, so the result would be uncertain.',
     }),
-    ...(isPartition === 't' ? [warning('partition', 'This is one partition of a larger table.')] : []),
-    ...(kind === 'p' ? [{ level: 'info', code: 'partitioned', text: allPartitions } as const] : []),
-    ...(typeof movedBy === 'string'
-      ? [
-          warning(
-            'partition_key',
-            `Rows may move to other partitions: ${movedBy} is part of the partition key.`,
-          ),
-        ]
-      : []),
+    ...(isPartition === 't' ? [{ level: 'warning', code: 'partition', text: partition } as const] : []),
   ];
 }
 

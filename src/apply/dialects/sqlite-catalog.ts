@@ -55,7 +55,6 @@ export function readSqliteFacts(db: UserDb, name: string): TableFacts {
       .all(table)
       .map((trigger) => `trigger ${trigger}`),
     autoUpdated: [],
-    databaseLock: db.pragma('journal_mode', { simple: true }) === 'wal' ? 'writers' : 'everyone',
     rowIds: rowid === null ? [] : [rowid],
     notes: [],
   };

@@ -144,7 +144,7 @@ export function assertAgreed(
   }
 }
 
-type TableSurvey = Pick<TargetPlan, 'place' | 'rows' | 'columns' | 'earlier' | 'notes' | 'work'> & {
+type TableSurvey = Pick<TargetPlan, 'place' | 'rows' | 'columns' | 'earlier' | 'notes' | 'changes'> & {
   readonly target: TableTarget;
 };
 

@@ -17,10 +17,6 @@ interface Judgement {
   readonly notes: readonly Note[];
 }
 
-function info(code: string, text: string): Note {
-  return { level: 'info', code, text };
-}
-
 /** Decides how to rewrite a table, and what blocks it. `all`: every table of the plan. */
 export function judgeTable(
   facts: TableFacts,
@@ -51,7 +47,6 @@ export function judgeTable(
   const isChecked = facts.columns.some((column) => column.isChecked && isRewritten(column.name));
   const isAtomic = uniques.length > 0 || foreignKeys.length > 0 || isChecked || key.columns.some(isRewritten);
   const parked = new Set(uniques.flatMap(({ columns }) => columns.filter(isRewritten).slice(0, 1)));
-  const generated = facts.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name);
   return {
     handling: { key: key.columns, isAtomic, parked: [...parked] },
     notes: [
@@ -59,18 +54,6 @@ export function judgeTable(
       ...key.notes,
       ...triggerNotes(facts),
       ...foreignKeys.flatMap((one) => foreignKeyNotes(facts, one, all)),
-      ...uniques.map(({ name, columns }) =>
-        info('unique', `${name} (${columns.join(', ')}) is kept: ids that swap get temporary values first.`),
-      ),
-      ...(generated.length === 0
-        ? []
-        : [info('generated', `Generated columns change with the ids: ${generated.join(', ')}.`)]),
-      ...(isChecked
-        ? [info('check', 'The ids are under a check: if it refuses a new id, nothing is written.')]
-        : []),
-      ...(isAtomic
-        ? [info('one_transaction', 'Rewritten in one transaction: writers wait until it is done.')]
-        : []),
     ],
   };
 }
@@ -154,7 +137,7 @@ function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly Table
     const text = `${name} is checked after every statement, and ${other} changes too: make it deferrable first (${fix}).`;
     return note('blocks', text);
   }
-  if (isOtherRewritten) return note('info', `${other} (${name}) changes in the same transaction.`);
+  if (isOtherRewritten) return [];
   if (direction === 'in') {
     const text = `${child} refers to these ids (${name}) and is not rewritten: make it a target too.`;
     return note('blocks', text);

@@ -6,14 +6,11 @@ import {
   type ColumnPlan,
   type Earlier,
   isFinished,
-  type Lock,
-  NO_WORK,
   type Note,
   type PlanCount,
   type Policy,
   type TargetPlan,
   type UnmappedCount,
-  type Work,
 } from '../plan.js';
 import type { OnUnmapped } from '../unmapped.js';
 import {
@@ -38,7 +35,7 @@ import { writesPlatformId } from './id-columns.js';
 import { judgeCells } from './judge-cells.js';
 import { noRoomNote, parkingTerm } from './move-rows.js';
 import type { TableRun } from './table-facts.js';
-import { columnOf, type FoundTable, type TableFacts } from './table-facts.js';
+import { columnOf, type FoundTable } from './table-facts.js';
 import { compareFilled, type FilledColumns } from './verify-run.js';
 
 /** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */
@@ -51,7 +48,7 @@ export async function surveyTable(
   const { target, facts, notes, earlier } = found;
   const place = `${await session.place()}, table ${facts.table}`;
   if (isUnreadable(notes)) {
-    return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes, work: NO_WORK });
+    return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes, changes: 0 });
   }
   const rows = Number(await session.one(`SELECT count(*) FROM ${dialect.tableSql(facts.table)}`));
   const columns: (readonly ColumnPlan[])[] = [];
@@ -71,7 +68,7 @@ export async function surveyTable(
     columns: columns.flat(),
     earlier: compared,
     notes: [...notes, ...counted],
-    work: isAfterRun ? NO_WORK : workOn(engine, found, { rows, columns, earlier: compared }),
+    changes: isAfterRun ? 0 : changesOf(engine.context.policy, { rows, columns, earlier: compared }),
   });
 }
 
@@ -265,34 +262,10 @@ interface SurveyedTable {
   readonly earlier: Earlier;
 }
 
-/** What carrying out the plan of a table takes. */
-function workOn(
-  engine: Engine,
-  { facts, handling }: Pick<FoundTable, 'facts' | 'handling'>,
-  { rows, columns, earlier }: SurveyedTable,
-): Work {
-  const { policy } = engine.context;
+/** The cells that carrying out the plan of a table changes. */
+function changesOf(policy: Policy, { rows, columns, earlier }: SurveyedTable): number {
   const found = columns.reduce((sum, plans) => sum + Math.min(rows, countChanges(plans, policy)), 0);
-  const cells = cellsLeft(found, policy, earlier);
-  return cells === 0 ? NO_WORK : { cells, locks: locksOf(engine, facts, cells, handling.isAtomic) };
-}
-
-function locksOf({ context }: Engine, facts: TableFacts, cells: number, isAtomic: boolean): Lock[] {
-  const waiting = facts.databaseLock;
-  if (waiting !== null) {
-    const file = { what: 'database', blocks: waiting, rows: null } as const;
-    if (isAtomic) return [{ ...file, during: 'run' }];
-    return [
-      { ...file, during: 'step' },
-      { ...file, during: 'batch' },
-    ];
-  }
-  if (isAtomic) return [{ what: 'table', blocks: 'writers', during: 'run', rows: null }];
-  const inBatch = Math.min(cells, context.tuning.batchRows);
-  const rows: Lock = { what: 'rows', blocks: 'writers', during: 'batch', rows: inBatch };
-  if (context.policy.mode === 'in_place') return [rows];
-  // ALTER TABLE … ADD COLUMN.
-  return [{ what: 'table', blocks: 'everyone', during: 'step', rows: null }, rows];
+  return cellsLeft(found, policy, earlier);
 }
 
 /** Ids of a column that change; several of them may be in one JSON cell. */

@@ -1,7 +1,7 @@
 import type { IdColumn, TableTarget } from '../../config/apply-targets.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import type { LedgerRun } from '../context.js';
-import { blocks, type Earlier, type Lock, type Mode, type Note, type RunPolicy } from '../plan.js';
+import { blocks, type Earlier, type Mode, type Note, type RunPolicy } from '../plan.js';
 
 /** A table of a database, and why it cannot be scanned; null if it can. */
 export interface ListedTable {
@@ -63,8 +63,6 @@ export interface TableFacts {
   readonly triggers: readonly string[];
   /** Columns that the server sets to the time of every UPDATE that does not name them. */
   readonly autoUpdated: readonly string[];
-  /** Who waits while a writer locks the whole database; null: writers lock rows and tables. */
-  readonly databaseLock: Lock['blocks'] | null;
   /** Names of the row id (`ctid`, `rowid`) by which a row of a table without a key is found; empty if it has none. */
   readonly rowIds: readonly string[];
   /** Notes by the dialect, on privileges, partitions and views. */
@@ -92,7 +90,7 @@ export function missingTable(table: string, tables: readonly ListedTable[], wher
     autoUpdated: [],
     rowIds: [],
   };
-  return { table, kind: 'table', ...none, databaseLock: null, notes: [blocks('unknown_table', text)] };
+  return { table, kind: 'table', ...none, notes: [blocks('unknown_table', text)] };
 }
 
 /** How a table is going to be rewritten in place. */

@@ -17,7 +17,6 @@ import {
   type TargetPlan,
   type UnmappedCount,
 } from '../plan.js';
-import type { CsvDialect } from '../text/csv-dialect.js';
 import type { RecordDefect, RecordPosition } from '../text/record-scanner.js';
 import { type OnUnmapped, unmappedOfCounts } from '../unmapped.js';
 import { changedLines, sourceOf } from './recompute.js';
@@ -61,7 +60,6 @@ function buildFilePlan(context: ApplyContext, seen: ReadFile): TargetPlan {
     ...fileNotes(target, policy.mode),
     ...defects.map((defect) => defectNote(defect, policy)),
     ...earlier.notes,
-    ...(pass.scanner.dialect === null ? [] : [dialectNote(pass.scanner.dialect)]),
   ];
   return {
     name: target.name,
@@ -75,12 +73,12 @@ function buildFilePlan(context: ApplyContext, seen: ReadFile): TargetPlan {
     earlier: earlier.earlier,
     notes,
     fingerprint: pass.sha256,
-    work: { cells: countCells(context, seen), locks: [] },
+    changes: countChanges(context, seen),
   };
 }
 
 /** The cells that a run will change. */
-function countCells({ policy }: ApplyContext, { works, earlier }: ReadFile): number {
+function countChanges({ policy }: ApplyContext, { works, earlier }: ReadFile): number {
   if (earlier.earlier.state === 'finished') return 0;
   const empties = policy.missing === 'null' || (policy.missing === 'keep' && policy.mode === 'new');
   const isChanged = (one: PlanCount) => one.name === 'mapped' || (empties && isMissing(one));
@@ -174,14 +172,6 @@ function defectNote({ code, count, places }: RecordDefect, policy: Policy): Note
   const isRagged = code === 'short_rows' || code === 'long_rows';
   const level = isRagged && policy.unknown === 'keep' ? 'warning' : 'blocks';
   return { level, code, text: `${count} records ${DEFECTS[code]}: ${places.join('; ')}.` };
-}
-
-function dialectNote({ delimiter, terminator, header }: CsvDialect): Note {
-  const separator = delimiter === 0x09 ? 'TAB' : `"${String.fromCharCode(delimiter)}"`;
-  const text = `Read with separator ${separator}, ${header.length > 0 ? 'a header' : 'no header'}, records ending in ${
-    terminator === 0x0a ? 'LF' : 'CR'
-  }.`;
-  return { level: 'info', code: 'dialect', text };
 }
 
 /**

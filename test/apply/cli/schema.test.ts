@@ -43,7 +43,7 @@ describe.each(PLACES)('results of apply and undo on %s', (kind, place) => {
     expect(planned).toMatchObject({
       action: 'plan',
       exitCode: 0,
-      targets: [{ work: { cells: 3 } }],
+      targets: [{ changes: 3 }],
     });
     expect(await resultOf(scene, ['apply', 'check', ...place, ...table])).toMatchObject({ action: 'check' });
     const first = await resultOf(scene, ['apply', 'write', ...target, '--yes']);
