@@ -16,7 +16,14 @@ import { emitSql } from '../apply/emit/emit-sql.js';
 import { RemapIds } from '../apply/ids/remap-ids.js';
 import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
 import { type RunsTask, showRuns, undoRun, verifyRuns } from '../apply/runs.js';
-import { buildTargets, renderScan, type Scanned, type ScanPlace, scan } from '../apply/scan/find.js';
+import {
+  buildTargets,
+  PLACEHOLDER,
+  renderScan,
+  type Scanned,
+  type ScanPlace,
+  scan,
+} from '../apply/scan/find.js';
 import type { Proposal } from '../apply/scan/propose.js';
 import { closeStores, openStores, placeKey } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
@@ -261,7 +268,8 @@ async function proposeTargets(
   const scanned = await scan(context, listPlaces(targets, table));
   const folder = dirname(config.file);
   const proposed = buildTargets(scanned, (path) => relativeIfInside(path, folder));
-  const first = applyTargetSchema.safeParse(proposed[0]).data;
+  const ready = proposed.find((one) => !JSON.stringify(one).includes(`"${PLACEHOLDER}"`));
+  const first = applyTargetSchema.safeParse(ready).data;
   const named = first === undefined ? null : argumentsOfTarget(resolveTarget(first, folder), config);
   const next =
     source.isPlace && named !== null

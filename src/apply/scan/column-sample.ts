@@ -34,6 +34,13 @@ export interface PlaceSample {
   readonly unseen: readonly Unseen[];
 }
 
+/** The columns of a table or file that name the region and the company of each row. */
+export interface ScopeColumns {
+  readonly table: string | null;
+  readonly regionColumn?: string;
+  readonly companyColumn?: string;
+}
+
 /** Collects values by path; paths keep the order of their first value. */
 export class PathValues {
   readonly #values = new Map<string, Set<string>>();

@@ -9,9 +9,12 @@ import { groupBy } from '../../text/rows.js';
 import { wrapLines } from '../../text/text-layout.js';
 import type { ApplyContext } from '../context.js';
 import { closeStores, openStores } from '../stores.js';
-import type { PlaceSample, Unseen } from './column-sample.js';
+import type { PlaceSample, ScopeColumns, Unseen } from './column-sample.js';
 import { type Proposal, prepareEvidence, propose } from './propose.js';
-import { proposePatterns, proposeScopes, type ScopeColumns } from './propose-patterns.js';
+import { proposePatterns, proposeScopes } from './propose-patterns.js';
+
+/** Stands in a proposal for what the reader has to write; no column is called so. */
+export const PLACEHOLDER = '?';
 
 /** Where to scan: the place of a target, with one table (null: all). */
 export interface ScanPlace {
@@ -32,15 +35,16 @@ export interface Scanned {
  * @throws SvcError `bad_input`, `config`, `locked`, `interrupted`
  */
 export async function scan(context: ApplyContext, places: readonly ScanPlace[]): Promise<Scanned[]> {
-  const evidenceOf = prepareEvidence(context.remap, context.ids.refs());
   const scanned: Scanned[] = [];
   for (const place of places) {
     const { columns, unseen } = await samplePlace(context, place);
+    const scopes = proposeScopes(context.remap, columns);
+    const evidenceOf = prepareEvidence(context.remap, context.ids.refs(), scopes);
     const proposals = columns.flatMap((column) => [
       propose(evidenceOf(column)),
       ...proposePatterns(column, evidenceOf),
     ]);
-    scanned.push({ place, proposals, scopes: proposeScopes(context.remap, columns), unseen });
+    scanned.push({ place, proposals, scopes, unseen });
   }
   return scanned;
 }
@@ -121,6 +125,11 @@ function describeProposal(word: string, proposal: Proposal): string[] {
     `    ${sample.isWhole ? '' : 'the first '}${countOf(seen, 'value')}: ${share(best.v3)} known as V3, ${share(best.v4)} as V4, ${share(
       best.both,
     )} as both; expected by chance: ${formatShare(Math.round(best.chance * 1000), 1000)}.${isNamed ? ' The name fits.' : ''}${also}`,
+    ...(best.shared === 0
+      ? []
+      : [
+          `    Several companies use ${groupDigits(best.shared)} of these V3 ids: "${PLACEHOLDER}" stands for the column that says which.`,
+        ]),
   ];
 }
 
@@ -168,7 +177,13 @@ function buildIds(proposals: readonly Proposal[], scope: ScopeColumns | undefine
   const columns = groupBy(proposals, ({ evidence: { sample } }) =>
     JSON.stringify([sample.column, sample.path]),
   );
-  return [...columns.values()].map((own) => ({ ...idOf(own), ...beside }));
+  return [...columns.values()].map((own) => ({ ...idOf(own), ...beside, ...missingScope(own, scope) }));
+}
+
+/** A column that the reader has to name, because an id that several companies share stands for several records. */
+function missingScope(proposals: readonly Proposal[], scope: ScopeColumns | undefined): object {
+  if (proposals.every(({ best }) => (best?.shared ?? 0) === 0)) return {};
+  return { [scope?.companyColumn === undefined ? 'companyColumn' : 'regionColumn']: PLACEHOLDER };
 }
 
 function idOf(proposals: readonly Proposal[]): object {

@@ -2,7 +2,7 @@ import { parseIdPattern } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import { isIdText } from '../ids/model-ids.js';
 import { compilePattern } from '../ids/pattern-resolver.js';
-import { type ColumnSample, looksLikeJson } from './column-sample.js';
+import { type ColumnSample, looksLikeJson, type ScopeColumns } from './column-sample.js';
 import { type ColumnEvidence, MIN_VALUES, type Proposal, propose } from './propose.js';
 
 type EvidenceOf = (sample: ColumnSample) => ColumnEvidence;
@@ -101,13 +101,6 @@ function proposeForm({ around, runs }: TextForm, sample: ColumnSample, evidenceO
 
 function escapePattern(text: string): string {
   return text.replace(/[{}]/g, '$&$&').replace(/[*…]/g, '{$&}');
-}
-
-/** The columns of a table or file that name the region and the company of each row. */
-export interface ScopeColumns {
-  readonly table: string | null;
-  readonly regionColumn?: string;
-  readonly companyColumn?: string;
 }
 
 /**

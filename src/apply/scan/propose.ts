@@ -2,7 +2,7 @@ import { formatModelRef, type ModelRef } from '../../config/apply-targets.js';
 import type { Db } from '../../store/open.js';
 import * as z from '../../zod.js';
 import { isIdText } from '../ids/model-ids.js';
-import type { ColumnSample } from './column-sample.js';
+import type { ColumnSample, ScopeColumns } from './column-sample.js';
 
 const count = z.int().min(0);
 
@@ -13,6 +13,8 @@ export const overlapSchema = z.strictObject({
   v3: count,
   v4: count,
   both: count,
+  /** V3 ids among them that stand for several records, which no column beside them tells apart. */
+  shared: count,
   /** Share of V3 ids among all numbers in the range of the values: the overlap of an unrelated column. */
   chance: z.number(),
 });
@@ -40,24 +42,32 @@ function probes([low, high]: readonly [bigint, bigint]): bigint[] {
   });
 }
 
-/** Prepares to compare samples with the ids of every model in the remap. */
-export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: ColumnSample) => ColumnEvidence {
-  const prepare = (id: 'v3_svc_id' | 'v4_svc_id') =>
-    db.prepare<[string, bigint, string]>(
-      `SELECT 1 FROM remap WHERE model = ? AND ${id} = ? AND path = ? LIMIT 1`,
-    );
-  const [isV3, isV4] = [prepare('v3_svc_id'), prepare('v4_svc_id')];
+/** Prepares to compare samples with the ids of every model in the remap; `scopes`: the columns beside them. */
+export function prepareEvidence(
+  db: Db,
+  refs: readonly ModelRef[],
+  scopes: readonly ScopeColumns[],
+): (sample: ColumnSample) => ColumnEvidence {
+  const prepare = (id: 'v3_svc_id' | 'v4_svc_id', by: string) =>
+    db
+      .prepare<[string, bigint, string], number>(
+        `SELECT count(*) AS n FROM remap WHERE model = ? AND ${id} = ? AND path = ? GROUP BY ${by} ORDER BY n DESC LIMIT 1`,
+      )
+      .pluck();
+  const isV4 = prepare('v4_svc_id', 'NULL');
   const overlapOf = (
     { model, path }: ModelRef,
     ids: readonly bigint[],
     range: readonly [bigint, bigint],
+    isV3: ReturnType<typeof prepare>,
   ): Overlap => {
-    const counts = { v3: 0, v4: 0, both: 0 };
+    const counts = { v3: 0, v4: 0, both: 0, shared: 0 };
     for (const id of ids) {
-      const [inV3, inV4] = [isV3.get(model, id, path) !== undefined, isV4.get(model, id, path) !== undefined];
-      if (inV3) counts.v3 += 1;
-      if (inV4) counts.v4 += 1;
-      if (inV3 && inV4) counts.both += 1;
+      const [v3 = 0, v4 = 0] = [isV3.get(model, id, path), isV4.get(model, id, path)];
+      if (v3 > 0) counts.v3 += 1;
+      if (v4 > 0) counts.v4 += 1;
+      if (v3 > 0 && v4 > 0) counts.both += 1;
+      if (v3 > 1) counts.shared += 1;
     }
     const others = counts.v3 === 0 ? [] : probes(range);
     const hits = others.filter((id) => isV3.get(model, id, path) !== undefined).length;
@@ -69,7 +79,10 @@ export function prepareEvidence(db: Db, refs: readonly ModelRef[]): (sample: Col
     const [first = 0n] = ids;
     const low = ids.reduce((least, id) => (id < least ? id : least), first);
     const high = ids.reduce((most, id) => (id > most ? id : most), first);
-    const all = ids.length === 0 ? [] : refs.map((ref) => overlapOf(ref, ids, [low, high]));
+    const scope = scopes.find(({ table }) => table === sample.table);
+    const by = [scope?.regionColumn && 'region', scope?.companyColumn && 'v3_company_id'].filter(Boolean);
+    const isV3 = prepare('v3_svc_id', by.join(', ') || 'NULL');
+    const all = ids.length === 0 ? [] : refs.map((ref) => overlapOf(ref, ids, [low, high], isV3));
     return { sample, seen: sample.values.size, overlaps: all.filter(({ v3, v4 }) => v3 + v4 > 0) };
   };
 }

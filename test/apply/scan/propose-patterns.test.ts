@@ -16,7 +16,7 @@ createRemap(remapFile, [
   ...COMPANIES.map((v3) => ({ v3, v4: v3 + 1_000_000, model: 'crm/companies' })),
 ]);
 const remap = openDatabase(remapFile, 'read');
-const evidenceOf = prepareEvidence(remap, new RemapIds(remap).refs());
+const evidenceOf = prepareEvidence(remap, new RemapIds(remap).refs(), []);
 
 /** The `ids` that the scan of one column prints, if it proposes any. */
 function idsOf(values: readonly string[], column = 'c', run: string | null = null): unknown[] {

@@ -21,23 +21,45 @@ createRemap(
   ),
 );
 
+/** Each of 20 V3 ids is one record of every company here: 7 in both regions, 8 in one. */
+const repeated = join(folder, 'repeated.db');
+createRemap(
+  repeated,
+  [
+    ['eu', 7],
+    ['us', 7],
+    ['us', 8],
+  ].flatMap(([region, company], at) =>
+    Array.from({ length: 20 }, (_, nth) => ({
+      v3: 7000 + nth,
+      v4: 90_000 + 100 * at + nth,
+      region: String(region),
+      company: Number(company),
+    })),
+  ),
+);
+
 /** The ids that a scan proposes for the rows `invoice_id` of a SQLite table. */
-async function proposed(columns: string, valuesOf: (company: number) => readonly (string | number | null)[]) {
+async function proposed(
+  columns: string,
+  valuesOf: (company: number) => readonly (string | number | null)[],
+  { known = remap, companies = COMPANIES } = {},
+) {
   const file = join(folder, `${columns.replaceAll(/\W/g, '')}.db`);
   const db = new Sqlite(file);
   db.exec(`CREATE TABLE t(k INTEGER PRIMARY KEY, invoice_id INTEGER, ${columns})`);
-  for (const company of COMPANIES) {
+  for (const company of companies) {
     for (let nth = 0; nth < 20; nth += 1) {
       const values = [1000 * company + nth, ...valuesOf(company)];
       db.prepare(`INSERT INTO t VALUES (NULL, ${values.map(() => '?').join(', ')})`).run(values);
     }
   }
   db.close();
-  return ids(target({ kind: 'sqlite', file, table: 't', ids: [{ column: '-', model: INVOICES }] }));
+  return ids(target({ kind: 'sqlite', file, table: 't', ids: [{ column: '-', model: INVOICES }] }), known);
 }
 
-async function ids(one: ReturnType<typeof target>): Promise<readonly unknown[]> {
-  const context = openContext(remap, NEW);
+async function ids(one: ReturnType<typeof target>, known = remap): Promise<readonly unknown[]> {
+  const context = openContext(known, NEW);
   const scanned = await scan(context, [{ target: one, table: null }]);
   const targets = buildTargets(scanned, String);
   const text = renderScan(scanned, targets, 200);
@@ -46,7 +68,7 @@ async function ids(one: ReturnType<typeof target>): Promise<readonly unknown[]> 
       .slice(0, 1)
       .flat(),
   );
-  expect(text.includes('beside the ids')).toBe(/regionColumn|companyColumn/.test(JSON.stringify(ids)));
+  expect(text.includes('beside the ids')).toBe(/(region|company)Column":"[^?]/.test(JSON.stringify(ids)));
   context.remap.close();
   return ids;
 }
@@ -92,3 +114,19 @@ it('proposes paths of NDJSON, but none inside a list', async () => {
     { column: '$.invoice_id', model: INVOICES, companyColumn: '$.from.company' },
   ]);
 });
+
+it.each([
+  ['no column', 'note TEXT', [null], { companyColumn: '?' }],
+  ['a region', 'area TEXT', ['us'], { regionColumn: 'area', companyColumn: '?' }],
+  ['a company', 'company INTEGER', [7], { companyColumn: 'company', regionColumn: '?' }],
+  ['both', 'area TEXT, company INTEGER', ['us', 7], { regionColumn: 'area', companyColumn: 'company' }],
+] as const)(
+  'asks for the column that tells ids of several companies apart: beside %s',
+  async (what, columns, values, more) => {
+    const found = await proposed(`${columns} /* apart ${what} */`, () => values, {
+      known: repeated,
+      companies: [7],
+    });
+    expect(found).toEqual([{ ...ID, ...more }]);
+  },
+);
