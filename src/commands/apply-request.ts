@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { EmitRequest } from '../apply/emit/layouts.js';
@@ -189,6 +190,8 @@ function parseTarget(
 ): ApplyTarget {
   const place = placeOf(word, config, env);
   if (ids.length === 0) {
+    if (place.file !== undefined && !existsSync(place.file))
+      throw new SvcError('bad_input', `${place.file} cannot be read: it does not exist.`);
     const find = shellLine(['svc-migrate', 'apply', 'find', word]);
     throw new SvcError('usage', 'No column that holds ids is named.', {
       hint: `Write it as --ids invoice_id=accounting/invoices; \`${find}\` looks for such columns.`,

@@ -19,6 +19,7 @@ describe('what cannot be applied to', () => {
       [[...SHOP, '--ids', 'invoice_id=accounting/invoice'], 2, 'did you mean "accounting/invoices"?'],
       [[...SHOP, '--ids', 'invoice_id'], 2, 'needs either model or modelColumn'],
       [[...SHOP], 2, 'No column that holds ids'],
+      [['none.csv'], 6, 'none.csv cannot be read: it does not exist'],
       [['--ids', INVOICES], 2, 'describes a target that is not configured'],
       [['shp'], 2, 'Did you mean "shop"?'],
       [['none.db', '--table', 'orders', '--ids', INVOICES], 6, 'There is no SQLite database'],

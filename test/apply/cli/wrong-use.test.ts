@@ -112,9 +112,9 @@ describe('a target on the command line', () => {
     [['HOME', '--table', 'orders', '--ids', INVOICES], 'holds no address like postgres://'],
     [['postgres://user:secret@host/db', '--ids', INVOICES], 'never given on the command line'],
   ])('needs its place and its ids: %j', async (args, why) => {
-    const ended = await makeScene([
-      { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS },
-    ]).run(['apply', 'plan', ...args], { env: { HOME: '/' } });
+    const scene = makeScene([{ name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
+    writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
+    const ended = await scene.run(['apply', 'plan', ...args], { env: { HOME: '/' } });
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining(why)]);
     expect(ended.stderr).not.toContain('secret');
   });
