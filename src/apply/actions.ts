@@ -67,7 +67,7 @@ export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyR
   const plan = await surveyTargets(task);
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
-  const isDone = plan.targets.every(({ earlier }) => earlier.state === 'finished');
+  const isDone = plan.targets.every(({ earlier, changes }) => earlier.state !== 'none' && changes === 0);
   const nextCommand = formatCommand(isDone ? 'verify' : 'write');
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
@@ -97,8 +97,8 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
   const verdict = judgeCheck(plan, age);
   const isPass = verdict.exitCode === 0;
   const title = `${isPass ? 'PASS' : 'FAIL'}: ${describeIds(verdict.ids)}\n`;
-  const next =
-    verdict.ids.stored === 0 ? formatCommand('verify') : formatCommand('plan', {}, '--save', 'plan.json');
+  const isWritten = (await listRuns(task.stores)).some(({ state }) => state !== 'undone');
+  const next = formatCommand(isWritten ? 'verify' : 'plan');
   return {
     exitCode: verdict.exitCode,
     text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, { width, isVerbose })}`,

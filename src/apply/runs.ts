@@ -20,7 +20,7 @@ export interface RunsTask extends ApplyTask {
  * `isPlace`: the stores are places that options name.
  */
 export async function verifyRuns(
-  { context, stores, width, formatCommand }: ApplyTask,
+  { context, stores, width, formatCommand, formatPlan }: RunsTask,
   run: string | null,
   isPlace: boolean,
 ): Promise<ApplyResult> {
@@ -37,11 +37,12 @@ export async function verifyRuns(
   const unfinished = runs.filter(({ state }) => state === 'working' || state === 'undoing');
   const isKept =
     context.policy.others === 'keep' || verified.every(({ changedSinceCount }) => changedSinceCount === 0);
-  const isGood =
+  const isRight =
     verified.some(({ notChecked }) => notChecked === null) &&
     verified.every(({ wrongCount }) => wrongCount === 0) &&
-    isKept &&
     unfinished.length === 0;
+  const isGood = isRight && isKept;
+  const since = verified.find(({ changedSinceCount }) => changedSinceCount > 0);
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
   const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
   const advice = isGood ? 'Your programs can read the V4 ids now.\n' : '';
@@ -49,10 +50,11 @@ export async function verifyRuns(
     exitCode: isGood ? 0 : 1,
     text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}${advice}`,
     json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
-    next:
-      verified.length + unfinished.length > 0
-        ? formatCommand('runs')
-        : formatCommand(isPlace ? 'find' : 'plan'),
+    next: isGood
+      ? 'svc-migrate help cutover'
+      : isRight || none !== ''
+        ? formatPlan(runs.find(({ run }) => run === since?.run))
+        : formatCommand('runs'),
     plan: null,
   };
 }

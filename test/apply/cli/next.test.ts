@@ -33,7 +33,8 @@ it.each([
   ['a check', [1, 2], ['check', ...CSV, ...INVOICES], 'plan', []],
   ['a run', [1, 2], ['write', ...CSV, ...INVOICES, '--yes'], 'verify', []],
   ['a verification of nothing', [1, 2], ['verify', ...CSV], 'find', []],
-  ['a verification', [1, 2], ['verify', ...CSV], 'runs', ['write']],
+  ['a check of what is written', [1, 2], ['check', ...CSV, ...INVOICES], 'verify', ['write']],
+  ['a verification', [1, 2], ['verify', ...CSV], 'cutover', ['write']],
   ['runs', [1, 2], ['runs', ...CSV], 'undo', ['write']],
   ['undo', [1, 2], ['undo', ...CSV], 'plan', ['write']],
   ['a verification after an undo', [1, 2], ['verify', ...CSV], 'find', ['write', 'undo']],
@@ -76,6 +77,19 @@ it('the command after a scan plans for ids inside text and JSON, too', async () 
   expect([written.code, scene.read('links.v4.csv')]).toEqual([
     0,
     `url,body\n${rows.map((row, at) => row.replaceAll(/(?<=invoices\/|id"":)\d+/g, String(scene.v4Of(at + 1)))).join('')}`,
+  ]);
+});
+
+it('what is written leads to verify, a row that came since to the plan that fills it', async () => {
+  const scene = makeScene();
+  createOrders(scene.path('shop.db'), [1, 2]);
+  expect(await scene.run(['apply', 'write', ...ORDERS, '--yes'])).toMatchObject({ code: 0 });
+  expect((await follow(scene, ['plan', ...ORDERS])).words[0]).toBe('verify');
+  query(scene.path('shop.db'), 'INSERT INTO orders(invoice_id) VALUES (1)');
+  const { words, then } = await follow(scene, ['verify', ...SHOP]);
+  expect([words, nextOf(then.stdout)]).toEqual([
+    ['plan', ...ORDERS],
+    ['apply', 'write', ...ORDERS],
   ]);
 });
 
