@@ -10,16 +10,16 @@ import {
   renderTopics,
 } from './commands/catalogue/all.js';
 import { COMMON_OPTIONS } from './commands/catalogue/options.js';
-import type { Io } from './commands/command.js';
 import {
   argumentsOf,
   type Command,
   configFlags,
   groupByHeading,
+  type Io,
   type RawOptions,
   sentenceOf,
   type Unparsed,
-} from './commands/define-command.js';
+} from './commands/command.js';
 import { describeOption, type ListedOption, listOptions } from './commands/option.js';
 import type { Config } from './config/config.js';
 import { readTopic } from './docs/topics.js';

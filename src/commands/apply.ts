@@ -20,23 +20,9 @@ import {
   splitRun,
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
-import type { Io } from './command.js';
-import type { Given, RawOptions } from './define-command.js';
+import type { plan, sql, write } from './catalogue/apply.js';
+import type { Given, GivenTo, Io, RawOptions } from './command.js';
 import { printText, writeResult } from './with-outputs.js';
-
-interface PlanOptions extends ApplyOptions {
-  readonly save?: string | undefined;
-}
-
-interface WriteOptions extends ApplyOptions {
-  readonly yes: boolean;
-  readonly plan?: string | undefined;
-}
-
-interface SqlOptions extends ApplyOptions, Pick<EmitRequest, 'dialect' | 'layout'> {
-  readonly output?: string | undefined;
-  readonly plan?: string | undefined;
-}
 
 /** What a command asks of the thread. */
 interface Call {
@@ -52,7 +38,7 @@ interface Call {
  * `apply plan`: exits with 0 if nothing blocks the plan, 1 if ids have no V4 id, 4 if the remap is incomplete, 6 if something
  * else blocks the plan.
  */
-export async function runPlan(given: Given<PlanOptions>, io: Io): Promise<number> {
+export async function runPlan(given: GivenTo<typeof plan>, io: Io): Promise<number> {
   const { save } = given.options;
   const call = await prepare('plan', given, io);
   const result = await runJob(call, io);
@@ -68,7 +54,7 @@ async function savePlan(file: string, plan: Plan, io: Io): Promise<void> {
 }
 
 /** `apply write`: exits as `apply plan`, and with 7 if it stopped part-way. */
-export async function runWrite(given: Given<WriteOptions>, io: Io): Promise<number> {
+export async function runWrite(given: GivenTo<typeof write>, io: Io): Promise<number> {
   const { yes, plan: file, json } = given.options;
   const input = !yes && json !== '-' && io.isTty && given.input.isTTY === true ? given.input : null;
   if (!yes && input === null)
@@ -124,7 +110,7 @@ export const runUndo = runner('undo');
 export const runRuns = runner('runs');
 
 /** `apply sql`: exits as `apply plan`. */
-export async function runSql(given: Given<SqlOptions>, io: Io): Promise<number> {
+export async function runSql(given: GivenTo<typeof sql>, io: Io): Promise<number> {
   const { dialect, layout, output: folder, plan } = given.options;
   if (folder === undefined || folder === '-')
     throw new SvcError('usage', 'apply sql writes files: name their folder with --output.', {

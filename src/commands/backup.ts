@@ -6,22 +6,17 @@ import { onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
+import type { backup } from './catalogue/tools.js';
 import { checkFileInThread } from './check-file.js';
-import type { Io } from './command.js';
+import type { GivenTo, Io } from './command.js';
 import { removeDatabase, withLockOwner, withOwnerNote, writeDatabase } from './database.js';
-import type { Given } from './define-command.js';
 import { ownFilesOf } from './with-outputs.js';
 
 /** Pages copied between two checks of the signal: 4 MiB. */
 const PAGES_PER_STEP = 256;
 
-interface BackupOptions {
-  readonly file: string;
-  readonly force: boolean;
-}
-
 /** `backup`: makes a consistent copy of the database, checked before it gets its final name. */
-export async function runBackup(given: Given<BackupOptions>, io: Io): Promise<number> {
+export async function runBackup(given: GivenTo<typeof backup>, io: Io): Promise<number> {
   const config = await given.config();
   const { file: target, force } = given.options;
   assertTarget(config, target, force);

@@ -7,8 +7,8 @@ import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import type { Io } from './command.js';
-import type { Command, Given } from './define-command.js';
+import type { completion } from './catalogue/tools.js';
+import type { Command, GivenTo, Io } from './command.js';
 import { type ListedOption, listOptions } from './option.js';
 
 /** Calls `completion words`, which prints the possible words, or `:files` where the shell should offer files. */
@@ -46,17 +46,12 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   fish: FISH,
 };
 
-interface CompletionOptions {
-  readonly shell: string;
-  readonly words: readonly string[];
-}
-
 /**
  * `completion`: prints a completion script. The scripts call `completion words`, which prints what can replace the last
  * word that was typed.
  */
 export async function runCompletion(
-  { options, commands }: Given<CompletionOptions>,
+  { options, commands }: GivenTo<typeof completion>,
   io: Io,
 ): Promise<number> {
   const { shell, words } = options;

@@ -17,10 +17,9 @@ import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
-import type { Io } from './command.js';
+import { type NarrowingOptions, narrowingOf, scopeOf } from './catalogue/options.js';
+import type { Given, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
-import type { Given } from './define-command.js';
-import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
 
 /** Candidates have the keys 1 to 9. */
 const MAX_CANDIDATES = 9;

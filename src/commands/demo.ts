@@ -14,10 +14,8 @@ import { type Sandbox, startSandbox } from '../sandbox/start.js';
 import { Sqlite } from '../store/sqlite.js';
 import { shellLine } from '../text/escape.js';
 import { wrapText } from '../text/text-layout.js';
-import { APPLY } from './catalogue/apply.js';
-import { LOOK } from './catalogue/look.js';
-import type { Io } from './command.js';
-import type { Given, RawOptions, Unparsed } from './define-command.js';
+import type { demo } from './catalogue/start.js';
+import type { GivenTo, Io, RawOptions, Unparsed } from './command.js';
 import { flagOf } from './option.js';
 import { outputsOf, type ReportOutputs, writeReport } from './report.js';
 
@@ -29,17 +27,11 @@ const FILES = {
   junit: 'junit.xml',
 } as const satisfies ReportOutputs;
 
-interface DemoOptions extends ReportOutputs {
-  readonly seed: number;
-  readonly output?: string | undefined;
-  readonly step: boolean;
-}
-
 /**
  * `demo`: tells a whole migration against a sandbox on a free port, from a gate that is red to rewritten tables and back. Exits
  * like `check`.
  */
-export async function runDemo(given: Given<DemoOptions>, io: Io): Promise<number> {
+export async function runDemo(given: GivenTo<typeof demo>, io: Io): Promise<number> {
   const { seed, output, step } = given.options;
   if (step && (!io.isTty || given.input.isTTY !== true)) {
     throw new SvcError('usage', '--step waits for Enter on a terminal, and this is none.', {
@@ -57,12 +49,12 @@ export async function runDemo(given: Given<DemoOptions>, io: Io): Promise<number
 
 async function tellAll(
   { folder, sandbox }: { readonly folder: string; readonly sandbox: Sandbox },
-  { options, input }: Given<DemoOptions>,
+  { options, input, commands }: GivenTo<typeof demo>,
   io: Io,
 ): Promise<number> {
   const outputs = outputsOf(options);
   const isTold = !Object.values(outputs).includes('-');
-  const story = openStory({ folder, sandbox, input, waits: options.step, isTold }, io);
+  const story = openStory({ folder, sandbox, input, commands, waits: options.step, isTold }, io);
   await tellDecisions(story);
   const inFolder = Object.entries(FILES).map(([name, file]) => [name, join(folder, file)]);
   const files: ReportOutputs = { ...Object.fromEntries(inFolder), ...outputs };
@@ -117,7 +109,7 @@ const INVOICES = 'accounting/invoices';
 const STORED_INVOICES = 120;
 const STORED_ORDERS = 40;
 
-export interface StoryOptions extends Pick<Unparsed, 'input'> {
+export interface StoryOptions extends Pick<Unparsed, 'input' | 'commands'> {
   readonly folder: string;
   readonly sandbox: Sandbox;
   /** Whether to wait for Enter after each step. */
@@ -168,7 +160,7 @@ export function openStory(options: StoryOptions, io: Io): Story {
       typeof value === 'string' ? [flagOf(option), relative(folder, value)] : [flagOf(option)],
     );
     await print(`$ ${shellLine(['svc-migrate', ...name.split(' '), ...words])}`);
-    const lines = await runCommandOf(name, { raw, config, input: options.input }, own);
+    const lines = await runCommandOf(name, { ...options, raw, config }, own);
     const shown = lines.filter((line) => line !== '' && shows(line)).map((line) => INDENT + line);
     if (shown.length > 0) await print(...shown.map((line) => line.replaceAll(`${folder}/`, '')));
   };
@@ -178,10 +170,15 @@ export function openStory(options: StoryOptions, io: Io): Story {
 /** Runs a command; returns the lines that it prints. */
 async function runCommandOf(
   name: string,
-  { raw, config, input }: Pick<Unparsed, 'raw' | 'input'> & { readonly config: () => Config },
+  {
+    raw,
+    config,
+    input,
+    commands,
+  }: Pick<Unparsed, 'raw' | 'input' | 'commands'> & { readonly config: () => Config },
   io: Io,
 ): Promise<string[]> {
-  const command = [...LOOK, ...APPLY].find((one) => one.name === name);
+  const command = commands.find((one) => one.name === name);
   if (command === undefined) throw new TypeError(`There is no command ${name}.`);
   const chunks: string[] = [];
   const stdout = new Writable({
@@ -190,7 +187,7 @@ async function runCommandOf(
       done();
     },
   });
-  await command.run({ raw, args: [], commands: [], input, config: async () => config() }, { ...io, stdout });
+  await command.run({ raw, args: [], commands, input, config: async () => config() }, { ...io, stdout });
   return chunks.join('').split('\n');
 }
 

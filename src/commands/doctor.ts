@@ -29,26 +29,18 @@ import { readSqliteVersion } from '../store/open.js';
 import { escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { layOutTable } from '../text/text-layout.js';
-import type { Io } from './command.js';
+import { withMaxWait } from './catalogue/options.js';
+import type { doctor } from './catalogue/start.js';
+import { configFlags, type GivenTo, type Io } from './command.js';
 import { readDatabase } from './database.js';
-import { configFlags, type Given } from './define-command.js';
-import { type MaxWait, withMaxWait } from './option-values.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
 import { ownFilesOf, writeResult } from './with-outputs.js';
-
-interface DoctorOptions extends MaxWait {
-  readonly all: boolean;
-  readonly offline: boolean;
-  readonly writeConfig?: string | undefined;
-  readonly force: boolean;
-  readonly json?: string | undefined;
-}
 
 /**
  * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
  * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
  */
-export async function runDoctor(given: Given<DoctorOptions>, io: Io): Promise<number> {
+export async function runDoctor(given: GivenTo<typeof doctor>, io: Io): Promise<number> {
   const { options } = given;
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
@@ -128,7 +120,7 @@ function judgeWithout({ message, hint }: SvcError): Diagnosis {
   return { findings: [...program, { ...invalid, area: 'configuration' }], corrections: [], facts: null };
 }
 
-function nextWithoutConfig({ raw }: Given<DoctorOptions>, env: Io['env']): string {
+function nextWithoutConfig({ raw }: GivenTo<typeof doctor>, env: Io['env']): string {
   const file = configFlags(raw).config;
   if (existsSync(findConfigFile(env, file))) return 'svc-migrate doctor';
   return shellLine(['svc-migrate', 'init', ...(file === undefined ? [] : ['--config', file])]);

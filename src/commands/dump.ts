@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.js';
-import type { DUMP_FORMATS } from '../domain.js';
 import { DUMP_RENDERERS } from '../report/render-rows.js';
 import { type ParquetFacts, writeParquet } from '../report/write-parquet.js';
 import { readVersion } from '../runtime/version.js';
@@ -15,19 +14,13 @@ import {
 } from '../store/readiness.js';
 import { EVERYTHING, readRemap, type Scope } from '../store/remap-rows.js';
 import { escapeUnseen } from '../text/escape.js';
-import type { Io } from './command.js';
+import { narrowingOf, scopeOf } from './catalogue/options.js';
+import type { dump } from './catalogue/use.js';
+import type { GivenTo, Io, OptionsOf } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
-import type { Given } from './define-command.js';
-import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
-
-interface DumpOptions extends NarrowingOptions {
-  readonly format: (typeof DUMP_FORMATS)[number];
-  readonly output?: string | undefined;
-  readonly allowIncomplete: boolean;
-}
 
 /** `dump`: writes the whole remap in its stored order, with exact values. */
-export async function runDump(given: Given<DumpOptions>, io: Io): Promise<number> {
+export async function runDump(given: GivenTo<typeof dump>, io: Io): Promise<number> {
   const { options } = given;
   const { format, output: target = '-' } = options;
   const config = await given.config();
@@ -64,7 +57,12 @@ function factsOf(readiness: Readiness, scope: Scope): ParquetFacts {
 }
 
 /** Checks that the remap may be passed on. */
-async function assertUsable(db: Db, config: Config, options: DumpOptions, io: Io): Promise<Readiness> {
+async function assertUsable(
+  db: Db,
+  config: Config,
+  options: OptionsOf<typeof dump>,
+  io: Io,
+): Promise<Readiness> {
   const facts = readReadiness(db, config, EVERYTHING);
   if (!options.allowIncomplete) {
     // once the export is finished, `remap` builds a current one

@@ -3,22 +3,15 @@ import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
-import type { Io } from './command.js';
+import type { explain } from './catalogue/decide.js';
+import { idScopeOf } from './catalogue/options.js';
+import type { GivenTo, Io, OptionsOf } from './command.js';
 import { readDatabase } from './database.js';
-import type { Given } from './define-command.js';
-import { type IdScopeOptions, idScopeOf } from './option-values.js';
 import { writeResult } from './with-outputs.js';
-
-interface ExplainOptions extends IdScopeOptions {
-  readonly id?: bigint | undefined;
-  readonly platformId?: string | undefined;
-  readonly company?: bigint | undefined;
-  readonly json?: string | undefined;
-}
 
 /** `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known. */
 export async function runExplain(
-  { options, config: loadConfig }: Given<ExplainOptions>,
+  { options, config: loadConfig }: GivenTo<typeof explain>,
   io: Io,
 ): Promise<number> {
   const config = await loadConfig();
@@ -36,7 +29,7 @@ export async function runExplain(
   return answer.stories.length === 0 ? 1 : 0;
 }
 
-function keyOf({ id, platformId }: ExplainOptions): Pick<ExplainQuestion, 'id' | 'platformId'> {
+function keyOf({ id, platformId }: OptionsOf<typeof explain>): Pick<ExplainQuestion, 'id' | 'platformId'> {
   if (id !== undefined && platformId === undefined) return { id, platformId: null };
   if (id === undefined && platformId !== undefined) return { id: null, platformId };
   throw new SvcError('usage', 'Name either an id or --platform-id.', {

@@ -12,12 +12,12 @@ import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Io } from './command.js';
+import type { exportBoth } from './catalogue/look.js';
+import { type MaxWait, type NarrowingOptions, narrowingOf, withMaxWait } from './catalogue/options.js';
+import type { GivenTo, Io } from './command.js';
 import { readDatabase } from './database.js';
-import type { Given } from './define-command.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-thread.js';
-import { type MaxWait, type NarrowingOptions, narrowingOf, withMaxWait } from './option-values.js';
 import { orInterrupted, withClient, withHostWaits } from './with-api.js';
 import { printText } from './with-outputs.js';
 
@@ -37,10 +37,6 @@ export interface ReadOptions extends NarrowingOptions, MaxWait {
   readonly listen?: WaitSettings['listen'] | undefined;
 }
 
-interface ExportOptions extends ReadOptions {
-  readonly generation?: Generation | undefined;
-}
-
 /** What became of the export of one generation. */
 export interface Exported {
   readonly generation: Generation;
@@ -51,7 +47,7 @@ export interface Exported {
 }
 
 /** `export`: reads V3, V4, or both at the same time into the database, and prints summaries. */
-export async function runExport(given: Given<ExportOptions>, io: Io): Promise<number> {
+export async function runExport(given: GivenTo<typeof exportBoth>, io: Io): Promise<number> {
   const { generation, wait } = given.options;
   if (wait && generation === 'v3') {
     throw new SvcError('usage', '--wait is for V4, which `export v3` does not read.');

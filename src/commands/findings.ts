@@ -3,7 +3,6 @@ import { dirname, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { COMPANIES_HEADER, DECISIONS_HEADER } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
-import type { Status } from '../reasons.js';
 import {
   type Candidate,
   renderCompaniesDraft,
@@ -29,29 +28,19 @@ import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
 import { listUnpaired, readRemapRuns } from '../store/remap-tables.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Io, Narrowing } from './command.js';
+import type { findings } from './catalogue/decide.js';
+import { narrowingOf, scopeOf } from './catalogue/options.js';
+import type { GivenTo, Io, Narrowing, OptionsOf } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
-import type { Given } from './define-command.js';
 import { flagOf } from './option.js';
-import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
 import { ownFilesOf, printText } from './with-outputs.js';
 
 /** Default number of findings to print. Files contain all of them. */
 const DEFAULT_LIMIT = 50;
 const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
 
-interface FindingsOptions extends NarrowingOptions {
-  readonly reason: readonly string[];
-  readonly status: readonly Status[];
-  readonly limit?: number | undefined;
-  readonly json?: string | undefined;
-  readonly writeDecisions?: string | undefined;
-  readonly writeCompanies?: string | undefined;
-  readonly force: boolean;
-}
-
 /** `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`. */
-export async function runFindings(given: Given<FindingsOptions>, io: Io): Promise<number> {
+export async function runFindings(given: GivenTo<typeof findings>, io: Io): Promise<number> {
   const { options } = given;
   const config = await given.config();
   const narrowing = narrowingOf(options, config);
@@ -87,7 +76,7 @@ export async function runFindings(given: Given<FindingsOptions>, io: Io): Promis
 }
 
 /** A reason includes the children of its records; with `parent_` in front, only the children. */
-function filterOf({ status, reason }: FindingsOptions, narrowing: Narrowing): FindingFilter {
+function filterOf({ status, reason }: OptionsOf<typeof findings>, narrowing: Narrowing): FindingFilter {
   return {
     ...scopeOf(narrowing),
     statuses: status.length === 0 ? null : status,
@@ -95,7 +84,7 @@ function filterOf({ status, reason }: FindingsOptions, narrowing: Narrowing): Fi
   };
 }
 
-function assertDrafts(options: FindingsOptions, config: Config): void {
+function assertDrafts(options: OptionsOf<typeof findings>, config: Config): void {
   const named = DRAFT_NAMES.flatMap((name) => {
     const file = options[name];
     return file === undefined ? [] : [[name, file] as const];

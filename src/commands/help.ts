@@ -4,8 +4,7 @@ import { writeText } from '../runtime/write-output.js';
 import { escapeLines } from '../text/escape.js';
 import { didYouMean } from '../text/suggest.js';
 import { displayWidth, layOutTable, wrapText } from '../text/text-layout.js';
-import type { Io } from './command.js';
-import type { Given } from './define-command.js';
+import type { Given, Io } from './command.js';
 
 /** Widest text, in columns: longer lines are hard to read. */
 const MAX_WIDTH = 100;

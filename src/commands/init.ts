@@ -11,21 +11,14 @@ import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { PLACEHOLDER_HOST, parseRegions, regionsProblem, v4UrlProblem } from '../text/addresses.js';
 import { didYouMean } from '../text/suggest.js';
-import type { Io } from './command.js';
-import { configFlags, type Given } from './define-command.js';
-
-interface InitOptions {
-  readonly force: boolean;
-  /** The addresses by region. */
-  readonly v3?: Readonly<Record<string, string>> | undefined;
-  readonly v4?: string | undefined;
-}
+import type { init } from './catalogue/start.js';
+import { configFlags, type GivenTo, type Io, type OptionsOf } from './command.js';
 
 /**
  * `init`: writes a commented starter configuration. On a terminal it first asks for what the options do not name: addresses,
  * key variables and models. With both addresses it asks nothing.
  */
-export async function runInit(given: Given<InitOptions>, io: Io): Promise<number> {
+export async function runInit(given: GivenTo<typeof init>, io: Io): Promise<number> {
   const { force, v3, v4 } = given.options;
   const file = findConfigFile(io.env, configFlags(given.raw).config);
   const isNamed = v3 !== undefined && v4 !== undefined;
@@ -68,7 +61,7 @@ function existsError(file: string): SvcError {
 
 async function ask(
   input: Readable,
-  { v3, v4 }: InitOptions,
+  { v3, v4 }: OptionsOf<typeof init>,
   io: Io,
 ): Promise<Omit<StarterAnswers, 'schema'>> {
   const terminal = createInterface({ input, output: io.stderr, terminal: true });

@@ -5,28 +5,19 @@ import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readi
 import { EVERYTHING } from '../store/remap-rows.js';
 import { type Lookup, prepareLookup } from '../store/verified-remap.js';
 import { cutText } from '../text/text-layout.js';
-import type { Io } from './command.js';
+import { idScopeOf } from './catalogue/options.js';
+import type { lookup } from './catalogue/use.js';
+import type { GivenTo, Io } from './command.js';
 import { readDatabase, warnOfIncomplete } from './database.js';
-import type { Given } from './define-command.js';
-import { type IdScopeOptions, idScopeOf } from './option-values.js';
 
 const SEVERAL =
   'Warning: several_records: these ids belong to records of several regions, companies or parents. --region and --company say which is meant; svc-migrate explain shows them.\n';
-
-interface LookupOptions extends IdScopeOptions {
-  readonly ids: readonly bigint[];
-  readonly reverse: boolean;
-  readonly stdin: boolean;
-  readonly company?: bigint | undefined;
-  readonly allowIncomplete: boolean;
-  readonly json?: string | undefined;
-}
 
 /**
  * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
  * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
  */
-export async function runLookup(given: Given<LookupOptions>, io: Io): Promise<number> {
+export async function runLookup(given: GivenTo<typeof lookup>, io: Io): Promise<number> {
   const { options } = given;
   const config = await given.config();
   const { model, path, region } = idScopeOf(options, config);

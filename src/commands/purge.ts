@@ -6,18 +6,13 @@ import { guardDatabase } from '../store/open.js';
 import { countPayloads } from '../store/payloads.js';
 import { purgePayloads } from '../store/stream-contents.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { Io } from './command.js';
+import type { purge } from './catalogue/tools.js';
+import type { Given, GivenTo, Io } from './command.js';
 import { readDatabase, withDatabase } from './database.js';
-import type { Given } from './define-command.js';
 import { printText } from './with-outputs.js';
 
-interface PurgeOptions {
-  readonly payloads: boolean;
-  readonly yes: boolean;
-}
-
 /** `purge --payloads`: deletes record payloads from the database, after a question; keeps ids and the remap. */
-export async function runPurge(given: Given<PurgeOptions>, io: Io): Promise<number> {
+export async function runPurge(given: GivenTo<typeof purge>, io: Io): Promise<number> {
   const config = await given.config();
   const { database } = config;
   if (!given.options.payloads) {

@@ -20,12 +20,12 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import type { Io } from './command.js';
+import type { recheck as definition } from './catalogue/decide.js';
+import { withMaxWait } from './catalogue/options.js';
+import type { GivenTo, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
-import type { Given } from './define-command.js';
 import { exportGeneration } from './export.js';
 import { exporterOn } from './export-thread.js';
-import { type MaxWait, withMaxWait } from './option-values.js';
 import { rebuildRemap } from './rebuild-remap.js';
 import { withApi } from './with-api.js';
 import { writeResult } from './with-outputs.js';
@@ -33,19 +33,12 @@ import { writeResult } from './with-outputs.js';
 /** Default pause between two rounds, as in `cutover`. */
 export const DEFAULT_PAUSE_MS = 60_000;
 
-interface RecheckCommandOptions extends MaxWait {
-  readonly times: number;
-  /** ms. */
-  readonly every: number;
-  readonly json?: string | undefined;
-}
-
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
  * all were read, 4 if some could not be.
  */
 export async function runRecheck(
-  { options, config: loadConfig }: Given<RecheckCommandOptions>,
+  { options, config: loadConfig }: GivenTo<typeof definition>,
   io: Io,
 ): Promise<number> {
   const { json: target, times, every: everyMs } = options;

@@ -1,18 +1,14 @@
 import { readTopic, TOPICS } from '../docs/topics.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import { argumentsOf, type Command, sentenceOf } from './define-command.js';
+import { argumentsOf, type Command, sentenceOf } from './command.js';
 import { describeOption, type ListedOption, listOptions } from './option.js';
 
 const HEAD = `# Commands
 
 These options work with every command:
 
-- \`--config <file>\`: configuration file (default: \`svc-migrate.config.jsonc\`, else \`svc-migrate.config.json\`; or \`SVC_MIGRATE_CONFIG\`)
-- \`--db <file>\`: database file (default: the one in the configuration, or \`SVC_MIGRATE_DB\`)
-- \`--quiet\`: print no progress; warnings and errors are still printed
-- \`--verbose\`: print each list as it finishes, the causes of errors, and what summaries fold
-- \`--no-color\`: print without color (also: \`NO_COLOR\`)
+${listOptions(COMMON_OPTIONS).map(describeTyped).join('\n')}
 - \`--version\`, \`--help\`
 
 Results go to stdout; progress, warnings and errors go to stderr. An output file is written completely or not at all. \`-\` stands for
@@ -26,7 +22,7 @@ export function renderCommands(): string {
 
 function describeCommand(command: Command): string {
   const { examples } = command;
-  const listed = typedOptions(command).map((option) => `- \`${option.flags}\`: ${describeOption(option)}`);
+  const listed = typedOptions(command).map(describeTyped);
   const lines = Object.entries(examples).map(([line, does]) => `${line}   # ${does}`);
   return [
     `### \`${usageOf(command)}\``,
@@ -38,6 +34,10 @@ function describeCommand(command: Command): string {
     ...lines,
     '```',
   ].join('\n');
+}
+
+function describeTyped(option: ListedOption): string {
+  return `- \`${option.flags}\`: ${describeOption(option)}`;
 }
 
 function usageOf(command: Command): string {

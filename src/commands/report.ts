@@ -20,13 +20,12 @@ import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
-import { OUTPUTS } from './catalogue/options.js';
-import type { Io } from './command.js';
+import type { check, report } from './catalogue/look.js';
+import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
+import type { GivenTo, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
-import type { Given } from './define-command.js';
 import { assertListsExist } from './export-result.js';
-import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
-import { type NarrowingOptions, narrowingOf, scopeOf } from './option-values.js';
+import { announceReport, withGitHubActions } from './github-actions.js';
 
 export interface ReportOptions {
   readonly config: Config;
@@ -42,12 +41,8 @@ export interface ReportOptions {
   readonly verdict?: 'print' | 'omit';
 }
 
-interface ReportCommandOptions extends NarrowingOptions, ReportOutputs {
-  readonly open: boolean;
-}
-
 /** `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs. */
-export async function runReport(given: Given<ReportCommandOptions>, io: Io): Promise<number> {
+export async function runReport(given: GivenTo<typeof report>, io: Io): Promise<number> {
   const { options } = given;
   const config = await given.config();
   const page = options.open
@@ -165,13 +160,11 @@ export interface CheckOptions extends ReportOptions {
   readonly onReport?: ((report: Report) => Promise<void>) | undefined;
 }
 
-interface CheckCommandOptions extends NarrowingOptions, ReportOutputs, ActionsOptions {}
-
 /**
  * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
  * incomplete, 5 if there is nothing to compare.
  */
-export async function runCheck(given: Given<CheckCommandOptions>, io: Io): Promise<number> {
+export async function runCheck(given: GivenTo<typeof check>, io: Io): Promise<number> {
   const { options } = given;
   return withGitHubActions(options, io, announceReport, async (onReport) => {
     const config = await given.config();

@@ -1,30 +1,27 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
-import type { Io } from './command.js';
-import type { Given } from './define-command.js';
+import type { run } from './catalogue/look.js';
+import type { GivenTo, Io } from './command.js';
 import {
   type ExportCommandOptions,
   type Exported,
   exportInThread,
   exportOptions,
-  type ReadOptions,
   throwWorst,
   warn,
 } from './export.js';
-import { type ActionsOptions, announceReport, withGitHubActions } from './github-actions.js';
+import { announceReport, withGitHubActions } from './github-actions.js';
 import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
-import { judgeRemap, outputsOf, type ReportOutputs } from './report.js';
+import { judgeRemap, outputsOf } from './report.js';
 
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
-
-interface RunOptions extends ReadOptions, ReportOutputs, ActionsOptions {}
 
 /**
  * `run`: export of both generations, remap and check. Continues after an incomplete export, so that the report shows what is
  * known.
  */
-export async function runRun(given: Given<RunOptions>, io: Io): Promise<number> {
+export async function runRun(given: GivenTo<typeof run>, io: Io): Promise<number> {
   return withGitHubActions(given.options, io, announceReport, async (onReport) => {
     const read = exportOptions(given.options, await given.config());
     const options = { ...read, outputs: outputsOf(given.options), onReport };

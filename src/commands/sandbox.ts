@@ -5,33 +5,15 @@ import { addQuirk, FAULTS, NO_QUIRKS, parseFault, QUIRKS } from '../sandbox/faul
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { Io } from './command.js';
-import type { Given } from './define-command.js';
-
-interface SandboxCommandOptions {
-  readonly seed: number;
-  readonly scenario: 'clean' | 'ugly' | 'story';
-  readonly port?: number | undefined;
-  readonly records?: number | undefined;
-  readonly companies?: number | undefined;
-  /** Days. */
-  readonly window?: number | undefined;
-  readonly backfillSeconds?: number | undefined;
-  /** ms. */
-  readonly latency?: number | undefined;
-  readonly truth?: string | undefined;
-  readonly configOut?: string | undefined;
-  readonly events?: string | undefined;
-  readonly fault: readonly string[];
-  readonly quirk: readonly string[];
-}
+import type { sandbox as definition } from './catalogue/start.js';
+import type { GivenTo, Io, OptionsOf } from './command.js';
 
 /**
  * `sandbox`: serves V3 and V4 until a signal. When ready, prints addresses, key and seed: as one JSON line, or on a
  * terminal as lines to copy. The truth is written at the start, and again at the end if the service changed meanwhile.
  */
 export async function runSandbox(
-  { options: given }: Given<SandboxCommandOptions>,
+  { options: given }: GivenTo<typeof definition>,
   io: Pick<Io, 'stdout' | 'signal'> & Partial<Pick<Io, 'isTty' | 'onProgress'>>,
 ): Promise<number> {
   const options = parseOptions(given);
@@ -71,7 +53,7 @@ async function start(options: SandboxOptions): Promise<Sandbox> {
 /** What to copy into another terminal. */
 function renderBanner(
   { v3, v4, apiKey }: Sandbox,
-  { seed, scenario }: SandboxCommandOptions,
+  { seed, scenario }: OptionsOf<typeof definition>,
   file?: string,
 ): string {
   const regions = Object.entries(v3).map(([region, address]) => `  V3 ${region}: ${address}`);
@@ -89,7 +71,7 @@ function renderBanner(
   return `${lines.join('\n')}\n`;
 }
 
-function parseOptions(given: SandboxCommandOptions): SandboxOptions {
+function parseOptions(given: OptionsOf<typeof definition>): SandboxOptions {
   return {
     seed: given.seed,
     scenario: given.scenario === 'ugly' ? 'ugly' : 'clean',

@@ -15,7 +15,7 @@ import {
   renderUses,
   renderUsesMarkdown,
 } from '../scan/render-uses.js';
-import { buildScanSettings, type Certainty, type ScanSettings } from '../scan/rules/rule.js';
+import { buildScanSettings, type ScanSettings } from '../scan/rules/rule.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
 import { plainKindOf } from '../scan/source-text.js';
 import { languageOf } from '../scan/syntax.js';
@@ -23,9 +23,9 @@ import { isOwnJson } from '../scan/walk-files.js';
 import { toUrl } from '../text/addresses.js';
 import { renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
-import type { Io } from './command.js';
-import { configFlags, type Given, type RawOptions } from './define-command.js';
-import { type ActionsOptions, type Announcement, withGitHubActions } from './github-actions.js';
+import type { scan } from './catalogue/use.js';
+import { configFlags, type GivenTo, type Io, type RawOptions } from './command.js';
+import { type Announcement, withGitHubActions } from './github-actions.js';
 import { flagOf } from './option.js';
 import type { ScanThread } from './scan-thread.js';
 import { type NamedOutputs, ownFilesOf, printText } from './with-outputs.js';
@@ -44,19 +44,11 @@ const THREAD: ThreadOptions<ScanThread> = {
   end: { afterMs: 500, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
 };
 
-interface ScanOptions extends ActionsOptions {
-  readonly paths: readonly string[];
-  readonly v3Host: readonly string[];
-  readonly failOn: Certainty;
-  readonly facts?: string | undefined;
-  readonly traffic?: string | undefined;
-}
-
 /**
  * `scan`: finds uses of V3 in source code. Exits with 1 if uses remain that are at least as sure as
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
  */
-export async function runScan(given: Given<ScanOptions>, io: Io): Promise<number> {
+export async function runScan(given: GivenTo<typeof scan>, io: Io): Promise<number> {
   return withGitHubActions(given.options, io, announceUses, (onReport) => scanAndJudge(given, io, onReport));
 }
 
@@ -74,18 +66,16 @@ function announceUses(report: ScanReport): Announcement {
 }
 
 async function scanAndJudge(
-  given: Given<ScanOptions>,
+  given: GivenTo<typeof scan>,
   io: Io,
   onReport: (report: ScanReport) => Promise<void>,
 ): Promise<number> {
-  const outputs = Object.fromEntries(
-    Object.entries(given.options).filter(([name]) => Object.hasOwn(RENDERERS, name)),
-  );
-  const { facts, traffic } = given.options;
+  const { json, sarif, gitlab, markdown, facts, traffic } = given.options;
+  const outputs = { json, sarif, gitlab, markdown };
   const config = isConfigured(given, io) ? await given.config() : null;
   const named = [...Object.values(outputs), facts, traffic].filter((file) => file !== undefined);
   const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...named];
-  const report = await scan(given, { config, ownFiles }, io);
+  const report = await scanSources(given, { config, ownFiles }, io);
   await writeFindings(report, { outputs, isConfigured: config !== null }, given, io);
   await onReport(report);
   return report.exitCode;
@@ -97,7 +87,11 @@ interface ScanScope {
   readonly ownFiles: readonly string[];
 }
 
-async function scan(given: Given<ScanOptions>, { config, ownFiles }: ScanScope, io: Io): Promise<ScanReport> {
+async function scanSources(
+  given: GivenTo<typeof scan>,
+  { config, ownFiles }: ScanScope,
+  io: Io,
+): Promise<ScanReport> {
   const parameters = parametersOf(given.options.facts);
   const settings = buildScanSettings(config, given.options.v3Host.map(hostOf), parameters);
   const paths = given.options.paths.length === 0 ? ['.'] : given.options.paths;
@@ -129,7 +123,7 @@ function isSource(target: string): boolean {
 async function writeFindings(
   report: ScanReport,
   { outputs, isConfigured }: { readonly outputs: NamedOutputs; readonly isConfigured: boolean },
-  given: Given<ScanOptions>,
+  given: GivenTo<typeof scan>,
   io: Io,
 ): Promise<void> {
   const files = Object.entries(RENDERERS).flatMap(([name, render]) => {
@@ -147,7 +141,7 @@ async function writeFindings(
 }
 
 /** Whether a configuration is named or exists; `scan` needs none. */
-function isConfigured(given: Given<ScanOptions>, io: Io): boolean {
+function isConfigured(given: GivenTo<typeof scan>, io: Io): boolean {
   const isNamed = configFlags(given.raw).config !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
   return isNamed || existsSync(findConfigFile(io.env, undefined));
 }

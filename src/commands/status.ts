@@ -26,9 +26,9 @@ import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { inBatches, rowsOf, streamJson } from '../text/rows.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { Io } from './command.js';
+import type { status } from './catalogue/look.js';
+import type { GivenTo, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
-import type { Given } from './define-command.js';
 
 /** The escape sequence that moves the cursor to the top and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
@@ -38,19 +38,12 @@ const MIN_EVERY_MS = 200;
 /** Lists that are compressed together. */
 const LISTS_PER_BATCH = 1000;
 
-interface StatusOptions {
-  readonly watch: boolean;
-  /** ms. */
-  readonly every: number;
-  readonly json?: string | undefined;
-}
-
 /**
  * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. With `--watch`,
  * again and again until a signal.
  */
 export async function runStatus(
-  { options, config: loadConfig }: Given<StatusOptions>,
+  { options, config: loadConfig }: GivenTo<typeof status>,
   io: Io,
 ): Promise<number> {
   const config = await loadConfig();

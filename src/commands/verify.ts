@@ -5,26 +5,19 @@ import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { readOutcome } from '../report/build-report.js';
 import { newPause } from '../runtime/pause.js';
-import type { Io } from './command.js';
+import type { verify } from './catalogue/decide.js';
+import { withMaxWait } from './catalogue/options.js';
+import type { GivenTo, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
-import type { Given } from './define-command.js';
-import { type MaxWait, withMaxWait } from './option-values.js';
 import { withApi } from './with-api.js';
 import { writeResult } from './with-outputs.js';
-
-interface VerifyOptions extends MaxWait {
-  readonly sample: number;
-  readonly seed?: number | undefined;
-  readonly all: boolean;
-  readonly json?: string | undefined;
-}
 
 /**
  * `verify`: checks the remap against the export and, pair by pair, against both APIs. Exits with 0 if all agree, 1 if
  * something differs, 4 if some pairs could not be read, 5 if there is no pair.
  */
 export async function runVerify(
-  { options, config: loadConfig }: Given<VerifyOptions>,
+  { options, config: loadConfig }: GivenTo<typeof verify>,
   io: Io,
 ): Promise<number> {
   const { json: target, all, sample, seed = null } = options;

@@ -9,8 +9,7 @@ import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
 import { addFlagsToNext } from '../text/escape.js';
-import type { Io } from './command.js';
-import { type Command, configFlags, type Unparsed } from './define-command.js';
+import { type Command, configFlags, type Io, type Unparsed } from './command.js';
 import type { ListedOption } from './option.js';
 
 /** Output files by the name of their option, such as `json`; `-` is stdout. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CommandDefinition, defineCommand, parseOptions } from '../../src/commands/define-command.js';
+import { type CommandDefinition, parseOptions, runs } from '../../src/commands/command.js';
 import {
   argument,
   companyId,
@@ -133,14 +133,8 @@ describe('options', () => {
   });
 
   it('are parsed before the command is loaded', async () => {
-    const command = defineCommand({
-      ...definition,
-      name: 'x',
-      summary: 'x',
-      examples: {},
-      load: async () => {
-        throw new Error('it was loaded');
-      },
+    const command = runs({ ...definition, name: 'x', summary: 'x', examples: {} }, async () => {
+      throw new Error('it was loaded');
     });
     const config = () => Promise.reject(new Error());
     const given = { raw: { model: 'm', listen: 'x' }, args: [], commands: [], config };

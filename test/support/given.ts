@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import type { Io } from '../../src/commands/command.js';
-import type { Unparsed } from '../../src/commands/define-command.js';
+import type { Io, Unparsed } from '../../src/commands/command.js';
 import type { Config } from '../../src/config/config.js';
 import { runCommand } from '../../src/program.js';
 

@@ -1,23 +1,62 @@
 import { TOPICS } from '../../docs/topics.js';
 import { SvcError } from '../../errors.js';
-import type { Command } from '../define-command.js';
+import { type Command, runs } from '../command.js';
 import { describeOption, listOptions } from '../option.js';
-import { APPLY } from './apply.js';
-import { DECIDE } from './decide.js';
-import { LOOK } from './look.js';
+import * as apply from './apply.js';
+import * as decide from './decide.js';
+import * as look from './look.js';
 import { COMMON_OPTIONS } from './options.js';
-import { START } from './start.js';
-import { TOOLS } from './tools.js';
-import { USE } from './use.js';
+import * as start from './start.js';
+import * as tools from './tools.js';
+import * as use from './use.js';
 
-/** The commands by group, in the order of a migration. */
+const ofTargets = async () => (await import('../apply.js')).listTargetFiles;
+const ofSources = async () => (await import('../scan.js')).listSourceOutputs;
+
+/** The commands by group, in the order of a migration, each with what it runs: modules that help does not need. */
 const GROUPS: Readonly<Record<string, readonly Command[]>> = {
-  Start: START,
-  Look: LOOK,
-  Decide: DECIDE,
-  Apply: APPLY,
-  Use: USE,
-  Tools: TOOLS,
+  Start: [
+    runs(start.init, async () => (await import('../init.js')).runInit),
+    runs(start.doctor, async () => (await import('../doctor.js')).runDoctor),
+    runs(start.demo, async () => (await import('../demo.js')).runDemo),
+    runs(start.sandbox, async () => (await import('../sandbox.js')).runSandbox),
+  ],
+  Look: [
+    runs(look.run, async () => (await import('../run.js')).runRun),
+    runs(look.exportBoth, async () => (await import('../export.js')).runExport),
+    runs(look.remap, async () => (await import('../remap.js')).runRemap),
+    runs(look.report, async () => (await import('../report.js')).runReport),
+    runs(look.check, async () => (await import('../report.js')).runCheck),
+    runs(look.status, async () => (await import('../status.js')).runStatus),
+  ],
+  Decide: [
+    runs(decide.findings, async () => (await import('../findings.js')).runFindings),
+    runs(decide.explain, async () => (await import('../explain.js')).runExplain),
+    runs(decide.decide, async () => (await import('../decide.js')).runDecide),
+    runs(decide.recheck, async () => (await import('../recheck.js')).runRecheck),
+    runs(decide.verify, async () => (await import('../verify.js')).runVerify),
+  ],
+  Apply: [
+    runs(apply.plan, async () => (await import('../apply.js')).runPlan, ofTargets),
+    runs(apply.write, async () => (await import('../apply.js')).runWrite, ofTargets),
+    runs(apply.check, async () => (await import('../apply.js')).runCheckTargets, ofTargets),
+    runs(apply.verify, async () => (await import('../apply.js')).runVerifyRuns, ofTargets),
+    runs(apply.find, async () => (await import('../apply.js')).runFind, ofTargets),
+    runs(apply.sql, async () => (await import('../apply.js')).runSql, ofTargets),
+    runs(apply.undo, async () => (await import('../apply.js')).runUndo, ofTargets),
+    runs(apply.runs, async () => (await import('../apply.js')).runRuns, ofTargets),
+  ],
+  Use: [
+    runs(use.lookup, async () => (await import('../lookup.js')).runLookup),
+    runs(use.dump, async () => (await import('../dump.js')).runDump),
+    runs(use.scan, async () => (await import('../scan.js')).runScan, ofSources),
+  ],
+  Tools: [
+    runs(tools.backup, async () => (await import('../backup.js')).runBackup),
+    runs(tools.purge, async () => (await import('../purge.js')).runPurge),
+    runs(tools.completion, async () => (await import('../completion.js')).runCompletion),
+    runs(tools.help, async () => (await import('../help.js')).runHelp),
+  ],
 };
 
 export const COMMANDS: readonly Command[] = Object.values(GROUPS).flat();

@@ -1,6 +1,6 @@
 import { EMIT_DIALECTS, LAYOUTS } from '../../apply/emit/layouts.js';
 import * as z from '../../zod.js';
-import { defineCommand } from '../define-command.js';
+import { defineCommand } from '../command.js';
 import {
   argument,
   flag,
@@ -71,10 +71,9 @@ const RUN = (summary: string) => ({ run: optionalArgument('[run]', summary, text
 const JSON_OUT = { json: output('the result as JSON (- is stdout)') };
 const UNMAPPED = { unmapped: output('every value that is left without a V4 id, as NDJSON') };
 
-const loadInputs = async () => (await import('../apply.js')).listTargetFiles;
 const NEEDS = [['again', 'inPlace']] as const;
 
-const plan = defineCommand({
+export const plan = defineCommand({
   name: 'apply plan',
   summary: 'show what rewriting the V3 ids in your tables and files would change',
   more: 'Changes nothing. Exits with 0 if nothing is in the way, 1 if some ids have no V4 id, 6 if something else is in the way. --verbose shows every count.',
@@ -92,11 +91,9 @@ const plan = defineCommand({
     'svc-migrate apply plan --in-place --save plan.json': 'keep the plan, to carry out exactly this one',
   },
   needs: NEEDS,
-  loadInputs,
-  load: async () => (await import('../apply.js')).runPlan,
 });
 
-const write = defineCommand({
+export const write = defineCommand({
   name: 'apply write',
   summary: 'rewrite the V3 ids in your tables and files, each exactly once',
   more: 'Shows the plan and asks, on a terminal; elsewhere it needs --yes. Run it again: it takes what came since.',
@@ -114,11 +111,9 @@ const write = defineCommand({
     'svc-migrate apply write --yes --plan plan.json': 'carry out an agreed plan in a script',
   },
   needs: NEEDS,
-  loadInputs,
-  load: async () => (await import('../apply.js')).runWrite,
 });
 
-const check = defineCommand({
+export const check = defineCommand({
   name: 'apply check',
   summary: 'check that every stored V3 id has a V4 id, in CI',
   more: 'Changes nothing. Exits with 0 or 1.',
@@ -134,11 +129,9 @@ const check = defineCommand({
     'svc-migrate apply check': 'check all configured targets',
     'svc-migrate apply check orders --json check.json': 'check one, for a script',
   },
-  loadInputs,
-  load: async () => (await import('../apply.js')).runCheckTargets,
 });
 
-const verify = defineCommand({
+export const verify = defineCommand({
   name: 'apply verify',
   summary: 'check what finished runs wrote against ledger and remap',
   more: 'Reads every cell. Exits with 0 or 1.',
@@ -152,11 +145,9 @@ const verify = defineCommand({
     'svc-migrate apply verify': 'verify the runs on all configured targets',
     'svc-migrate apply verify shop.db': 'verify the runs in one database',
   },
-  loadInputs,
-  load: async () => (await import('../apply.js')).runVerifyRuns,
 });
 
-const find = defineCommand({
+export const find = defineCommand({
   name: 'apply find',
   summary: 'find columns and paths that contain V3 ids, as lines for the configuration',
   options: z.object({
@@ -169,11 +160,9 @@ const find = defineCommand({
     'svc-migrate apply find': 'look through the files and databases of all configured targets',
     'svc-migrate apply find shop.db': 'look through all tables of a database',
   },
-  loadInputs,
-  load: async () => (await import('../apply.js')).runFind,
 });
 
-const sql = defineCommand({
+export const sql = defineCommand({
   name: 'apply sql',
   summary: 'write the plan as SQL that your own pipeline runs',
   more: 'Reads the database and changes nothing. The folder may be the one with your own migrations.',
@@ -200,11 +189,9 @@ const sql = defineCommand({
     'svc-migrate apply sql postgres --layout flyway --output migrations': 'write a Flyway migration',
     'svc-migrate apply sql sqlite --plan plan.json --output sql': 'write exactly an agreed plan',
   },
-  loadInputs,
-  load: async () => (await import('../apply.js')).runSql,
 });
 
-const undo = defineCommand({
+export const undo = defineCommand({
   name: 'apply undo',
   summary: 'restore what a run changed',
   more: 'Restores each value that the run changed, if it is still what the run wrote. Rows that changed since are listed and left alone.',
@@ -216,11 +203,9 @@ const undo = defineCommand({
     'svc-migrate apply undo': 'undo the only run on the configured targets',
     'svc-migrate apply undo shop.db': 'undo the only run in one database',
   },
-  loadInputs,
-  load: async () => (await import('../apply.js')).runUndo,
 });
 
-const runs = defineCommand({
+export const runs = defineCommand({
   name: 'apply runs',
   summary: 'list the runs in the ledgers of your tables and files',
   options: z.object({ ...TARGETS, ...JSON_OUT }),
@@ -228,9 +213,4 @@ const runs = defineCommand({
     'svc-migrate apply runs': 'list the runs on the configured targets',
     'svc-migrate apply runs shop.db': 'list the runs in one database',
   },
-  loadInputs,
-  load: async () => (await import('../apply.js')).runRuns,
 });
-
-/** Your own tables and files. */
-export const APPLY = [plan, write, check, verify, find, sql, undo, runs];

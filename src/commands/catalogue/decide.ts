@@ -1,6 +1,6 @@
 import { REASONS, STATUSES } from '../../reasons.js';
 import * as z from '../../zod.js';
-import { defineCommand } from '../define-command.js';
+import { defineCommand } from '../command.js';
 import {
   argument,
   companyId,
@@ -21,7 +21,7 @@ import { COMPANY, DEFAULT_SAMPLE, MAX_WAIT, MODEL } from './options.js';
 const FINDING_STATUSES = STATUSES.filter((status) => status !== 'matched');
 const FINDING_REASONS = [...REASONS, ...REASONS.map((reason) => `parent_${reason}` as const)];
 
-const findings = defineCommand({
+export const findings = defineCommand({
   name: 'findings',
   summary: 'list what is not matched; draft files to settle it',
   more: 'Uses the last finished remap. Every line of a draft is commented out, so it settles nothing until you edit it.',
@@ -49,10 +49,9 @@ const findings = defineCommand({
     'svc-migrate findings --reason key_changed --json -': 'for a script',
     'svc-migrate findings --write-decisions decisions-draft.csv': 'draft the file in which to settle them',
   },
-  load: async () => (await import('../findings.js')).runFindings,
 });
 
-const explain = defineCommand({
+export const explain = defineCommand({
   name: 'explain',
   summary: 'the whole story of one record',
   more: 'Takes V3 and V4 ids of records and children. V3 and V4 ids overlap: if both have the id, both records are shown. Exits with 1 if nothing is known about it.',
@@ -70,10 +69,9 @@ const explain = defineCommand({
     'svc-migrate explain accounting/invoices --platform-id INV-1 --json -':
       'the same by platform_id, for a script',
   },
-  load: async () => (await import('../explain.js')).runExplain,
 });
 
-const decide = defineCommand({
+export const decide = defineCommand({
   name: 'decide',
   summary: 'settle open questions one by one on the terminal',
   more: 'Asks about companies first, then about V3 ids that are ambiguous or whose key has changed, with the candidates side by side. Asks last whether candidates that no V3 id became are new in V4. Answers are added to decisions.csv and companies.csv, or to the files that the configuration names. Keys: 1 to 9 choose a candidate, n none, a accept until a day, s skip, q quit.',
@@ -82,10 +80,9 @@ const decide = defineCommand({
     'svc-migrate decide': 'answer what only a person can settle',
     'svc-migrate decide --model accounting/invoices': 'only questions about one model',
   },
-  load: async () => (await import('../decide.js')).runDecide,
 });
 
-const recheck = defineCommand({
+export const recheck = defineCommand({
   name: 'recheck',
   summary: 'read open findings again from both APIs, then remap',
   more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not see what V4 has under another key: the next run does. Does not judge: check does that.',
@@ -104,10 +101,9 @@ const recheck = defineCommand({
     'svc-migrate recheck': 'read open findings once',
     'svc-migrate recheck --times 2 --every 2s': 'read twice, and report what remains open',
   },
-  load: async () => (await import('../recheck.js')).runRecheck,
 });
 
-const verify = defineCommand({
+export const verify = defineCommand({
   name: 'verify',
   summary: 'read mapped pairs from both APIs again, and compare',
   more: 'Compares the remap with the export, then reads pairs by id and compares company and platform_id. Exits with 1 if anything differs, with 4 if pairs could not be read. No export can run on the database meanwhile; for a long run with --all, verify a copy with --db.',
@@ -123,8 +119,4 @@ const verify = defineCommand({
     'svc-migrate verify': `read ${DEFAULT_SAMPLE} pairs, spread over models and companies`,
     'svc-migrate verify --all --json verify.json': 'read every pair, for a script',
   },
-  load: async () => (await import('../verify.js')).runVerify,
 });
-
-/** Commands to settle findings. */
-export const DECIDE = [findings, explain, decide, recheck, verify];

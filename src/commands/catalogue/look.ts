@@ -1,10 +1,10 @@
 import { GENERATIONS } from '../../domain.js';
 import * as z from '../../zod.js';
-import { defineCommand } from '../define-command.js';
+import { defineCommand } from '../command.js';
 import { duration, flag, optionalArgument, optionOr, output } from '../option.js';
 import { COMPANY, IN_ACTIONS, MAX_WAIT, MODEL, OUTPUTS, RESTART, WAITING, WAITING_NEEDS } from './options.js';
 
-const run = defineCommand({
+export const run = defineCommand({
   name: 'run',
   summary: 'export V3 and V4 at the same time, remap, check',
   more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
@@ -24,10 +24,9 @@ const run = defineCommand({
       'the same in CI, with files for scripts',
   },
   runsWithoutConfig: true,
-  load: async () => (await import('../run.js')).runRun,
 });
 
-const exportBoth = defineCommand({
+export const exportBoth = defineCommand({
   name: 'export',
   summary: 'read every list of V3, V4 or both into the database',
   more: 'Without a generation, both are read at the same time. Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since. Reads V4 again in full: records that V4 no longer returns are removed from the database.',
@@ -46,10 +45,9 @@ const exportBoth = defineCommand({
     'svc-migrate export v4 --company 4711': 'read one V4 company',
     'svc-migrate export --wait --settle 10m': 'read V4 once its counts have stayed the same for ten minutes',
   },
-  load: async () => (await import('../export.js')).runExport,
 });
 
-const remap = defineCommand({
+export const remap = defineCommand({
   name: 'remap',
   summary: 'join both on model, company and platform_id',
   more: 'Rebuilds the whole remap table in one transaction. Needs no network.',
@@ -58,10 +56,9 @@ const remap = defineCommand({
     'svc-migrate remap': 'rebuild the remap from what is in the database',
     'svc-migrate remap --db rehearsal.db': 'the same for another database',
   },
-  load: async () => (await import('../remap.js')).runRemap,
 });
 
-const report = defineCommand({
+export const report = defineCommand({
   name: 'report',
   summary: 'show what matched and what did not, and why',
   more: 'Needs no network and does not judge: check does that. Without an output option it prints a summary.',
@@ -78,10 +75,9 @@ const report = defineCommand({
       'write every finding of one model, for a script',
     'svc-migrate report --full-sync request.md': 'write what to ask the operator for',
   },
-  load: async () => (await import('../report.js')).runReport,
 });
 
-const check = defineCommand({
+export const check = defineCommand({
   name: 'check',
   summary: 'judge the remap by the limits: the gate for CI',
   more: 'Prints the report. Exits with 0 if the cutover is safe, 1 if there are more findings than the limits allow, 4 if data are incomplete, 5 if V4 is not ready.',
@@ -91,10 +87,9 @@ const check = defineCommand({
     'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
   },
   runsWithoutConfig: true,
-  load: async () => (await import('../report.js')).runCheck,
 });
 
-const status = defineCommand({
+export const status = defineCommand({
   name: 'status',
   summary: 'what the database contains, and what to run next',
   options: z.object({
@@ -110,8 +105,4 @@ const status = defineCommand({
     'svc-migrate status --json -': 'for a script',
     'svc-migrate status --db rehearsal.db': 'the same for another database',
   },
-  load: async () => (await import('../status.js')).runStatus,
 });
-
-/** Commands from a configuration to the verdict. */
-export const LOOK = [run, exportBoth, remap, report, check, status];

@@ -1,5 +1,5 @@
 import * as z from '../../zod.js';
-import { defineCommand } from '../define-command.js';
+import { defineCommand } from '../command.js';
 import {
   flag,
   httpAddress,
@@ -23,7 +23,7 @@ const MIN_DAYS = 7;
 const MAX_DAYS = 700;
 const MAX_SECONDS = 86_400;
 
-const init = defineCommand({
+export const init = defineCommand({
   name: 'init',
   summary: 'write a commented starter configuration',
   more: 'On a terminal it first asks for the addresses, the environment variables that hold the API keys, and the models; with --v3 and --v4 it asks nothing. It never overwrites a file without --force.',
@@ -37,10 +37,9 @@ const init = defineCommand({
     'svc-migrate init --v3 https://eu.example/v3 --v4 https://api.example': 'with both addresses',
     'svc-migrate init --config staging.jsonc': 'write to another file',
   },
-  load: async () => (await import('../init.js')).runInit,
 });
 
-const doctor = defineCommand({
+export const doctor = defineCommand({
   name: 'doctor',
   summary: 'check everything a migration needs; say what to fix',
   more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and changes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
@@ -67,10 +66,9 @@ const doctor = defineCommand({
     ['offline', 'writeConfig'],
   ],
   runsWithoutConfig: true,
-  load: async () => (await import('../doctor.js')).runDoctor,
 });
 
-const demo = defineCommand({
+export const demo = defineCommand({
   name: 'demo',
   summary: 'a whole migration in a sandbox, step by step',
   more: 'From a red gate to a green one, then to rewritten ids and back, each step as the command that does it. Needs no configuration and no network. Keeps its files in a folder whose name it prints, where every command can be run again.',
@@ -86,10 +84,9 @@ const demo = defineCommand({
     'svc-migrate demo --seed 7 --output rehearsal': 'use other data and a folder of your choice',
   },
   runsWithoutConfig: true,
-  load: async () => (await import('../demo.js')).runDemo,
 });
 
-const sandbox = defineCommand({
+export const sandbox = defineCommand({
   name: 'sandbox',
   summary: 'a local V3 and V4 service for rehearsal and tests',
   more: 'When ready, prints its addresses and API key: as one line of JSON, on a terminal as lines to copy. Runs until Ctrl-C. The same seed always gives the same service.',
@@ -130,8 +127,4 @@ const sandbox = defineCommand({
     'svc-migrate sandbox --scenario ugly --fault 429:0.1 --truth truth.ndjson':
       'start one that misbehaves, and write the correct answers',
   },
-  load: async () => (await import('../sandbox.js')).runSandbox,
 });
-
-/** Commands to begin with. */
-export const START = [init, doctor, demo, sandbox];

@@ -1,9 +1,9 @@
 import * as z from '../../zod.js';
-import { defineCommand } from '../define-command.js';
+import { defineCommand } from '../command.js';
 import { argument, flag, listArgument, text } from '../option.js';
 import { FORCE } from './options.js';
 
-const backup = defineCommand({
+export const backup = defineCommand({
   name: 'backup',
   summary: 'make a consistent copy of the database',
   more: 'Copies the state of one moment and checks the copy before it gets its name. Another command may write the database meanwhile. Only the owner of the copy can read it. An existing file is replaced only with --force.',
@@ -12,10 +12,9 @@ const backup = defineCommand({
     'svc-migrate backup before-cutover.db': 'keep what the cutover was decided on',
     'svc-migrate backup nightly.db --force': "replace last night's copy",
   },
-  load: async () => (await import('../backup.js')).runBackup,
 });
 
-const purge = defineCommand({
+export const purge = defineCommand({
   name: 'purge',
   summary: 'delete record payloads, keep ids and the remap',
   more: 'Says how many payloads there are, and asks on a terminal. Rewrites the file, so that no part of the payloads remains in it. Drift can no longer be measured afterwards.',
@@ -27,10 +26,9 @@ const purge = defineCommand({
     'svc-migrate purge --payloads': 'delete everything that the remap does not need',
     'svc-migrate purge --payloads --yes --db rehearsal.db': 'the same in a script, for another database',
   },
-  load: async () => (await import('../purge.js')).runPurge,
 });
 
-const completion = defineCommand({
+export const completion = defineCommand({
   name: 'completion',
   summary: 'print a completion script for bash, zsh or fish',
   more: 'Completes commands, options and their values, and the models and targets of the configuration. The scripts call `completion words`, which prints what can replace the last word.',
@@ -42,10 +40,9 @@ const completion = defineCommand({
     'svc-migrate completion bash > svc-migrate.bash': 'then source it from ~/.bashrc',
     'svc-migrate completion fish > svc-migrate.fish': 'then move it to ~/.config/fish/completions',
   },
-  load: async () => (await import('../completion.js')).runCompletion,
 });
 
-const help = defineCommand({
+export const help = defineCommand({
   name: 'help',
   summary: 'explain a topic or a command',
   more: 'Without a topic, it lists the commands and topics. Where a topic and a command share a name, such as apply, it explains both.',
@@ -54,8 +51,4 @@ const help = defineCommand({
     'svc-migrate help config': 'every setting of the configuration file',
     'svc-migrate help exit-codes': 'what each exit code means',
   },
-  load: async () => (await import('../help.js')).runHelp,
 });
-
-/** Everything else. */
-export const TOOLS = [backup, purge, completion, help];

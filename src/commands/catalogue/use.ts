@@ -1,6 +1,6 @@
 import { DUMP_FORMATS } from '../../domain.js';
 import * as z from '../../zod.js';
-import { defineCommand } from '../define-command.js';
+import { defineCommand } from '../command.js';
 import {
   argument,
   companyId,
@@ -16,7 +16,7 @@ import {
 } from '../option.js';
 import { ALLOW_INCOMPLETE, COMPANY, IN_ACTIONS, MODEL } from './options.js';
 
-const lookup = defineCommand({
+export const lookup = defineCommand({
   name: 'lookup',
   summary: 'translate V3 ids to V4 ids, or back',
   more: 'For ids of children, write the model as accounting/invoices#line_items or add --path. Prints one line per id, in the order given: V3 id, V4 id or - (with --reverse: V4 id, V3 id or -), status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
@@ -36,10 +36,9 @@ const lookup = defineCommand({
     'svc-migrate lookup accounting/invoices --stdin --json - < ids.txt':
       'translate any number of ids, as NDJSON',
   },
-  load: async () => (await import('../lookup.js')).runLookup,
 });
 
-const dump = defineCommand({
+export const dump = defineCommand({
   name: 'dump',
   summary: 'write the whole remap table for other programs',
   options: z.object({
@@ -55,10 +54,9 @@ const dump = defineCommand({
       'print one model as SQL that SQLite, PostgreSQL and MySQL read',
     'svc-migrate dump --format parquet --output remap.parquet': 'write one Parquet file for a warehouse',
   },
-  load: async () => (await import('../dump.js')).runDump,
 });
 
-const scan = defineCommand({
+export const scan = defineCommand({
   name: 'scan',
   summary: 'find uses of the V3 API in source code',
   more: 'Reads TypeScript, JavaScript, Python, Ruby, PHP, Java, C# and Go, and shell, YAML, JSON, HTTP, HAR, SQL, Prisma, GraphQL and notebook files. Changes nothing. The configuration, if there is one, names the V3 hosts, the models and the field prefix.',
@@ -91,9 +89,4 @@ const scan = defineCommand({
     'svc-migrate scan --sarif scan.sarif --markdown scan.md': 'write files for CI',
   },
   runsWithoutConfig: true,
-  loadInputs: async () => (await import('../scan.js')).listSourceOutputs,
-  load: async () => (await import('../scan.js')).runScan,
 });
-
-/** Commands that use what is known. */
-export const USE = [lookup, dump, scan];

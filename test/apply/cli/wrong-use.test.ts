@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type ApplyAction, type ApplyOptions, buildRequest } from '../../../src/commands/apply-request.js';
-import { APPLY } from '../../../src/commands/catalogue/apply.js';
+import { COMMANDS } from '../../../src/commands/catalogue/all.js';
 import { parseConfigValue } from '../../../src/config/load-config.js';
 import { hasPty, onTerminal } from '../../cli/on-terminal.js';
 import { newIo } from '../../report/support.js';
 import { givenOf } from '../../support/given.js';
 import { createOrders, IDS, MAPPED, makeScene, ordersIn, upTo } from './scene.js';
 
+const APPLY = COMMANDS.filter(({ name }) => name.startsWith('apply '));
 const INVOICES = 'invoice_id=accounting/invoices';
 /** Where each option has an effect. An option that is missing here fails the test: say what it means beside the others. */
 const EVERYWHERE = ['configuration', 'orders.csv', 'shop.db', 'SHOP_URL'];
