@@ -235,12 +235,17 @@ function storeIds(folder: string, sandbox: Sandbox): void {
   writeFileSync(join(folder, 'payments.csv'), ['payment,order_id\n', ...lines].join(''));
 }
 
-/** Takes all lines but what leads on: the demo does that itself. Lines that go on with one left out are indented. */
+/**
+ * Takes all lines but what leads on: the demo does that itself. After the biggest blocker, which may be several lines long,
+ * nothing else is said; lines that go on with another one left out are indented.
+ */
 function createFilter(): (line: string) => boolean {
   let isShown = true;
+  let isOver = false;
   return (line) => {
-    if (!line.startsWith('  ')) isShown = !/^(Written|Biggest blocker|Next|To undo it):/.test(line);
-    return isShown;
+    isOver ||= line.startsWith('Biggest blocker: ');
+    if (!line.startsWith('  ')) isShown = !/^(Written|Next|To undo it):/.test(line);
+    return isShown && !isOver;
   };
 }
 

@@ -47,6 +47,15 @@ describe('demo', () => {
     expect(readFileSync(join(folder, 'decisions.csv'), 'utf8').split('\n')).toHaveLength(4);
   });
 
+  it('shows every line of a verdict, and none of what leads on', () => {
+    const told = lines.flatMap((line, at) =>
+      /^ {2}(NOT )?SAFE/.test(line) ? [lines.slice(at, at + 3)] : [],
+    );
+    expect(told).toHaveLength(4);
+    for (const [, second = '', third] of told)
+      expect([second, third]).toEqual([expect.stringMatching(/\.$/), '']);
+  });
+
   it('has one verdict and one next step, at the end', () => {
     const printed = lines.join('\n');
     expect([printed.match(/^SAFE TO CUT OVER: /gm)?.length, printed.match(/^Next: /gm)?.length]).toEqual([
