@@ -1,14 +1,6 @@
 import type { RemapGroup } from '../store/remap-blocks.js';
-import {
-  type CountedGroup,
-  compareIds,
-  type RemapWriter,
-  type RowId,
-  type RowSpool,
-  rowIdOf,
-  WaitingRows,
-} from '../store/remap-writer.js';
-
+import { type CountedGroup, type RemapWriter, type RowSpool, WaitingRows } from '../store/remap-writer.js';
+import { compareIds, RowColumns, type RowId, rowIdOf } from '../store/row-columns.js';
 import { append } from '../text/rows.js';
 import { decideChildren } from './decide-children.js';
 import type { Decided, Decisions } from './decide-records.js';
@@ -59,19 +51,15 @@ export class RowsOfModel {
     // the first row of a V4 company's records without a V3 record
     const firstRows = new Map<bigint, number>();
     for (const path of paths.sort(byBytes)) {
-      for (const rows of this.#v3.get(path) ?? []) {
+      for (const waiting of this.#v3.get(path) ?? []) {
         throwIfStopped();
-        rows.forEach(writer.add);
+        for (const rows of waiting.read()) writer.write(rows);
       }
       const v4 = [...(this.#v4.get(path) ?? [])].sort((a, b) => compareIds(a.companyId, b.companyId));
-      for (const { companyId, rows } of v4) {
+      for (const { companyId, rows: waiting } of v4) {
         throwIfStopped();
         if (path === '') firstRows.set(companyId, writer.nextRow);
-        const rowAt = (rank: number) => (firstRows.get(companyId) ?? 0) + rank;
-        rows.forEach((group, key, v3Id, v4Id, evidence, parent) => {
-          const isOfOpenRecord = parent !== null && parent < 0;
-          writer.add(group, key, v3Id, v4Id, evidence, isOfOpenRecord ? rowAt(-1 - parent) : parent);
-        });
+        for (const rows of waiting.read()) writer.write(rows, firstRows.get(companyId));
       }
     }
   }
@@ -104,6 +92,16 @@ export function writePair(
 
 type Outcome = Pick<RemapGroup, 'status' | 'reason' | 'matchedBy' | 'provisional' | 'conflict'>;
 
+/** Where to add plain children of a field. */
+interface PlainField {
+  /** The reason of their parents' pair; null if it is matched. */
+  readonly reason: string | null;
+  readonly group: CountedGroup;
+  readonly rows: WaitingRows;
+}
+
+const RECORDS_PER_WRITE = 1024;
+
 class PairRows {
   readonly #judged: JudgedPair;
   readonly #writer: RemapWriter;
@@ -113,8 +111,12 @@ class PairRows {
   readonly #v4Children = new Map<string, WaitingRows>();
   /** The groups of each path and generation so far; they are few. */
   readonly #groups = { 3: new Map<string, CountedGroup[]>(), 4: new Map<string, CountedGroup[]>() };
+  /** The next rows of V3 records. */
+  readonly #records = new RowColumns();
   readonly #fieldNames = new FieldNames();
   readonly #plain = { v3: new PlainChildren(this.#fieldNames), v4: new PlainChildren(this.#fieldNames) };
+  /** By number of the field: where its children were added last. */
+  readonly #plainFields: PlainField[] = [];
   /** The rows of the V3 records. */
   readonly #rowOf: Float64Array;
   readonly #seen: Found = { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
@@ -131,7 +133,10 @@ class PairRows {
     const { pair, joined } = this.#judged;
     const shared = new Map<number, number[]>();
     for (const [done, at] of orderById(pair.v3.svcIds).entries()) {
-      if (done % 1000 === 0) throwIfStopped();
+      if (done % RECORDS_PER_WRITE === 0) {
+        throwIfStopped();
+        this.#flush();
+      }
       const twin = joined.twins[at] ?? -1;
       if (twin < 0) this.#writeOpenV3(at);
       else {
@@ -141,6 +146,7 @@ class PairRows {
       }
       this.#seen.v3Records += 1;
     }
+    this.#flush();
     for (const [twin, v3] of shared) this.#addSharedChildren(twin, v3, throwIfStopped);
     this.#addOpenV4(throwIfStopped);
     for (const claims of joined.claims) if (claims > 0) this.#seen.v4Records += 1;
@@ -197,8 +203,7 @@ class PairRows {
       provisional: this.#isProvisional(at),
       conflict: conflictOf(v3.uniqueIdOf(at), v4.uniqueIdOf(twin)) === 1,
     };
-    const v4Id = rowIdOf(v4.svcIds[twin] ?? 0n);
-    this.#writeV3(at, this.#groupOf('', 3, outcome), v4Id, evidence);
+    this.#writeV3(at, this.#groupOf('', 3, outcome), v4.idOf(twin), evidence);
     return reason;
   }
 
@@ -206,9 +211,15 @@ class PairRows {
   #writeV3(at: number, group: CountedGroup, v4: RowId | null, evidence: string | null): number {
     const { v3 } = this.#judged.pair;
     this.#writer.countDay(group, v3.latestMs[at] ?? Number.NaN);
-    const id = this.#writer.add(group, v3.keyOf(at), rowIdOf(v3.svcIds[at] ?? 0n), v4, evidence, null);
+    const id = this.#writer.nextRow + this.#records.length;
+    v3.addRow(this.#records, at, group.id, v3.idOf(at), v4, evidence);
     this.#rowOf[at] = id;
     return id;
+  }
+
+  #flush(): void {
+    this.#writer.write(this.#records);
+    this.#records.clear();
   }
 
   #addChildrenOfPair(at: number, twin: number, reason: string | null): void {
@@ -236,28 +247,29 @@ class PairRows {
     if (!v3.readPlainChildren(at, children) || !v4.readPlainChildren(twin, twins)) return false;
     if (!children.areLike(twins) || !v3.hasKeyOf(at, v4, twin)) return false;
     if (children.length === 0) return true;
-    const [status, inherited] = reason === null ? (['matched', null] as const) : inheritOutcome(reason);
-    const outcome: Outcome = {
-      ...{ status, reason: inherited, matchedBy: 'platform_id', conflict: false },
-      provisional: this.#isProvisional(at),
-    };
+    const provisional = this.#isProvisional(at);
     const parent = this.#rowOf[at] ?? null;
-    const parentSvcId = rowIdOf(v3.svcIds[at] ?? 0n);
-    let field = -1;
-    let [group, add]: [CountedGroup | null, WaitingRows['add'] | null] = [null, null];
+    const holder = v3.idOf(at);
     for (let child = 0; child < children.length; child++) {
-      if (group === null || add === null || children.fields[child] !== field) {
-        field = children.fields[child] ?? 0;
-        const path = this.#fieldNames.names[field] ?? '';
-        group = this.#groupOf(path, 3, outcome);
-        add = this.#rowsOf(3, path).add;
+      const field = children.fields[child] ?? 0;
+      let known = this.#plainFields[field];
+      if (known === undefined || known.reason !== reason || known.group.provisional !== provisional) {
+        known = this.#plainField(field, reason, provisional);
+        this.#plainFields[field] = known;
       }
-      const [id = 0, twinId = 0] = [children.ids[child], twins.ids[child]];
-      add(group, children.key(child), id, twinId, null, parent, parentSvcId);
+      children.addRow(known.rows.open, child, twins, known.group.id, parent, holder);
     }
     this.#seen.v3Children += children.length;
     this.#seen.v4Children += twins.length;
     return true;
+  }
+
+  #plainField(field: number, parentReason: string | null, provisional: boolean): PlainField {
+    const path = this.#fieldNames.names[field] ?? '';
+    const [status, reason] =
+      parentReason === null ? (['matched', null] as const) : inheritOutcome(parentReason);
+    const outcome: Outcome = { status, reason, matchedBy: 'platform_id', provisional, conflict: false };
+    return { reason: parentReason, group: this.#groupOf(path, 3, outcome), rows: this.#rowsOf(3, path) };
   }
 
   /**
@@ -297,14 +309,14 @@ class PairRows {
     this.#addRow(
       generation,
       path,
-      this.#groupOf(path, generation, outcome),
+      this.#groupOf(path, generation, outcome).id,
       key,
       v3SvcId === null ? null : childIdOf(v3SvcId),
       v4SvcId === null ? null : childIdOf(v4SvcId),
       // the parents' keys differ only if a decision paired them
       v4SvcId === null || v3.hasKeyOf(at, v4, twin) ? evidence : withParentKey(evidence, v4.keyOf(twin)),
       this.#rowOf[at] ?? null,
-      rowIdOf((generation === 3 ? v3.svcIds[at] : v4.svcIds[twin]) ?? 0n),
+      generation === 3 ? v3.idOf(at) : v4.idOf(twin),
     );
   }
 
@@ -317,20 +329,20 @@ class PairRows {
       this.#addRow(
         generation,
         path,
-        this.#groupOf(path, generation, outcome),
+        this.#groupOf(path, generation, outcome).id,
         key,
         generation === 3 ? id : null,
         generation === 3 ? null : id,
         null,
         parent,
-        rowIdOf(records.svcIds[at] ?? 0n),
+        records.idOf(at),
       );
     }
   }
 
-  #addRow(generation: 3 | 4, path: string, ...row: Parameters<WaitingRows['add']>): void {
+  #addRow(generation: 3 | 4, path: string, ...row: Parameters<RowColumns['add']>): void {
     this.#seen[generation === 3 ? 'v3Children' : 'v4Children'] += 1;
-    this.#rowsOf(generation, path).add(...row);
+    this.#rowsOf(generation, path).open.add(...row);
   }
 
   #rowsOf(generation: 3 | 4, path: string): WaitingRows {
@@ -352,7 +364,7 @@ class PairRows {
     for (const [rank, [at, outcome]] of byId.entries()) {
       if (rank % 1000 === 0) throwIfStopped();
       const group = this.#groupOf('', 4, openOutcome(outcome.status, outcome.reason));
-      rows.add(group, pair.v4.keyOf(at), null, rowIdOf(svcIds[at] ?? 0n), outcome.evidence, null, 0);
+      pair.v4.addRow(rows.open, at, group.id, null, pair.v4.idOf(at), outcome.evidence);
       // the row of the record is not known yet: the children name its rank among those of its company
       this.#inheritChildren(4, at, -1 - rank, outcome);
       this.#seen.v4Records += 1;

@@ -6,6 +6,7 @@ import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import { checkedText, damaged } from '../store/checksum.js';
 import { areIntactMembers } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
+import { type RowColumns, type RowId, rowIdOf } from '../store/row-columns.js';
 import type { ExportedPart } from './exported-parts.js';
 import type { PlainChildren } from './plain-children.js';
 import { bytesOf, hashBytes, lengthOf, RecordBytes } from './record-bytes.js';
@@ -66,6 +67,24 @@ export class PartRecords {
 
   keyOf(at: number): string | null {
     return this.#textAt(TEXTS * at);
+  }
+
+  idOf(at: number): RowId {
+    return rowIdOf(this.svcIds[at] ?? 0n);
+  }
+
+  /** Adds the row of a record. */
+  addRow(
+    rows: RowColumns,
+    at: number,
+    group: number,
+    v3: RowId | null,
+    v4: RowId | null,
+    evidence: string | null,
+  ): void {
+    const [start, end] = [this.#startOf(TEXTS * at), this.#endOf(TEXTS * at)];
+    if (start === end) rows.add(group, null, v3, v4, evidence, null, null);
+    else rows.addBytes(group, this.#texts.bytes, start, end, v3, v4, evidence, null, null);
   }
 
   uniqueIdOf(at: number): string | null {

@@ -1,4 +1,5 @@
 import { OPEN_ARRAY, QUOTE, ZERO } from '../json/json-scanner.js';
+import type { RowColumns, RowId } from '../store/row-columns.js';
 
 /** Children of a record that are read; a record with more is not plain. */
 const MOST = 8;
@@ -79,8 +80,18 @@ export class PlainChildren {
     return true;
   }
 
-  key(at: number): string {
-    return this.#bytes.toString('utf8', this.#keyStarts[at], this.#keyEnds[at]);
+  /** Adds the row of a child and its twin. */
+  addRow(
+    rows: RowColumns,
+    at: number,
+    twins: PlainChildren,
+    group: number,
+    parent: number | null,
+    holder: RowId,
+  ): void {
+    const [start = 0, end = 0] = [this.#keyStarts[at], this.#keyEnds[at]];
+    const [id = 0, twin = 0] = [this.ids[at], twins.ids[at]];
+    rows.addBytes(group, this.#bytes, start, end, id, twin, null, parent, holder);
   }
 
   #areDistinct(): boolean {

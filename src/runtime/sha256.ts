@@ -1,9 +1,9 @@
-import { type BinaryLike, createHash } from 'node:crypto';
+import { type BinaryLike, createHash, hash as hashOf } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 
 /** SHA-256 as hex. */
 export function sha256Of(content: BinaryLike): string {
-  return createHash('sha256').update(content).digest('hex');
+  return hashOf('sha256', content, 'hex');
 }
 
 /** SHA-256 of a file as hex; the file is streamed. */

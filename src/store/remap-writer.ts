@@ -1,7 +1,7 @@
-import { deserialize, serialize } from 'node:v8';
-import { prepareInsertRows, type Value } from './records.js';
+import { prepareInsertRows } from './records.js';
 import { BlockDigest, type RemapGroup, RowDigests, type RowsText, renderGroup } from './remap-blocks.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
+import { RowColumns } from './row-columns.js';
 import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
 import type { Db } from './sqlite.js';
 
@@ -24,26 +24,6 @@ export interface CountedGroup extends RemapGroup {
   readonly days: Map<number | null, DayCount>;
 }
 
-/** An id of a row: a bigint only beyond 2^53, because other numbers need no object. */
-export type RowId = number | bigint;
-
-export function rowIdOf(id: bigint): RowId {
-  const number = Number(id);
-  return Number.isSafeInteger(number) ? number : id;
-}
-
-/** Takes a row. Values and not objects, because there are millions of rows. */
-export type AddRow<Result> = (
-  group: CountedGroup,
-  key: string | null,
-  v3: RowId | null,
-  v4: RowId | null,
-  /** JSON; null for none. */
-  evidence: string | null,
-  /** The row of the record that holds a child. */
-  parent: number | null,
-) => Result;
-
 const MAX_FIRST_ROWS = 5;
 const DAY_MS = 86_400_000;
 
@@ -51,21 +31,23 @@ const DAY_MS = 86_400_000;
 export class RemapWriter {
   readonly #db: Db;
   readonly #groups = new Map<string, CountedGroup>();
+  /** By id. */
+  readonly #byId: CountedGroup[] = [];
   readonly #texts: string[] = [];
   readonly #insert: ReturnType<typeof prepareInsertRows>;
   readonly #digests = new RowDigests();
   readonly #blockDigest = new BlockDigest((group) => this.#texts[group] ?? '');
-  /** The rows of the current block, value by value. */
-  readonly #block: Value[] = Array.from({ length: ROW_WIDTH * ROWS_PER_BLOCK }, () => null);
+  /** Rows of the current block. */
   #inBlock = 0;
-  #rows = 0;
+  /** The id of the next row. */
+  nextRow = 1;
   /** Rows that are `matched` without an id on both sides. */
   halfMatched = 0;
 
   constructor(db: Db) {
     this.#db = db;
     db.exec(`DROP TABLE remap_group; DROP TABLE remap_row; DROP TABLE remap_day; ${REMAP_TABLES}`);
-    this.#insert = prepareInsertRows(db, 'INSERT INTO remap_row', ROW_WIDTH);
+    this.#insert = prepareInsertRows(db, 'INSERT INTO remap_row', ROW_WIDTH, ROWS_PER_BLOCK);
   }
 
   groupOf(group: RemapGroup): CountedGroup {
@@ -82,34 +64,45 @@ export class RemapWriter {
         days: new Map(),
       };
       this.#groups.set(name, known);
+      this.#byId[known.id] = known;
       this.#texts[known.id] = renderGroup(known.id, group);
     }
     return known;
   }
 
-  /** Returns the id of the row. */
-  readonly add: AddRow<number> = (group, key, v3, v4, ofRow, parent) => {
-    const row = ++this.#rows;
+  /** Writes rows. A negative parent, -1 - n, stands for the row `firstOpen` + n. */
+  write(rows: RowColumns, firstOpen = 0): void {
+    for (let at = 0; at < rows.length; at++) {
+      const group = this.#byId[rows.group(at)];
+      const parent = rows.parent(at);
+      if (group !== undefined)
+        this.#writeRow(group, rows, at, parent !== null && parent < 0 ? firstOpen - 1 - parent : parent);
+    }
+  }
+
+  #writeRow(group: CountedGroup, rows: RowColumns, at: number, parent: number | null): void {
+    const row = this.nextRow++;
+    const [v3, v4] = [rows.v3(at), rows.v4(at)];
     group.count += 1;
     if (row < group.firstRow) group.firstRow = row;
     group.lastRow = row;
     if (group.status !== 'matched') {
       if (group.firstRows.length < MAX_FIRST_ROWS) group.firstRows.push(row);
     } else if (v3 === null || v4 === null) this.halfMatched += 1;
-    const evidence = evidenceOf(group, ofRow);
-    const block = this.#block;
+    const key = rows.key(at);
+    const evidence = evidenceOf(group, rows.evidence(at));
+    const { values } = this.#insert;
     const to = this.#inBlock * ROW_WIDTH;
-    block[to] = row;
-    block[to + 1] = group.id;
-    block[to + 2] = parent;
-    block[to + 3] = v3;
-    block[to + 4] = v4;
-    block[to + 5] = key;
-    block[to + 6] = evidence;
+    values[to] = row;
+    values[to + 1] = group.id;
+    values[to + 2] = parent;
+    values[to + 3] = v3;
+    values[to + 4] = v4;
+    values[to + 5] = key;
+    values[to + 6] = evidence;
     this.#blockDigest.add(group.id, parent, v3, v4, key, evidence);
     if (++this.#inBlock === ROWS_PER_BLOCK) this.#flush();
-    return row;
-  };
+  }
 
   /** Counts the V3 record of a row by its latest date, ms since 1970 or NaN. */
   countDay({ days }: CountedGroup, latestMs: number): void {
@@ -126,11 +119,6 @@ export class RemapWriter {
 
   get groups(): Iterable<CountedGroup> {
     return this.#groups.values();
-  }
-
-  /** The id of the next row. */
-  get nextRow(): number {
-    return this.#rows + 1;
   }
 
   /** Ends the remap; returns the digests of its rows. */
@@ -152,16 +140,12 @@ export class RemapWriter {
       }
     }
     this.#db.exec(REMAP_INDEXES);
-    return this.#digests.finish(this.#rows);
+    return this.#digests.finish(this.nextRow - 1);
   }
 
   #flush(): void {
-    const block = this.#block;
     if (this.#inBlock === 0) return;
-    this.#insert(this.#inBlock, (values, to, at) => {
-      for (let column = 0; column < ROW_WIDTH; column++)
-        values[to + column] = block[at * ROW_WIDTH + column] ?? null;
-    });
+    this.#insert.run(this.#inBlock);
     this.#digests.add(this.#blockDigest.take());
     this.#inBlock = 0;
   }
@@ -177,139 +161,17 @@ function evidenceOf({ provisional }: RemapGroup, evidence: string | null): strin
   return JSON.stringify({ ...before, provisional: true });
 }
 
-/** A row to be written later. */
-type WaitingRow = [...row: Parameters<AddRow<void>>, parentSvcId: RowId];
-
-/** Takes a row, and the id of the record that holds a child, by which rows with equal ids are ordered. */
-type AddWaitingRow = (...row: WaitingRow) => void;
-
 const ROWS_PER_CHUNK = 4096;
 /** Fewer rows stay in memory: there can be 100,000 companies. */
 const FEW_ROWS = 64;
 
-/** What is serialized of rows by column. */
-interface SavedRows {
-  readonly groups: Uint32Array;
-  readonly numbers: Float64Array;
-  readonly keys: readonly (string | null)[];
-  readonly evidence: ReadonlyMap<number, string>;
-  readonly large: ReadonlyMap<number, bigint>;
-}
-
-/** Numbers of a row: v3, v4, parent, parentSvcId. */
-const NUMBERS = 4;
-
-/** Rows by column, because as objects they would be most of what garbage collection copies. */
-class RowColumns {
-  readonly #knownGroups: CountedGroup[] = [];
-  #groups = new Uint32Array(FEW_ROWS);
-  /** NaN for none, and for ids beyond 2^53, which are in `#large`. */
-  #numbers = new Float64Array(FEW_ROWS * NUMBERS);
-  readonly #large = new Map<number, bigint>();
-  readonly #keys: (string | null)[] = [];
-  readonly #evidence = new Map<number, string>();
-
-  get length(): number {
-    return this.#keys.length;
-  }
-
-  readonly add: AddWaitingRow = (group, key, v3, v4, evidence, parent, parentSvcId) => {
-    const at = this.length;
-    if (at === this.#groups.length) this.#grow();
-    let place = this.#knownGroups.lastIndexOf(group);
-    if (place < 0) place = this.#knownGroups.push(group) - 1;
-    this.#groups[at] = place;
-    this.#keys.push(key);
-    if (evidence !== null) this.#evidence.set(at, evidence);
-    this.#setNumber(at * NUMBERS, v3);
-    this.#setNumber(at * NUMBERS + 1, v4);
-    this.#setNumber(at * NUMBERS + 2, parent);
-    this.#setNumber(at * NUMBERS + 3, parentSvcId);
-  };
-
-  /** Returns the function that reads the rows, which are saved, and removes them from memory. */
-  save(spool: RowSpool): ReadRows {
-    const groups = [...this.#knownGroups];
-    const read = spool.save({
-      groups: this.#groups.subarray(0, this.length),
-      numbers: this.#numbers.subarray(0, this.length * NUMBERS),
-      keys: this.#keys,
-      evidence: this.#evidence,
-      large: this.#large,
-    });
-    this.#knownGroups.length = 0;
-    this.#keys.length = 0;
-    this.#evidence.clear();
-    this.#large.clear();
-    return (onRow) => forEachRow(read(), groups, onRow);
-  }
-
-  /** Returns the function that reads the rows, in little memory. */
-  keep(): ReadRows {
-    const rows: WaitingRow[] = [];
-    this.forEach((...row) => void rows.push(row));
-    return (onRow) => {
-      for (const row of rows) onRow(...row);
-    };
-  }
-
-  forEach(onRow: AddWaitingRow): void {
-    const [groups, numbers, keys] = [this.#groups, this.#numbers, this.#keys];
-    forEachRow(
-      { groups, numbers, keys, evidence: this.#evidence, large: this.#large },
-      this.#knownGroups,
-      onRow,
-    );
-  }
-
-  #setNumber(at: number, id: RowId | null): void {
-    this.#numbers[at] = typeof id === 'number' ? id : Number.NaN;
-    if (typeof id === 'bigint') this.#large.set(at, id);
-  }
-
-  #grow(): void {
-    const [groups, numbers] = [this.#groups, this.#numbers];
-    this.#groups = new Uint32Array(4 * groups.length);
-    this.#groups.set(groups);
-    this.#numbers = new Float64Array(4 * numbers.length);
-    this.#numbers.set(numbers);
-  }
-}
-
-/** Calls the function with each row. */
-type ReadRows = (onRow: AddWaitingRow) => void;
-
-function forEachRow(
-  { groups, numbers, keys, evidence, large }: SavedRows,
-  knownGroups: readonly CountedGroup[],
-  onRow: AddWaitingRow,
-): void {
-  const numberAt = (at: number): RowId | null => {
-    const number = numbers[at] ?? Number.NaN;
-    return Number.isNaN(number) ? (large.get(at) ?? null) : number;
-  };
-  for (let at = 0; at < keys.length; at++) {
-    const group = knownGroups[groups[at] ?? 0];
-    if (group === undefined) continue;
-    const first = at * NUMBERS;
-    const parent = numbers[first + 2] ?? Number.NaN;
-    onRow(
-      group,
-      keys[at] ?? null,
-      numberAt(first),
-      numberAt(first + 1),
-      evidence.get(at) ?? null,
-      Number.isNaN(parent) ? null : parent,
-      numberAt(first + 3) ?? 0,
-    );
-  }
-}
-
-/** Keeps rows by column in a temporary table. */
+/** Keeps rows in a temporary table. */
 export class RowSpool {
   readonly #db: Db;
   readonly #insert;
   readonly #read;
+  /** For rows that are being collected; used again. */
+  readonly free: RowColumns[] = [];
 
   constructor(db: Db) {
     this.#db = db;
@@ -322,72 +184,63 @@ export class RowSpool {
     this.#db.exec('DELETE FROM waiting_rows');
   }
 
-  save(rows: SavedRows): () => SavedRows {
-    const { lastInsertRowid: id } = this.#insert.run(serialize(rows));
-    return () => deserialize(this.#read.get(id) ?? Buffer.alloc(0));
+  save(rows: RowColumns): Buffer | bigint | number {
+    const bytes = rows.toBytes();
+    return rows.length < FEW_ROWS ? bytes : this.#insert.run(bytes).lastInsertRowid;
+  }
+
+  read(saved: Buffer | bigint | number): RowColumns {
+    return RowColumns.from(typeof saved === 'object' ? saved : (this.#read.get(saved) ?? Buffer.alloc(0)));
   }
 }
 
-/** The rows of one field and company, which are written in the order of their ids. */
+/** The rows of one field and company, which are written in the order of their ids. Only a few of them stay in memory. */
 export class WaitingRows {
   readonly #spool: RowSpool;
-  #chunks: ReadRows[] = [];
+  #saved: ReturnType<RowSpool['save']>[] = [];
   #open: RowColumns | null = null;
   #isSorted = true;
-  /** The ids of the row before. */
-  #v3: RowId | null = null;
-  #v4: RowId | null = null;
-  #parentSvcId: RowId | null = null;
+  /** The last row that was saved. */
+  readonly #last = new RowColumns();
 
   constructor(spool: RowSpool) {
     this.#spool = spool;
   }
 
-  readonly add: AddWaitingRow = (group, key, v3, v4, evidence, parent, parentSvcId) => {
-    const order =
-      compareIds(this.#v3, v3) || compareIds(this.#v4, v4) || compareIds(this.#parentSvcId, parentSvcId);
-    if (order > 0) this.#isSorted = false;
-    this.#v3 = v3;
-    this.#v4 = v4;
-    this.#parentSvcId = parentSvcId;
-    this.#open ??= new RowColumns();
-    this.#open.add(group, key, v3, v4, evidence, parent, parentSvcId);
-    if (this.#open.length === ROWS_PER_CHUNK) this.#chunks.push(this.#open.save(this.#spool));
-  };
+  /** Where to add the next row. */
+  get open(): RowColumns {
+    if (this.#open !== null && this.#open.length >= ROWS_PER_CHUNK) this.#save();
+    this.#open ??= this.#spool.free.pop() ?? new RowColumns();
+    return this.#open;
+  }
 
-  /** Sorts the rows. Only a few of them stay in memory. */
+  /** Sorts the rows. Call it after the last one was added. */
   seal(): void {
-    if (!this.#isSorted) {
-      const all: WaitingRow[] = [];
-      this.forEach((...row) => void all.push(row));
-      all.sort(compareRows);
-      this.#chunks = [];
-      this.#open = null;
-      for (const row of all) this.add(...row);
-      this.#isSorted = true;
-    }
-    const open = this.#open;
-    if (open === null || open.length === 0) return;
-    this.#chunks.push(open.length < FEW_ROWS ? open.keep() : open.save(this.#spool));
+    this.#save();
+    if (this.#isSorted) return;
+    const all = new RowColumns();
+    for (const rows of this.read()) for (let at = 0; at < rows.length; at++) all.copy(rows, at);
+    this.#saved = [];
+    const order = Uint32Array.from({ length: all.length }, (_, at) => at);
+    for (const at of order.sort((a, b) => all.compare(a, all, b))) this.open.copy(all, at);
+    this.#save();
+  }
+
+  *read(): Generator<RowColumns> {
+    for (const saved of this.#saved) yield this.#spool.read(saved);
+  }
+
+  #save(): void {
+    const rows = this.#open;
     this.#open = null;
+    if (rows === null) return;
+    if (this.#last.length > 0 && this.#last.compare(0, rows, 0) > 0) this.#isSorted = false;
+    for (let at = 1; at < rows.length && this.#isSorted; at++)
+      this.#isSorted = rows.compare(at - 1, rows, at) <= 0;
+    this.#last.clear();
+    this.#last.copy(rows, rows.length - 1);
+    this.#saved.push(this.#spool.save(rows));
+    rows.clear();
+    this.#spool.free.push(rows);
   }
-
-  forEach(onRow: AddWaitingRow): void {
-    for (const read of this.#chunks) read(onRow);
-    this.#open?.forEach(onRow);
-  }
-}
-
-function compareRows(
-  [, , v3, v4, , , parent]: WaitingRow,
-  [, , otherV3, otherV4, , , other]: WaitingRow,
-): number {
-  return compareIds(v3, otherV3) || compareIds(v4, otherV4) || compareIds(parent, other);
-}
-
-/** Null comes first, as in SQLite. */
-export function compareIds(a: RowId | null, b: RowId | null): number {
-  if (a === b) return 0;
-  if (a === null || b === null) return a === null ? -1 : 1;
-  return a < b ? -1 : 1;
 }
