@@ -15,8 +15,6 @@ import type {
 } from '../engine/dialect.js';
 import { isLongMap, mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
-import { createRunSql, hasLedger } from '../engine/ledger-runs.js';
-import { replaceView } from '../engine/own-tables.js';
 import type { TableFacts } from '../engine/table-facts.js';
 import {
   listMysqlTables,
@@ -28,7 +26,7 @@ import {
 } from './mysql-catalog.js';
 import { MysqlSession } from './mysql-session.js';
 import { openServerStore } from './server-session.js';
-import { literalFormatter, quoteMysqlIdentifier, quoteMysqlLiteral } from './shared-text.js';
+import { hexOf, literalFormatter, quoteMysqlIdentifier, quoteMysqlLiteral } from './shared-text.js';
 
 /** Opens the tables of one MySQL or MariaDB database. */
 export function openMysqlStore(context: ApplyContext, targets: readonly MysqlTarget[]): DataStore {
@@ -47,12 +45,6 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     emit: MYSQL_EMIT,
     deferForeignKeys: (tables) => deferForeignKeys(session, tables),
     readLedger: async () => ({ shape: await readMysqlLedger(session), notes: [] }),
-    // Each statement commits, so a killed process may have left only the first.
-    ensureLedger: (ledger) =>
-      session.retry(async () => {
-        if (!(await hasLedger(engine, ledger))) await session.exec(createRunSql(MYSQL_TEXT, ledger));
-        if (!(await readMysqlLedger(session)).has('ledger')) await replaceView(engine, ledger);
-      }),
     lockLedger: async () => session.lockName(lockName(await session.one('SELECT DATABASE()'))),
     listTables: () => listMysqlTables(session),
     readFacts: (target) => readMysqlFacts(session, asMysql(target)),
@@ -247,7 +239,7 @@ function isNative(type: string): boolean {
 }
 
 const shownText = (term: string) => `CONVERT(${term} USING utf8mb4)`;
-const literal = literalFormatter((bytes) => `CONVERT(x'${bytes}' USING utf8mb4)`);
+const literal = literalFormatter((text) => `CONVERT(x'${hexOf(text)}' USING utf8mb4)`);
 const exact = (term: string, { type }: { readonly type: string }) =>
   isNative(type) ? term : exactBytes(term);
 
@@ -259,12 +251,10 @@ function listType(type: string, isKey: boolean): string {
 
 /** SQL of MySQL and MariaDB for the shared operations. */
 const MYSQL_TEXT: SqlText = {
-  kind: 'mysql',
   quote: quoteMysqlIdentifier,
   literal,
   foldName: (name) => name.toLowerCase(),
   tableSql: quoteMysqlIdentifier,
-  isTableName: (name) => name.length > 0,
   ledgerTypes: {
     number: 'bigint',
     text: 'longtext',
@@ -285,7 +275,6 @@ const MYSQL_TEXT: SqlText = {
     `${indexed} = ${value} AND CAST(${indexed} AS BINARY) = CAST(${value} AS BINARY)`,
   keyName: (terms) =>
     terms.length === 1 ? shownText(terms[0] ?? '') : `CONCAT_WS(', ', ${terms.map(shownText).join(', ')})`,
-  cast: (term, type) => (isNative(type) ? term : asMysqlType(term, type)),
   createMap: (map) => {
     const [old = '', ...scopes] = mapKey(map, MYSQL_TEXT);
     const isLong = isLongMap(map);
@@ -293,7 +282,7 @@ const MYSQL_TEXT: SqlText = {
     const columns = [
       `${old} ${type}`,
       ...scopes.map((name) => `${name} VARBINARY(255)`),
-      `new ${isNative(map.newType) ? map.newType : 'LONGTEXT'}, keep TINYINT, fill INT`,
+      `new ${listType(map.newType, false)}, keep TINYINT, fill INT`,
       `KEY (${old}${isLong ? '(255)' : ''})`,
     ];
     const end = `(${columns.join(', ')}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
@@ -315,8 +304,6 @@ const MYSQL_TEXT: SqlText = {
   rowNumber: null,
   createView: (view, query) => [`CREATE OR REPLACE VIEW ${view} AS ${query}`],
   asCell: (_, term) => exactBytes(term),
-  // Grouping in a temporary table on disk costs more than looking every row up.
-  groupsCells: false,
   exactText: (term) => `CONCAT('t', ${exactBytes(term)})`,
   updateFrom: updateMysql,
   lockRows: 'FOR UPDATE',

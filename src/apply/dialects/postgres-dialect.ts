@@ -1,4 +1,5 @@
 import type { PostgresTarget, TableTarget } from '../../config/apply-targets.js';
+import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import type {
   Cells,
@@ -12,8 +13,7 @@ import type {
 } from '../engine/dialect.js';
 import { isLongMap, mapKey } from '../engine/id-maps.js';
 import { cellText, judgeCells } from '../engine/judge-cells.js';
-import { createRunSql, hasLedger, ledgerNotes, readRunsOfTable } from '../engine/ledger-runs.js';
-import { replaceView } from '../engine/own-tables.js';
+import { ledgerNotes, readRunsOfTable } from '../engine/ledger-runs.js';
 import { ledgerIn, OTHER_SCHEMA, type TableFacts } from '../engine/table-facts.js';
 import { blocks, type Note } from '../plan.js';
 import { listPgTables, obstacleNotes, readPgFacts } from './postgres-catalog.js';
@@ -44,7 +44,6 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
       shape: await readPostgresLedger(session, name),
       notes: table === undefined ? [] : await ledgerOwnerNotes(session, name, table),
     }),
-    ensureLedger: ({ name }) => ensureLedger(engine, name),
     // The transaction's snapshot is taken by its first query, after this lock.
     lockLedger: ({ run }) => session.exec(`LOCK TABLE ${run} IN SHARE ROW EXCLUSIVE MODE`),
     listTables: (target) => listPgTables(session, asPostgres(target).ledgerSchema),
@@ -116,21 +115,6 @@ async function ledgerOwnerNotes(session: PgSession, schema: string, table: strin
   if (what === undefined) return [];
   const text = `The ${what} belongs to ${owner ?? ''}, whose code would run here. ${OTHER_SCHEMA}`;
   return [blocks('foreign_ledger', text)];
-}
-
-/** Creates the ledger if it is missing, in its own transaction: two processes may do so at once. */
-async function ensureLedger(engine: Engine, schema: string): Promise<void> {
-  const { session } = engine;
-  const ledger = ledgerIn(schema, quoteIdentifier);
-  if (await session.retry(() => hasLedger(engine, ledger))) return;
-  await session.transaction('latest', async () => {
-    await session.exec("SELECT pg_advisory_xact_lock(hashtextextended('svc-migrate ledger', 0))");
-    const hasSchema = await session.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
-    // CREATE SCHEMA IF NOT EXISTS would need the privilege even if the schema exists.
-    if (hasSchema.count === 0) await session.exec(`CREATE SCHEMA ${quoteIdentifier(schema)}`);
-    await session.exec(createRunSql(POSTGRES_TEXT, ledger));
-    await replaceView(engine, ledger);
-  });
 }
 
 /** Schemas that hold a ledger the user may read. */
@@ -216,20 +200,25 @@ function mapType(type: string): string {
   return isNative(type) ? type : 'text COLLATE "C"';
 }
 
-const literal = literalFormatter((bytes) => `convert_from(decode('${bytes}', 'hex'), 'UTF8')`);
+/** Escapes have no type of their own, so that they can be values of any type. */
+const literal = literalFormatter((text) => {
+  const escaped = (char: string) => `\\U${(char.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
+  return `E'${text.replaceAll(/[^A-Za-z0-9 ]/gu, escaped)}'`;
+});
 
 const exact = (term: string, { type }: { readonly type: string }) =>
   isNative(type) ? term : `${term}::text COLLATE "C"`;
 
 /** PostgreSQL's SQL for the shared operations. */
 const POSTGRES_TEXT: SqlText = {
-  kind: 'postgres',
   quote: quoteIdentifier,
   literal,
   foldName: (name) => name,
-  // `TableFacts.table` is already quoted, with its schema.
-  tableSql: (table) => table,
-  isTableName: (name) => TABLE_NAME.test(name),
+  // Already quoted, with its schema.
+  tableSql: (table) => {
+    if (TABLE_NAME.test(table)) return table;
+    throw new SvcError('bad_input', `${table} is no name of a table.`);
+  },
   ledgerTypes: { number: 'bigint', text: 'text', name: 'text', options: '' },
   platformIdType: { type: 'text', maxChars: null, allowsNulCharacter: false },
   asText: (term) => `${term}::text`,
@@ -237,14 +226,13 @@ const POSTGRES_TEXT: SqlText = {
   same: (one, other, type) => `${exact(one, { type })} IS NOT DISTINCT FROM ${exact(other, { type })}`,
   isKey: (indexed, value) => `${indexed} = ${value}`,
   keyName: (terms) => `(${terms.map((term) => `${term}::text`).join(" || ', ' || ")}) COLLATE "C"`,
-  cast: (term, type) => `(${term})::${type}`,
   createMap: (map) => {
     const columns = [
       `old ${mapType(map.column.type)}`,
       ...mapKey(map, POSTGRES_TEXT)
         .slice(1)
         .map((name) => `${name} text COLLATE "C"`),
-      `new ${mapType(map.newType)}, keep smallint, fill integer`,
+      `new ${map.newType}, keep smallint, fill integer`,
     ];
     const create = (how: string, end: string) =>
       `CREATE ${how}TABLE ${map.table}(${columns.join(', ')})${end}`;
@@ -273,7 +261,6 @@ const POSTGRES_TEXT: SqlText = {
   rowNumber: 'row_number() OVER ()',
   createView: (view, query) => [`CREATE OR REPLACE VIEW ${view} AS ${query}`],
   asCell: (_, term) => `${term}::text`,
-  groupsCells: true,
   exactText: (term) => `('t' || (${term})::text)`,
   updateFrom: updateFromSql,
   lockRows: 'FOR UPDATE OF t',

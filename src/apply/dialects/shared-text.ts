@@ -26,10 +26,13 @@ export function updateFromSql({ table, set, from, where, part }: UpdateFrom): st
 
 const PLAIN = /^[A-Za-z0-9_ ./#:,=()[\]{}"+-]*$/;
 
-/** Builds a function that formats literals: plain text is quoted, other text is passed to `hex` as hexadecimal digits. */
-export function literalFormatter(hex: (bytes: string) => string): (text: string) => string {
-  return (text) =>
-    PLAIN.test(text) && !text.includes('--') ? quoteLiteral(text) : hex(Buffer.from(text).toString('hex'));
+/** Builds a function that formats literals: plain text is quoted, other text goes to `encode`. */
+export function literalFormatter(encode: (text: string) => string): (text: string) => string {
+  return (text) => (PLAIN.test(text) && !text.includes('--') ? quoteLiteral(text) : encode(text));
+}
+
+export function hexOf(text: string): string {
+  return Buffer.from(text).toString('hex');
 }
 
 /** The beginning of the message of a script that stops. */

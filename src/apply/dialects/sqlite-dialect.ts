@@ -17,12 +17,10 @@ import type {
 import { writesPlatformId } from '../engine/id-columns.js';
 import { mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
-import { createRunSql } from '../engine/ledger-runs.js';
 import { integerSql } from '../engine/move-rows.js';
-import { replaceView } from '../engine/own-tables.js';
 import { declaredType } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
-import { FAILURE_PREFIX, literalFormatter, quoteIdentifier, updateFromSql } from './shared-text.js';
+import { FAILURE_PREFIX, hexOf, literalFormatter, quoteIdentifier, updateFromSql } from './shared-text.js';
 import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from './sqlite-session.js';
 
@@ -56,12 +54,8 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     ...SQLITE_TEXT,
     emit: SQLITE_EMIT,
     readLedger: async () => ({ shape: readSqliteLedger(db), notes: [] }),
-    ensureLedger: async () => {},
     // BEGIN IMMEDIATE has locked the whole database.
-    lockLedger: async (ledger) => {
-      await session.exec(createRunSql(SQLITE_TEXT, ledger));
-      if (!readSqliteLedger(db).has('ledger')) await replaceView(engine, ledger);
-    },
+    lockLedger: async () => {},
     listTables: async () => listSqliteTables(db),
     readFacts: async (target) => readSqliteFacts(db, target.table),
     obstacleNotes: async () => readOnlyNotes(file),
@@ -160,16 +154,14 @@ function isWritable(place: string): boolean {
   }
 }
 
-const literal = literalFormatter((bytes) => `CAST(x'${bytes}' AS TEXT)`);
+const literal = literalFormatter((text) => `CAST(x'${hexOf(text)}' AS TEXT)`);
 
 /** SQLite's SQL for the shared operations. The ledger stores cells and keys with their own types. */
 const SQLITE_TEXT: SqlText = {
-  kind: 'sqlite',
   quote: quoteIdentifier,
   literal,
   foldName: (name) => name.toLowerCase(),
   tableSql: quoteIdentifier,
-  isTableName: () => true,
   ledgerTypes: { number: 'INTEGER', text: 'TEXT', name: 'TEXT COLLATE NOCASE', options: '' },
   platformIdType: { type: 'TEXT', maxChars: null, allowsNulCharacter: true },
   asText: (term) => `CAST(${term} AS TEXT)`,
@@ -182,7 +174,6 @@ const SQLITE_TEXT: SqlText = {
   isKey: (indexed, value) => `${indexed} = +${value} AND ${indexed} = ${value} COLLATE BINARY`,
   keyName: (terms) =>
     terms.length === 1 ? (terms[0] ?? '') : terms.map((term) => `CAST(${term} AS TEXT)`).join(" || ', ' || "),
-  cast: (term) => term,
   // BLOB: values keep their own types.
   createMap: (map) => {
     const key = mapKey(map, SQLITE_TEXT);
@@ -210,7 +201,6 @@ const SQLITE_TEXT: SqlText = {
           WHEN 'real' THEN CAST(${term} AS TEXT) ELSE ${term} END`
       : `CASE typeof(${term}) WHEN 'text' THEN CAST(${term} AS BLOB) WHEN 'null' THEN NULL
           ${path === undefined ? `WHEN 'integer' THEN CAST(${term} AS TEXT)` : ''} ELSE 0 END`,
-  groupsCells: false,
   exactText: (term) =>
     `iif(typeof(${term}) = 'blob', 'b' || hex(${term}), iif(typeof(${term}) = 'integer', 'i', 't') || CAST(${term} AS TEXT))`,
   updateFrom: updateFromSql,

@@ -5,7 +5,7 @@ import { type Agreed, assertAgreed, openTableColumn } from '../engine/column-pla
 import type { compileRewrite, Parking } from '../engine/compile.js';
 import type { Cell, Cells, Dialect, Engine, IdMap } from '../engine/dialect.js';
 import { addedColumns, sourceColumns, writesPlatformId } from '../engine/id-columns.js';
-import { holdsMapped, isLongMap, mapKey, mapMatch, mapValue } from '../engine/id-maps.js';
+import { holdsMapped, isLongMap, mapKey, mapMatch } from '../engine/id-maps.js';
 import { judgeCells, scopeTerms } from '../engine/judge-cells.js';
 import { integerSql } from '../engine/move-rows.js';
 import { columnOf, type FoundTable } from '../engine/table-facts.js';
@@ -145,7 +145,7 @@ export function fillSql(script: Script, { found, maps }: ScriptTable): string[] 
     return dialect.updateFrom({
       table: dialect.tableSql(facts.table),
       autoUpdated: facts.autoUpdated,
-      set: [[column, mapValue({ dialect }, map)]],
+      set: [[column, 'm.new']],
       from: `${map.table} AS m`,
       isTableFirst: true,
       where: `${mapMatch(dialect, map, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL
@@ -228,7 +228,6 @@ export async function readCrosswalk(
     mode: context.policy.mode,
     from: `${dialect.tableSql(facts.table)} AS t`,
     extra: [dialect.exactText(dialect.exact(cell, columnOf(facts, id.column) ?? { type: '' }))],
-    isGrouped: true,
   });
   for await (const cells of judged) {
     for (const { group, result, extra } of cells) {

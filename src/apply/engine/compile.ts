@@ -82,7 +82,6 @@ export type Compiler = Pick<
   | 'exact'
   | 'same'
   | 'isKey'
-  | 'cast'
   | 'keyName'
   | 'rowNumber'
   | 'createRows'
@@ -215,7 +214,7 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
         'parked',
       ];
       const changes = columns.map(({ at }) => (listed[at]?.map == null ? 'FALSE' : `m${at}.old IS NOT NULL`));
-      const terms = columns.flatMap(({ at, id, name, type }, nth) => {
+      const terms = columns.flatMap(({ at, id, name }, nth) => {
         const { map = null, isThere = true } = listed[at] ?? {};
         const present = isThere ? cell(name) : 'NULL';
         const before = writesPlatformId(id) ? 'NULL' : cell(name);
@@ -223,7 +222,7 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
         const changed = changes[nth] ?? '';
         return [
           before,
-          `CASE WHEN ${changed} THEN ${dialect.cast(`m${at}.new`, type)} ELSE ${present} END`,
+          `CASE WHEN ${changed} THEN m${at}.new ELSE ${present} END`,
           `CASE WHEN ${changed} THEN 1 ELSE 0 END`,
         ];
       });
@@ -265,8 +264,8 @@ WHERE ${all([any(changes)], guards, conditions)}`;
     /** Changes the listed rows that hold what they should, forth or back. */
     move: (range: Range, direction: Direction, parking: Parking = NO_PARKING) =>
       update(
-        columns.map(({ at, name, type }) => {
-          const value = dialect.cast(`w.${to(direction)}${at}`, type);
+        columns.map(({ at, name }) => {
+          const value = `w.${to(direction)}${at}`;
           if (columns.length === 1) return [name, value];
           return [name, `CASE WHEN w.r${at} = ${CELL.ours} THEN ${value} ELSE ${cell(name)} END`];
         }),

@@ -17,7 +17,7 @@ import type { Engine } from './dialect.js';
 import { findTables, refresh } from './found-table.js';
 import { configuredColumns, normalizeColumns } from './id-columns.js';
 import { ledgerNotes, readRuns } from './ledger-runs.js';
-import { countCells, dropUnusedTables } from './own-tables.js';
+import { countCells, dropUnusedTables, ensureLedger } from './own-tables.js';
 import { surveyTable } from './survey-table.js';
 import { type FoundTable, type Ledger, ledgerOf, type TableRun } from './table-facts.js';
 import { undoRuns } from './undo-rows.js';
@@ -110,12 +110,12 @@ async function writeAll(
   agreed: readonly TargetPlan[],
   run: RunFacts,
 ): Promise<readonly WriteResult[]> {
-  const { context, session, dialect } = engine;
+  const { context, session } = engine;
   const { mode, again } = context.policy;
   const written: WriteResult[] = [];
   const tables: TableWrite[] = [];
   for (const ledger of ledgersOf(engine, targets)) {
-    await dialect.ensureLedger(ledger);
+    await ensureLedger(engine, ledger);
     await dropUnusedTables(engine, ledger);
   }
   for (const found of await session.retry(() => findTables(engine, targets))) {

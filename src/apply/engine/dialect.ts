@@ -17,16 +17,17 @@ export interface Engine {
  * named after parts of SQL, such as `where`, are SQL too.
  */
 export interface SqlText {
-  readonly kind: TableTarget['kind'];
   quote(name: string): string;
   /** A literal for any text, which no tool that runs a script can split or misread. */
   literal(text: string): string;
   /** Normalizes a column name for comparison. */
   foldName(name: string): string;
-  /** A table by its name in `TableFacts` and in the ledger. */
+  /**
+   * A table by its name in `TableFacts` and in the ledger.
+   *
+   * @throws SvcError `bad_input` if the text is no name of a table
+   */
   tableSql(table: string): string;
-  /** Whether a text from the ledger is safe to use in SQL as a table name. */
-  isTableName(name: string): boolean;
   /** Types of the ledger's columns: numbers, texts, and names of tables, equal where they name the same table; and what follows them. */
   readonly ledgerTypes: {
     readonly number: string;
@@ -50,14 +51,10 @@ export interface SqlText {
   isKey(indexed: string, value: string): string;
   /** The columns of a key as one text, for people. */
   keyName(terms: readonly string[]): string;
-  /** A value converted to a type. */
-  cast(term: string, type: string): string;
   /** A cell, converted without loss to what `Session.read` returns as a `Cell`. */
   asCell(id: IdColumn, term: string): string;
   /** A cell as text after a letter for its type: `i` (integer), `t` (text), `b` (bytes, in hexadecimal digits). */
   exactText(term: string): string;
-  /** Whether a query groups equal cells before they are looked up; otherwise each row is looked up. */
-  readonly groupsCells: boolean;
   /** Statements that create an empty map. */
   createMap(map: IdMap): readonly string[];
   /** Statements that create the list of a run. */
@@ -171,9 +168,7 @@ interface LedgerState {
 export interface LedgerCatalog {
   /** `table`: the one that is rewritten. */
   readLedger(ledger: Ledger, table?: string): Promise<LedgerState>;
-  /** Creates the ledger, if that needs a transaction of its own. */
-  ensureLedger(ledger: Ledger): Promise<void>;
-  /** Called at the start of a transaction: keeps other processes from starting a run, and creates the ledger if `ensureLedger` does not. */
+  /** Called at the start of a transaction: keeps other processes from starting a run. */
   lockLedger(ledger: Ledger): Promise<void>;
 }
 

@@ -86,11 +86,6 @@ export function mapMatch(
     .join(' AND ');
 }
 
-/** The new value of row `m` of a map, in the type of the cell it is for. */
-export function mapValue({ dialect }: Pick<Engine, 'dialect'>, map: IdMap, alias = 'm'): string {
-  return dialect.cast(`${alias}.new`, map.newType);
-}
-
 /** A condition: the new column of row `t` holds what row `m` of its map says. */
 export function holdsMapped(
   dialect: Pick<Dialect, 'exact' | 'quote'>,

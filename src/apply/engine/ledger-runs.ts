@@ -66,14 +66,18 @@ function notALedger({ context }: Engine, { prefix, hint }: Ledger, name: string)
 }
 
 /**
- * Whether the database holds a ledger.
+ * Whether the database holds a ledger. `parts`: which of its table and its view must be there.
  *
  * @throws SvcError `bad_input` if something else has its names
  */
-export async function hasLedger(engine: Engine, ledger: Ledger): Promise<boolean> {
+export async function hasLedger(
+  engine: Engine,
+  ledger: Ledger,
+  parts: readonly ('run' | 'ledger')[] = ['run'],
+): Promise<boolean> {
   const { shape } = await engine.dialect.readLedger(ledger);
   const foreign = findForeign(engine.dialect, shape);
-  if (foreign === null) return shape.has('run');
+  if (foreign === null) return parts.every((part) => shape.has(part));
   const [text, hint] = notALedger(engine, ledger, foreign);
   throw new SvcError('bad_input', text, { hint });
 }
@@ -111,11 +115,15 @@ const rowSchema = z.object({
   started_at: z.string(),
 });
 
-/** Null if the row is of another kind of database, or names a table that is not safe to use in SQL. */
+/**
+ * Null if the row names no table.
+ *
+ * @throws SvcError `bad_input` if that is not safe to use in SQL
+ */
 function buildRun(dialect: Dialect, ledger: Ledger, row: z.output<typeof rowSchema>): TableRun | null {
   const target = row.definition;
-  if (!('table' in target) || target.kind !== dialect.kind || !dialect.isTableName(row.table_name))
-    return null;
+  if (!('table' in target)) return null;
+  dialect.tableSql(row.table_name);
   return {
     unit: row.unit,
     run: row.run,

@@ -3,7 +3,7 @@ import type { TableWrite } from './column-plans.js';
 import { compileRewrite, createViewSql, type Rewrite, rewriteOf, rowsTable } from './compile.js';
 import type { Engine } from './dialect.js';
 import { keptMapTable } from './id-maps.js';
-import { findRecordedRun, newSuffix, readRuns } from './ledger-runs.js';
+import { createRunSql, findRecordedRun, hasLedger, newSuffix, readRuns } from './ledger-runs.js';
 import type { Ledger, TableRun } from './table-facts.js';
 
 type NamedRewrite = readonly [plan: Rewrite, labels: readonly string[]];
@@ -14,6 +14,31 @@ function nameList(
   run: Pick<TableRun, 'table' | 'ledger' | 'suffix' | 'key' | 'target' | 'labels'>,
 ): NamedRewrite {
   return [rewriteOf(dialect, { table: run.table, columns: [], autoUpdated: [] }, run), run.labels];
+}
+
+/** Creates the ledger if it is missing. A process that was killed may have left only a part. */
+export async function ensureLedger(engine: Engine, ledger: Ledger): Promise<void> {
+  const { session, dialect } = engine;
+  const isThere = () => session.retry(() => hasLedger(engine, ledger, ['run', 'ledger']));
+  if (await isThere()) return;
+  try {
+    await session.transaction('latest', async () => {
+      if (ledger.createSchema !== null && !(await hasSchema(engine, ledger)))
+        await session.exec(ledger.createSchema);
+      await session.exec(createRunSql(dialect, ledger));
+      await replaceView(engine, ledger);
+    });
+  } catch (error) {
+    // Another process may have been faster.
+    if (!(await isThere())) throw error;
+  }
+}
+
+/** CREATE SCHEMA IF NOT EXISTS needs a privilege even if the schema exists. */
+async function hasSchema({ session }: Engine, { name }: Ledger): Promise<boolean> {
+  return (
+    (await session.one('SELECT 1 FROM information_schema.schemata WHERE schema_name = $1', [name])) !== null
+  );
 }
 
 /** Makes the view of all changes anew. `more`: lists of runs that are not recorded yet. */

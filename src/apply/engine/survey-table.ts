@@ -214,7 +214,6 @@ async function tallyCells(
     from: source.from,
     value: source.value,
     extra: key.map((name) => dialect.asText(`t.${dialect.quote(name)}`)),
-    isGrouped: onUnmapped === undefined,
     onRow: (extra) => {
       row = extra;
     },

@@ -141,7 +141,6 @@ export async function compareFilled(
     mode: 'new' as const,
     from: `${dialect.tableSql(run.table)} AS t ${isSet}`,
     extra: [dialect.asText(fresh), dialect.exactText(fresh), like, ...keys],
-    isGrouped: onUnmapped === undefined,
   };
   for await (const judged of judgeCells(engine, source)) {
     for (const { group, result, rows, extra } of judged) {

@@ -6,7 +6,7 @@ import { type Engine, findColumn, type IdMap } from './dialect.js';
 import { needsLookUp } from './earlier-runs.js';
 import { rowsToLookUp } from './found-table.js';
 import { writesPlatformId } from './id-columns.js';
-import { buildMap, keptMaps, mapMatch, mapValue, nextFill } from './id-maps.js';
+import { buildMap, keptMaps, mapMatch, nextFill } from './id-maps.js';
 import { countCells } from './judge-cells.js';
 import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun } from './ledger-runs.js';
 import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
@@ -272,7 +272,7 @@ async function fillColumn(
           table: dialect.tableSql(facts.table),
           part: range.part,
           autoUpdated: facts.autoUpdated,
-          set: [[column, mapValue({ dialect }, map)]],
+          set: [[column, 'm.new']],
           from: `${map.table} AS m`,
           where: `${range.where} AND ${where}`,
           isTableFirst: true,
