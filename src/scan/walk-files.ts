@@ -60,10 +60,15 @@ export function walkFiles(paths: readonly string[], folder: string, ownFiles: re
   const files = new Map<string, FoundFile>();
   const skipped: SkippedFile[] = [];
   const shown = (absolute: string) => relative(folder, absolute).split(sep).join('/') || '.';
-  const tracked = new Set<string>();
+  let top = '';
+  let tracked: ReadonlySet<string> | null = null;
+  /** Asks git once something is ignored. */
+  const isTracked = (absolute: string): boolean => {
+    tracked ??= new Set(withFolders(listTrackedIgnored(top)));
+    return tracked.has(absolute);
+  };
   const visit = (absolute: string, entry: Entry, ignores: readonly IgnoreFile[], depth: number): void => {
-    const isExcluded =
-      depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores) && !tracked.has(absolute);
+    const isExcluded = depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores) && !isTracked(absolute);
     const why = isExcluded ? 'ignored by .gitignore' : whySkipped(absolute, entry, depth, ownFiles);
     if (why === null) {
       const path = shown(absolute);
@@ -84,7 +89,8 @@ export function walkFiles(paths: readonly string[], folder: string, ownFiles: re
     const absolute = resolve(folder, path);
     const above = ignoresAbove(absolute);
     const entry = statNamed(path, absolute);
-    if (entry.isDirectory()) for (const path of withFolders(listTrackedIgnored(absolute))) tracked.add(path);
+    top = absolute;
+    tracked = null;
     // A path that was named is read even if it is ignored.
     visit(absolute, entry, isIgnored(absolute, entry.isDirectory(), above) ? [] : above, 0);
   }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
@@ -6,18 +6,22 @@ import { hasPty, onTerminal, type Typed } from './on-terminal.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 let sandbox: Sandbox;
+/** With a configuration and a finished remap. */
+let finished: string;
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 7, scenario: 'ugly' });
+  finished = makeFolder({ ...sandbox.config(), decisions: 'decisions.csv' });
+  writeFileSync(join(finished, 'decisions.csv'), `${HEADER}\n# kept\n`);
+  await runCli(['run', '--quiet'], { cwd: finished, env: keysOf(sandbox.apiKey) });
 });
 afterAll(() => sandbox.close());
 
-/** A folder with a configuration and a finished remap. */
-async function openScene() {
-  const cwd = makeFolder({ ...sandbox.config(), decisions: 'decisions.csv' });
+/** A copy of the finished job. */
+function openScene() {
+  const cwd = makeFolder();
+  cpSync(finished, cwd, { recursive: true });
   const env = keysOf(sandbox.apiKey);
   const file = join(cwd, 'decisions.csv');
-  writeFileSync(file, `${HEADER}\n# kept\n`);
-  await runCli(['run', '--quiet'], { cwd, env });
   return {
     cwd,
     env,
@@ -51,7 +55,7 @@ it('asks nothing where there is no terminal', async () => {
 
 describe.runIf(hasPty)('decide on a terminal', () => {
   it('writes each answer below what the file holds, and goes on there the next time', async () => {
-    const { decisions, decide, cwd, env } = await openScene();
+    const { decisions, decide, cwd, env } = openScene();
     const { text, code } = await decide(ANSWERS);
     expect([code, text]).toEqual([0, expect.stringContaining('3 answers written, 4 skipped.')]);
     expect(text).toMatch(/Next: svc-migrate remap\s*$/);
@@ -73,7 +77,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
   });
 
   it('asks about companies first, and names the setting of a file that is new', async () => {
-    const { decide, cwd, env } = await openScene();
+    const { decide, cwd, env } = openScene();
     const typed = [
       { at: COMPANY, text: '1' },
       { at: COMPANY, text: 'q' },
@@ -92,7 +96,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
   });
 
   it('says which V3 company has a candidate that is no longer offered', async () => {
-    const { decide } = await openScene();
+    const { decide } = openScene();
     const { text } = await decide([
       { at: COMPANY, text: '1' },
       { at: COMPANY, text: 's' },
@@ -105,7 +109,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
   });
 
   it('keeps the answers when it is left with Ctrl-C', async () => {
-    const { decisions, decide } = await openScene();
+    const { decisions, decide } = openScene();
     const { text, code } = await decide([
       ...SKIPPED_COMPANIES,
       { at: QUESTION, text: 'n' },

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { CAMPAIGN_SIZE } from '../support/campaign.js';
 import { hasPty, onTerminal } from './on-terminal.js';
 import { makeFolder, runCli } from './run-cli.js';
 
@@ -29,6 +30,15 @@ describe('demo', () => {
     // The verdict is as wide as the output, and the folder is as long as it is.
     const wide = lines.filter((line) => line.length > COLUMNS && !/^(\$ cd |SAFE TO CUT OVER: )/.test(line));
     expect(wide).toEqual([]);
+  });
+
+  it('is shown in the README, but for times', () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const [sample = ''] = /^\$ npx svc-migrate demo\n[\s\S]*?(?=^```)/m.exec(readme) ?? [];
+    const shown = sample.split('\n').slice(1);
+    const kept = shown.filter((line) => !/^…?$|\d s$/.test(line.trim()));
+    expect(kept.length).toBeGreaterThan(15);
+    expect(kept.filter((line) => !lines.includes(line))).toEqual([]);
   });
 
   it('goes from a red gate to a green one, then rewrites and restores stored ids', () => {
@@ -77,7 +87,7 @@ describe('demo', () => {
     expect([ended.code, existsSync(join(cwd, 'steps'))]).toEqual([2, false]);
   });
 
-  it.runIf(hasPty)('waits for Enter after each step', async () => {
+  it.runIf(hasPty && CAMPAIGN_SIZE !== 'small')('waits for Enter after each step', async () => {
     const enter = Array.from({ length: STEPS }, () => ({ at: /\[Enter\] /, text: '\r' }));
     const ended = await onTerminal('demo --step', { cwd: makeFolder(), env: {} }, enter);
     expect([ended.code, ended.text.match(/\[Enter\]/g)?.length]).toEqual([0, STEPS]);

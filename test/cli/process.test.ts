@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { serveFile } from '../support/serve-http.js';
@@ -211,15 +210,5 @@ describe('sandbox', () => {
     });
     expect(ended.code).toBe(143);
     expect(filesIn(cwd)).toContain('report.json');
-  });
-});
-
-describe('demo', () => {
-  it('does the whole job in a folder of its own and passes on a clean seed', async () => {
-    const cwd = makeFolder();
-    const ended = await runCli(['demo', '--output', 'out'], { cwd });
-    expect(ended.code).toBe(0);
-    expect(ended.stdout).toContain('Next: ');
-    expect(filesIn(join(cwd, 'out'))).toContain('svc-migrate.db');
   });
 });

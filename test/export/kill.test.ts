@@ -11,7 +11,7 @@ const child = await compileChild('test/export/kill-child.ts');
 afterAll(() => child.remove());
 
 /** A job that is killed over and over is let go after so many kills. */
-const MAX_KILLS = campaign({ small: 3, full: Number.POSITIVE_INFINITY });
+const MAX_KILLS = campaign({ small: 2, full: Number.POSITIVE_INFINITY });
 
 type Place = 'saving' | 'saved';
 
@@ -80,7 +80,9 @@ describe.each([
     async (place) => {
       const { pages, contents } = await undisturbed(await prepared(generation, isAnew), generation);
       let kills = 0;
-      const tried = campaignCases([...Array(pages[place]).keys()], 2);
+      const all = [...Array(pages[place]).keys()];
+      const half = all.filter((page) => page % 2 === 0);
+      const tried = campaign({ small: campaignCases(half, 1), full: half, soak: all });
       for (const page of tried) {
         const b = await prepared(generation, isAnew);
         if (exportAndKill(b, generation, place, page)) kills += 1;
@@ -89,7 +91,7 @@ describe.each([
       }
       // Pages of a sweep hold no record that could kill while it is saved.
       expect(kills).toBeGreaterThanOrEqual(
-        place === 'saving' ? campaign({ small: 1, full: 6 }) : tried.length,
+        place === 'saving' ? campaign({ small: 0, full: 3 }) : tried.length,
       );
       process.stdout.write(`${generation}: killed at ${kills} of ${pages[place]} pages (${place})\n`);
     },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { campaign } from '../support/campaign.js';
 import { type KillScene, killUntil, openKillScene } from '../support/kill-campaign.js';
 
-const KILLS = campaign({ small: 4, full: 100 });
+const KILLS = campaign({ small: 2, full: 50 });
 /** Random moments seldom miss a transaction, but among few kills they may. */
 const LEAST = campaign({ small: 0, full: 1 });
 const PATIENCE_MS = 600_000;

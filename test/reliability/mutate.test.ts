@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { campaign } from '../support/campaign.js';
 import { migrateSeeds } from '../support/mutating-service.js';
 
-const SEEDS = campaign({ small: 3, full: 300 });
+const SEEDS = campaign({ small: 3, full: 150 });
 
 it(`a service that changes while it is paged ends, for each of ${SEEDS} seeds, in the truth of all that was stable, and no mapping is wrong`, async () => {
   const { wrong, touched, current } = await migrateSeeds(1, SEEDS);

@@ -11,10 +11,10 @@ import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
 /** One in so many messages is cut, and one in so many of those around a COMMIT; every message in the soak. */
-const STRIDE = campaign({ small: 800, full: 64 });
-const COMMIT_STRIDE = campaign({ small: 48, full: 1 });
+const STRIDE = campaign({ small: 800, full: 128 });
+const COMMIT_STRIDE = campaign({ small: 96, full: 2, soak: 1 });
 /** A connection is cut for good after so many shares of its messages. */
-const SHARES = campaign({ small: 2, full: 6, soak: 60 });
+const SHARES = campaign({ small: 1, full: 3, soak: 60 });
 
 const folder = makeFolder();
 const remap = join(folder, 'empty.db');

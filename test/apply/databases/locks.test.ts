@@ -12,7 +12,7 @@ import { createRemap, IN_PLACE, INVOICES, openContext } from '../support/remap.j
 
 const BATCH_ROWS = 10;
 const ATTEMPTS = 4;
-const KILLS = campaign({ small: 2, full: 100, soak: 1000 });
+const KILLS = campaign({ small: 2, full: 50, soak: 1000 });
 
 /** What the servers do in their own words. */
 const SERVERS: Readonly<Partial<Record<Kind, Words>>> = {

@@ -8,8 +8,8 @@ import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 
 /** How many tables, mappings in each, and rows of a batch. A table of a server costs dozens of round trips. */
 const SERVER = {
-  tables: campaign({ small: 8, full: 24, soak: 60 }),
-  mappings: campaign({ small: 8, full: 170 }),
+  tables: campaign({ small: 6, full: 24, soak: 60 }),
+  mappings: campaign({ small: 8, full: 85, soak: 170 }),
   batchRows: 170,
 };
 const SIZES: Readonly<Record<Kind, typeof SERVER>> = {
@@ -74,7 +74,7 @@ describe.each(ENGINES)('$product', (engine) => {
   });
 
   it('fills new columns with what the oracle says, and drops them without a trace', async () => {
-    const count = engine.kind === 'sqlite' ? 90 : tables;
+    const count = Math.min(tables, 90);
     const cases = makeCases(1, count).filter(({ ids }) => ids.length > 0);
     const { database, store, write, close, before } = await open('expand', cases, NEW);
     for (const run of ['run-1', 'run-2']) {

@@ -9,12 +9,14 @@ import { ENGINES, fileOf } from '../support/databases.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
 
-const TABLES = campaign({ small: 14, full: 28, soak: 60 });
-const MAPS = campaign({ small: 6, full: 20, soak: 60 });
+const TABLES = campaign({ small: SHAPES.length, full: 26, soak: 60 });
+const MAPS = campaign({ small: 6, full: 10, soak: 60 });
+/** Where it is small, each shape of a table in one of the two ways, in the other one on another database. */
+const SHARE = campaign({ small: 2, full: 1 });
 const MANY = Array.from({ length: TABLES }, (_, at) => makeCase(at + 1, SHAPES[at % SHAPES.length], MAPS));
 /** Tables of a script that is interrupted, and after one in how many of its statements. */
 const FEW = [makeCase(301, 'plain', 1), makeCase(302, 'unique', 1), makeCase(303, 'text', 1)];
-const STRIDE = campaign({ small: 6, full: 1 });
+const STRIDE = campaign({ small: 12, full: 2, soak: 1 });
 
 const folder = makeFolder();
 const remap = join(folder, 'remap.db');
@@ -52,12 +54,14 @@ describe.each(ENGINES)('SQL printed for $product', (engine) => {
   it.each(POLICIES)(
     'rewrites $what what the oracle says, once, and is undone to the byte',
     async ({ what, policy, rows }) => {
-      const { database, store, emit, close, before } = await open(`sql_${policy.mode}`, MANY, policy);
+      const turn = ENGINES.indexOf(engine) + (policy.mode === 'new' ? 1 : 0);
+      const tables = MANY.filter((_, at) => at % SHARE === turn % SHARE);
+      const { database, store, emit, close, before } = await open(`sql_${policy.mode}`, tables, policy);
       const script = await emit();
       expect(await emit()).toEqual(script);
       const verify = async () => (await database.query(script.verify))[0]?.[0];
       await runFile(database, upOf(script));
-      expect(await database.readCases(MANY)).toEqual(sorted(MANY, rows));
+      expect(await database.readCases(tables)).toEqual(sorted(tables, rows));
       const once = await database.dump();
       // SQLite cannot add a column only if it is missing: the second run stops there.
       const again = runFile(database, upOf(script));
@@ -67,8 +71,8 @@ describe.each(ENGINES)('SQL printed for $product', (engine) => {
       expect(await verify()).toBe('0');
       const verified = await store.verify(null);
       expect(verified.reduce((sum, one) => sum + one.wrongCount + one.changedSinceCount, 0)).toBe(0);
-      expect(verified.reduce((sum, one) => sum + one.checked, 0)).toBeGreaterThan(100);
-      expect((await store.survey()).map(({ earlier }) => earlier.changedSince)).toEqual(MANY.map(() => 0));
+      expect(verified.reduce((sum, one) => sum + one.checked, 0)).toBeGreaterThan(tables.length * MAPS);
+      expect((await store.survey()).map(({ earlier }) => earlier.changedSince)).toEqual(tables.map(() => 0));
       await store.undo('sql-1');
       expect(await database.dump()).toBe(before);
       expect(await verify().catch(String)).not.toBe('0');
@@ -78,7 +82,9 @@ describe.each(ENGINES)('SQL printed for $product', (engine) => {
       await expect(runFile(database, downOf(script))).rejects.toThrow('not in the ledger as done');
       expect(await database.dump()).toBe(before);
       await close();
-      process.stderr.write(`${engine.product}: ${TABLES * MAPS} mappings rewritten ${what} by printed SQL\n`);
+      process.stderr.write(
+        `${engine.product}: ${tables.length * MAPS} mappings rewritten ${what} by printed SQL\n`,
+      );
     },
   );
 

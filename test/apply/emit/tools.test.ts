@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { campaign } from '../../support/campaign.js';
+import { campaign, campaignCases } from '../../support/campaign.js';
 import { MIGRATION_TOOLS, type Place } from '../../support/migration-tools.js';
 import { createOrders, IDS, MAPPED, makeScene, query, upTo } from '../cli/scene.js';
 import { connect, readAll, startPostgres } from '../support/postgres.js';
@@ -46,7 +46,7 @@ const CASES = MIGRATION_TOOLS.flatMap((tool) =>
 );
 
 describe.skipIf(CASES.length === 0)('the migration tool itself', () => {
-  it.each(CASES)(
+  it.each(campaignCases(CASES, 2))(
     '$name carries out two plans in the order of their printing, and takes them back',
     async ({ tool, kind }) => {
       const scene = makeScene();

@@ -4,6 +4,7 @@ import { SvcError } from '../../../src/errors.js';
 import { judgeRecheck } from '../../../src/inspect/recheck/recheck-rounds.js';
 import { renderRecheck, renderRecheckJson } from '../../../src/inspect/recheck/render-recheck.js';
 import { listStreams } from '../../../src/store/streams.js';
+import { campaignCases } from '../../support/campaign.js';
 import { compareWithTruth } from '../../support/compare-truth.js';
 import { newScene, type Scene } from './scene.js';
 
@@ -110,9 +111,9 @@ describe('recheck', () => {
   });
 
   it('asks as often as told and calls healed what heals at any time', async () => {
-    scene = await newScene(0.9);
+    scene = await newScene(0.96);
     const open = openFindings(scene);
-    const loads = [0.94, 1];
+    const loads = [0.98, 1];
     const slept: number[] = [];
     const result = await scene.recheck({
       times: 3,
@@ -229,7 +230,7 @@ describe('recheck', () => {
     });
   });
 
-  it.each([1, 2, 3])(
+  it.each(campaignCases([1, 2, 3], 1))(
     'misses in the ugliest data only what V4 has under a key that nobody asks for (seed %i)',
     async (seed) => {
       scene = await newScene(0.97, { scenario: 'ugly', seed });
