@@ -215,7 +215,7 @@ function describeRemap(facts: Readiness, outcomes: readonly OutcomeCount[]): str
   const state = isStale(last, facts.exportSeq)
     ? 'older than the exported data'
     : facts.changedInputs.length > 0
-      ? 'built with other input files than the configuration names now'
+      ? 'older than the files that the configuration names'
       : 'current';
   return [`Remap: build ${last.id} of ${formatTime(last.built_at)}, ${state}`, ...describeOutcomes(outcomes)];
 }

@@ -82,11 +82,17 @@ export function buildVerdict(report: Report): CutoverVerdict {
   const blocker = report.blockers[0]?.next;
   const next = first === undefined ? 'svc-migrate verify' : (blocker ?? commandFor(first.key, report));
   return {
-    title: TITLES[report.outcome],
+    title: titleOf(report),
     sentence: sentenceOf(report),
     obstacles,
     next: report.outcome === 'incomplete' && commands.size > 1 ? 'svc-migrate run' : next,
   };
+}
+
+/** Blockers of the remap come last: one at the head is the only one. */
+function titleOf({ outcome, blockers: [first] }: Report): string {
+  if (outcome !== 'incomplete' || !first?.code.startsWith('remap_')) return TITLES[outcome];
+  return `NOT KNOWN YET: ${BLOCKERS[first.code].toUpperCase()}`;
 }
 
 function sentenceOf(report: Report): string {

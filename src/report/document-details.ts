@@ -123,7 +123,7 @@ export function evidenceBlocks(report: Report): Block[] {
   const read = evidence.oldestReadAt === null ? 'nothing read yet' : formatTime(evidence.oldestReadAt);
   const built =
     remap === null ? 'none' : `${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…`;
-  const stale = remap?.stale ? ', older than the exported data' : '';
+  const stale = remap?.stale ? ', out of date' : '';
   const differing =
     drift.differing === 0
       ? ''

@@ -165,7 +165,7 @@ function remapBlocker(facts: Readiness): Blocker | null {
   if (!isOld && changedInputs.length === 0) return null;
   const text = isOld
     ? 'The remap is older than the exported data.'
-    : `The remap was built with other files than the configuration names now (${changedInputs.join(', ')}).`;
+    : `Files that the configuration names changed since the remap was built (${changedInputs.join(', ')}).`;
   return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
 }
 
@@ -261,7 +261,8 @@ export function refuseIncomplete(facts: Readiness): void {
   const [first, ...others] = findIncomplete(facts);
   if (first === undefined) return;
   const more = others.length === 0 ? '' : ` ${others.map((blocker) => blocker.text).join(' ')}`;
-  throw new SvcError('incomplete', `The remap is incomplete. ${first.text}${more}`, {
+  const state = first.code === 'remap_stale' ? 'out of date' : 'incomplete';
+  throw new SvcError('incomplete', `The remap is ${state}. ${first.text}${more}`, {
     hint: `Run \`${others.length === 0 ? first.next : 'svc-migrate run'}\`, or pass --allow-incomplete to use it as it is.`,
   });
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { openRemap } from '../../src/index.js';
+import { buildVerdict } from '../../src/report/build-verdict.js';
 import { saveFingerprint } from '../../src/store/fingerprint.js';
 import { prepareBumpExportSeq, writeRemapInputs } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
@@ -195,6 +196,26 @@ describe('readers of a remap', () => {
       EXPORTS.running(database);
       expect([await lookup(database), await dump(database)]).toEqual([4, 4]);
     }));
+});
+
+describe('the verdict on data that were read in full', () => {
+  it.each([
+    ['no remap', REMAPS.none, 'THERE IS NO REMAP', 'remap'],
+    ['an export since', EXPORTS.finished, 'THE REMAP IS OUT OF DATE', 'remap'],
+    [
+      'other decisions since',
+      ({ write }: TestDatabase) => write((db) => writeRemapInputs(db, { decisions: 'another file' })),
+      'THE REMAP IS OUT OF DATE',
+      'remap',
+    ],
+    ['a list that failed since', EXPORTS.interrupted, 'THE DATA ARE INCOMPLETE', 'run'],
+  ])('says what is missing, and leads there: %s', (_, change, says, next) =>
+    withClean(async (database) => {
+      change(database);
+      const verdict = buildVerdict(await database.report());
+      expect([verdict.title, verdict.next]).toEqual([`NOT KNOWN YET: ${says}`, `svc-migrate ${next}`]);
+    }),
+  );
 });
 
 describe('a remap that stays open', () => {
