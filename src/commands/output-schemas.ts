@@ -84,6 +84,7 @@ const verify = z.strictObject({
   coverage: z.strictObject({
     kind: z.enum(['all', 'sample']),
     pairs: count,
+    matched: count,
     strata: count,
     seed: z.int().nullable(),
     drawn: count,

@@ -33,6 +33,8 @@ export interface PairStratum {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
   readonly size: number;
+  /** Those of `size` with the status `matched`; in the others a record is deleted. */
+  readonly matched: number;
 }
 
 const IS_PAIR = 'v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL';
@@ -43,12 +45,12 @@ const STRATUM = 'model, path, region, v3_company_id';
 /** Sizes of all strata, in the order of `readPairRows`. */
 export function readPairStrata(db: Db): PairStratum[] {
   return db
-    .prepare<[], { model: string; path: string; region: string | null; company: bigint | null; n: bigint }>(
-      `SELECT model, path, region, v3_company_id AS company, count(*) AS n FROM remap_entry WHERE ${IS_PAIR}
-       GROUP BY ${STRATUM} ORDER BY ${STRATUM}`,
+    .prepare<[], Omit<PairStratum, 'size' | 'matched'> & { readonly n: bigint; readonly m: bigint }>(
+      `SELECT model, path, region, v3_company_id AS v3CompanyId, count(*) AS n, sum(status = 'matched') AS m
+       FROM remap_entry WHERE ${IS_PAIR} GROUP BY ${STRATUM} ORDER BY ${STRATUM}`,
     )
     .all()
-    .map(({ company, n, ...stratum }) => ({ ...stratum, v3CompanyId: company, size: Number(n) }));
+    .map(({ n, m, ...stratum }) => ({ ...stratum, size: Number(n), matched: Number(m) }));
 }
 
 /** The rowids of all pairs, stratum by stratum. */

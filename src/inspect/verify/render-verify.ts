@@ -70,13 +70,14 @@ function describeContradictions({ contradictions }: VerifyResult): string[] {
 
 function describeReading(result: VerifyResult): string[] {
   const { coverage, agree, wrong, gone, deletedSince, failed, unread, firstError } = result;
-  const { kind, pairs, strata, seed, drawn, extra } = coverage;
+  const { kind, pairs, matched, strata, seed, drawn, extra } = coverage;
   const more = extra > 0 ? `, and ${groupDigits(extra)} more so that none is left out` : '';
   const models = countOf(strata, 'model of a company', 'models of companies');
+  const whole = `${countOf(pairs, 'pair')} (${groupDigits(matched)} matched, ${groupDigits(pairs - matched)} deleted)`;
   const asked =
     kind === 'all'
-      ? `all ${countOf(pairs, 'pair')}`
-      : `${groupDigits(drawn)} of ${countOf(pairs, 'pair')}, drawn with seed ${seed} in proportion to ${models}${more}`;
+      ? `all ${whole}`
+      : `${groupDigits(drawn)} of ${whole}, drawn with seed ${seed} in proportion to ${models}${more}`;
   const lines = [
     `Against both APIs: ${asked}.`,
     `  ${groupDigits(agree)} agree in company and platform_id, ${groupDigits(wrong.length)} disagree`,

@@ -36,8 +36,9 @@ export interface WrongPair extends Omit<Disagreeing, 'kind'> {
 /** Which pairs were read. */
 export interface Coverage {
   readonly kind: 'all' | 'sample';
-  /** Pairs in the remap, and the number of strata (models of companies). */
+  /** Pairs in the remap, those of them that are matched (the others are deleted), and the number of strata (models of companies). */
   readonly pairs: number;
+  readonly matched: number;
   readonly strata: number;
   readonly seed: number | null;
   /** Pairs drawn at random, and those added so that no stratum is left out. */
@@ -149,11 +150,12 @@ interface ChosenPairs {
 }
 
 function choosePairs(db: Db, { sample, seed: given }: VerifyOptions, run: RemapRun): ChosenPairs {
-  const sizes = readPairStrata(db).map(({ size }) => size);
+  const all = readPairStrata(db);
+  const sizes = all.map(({ size }) => size);
   const pairs = sizes.reduce((sum, size) => sum + size, 0);
-  const strata = sizes.length;
+  const counts = { pairs, matched: all.reduce((sum, { matched }) => sum + matched, 0), strata: all.length };
   if (sample === null || sample >= pairs) {
-    const coverage = { kind: 'all', pairs, strata, seed: null, drawn: pairs, extra: 0 } as const;
+    const coverage = { kind: 'all', ...counts, seed: null, drawn: pairs, extra: 0 } as const;
     return { coverage, rows: null, extraRows: new Set() };
   }
   const seed = given ?? Number.parseInt(run.sha256.slice(0, 8), 16);
@@ -168,7 +170,7 @@ function choosePairs(db: Db, { sample, seed: given }: VerifyOptions, run: RemapR
     if (extra.has(at)) extraRows.add(row);
     at += 1;
   }
-  const coverage = { kind: 'sample', pairs, strata, seed, drawn: drawn.size, extra: extra.size } as const;
+  const coverage = { kind: 'sample', ...counts, seed, drawn: drawn.size, extra: extra.size } as const;
   return { coverage, rows, extraRows };
 }
 

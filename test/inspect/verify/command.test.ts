@@ -96,7 +96,7 @@ describe('verify', () => {
     expect(code).toBe(0);
     expect(text).toMatch(/^Remap of 2026-.* unchanged since it was built\.\n/);
     expect(text).toMatch(
-      /\nAgainst both APIs: all [\d,]+ pairs\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
+      /\nAgainst both APIs: all [\d,]+ pairs \([\d,]+ matched, [\d,]+ deleted\)\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
     );
     expect(text).toMatch(/\nVerified: all pairs agree\.\nNext: svc-migrate help apply\n$/);
   });
@@ -117,7 +117,7 @@ describe('verify', () => {
     expect(first.code).toBe(0);
     expect(again.text).toBe(first.text);
     expect(first.text).toMatch(
-      /: 30 of [\d,]+ pairs, drawn with seed 7 in proportion to \d+ models of companies, and \d+ more so that none is left out\.\n/,
+      /: 30 of [\d,]+ pairs \([\d,]+ matched, [\d,]+ deleted\), drawn with seed 7 in proportion to \d+ models of companies, and \d+ more so that none is left out\.\n/,
     );
     // 1 - 0.05 ** (1 / 30)
     expect(first.text).toMatch(
