@@ -24,11 +24,11 @@ import {
 } from '../inspect/doctor/checks.js';
 import { prepareAskList, sampleV3, sampleV4 } from '../inspect/doctor/sample-lists.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-import { writeOutput, writeText } from '../runtime/write-output.js';
+import { writeOutput } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import { escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import { layOutTable } from '../text/text-layout.js';
+import { layOutTable, wrapLines } from '../text/text-layout.js';
 import { withMaxWait } from './catalogue/options.js';
 import type { doctor } from './catalogue/start.js';
 import { configFlags, type GivenTo, type Io } from './command.js';
@@ -59,8 +59,10 @@ export async function runDoctor(given: GivenTo<typeof doctor>, io: Io): Promise<
     return writeDiagnosis(target, diagnosis, next, renderSettings(config), io);
   }
   const diagnosis = await checkRemotely(read, options.all, io);
-  if (newConfig !== undefined) await writeConfig(newConfig, config, diagnosis.corrections, io);
-  return writeDiagnosis(target, diagnosis, nextOf(diagnosis, config, newConfig), '', io);
+  if (newConfig === undefined) return writeDiagnosis(target, diagnosis, nextOf(diagnosis, config), '', io);
+  const text = await writeConfig(newConfig, config, diagnosis.corrections, io);
+  await writeResult(target, { json: () => renderDoctorJson(diagnosis), text: () => text }, io);
+  return judgeFindings(diagnosis.findings);
 }
 
 async function writeDiagnosis(
@@ -129,8 +131,7 @@ function nextWithoutConfig({ raw }: GivenTo<typeof doctor>, env: Io['env']): str
 /** The file beside the configuration that `Next:` proposes for a corrected one. */
 const CORRECTED_FILE = 'corrected.jsonc';
 
-function nextOf({ findings, corrections }: Diagnosis, config: Config, newConfig: string | undefined): string {
-  if (newConfig !== undefined) return shellLine(['svc-migrate', 'doctor', '--config', newConfig]);
+function nextOf({ findings, corrections }: Diagnosis, config: Config): string {
   if (judgeFindings(findings) === 0) return 'svc-migrate run';
   const file = join(dirname(config.file), CORRECTED_FILE);
   const force = existsSync(file) ? ['--force'] : [];
@@ -219,18 +220,21 @@ function assertNewConfig(target: string, config: Config, force: boolean): void {
   if (!force && existsSync(target)) throw alreadyThere(target);
 }
 
-/** Writes the configuration with the corrections; comments and other settings stay. */
+/** Writes the configuration with the corrections; comments and other settings stay. Returns what changed, for people. */
 async function writeConfig(
   target: string,
   config: Config,
   corrections: readonly Correction[],
   io: Io,
-): Promise<void> {
+): Promise<string> {
   const text = correctText(readFileSync(config.file, 'utf8'), config, corrections);
   await writeOutput({ target, chunks: () => [text] }, io);
-  const lines = corrections.map((one) => `  ${one.text}\n`);
   const count = corrections.length === 0 ? 'no setting' : countOf(corrections.length, 'setting');
-  await writeText(io.stderr, [`Wrote ${relative('', target)}: ${count} changed.\n`, ...lines]);
+  const lines = [
+    `Wrote ${relative('', target)}: ${count} changed.`,
+    ...corrections.map(({ text }) => `  ${text}`),
+  ];
+  return `${wrapLines(lines, io.width)}Next: ${shellLine(['svc-migrate', 'doctor', '--config', target])}\n`;
 }
 
 function correctText(text: string, config: Config, corrections: readonly Correction[]): string {

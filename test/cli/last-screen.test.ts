@@ -132,7 +132,11 @@ describe('where every V4 name is wrong and V3 addresses lack /v3', () => {
     const { next } = endOf(found);
     expect(next).toBe('svc-migrate doctor --write-config corrected.jsonc --config wrong.jsonc');
     const written = await runPrinted(next);
-    expect([written.code, written.stderr]).toEqual([2, expect.stringContaining('11 settings changed')]);
+    expect([written.code, written.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^Wrote corrected.jsonc: 11 settings changed\.\n/),
+    ]);
+    expect(written.stdout).not.toContain('To fix');
     const again = await runPrinted(endOf(written).next);
     expect([again.code, endOf(again).next]).toEqual([0, 'svc-migrate run --config corrected.jsonc']);
     expect((await runPrinted(next)).code).toBe(2);

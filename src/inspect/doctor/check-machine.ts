@@ -6,7 +6,7 @@ import type { CompanyMatch, Env } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
 import type { Db } from '../../store/open.js';
-import { findIncomplete, readReadiness } from '../../store/readiness.js';
+import { readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap-rows.js';
 import { iterateCompanyRows, readAmbiguousCompanies } from '../../store/remap-tables.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../../text/numbers.js';
@@ -227,9 +227,9 @@ export function checkDatabase({ database: facts, config: { database } }: RemoteC
       return { findings: [problem(`database_${code}`, exit, message, fix)] };
     }
     case 'usable': {
-      const { v3Records, v4Records, open } = facts;
+      const { v3Records, v4Records } = facts;
       const text = `${database}: ${groupDigits(v3Records)} V3 and ${countOf(v4Records, 'V4 record')}.`;
-      return { findings: [ok('database_usable', text), ...open.map((one) => note('database_open', one))] };
+      return { findings: [ok('database_usable', text)] };
     }
   }
 }
@@ -275,7 +275,6 @@ function describeDatabase(db: Db, config: Config): DatabaseFacts {
     kind: 'usable',
     v3Records: records.v3,
     v4Records: records.v4,
-    open: findIncomplete(facts).map(({ text, next }) => `${text} Next: ${next}`),
     pairs: hasRemap ? countPairs(db) : null,
     ambiguous: hasRemap ? readAmbiguousCompanies(db, EVERYTHING) : [],
   };

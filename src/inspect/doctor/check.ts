@@ -96,8 +96,6 @@ export type DatabaseFacts =
       readonly kind: 'usable';
       readonly v3Records: number;
       readonly v4Records: number;
-      /** Unfinished work and the next command, one sentence each. */
-      readonly open: readonly string[];
       /** Companies to pair by hand. */
       readonly ambiguous: readonly AmbiguousCompany[];
       /** Pairs of companies by how they were found; null without a remap. */

@@ -85,24 +85,21 @@ export async function runChecks(context: RemoteContext, onProgress: OnProgress):
   return { findings, corrections, facts };
 }
 
-const LABELS: Readonly<Record<Finding['level'], string>> = {
-  ok: 'ok',
-  note: 'note',
-  warning: 'WARN',
-  problem: 'FIX',
-};
+const LABELS = { ok: 'ok', note: 'note', warning: 'WARN' } as const;
 const INDENT = 8;
 
 /** The findings by check, then the problems to fix. */
 export function renderDoctor({ findings }: Diagnosis, next: string, width: number): string {
   const lines: string[] = [];
-  for (const [at, { area, level, text, fix }] of findings.entries()) {
-    if (area !== findings[at - 1]?.area) lines.push(area);
-    lines.push(...layOut(LABELS[level], text, width));
-    // The fixes of problems are listed together at the end.
-    if (level !== 'problem' && fix !== undefined) lines.push(...layOut(' ', `→ ${fix}`, width));
-  }
   const problems = findings.filter(({ level }) => level === 'problem');
+  let heading = '';
+  for (const { area, level, text, fix } of findings) {
+    if (level === 'problem') continue;
+    if (area !== heading) lines.push(area);
+    heading = area;
+    lines.push(...layOut(LABELS[level], text, width));
+    if (fix !== undefined) lines.push(...layOut(' ', `→ ${fix}`, width));
+  }
   const warnings = findings.filter(({ level }) => level === 'warning').length;
   if (problems.length === 0) {
     const but = warnings === 0 ? '' : ` (${countOf(warnings, 'warning')} above)`;
