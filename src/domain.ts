@@ -179,8 +179,6 @@ export interface ParsedRecord {
   readonly latestFrom: 'platform' | 'service' | null;
   /** Platform creation date (`created_at`, else `org_created_at`), ms since 1970. */
   readonly createdMs: number | null;
-  /** Digests of the comparable fields, see `api/field-digests.ts`; '' if there are none. */
-  readonly fieldDigests: string;
   /** As stored in the database, see `json/stored-lists.ts`; null if there are none. */
   readonly children: string | null;
   /** The digests of its members, see `api/member-digests.ts`, with the list of their names; null: none. */
@@ -215,7 +213,7 @@ export interface RecordColumns {
   readonly ids: BigInt64Array;
   /**
    * For each record: start and end of its bytes in `body`; start of its texts in `texts` and the end of each text
-   * (platformId, platformUniqueId, fieldDigests, children; empty for null, because keys and lists are never empty);
+   * (platformId, platformUniqueId, children; empty for null, because keys and lists are never empty);
    * flags; updatedMs, latestMs, createdMs (NaN for null).
    */
   readonly numbers: Float64Array;

@@ -208,8 +208,14 @@ async function fetchRecord(
 }
 
 function specOf(config: Config, generation: ListSpec['generation'], pair: ModelPair): ListSpec {
-  const { dateFields } = config.backfill;
-  return { generation, fieldPrefix: config.fieldPrefix, children: pair.children, dateFields };
+  const { fieldPrefix, payload } = config;
+  return {
+    generation,
+    fieldPrefix,
+    children: pair.children,
+    dateFields: config.backfill.dateFields,
+    payload,
+  };
 }
 
 const DELETED_REFUSED =

@@ -31,8 +31,6 @@ export const NOT_COMPARED: readonly string[] = ['raw_data', 'data_hash', 'platfo
 
 /** Words before the digests of a record: the number of its list of names. */
 export const LIST_WORDS = 2;
-/** Words after them: the checksum, which is added when the record is stored. */
-const CHECKSUM_WORDS = 1;
 
 /** Kinds of digests, in the lowest two bits. */
 const KIND = 3;
@@ -54,8 +52,7 @@ const EXACT_LENGTH = 32;
 const CHUNK_DIGITS = 9;
 /** Values nested deeper have no digest. */
 const MAX_DEPTH = 32;
-/** Lists of names of one page, and characters of a list; records with others have no digests. */
-const MAX_LISTS = 64;
+/** Characters of a list of names; records with a longer one have no digests. */
 const MAX_LIST_LENGTH = 65_536;
 /** Members of a record, and records of a page, that have digests at most: more would fill the memory. */
 const MAX_MEMBERS = 16_384;
@@ -95,6 +92,7 @@ export class MemberDigester implements MemberObserver {
   readonly #view: DataView;
   readonly #prefix: Uint8Array;
   readonly #skipped: KeyTable;
+  readonly #wanted: KeyTable | null;
   #words: Int32Array;
   /** Where the record that is scanned begins, and the end of its digests so far. */
   #start = 0;
@@ -110,14 +108,20 @@ export class MemberDigester implements MemberObserver {
   #end = 0;
   #isTooDeep = false;
 
-  /** `children`: the fields whose items have rows of their own in the remap. */
-  constructor(scanner: JsonScanner, fieldPrefix: string, children: readonly string[]) {
+  /** `children`: the fields whose items have rows of their own in the remap. `fields`: the only fields; null: all. */
+  constructor(
+    scanner: JsonScanner,
+    fieldPrefix: string,
+    children: readonly string[],
+    fields: readonly string[] | null,
+  ) {
     this.#scanner = scanner;
     this.#view = viewOf(scanner.bytes);
     // enough for most pages
     this.#words = new Int32Array(64 + (scanner.bytes.length >> 8));
     this.#prefix = Buffer.from(fieldPrefix, 'utf8');
     this.#skipped = new KeyTable([...new Set([...children, ...NOT_COMPARED])]);
+    this.#wanted = fields === null ? null : new KeyTable(fields);
   }
 
   clear(): void {
@@ -136,7 +140,9 @@ export class MemberDigester implements MemberObserver {
   }
 
   nameOf(start: number, end: number): number {
-    const isCompared = !this.#isOfService(start) && this.#skipped.find(this.#scanner.bytes, start, end) < 0;
+    const { bytes } = this.#scanner;
+    const isWanted = (this.#wanted?.find(bytes, start, end) ?? 0) >= 0;
+    const isCompared = isWanted && !this.#isOfService(start) && this.#skipped.find(bytes, start, end) < 0;
     return isCompared ? hashBytes(this.#view, start, end, SEED.text) | 1 : 0;
   }
 
@@ -163,12 +169,12 @@ export class MemberDigester implements MemberObserver {
     if (isKept && (list === this.#lastList || this.#isListed(list, at))) {
       this.#lastList = list;
       const milliseconds = this.#milliseconds;
-      while (this.#length + milliseconds.length + CHECKSUM_WORDS > this.#words.length) this.#grow();
+      while (this.#length + milliseconds.length > this.#words.length) this.#grow();
       this.#words[this.#start] = this.#nameHash;
       this.#words[this.#start + 1] = this.#otherNameHash >>> 11;
       for (let index = 0; index < milliseconds.length; index++)
         this.#words[this.#length++] = milliseconds[index] ?? 0;
-      this.#start = this.#length + CHECKSUM_WORDS;
+      this.#start = this.#length;
     }
     if (this.#records === this.#ends.length) {
       const longer = new Uint32Array(this.#ends.length * 2);
@@ -182,10 +188,9 @@ export class MemberDigester implements MemberObserver {
     return this.#length - this.#start - LIST_WORDS > MAX_MEMBERS;
   }
 
-  /** Whether the names of the record at `at` are in the lists, or there is room for them. */
+  /** Whether the names of the record at `at` are in the lists, or can be added. */
   #isListed(list: number, at: number): boolean {
     if (this.#lists.has(list)) return true;
-    if (this.#lists.size === MAX_LISTS) return false;
     const names = this.#namesOf(at);
     if (names.length > MAX_LIST_LENGTH) return false;
     this.#lists.set(list, names);
@@ -306,8 +311,14 @@ const NINE = 0x39;
 /** The place of the point in `2026-01-02T03:04:05.678Z`. */
 const FRACTION_AT = 19;
 
-/** The digest of null. */
+/** The digests of null and of an empty text. */
 const NULL = SEED.other & ~KIND;
+const EMPTY = plain(finish(SEED.text));
+
+/** Whether a digest is that of a value. */
+export function hasValue(digest: number): boolean {
+  return digest !== UNKNOWN && digest !== NULL && digest !== EMPTY;
+}
 
 function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);

@@ -4,7 +4,7 @@ import { type JsonScanner, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
 import { ColumnWriter, FROM_PLATFORM, IS_DELETED } from '../json/record-columns.js';
 import { type ChildLayout, ChildReader, type ChildrenLayout } from './child-reader.js';
-import { type DigestedSlot, DigestWriter, digestFields } from './field-digests.js';
+import { listFields } from './field-digests.js';
 import { parseIsoDate } from './iso-date.js';
 import { MemberDigester } from './member-digests.js';
 
@@ -23,7 +23,6 @@ export class RecordReader {
   readonly #maxRejected: number;
   readonly #members: Members;
   readonly #memberDigests: MemberDigester;
-  readonly #digests: DigestWriter;
   readonly #children: ChildReader;
   /** For each slot, its date in ms since 1970, NaN if it is not a date. */
   readonly #instants: Float64Array;
@@ -39,9 +38,8 @@ export class RecordReader {
     this.#companyId = companyId;
     this.#maxRejected = limit * MAX_REJECTED_PER_RECORD;
     this.#columns = new ColumnWriter(scanner.bytes);
-    this.#memberDigests = new MemberDigester(scanner, layout.fieldPrefix, layout.childPaths);
+    this.#memberDigests = new MemberDigester(scanner, layout.fieldPrefix, layout.childPaths, layout.digested);
     this.#members = new Members(layout.table, scanner, this.#memberDigests);
-    this.#digests = new DigestWriter(layout, this.#members);
     this.#children = new ChildReader(scanner, layout);
     this.#instants = new Float64Array(layout.firstChild);
   }
@@ -116,8 +114,6 @@ export class RecordReader {
     if (!Number.isNaN(platformMs)) flags |= FROM_PLATFORM;
     this.#writeKey(layout.platformId);
     this.#writeKey(layout.uniqueId);
-    this.#digests.write(this.#instants, columns.texts);
-    columns.endText();
     this.#children.write(columns.texts, (child) => this.#keepRejected({ position, ...child }));
     columns.endText();
     const createdMs = this.#instants[layout.createdAt] ?? Number.NaN;
@@ -185,6 +181,8 @@ export interface ListSpec {
   /** Fields whose array items are children. */
   readonly children: readonly string[];
   readonly dateFields: readonly string[];
+  /** With `ids`, only the fields by which companies are paired have digests. */
+  readonly payload: 'full' | 'ids';
 }
 
 /** The format of the pages of one company's list. */
@@ -204,18 +202,18 @@ interface RecordLayout extends ChildLayout, ChildrenLayout {
   readonly serviceDates: readonly number[];
   /** All slots that may contain a date, without duplicates. */
   readonly datelike: readonly number[];
-  readonly digested: readonly DigestedSlot[];
+  /** The members whose digests are kept; null: all. */
+  readonly digested: readonly string[] | null;
   readonly fieldPrefix: string;
 }
 
 /** Assigns slots to the members to read; a name with several uses has one slot. */
 export function buildRecordLayout(spec: ListSpec): RecordLayout {
   const prefix = spec.fieldPrefix;
-  const digested = digestFields(spec.dateFields);
   const identity = [`${prefix}id`, 'platform_id', 'platform_unique_id', `${prefix}deleted_at`];
   const service = [`${prefix}company_id`, `${prefix}created_at`, `${prefix}updated_at`];
   const dates = [...spec.dateFields, 'created_at', 'org_created_at'];
-  const named = [...new Set([...identity, ...service, ...dates, ...digested.map(({ name }) => name)])];
+  const named = [...new Set([...identity, ...service, ...dates])];
   // a field with children that is also used otherwise is not read as children
   const childPaths = [...new Set(spec.children)].filter((path) => !named.includes(path));
   const slot = (name: string): number => named.indexOf(name);
@@ -228,15 +226,14 @@ export function buildRecordLayout(spec: ListSpec): RecordLayout {
     orgCreatedAt: slot('org_created_at'),
     dates: spec.dateFields.map(slot),
     serviceDates: [slot(`${prefix}created_at`), slot(`${prefix}updated_at`)],
-    digested: digested.map((field) => ({ ...field, slot: slot(field.name) })),
+    digested: spec.payload === 'ids' ? listFields(spec.dateFields) : null,
     fieldPrefix: prefix,
     firstChild: named.length,
     childPaths,
     childTable: new KeyTable([...new Set(identity)]),
     child: identitySlots(identity, (name) => [...new Set(identity)].indexOf(name)),
   };
-  const ofDateKind = layout.digested.filter(({ kind }) => kind === 'date').map((field) => field.slot);
-  const datelike = [...layout.dates, ...layout.serviceDates, ...ofDateKind];
+  const datelike = [...layout.dates, ...layout.serviceDates, layout.createdAt, layout.orgCreatedAt];
   return { ...layout, datelike: [...new Set(datelike)] };
 }
 

@@ -187,11 +187,11 @@ async function checkRemotely(
   const database = await readDatabaseFacts(config, (work) => readDatabase(config, work));
   const askAt: RemoteContext['askAt'] = (endpoint, work) => {
     const moved = { ...config, v3: { ...config.v3, regions: [endpoint] } };
-    return withClient(moved, keys, io, (api) => work(prepareAskList(api, config.fieldPrefix)));
+    return withClient(moved, keys, io, (api) => work(prepareAskList(api, config)));
   };
   const send = () =>
     withClient(config, keys, io, async (api) => {
-      const ask = prepareAskList(api, config.fieldPrefix);
+      const ask = prepareAskList(api, config);
       const options = { config, api, ask, keyErrors: local.keyErrors, all };
       io.onProgress({ kind: 'step', name: 'ask for samples', done: 0, total: null });
       const [v3, v4] = await Promise.all([

@@ -7,7 +7,7 @@ export const IS_DELETED = 1;
 export const FROM_PLATFORM = 2;
 
 /** Entries of `numbers` for one record. */
-const NUMBERS = 11;
+const NUMBERS = 10;
 /** Records that a page has room for at first. */
 const FIRST_RECORDS = 128;
 
@@ -100,8 +100,8 @@ export function recordsOf({ length, ids, numbers, texts, body, members }: Record
   const records: ParsedRecord[] = [];
   for (let at = 0; at < length; at++) {
     const first = at * NUMBERS;
-    const flags = numbers[first + 7] ?? 0;
-    const latestMs = instantAt(first + 9);
+    const flags = numbers[first + 6] ?? 0;
+    const latestMs = instantAt(first + 8);
     const ofService = latestMs === null ? null : 'service';
     records.push({
       svcId: ids[at * 2] ?? 0n,
@@ -109,12 +109,11 @@ export function recordsOf({ length, ids, numbers, texts, body, members }: Record
       platformId: textAt(first + 2) || null,
       platformUniqueId: textAt(first + 3) || null,
       deleted: (flags & IS_DELETED) !== 0,
-      updatedMs: instantAt(first + 8),
+      updatedMs: instantAt(first + 7),
       latestMs,
       latestFrom: (flags & FROM_PLATFORM) === 0 ? ofService : 'platform',
-      createdMs: instantAt(first + 10),
-      fieldDigests: textAt(first + 4),
-      children: textAt(first + 5) || null,
+      createdMs: instantAt(first + 9),
+      children: textAt(first + 4) || null,
       members: members === null ? null : membersAt(members, at),
       raw: body.subarray(numbers[first], numbers[first + 1]),
     });
@@ -167,14 +166,6 @@ export class Texts {
     let at = this.length;
     for (let i = start; i < end; i++) bytes[at++] = source[i] ?? 0;
     this.length = at;
-  }
-
-  /** Appends `count` bytes for the caller to fill in, and returns the position of the first. */
-  extend(count: number): number {
-    this.#reserve(count);
-    const at = this.length;
-    this.length = at + count;
-    return at;
   }
 
   byte(byte: number): void {

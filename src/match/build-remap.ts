@@ -1,3 +1,4 @@
+import { listFields } from '../api/field-digests.js';
 import type { Config } from '../config/config.js';
 import type { Decision, NamedCompanyPair } from '../config/user-files.js';
 import type { Clock, OnProgress } from '../domain.js';
@@ -95,7 +96,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   step('check the lists', () => verifyCounts(db));
   const parts = step('read what was exported', () => {
     buildScope(db, config);
-    const found = readExportedParts(db, throwIfStopped);
+    const found = readExportedParts(db, listFields(config.backfill.dateFields), throwIfStopped);
     saveScopeCompanies(db, config, found);
     return found;
   });

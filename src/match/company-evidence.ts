@@ -64,8 +64,8 @@ interface KeySource {
 /** A record of a key. */
 interface RecordOfKey {
   readonly company: number;
-  /** Read when they are needed: most records have the same digests as their counterpart. */
-  readonly fieldDigests: string;
+  /** Read when they are needed: most records have the same digests as their counterpart. Null: unknown. */
+  readonly fieldDigests: string | null;
   readonly hasDigestsOf: (other: RecordOfKey) => boolean;
 }
 
@@ -74,17 +74,16 @@ function walkKeys(
   { keyed, companyIds }: KeySource,
   onKey: (v3: RecordsByCompany, v4: RecordsByCompany) => void,
 ): void {
-  const read = keyed.prepareFieldDigests();
   class Keyed implements RecordOfKey {
     readonly company: number;
     readonly #record: number;
-    #fieldDigests: string | undefined;
+    #fieldDigests: string | null | undefined;
     constructor(record: number, company: number) {
       this.#record = record;
       this.company = company;
     }
-    get fieldDigests(): string {
-      this.#fieldDigests ??= read(this.#record);
+    get fieldDigests(): string | null {
+      if (this.#fieldDigests === undefined) this.#fieldDigests = keyed.readFieldDigests(this.#record);
       return this.#fieldDigests;
     }
     hasDigestsOf(other: RecordOfKey): boolean {
@@ -272,7 +271,7 @@ function increase(column: Uint32Array, place: number): void {
   column[place] = at(column, place) + 1;
 }
 
-/** `unknown`: the key has too many similar records to compare. */
+/** `unknown`: the key has too many similar records to compare, or one whose digests are unknown. */
 type KeyVerdict = ReturnType<typeof compareFieldDigests> | 'unknown';
 
 /** For one key of one company pair: up to this many comparisons are made one by one, without an index. */
@@ -289,12 +288,16 @@ function compareDirectly(a: readonly RecordOfKey[], b: readonly RecordOfKey[]): 
     for (const other of b) {
       const verdict = one.hasDigestsOf(other)
         ? 'agrees'
-        : compareFieldDigests(one.fieldDigests, other.fieldDigests);
+        : compareUnequal(one.fieldDigests, other.fieldDigests);
       if (verdict === 'agrees') return verdict;
-      if (verdict === 'differs') best = verdict;
+      if (verdict === 'unknown' || (verdict === 'differs' && best === 'incomparable')) best = verdict;
     }
   }
   return best;
+}
+
+function compareUnequal(a: string | null, b: string | null): KeyVerdict {
+  return a === null || b === null ? 'unknown' : compareFieldDigests(a, b);
 }
 
 function compareByIndex(a: readonly RecordOfKey[], b: readonly RecordOfKey[]): KeyVerdict {
@@ -306,12 +309,9 @@ function compareByIndex(a: readonly RecordOfKey[], b: readonly RecordOfKey[]): K
     if (uncompared.length > 0) hasUncompared = true;
   }
   if (hasUncompared) return 'unknown';
-  const codes = new Set(
-    a.flatMap(({ fieldDigests }) => splitFieldDigests(fieldDigests).map(({ code }) => code)),
-  );
-  const isComparable = b.some(({ fieldDigests }) =>
-    splitFieldDigests(fieldDigests).some(({ code }) => codes.has(code)),
-  );
+  const fieldsOf = ({ fieldDigests }: RecordOfKey) => splitFieldDigests(fieldDigests ?? '');
+  const fields = new Set(a.flatMap((one) => fieldsOf(one).map(({ field }) => field)));
+  const isComparable = b.some((one) => fieldsOf(one).some(({ field }) => fields.has(field)));
   return isComparable ? 'differs' : 'incomparable';
 }
 

@@ -4,13 +4,14 @@ import { append } from '../text/rows.js';
 /** The part of a record that is compared with other records of its key. */
 export interface DigestedRecord {
   readonly company: number;
-  readonly fieldDigests: string;
+  /** Null: unknown. */
+  readonly fieldDigests: string | null;
 }
 
 /** Records of one shape that have the same value in one field. */
 export type Bucket = readonly DigestedRecord[];
 
-/** `uncompared`: buckets that were too large, so that it is unknown which of their records agree. */
+/** `uncompared`: records of which it is unknown whether they agree. */
 export interface Agreeing {
   readonly companies: ReadonlySet<number>;
   readonly uncompared: readonly Bucket[];
@@ -18,7 +19,7 @@ export interface Agreeing {
 
 /** Records that have the same fields. */
 interface Shape {
-  readonly codes: ReadonlySet<string>;
+  readonly fields: ReadonlySet<number>;
   /** By field with its value. */
   readonly buckets: ReadonlyMap<string, Bucket>;
 }
@@ -37,20 +38,27 @@ const MAX_SHAPES = 64;
 export class DigestIndex {
   readonly #shapes: ReadonlyMap<string, Shape>;
   readonly #records: readonly DigestedRecord[];
+  /** Those whose digests are unknown. */
+  readonly #unknown: Bucket;
 
   constructor(records: readonly DigestedRecord[]) {
     this.#records = distinct(records);
     this.#shapes = shapesOf(this.#records);
+    this.#unknown = this.#records.filter(({ fieldDigests }) => fieldDigests === null);
   }
 
-  /** The companies with a record that agrees with `fieldDigests`, and the buckets that were too large to compare. */
-  findAgreeing(fieldDigests: string): Agreeing {
-    const found = { companies: new Set<number>(), uncompared: [] as Bucket[] };
-    if (this.#shapes.size > MAX_SHAPES) return { ...found, uncompared: [this.#records] };
-    const fields = splitFieldDigests(fieldDigests);
-    for (const { codes, buckets } of this.#shapes.values()) {
-      const common = fields
-        .filter(({ code }) => codes.has(code))
+  /** The companies with a record that agrees with `fieldDigests`. */
+  findAgreeing(fieldDigests: string | null): Agreeing {
+    const found = {
+      companies: new Set<number>(),
+      uncompared: this.#unknown.length > 0 ? [this.#unknown] : [],
+    };
+    if (fieldDigests === null || this.#shapes.size > MAX_SHAPES)
+      return { ...found, uncompared: [this.#records] };
+    const own = splitFieldDigests(fieldDigests);
+    for (const { fields, buckets } of this.#shapes.values()) {
+      const common = own
+        .filter(({ field }) => fields.has(field))
         .map(({ digest }) => buckets.get(digest) ?? [])
         .sort((a, b) => a.length - b.length);
       const rarest = common.slice(0, Math.ceil(common.length / 2));
@@ -66,7 +74,8 @@ export class DigestIndex {
 
 function addAgreeing(found: Set<number>, bucket: Bucket, fieldDigests: string): void {
   for (const { company, fieldDigests: other } of bucket) {
-    if (!found.has(company) && compareFieldDigests(fieldDigests, other) === 'agrees') found.add(company);
+    if (!found.has(company) && compareFieldDigests(fieldDigests, other ?? '') === 'agrees')
+      found.add(company);
   }
 }
 
@@ -76,13 +85,13 @@ function distinct(records: readonly DigestedRecord[]): DigestedRecord[] {
 }
 
 function shapesOf(records: readonly DigestedRecord[]): Map<string, Shape> {
-  const shapes = new Map<string, { codes: Set<string>; buckets: Map<string, DigestedRecord[]> }>();
+  const shapes = new Map<string, { fields: Set<number>; buckets: Map<string, DigestedRecord[]> }>();
   for (const record of records) {
-    const fields = splitFieldDigests(record.fieldDigests);
-    const codes = fields.map(({ code }) => code);
-    const shape = shapes.get(codes.join('')) ?? { codes: new Set(codes), buckets: new Map() };
-    shapes.set(codes.join(''), shape);
-    for (const { digest } of fields) append(shape.buckets, digest, record);
+    const own = splitFieldDigests(record.fieldDigests ?? '');
+    const fields = own.map(({ field }) => field);
+    const shape = shapes.get(fields.join()) ?? { fields: new Set(fields), buckets: new Map() };
+    shapes.set(fields.join(), shape);
+    for (const { digest } of own) append(shape.buckets, digest, record);
   }
   return shapes;
 }

@@ -1,4 +1,7 @@
+import { fieldDigestsOf, hashFields, placesOf } from '../api/field-digests.js';
+import { LIST_WORDS } from '../api/member-digests.js';
 import { damaged } from '../store/checksum.js';
+import { prepareReadMemberList } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
 import { bytesOf, hashBytes, lengthOf, RecordBytes } from './record-bytes.js';
 
@@ -40,17 +43,25 @@ const COLUMNS = bytesOf(
     'stream_id',
     "iif(latest_from IS 'platform', latest_ms, NULL)",
     lengthOf('platform_id'),
-    lengthOf('field_digests'),
+    lengthOf('members'),
     'company_id',
   ],
-  ["ifnull(platform_id, '')", 'field_digests'],
+  ["ifnull(platform_id, '')", "ifnull(CAST(members AS TEXT), '')"],
 );
 
-/** Reads where every exported record is, and the keys of the lists that were read in full. */
-export function readExportedParts(db: Db, throwIfStopped: () => void): ExportedParts {
+/**
+ * Reads where every exported record is, and the keys of the lists that were read in full.
+ *
+ * @param fields those by which companies are paired
+ */
+export function readExportedParts(
+  db: Db,
+  fields: readonly string[],
+  throwIfStopped: () => void,
+): ExportedParts {
   const parts = new Map<string, ExportedPart>();
   const others = newPart(3, '', '');
-  const keyed = new KeyedRecords(db);
+  const keyed = new KeyedRecords(db, fields);
   const streams = readScopeStreams(db);
   const partOf = (
     { modelId, generation, region, parts: known }: ScopeStream,
@@ -79,7 +90,7 @@ export function readExportedParts(db: Db, throwIfStopped: () => void): ExportedP
       last = id;
       const stream = streams.get(bytes.number());
       const platformMs = bytes.number();
-      const [keyLength, digestsLength] = [bytes.number(), bytes.number()];
+      const [keyLength, membersLength] = [bytes.number(), bytes.number()];
       bytes.number();
       const company = bytes.digits();
       const part = stream === undefined ? others : (stream.parts.get(company) ?? partOf(stream, company));
@@ -89,9 +100,9 @@ export function readExportedParts(db: Db, throwIfStopped: () => void): ExportedP
         part.earliestMs = Math.min(part.earliestMs, platformMs);
       }
       const keyAt = bytes.skip(keyLength);
-      const digestsAt = bytes.skip(digestsLength);
+      const membersAt = bytes.skip(membersLength);
       if (stream?.readInFull === 1 && keyLength > 0)
-        keyed.add({ id, modelId: stream.modelId, part, bytes: bytes.bytes, keyAt, digestsAt, end: bytes.at });
+        keyed.add({ id, modelId: stream.modelId, part, bytes: bytes.bytes, keyAt, membersAt, end: bytes.at });
     }
   }
   return {
@@ -151,11 +162,31 @@ export interface KeyedRecord {
   readonly id: number;
   readonly modelId: number;
   readonly part: ExportedPart;
-  /** Its key, and after that the digests of its fields. */
-  readonly bytes: Uint8Array;
+  /** Its key, and after that the digests of its members. */
+  readonly bytes: Buffer;
   readonly keyAt: number;
-  readonly digestsAt: number;
+  readonly membersAt: number;
   readonly end: number;
+}
+
+/** Finds the places of fields among the members of a record, whose digests are the bytes `start` to `end`; null: it has none. */
+type FindPlaces = (members: Buffer, start: number, end: number) => readonly number[] | null;
+
+function prepareFindPlaces(db: Db, fields: readonly string[]): FindPlaces {
+  const readNames = prepareReadMemberList(db);
+  const known = new Map<number, { readonly places: readonly number[]; readonly bytes: number }>();
+  return (members, start, end) => {
+    if (end - start < 4 * LIST_WORDS) return null;
+    const list = members.readUInt32LE(start) * 0x20_0000 + members.readInt32LE(start + 4);
+    let found = known.get(list);
+    if (found === undefined) {
+      const names = readNames(list);
+      found = { places: placesOf(fields, names), bytes: 4 * (LIST_WORDS + names.length) };
+      known.set(list, found);
+    }
+    if (end - start < found.bytes) throw damaged('A stored record');
+    return found.places;
+  };
 }
 
 const FIRST_RECORDS = 1024;
@@ -166,7 +197,8 @@ const FIRST_RECORDS = 1024;
  * are never joined by them.
  */
 export class KeyedRecords {
-  readonly #db: Db;
+  readonly #readMembers: (id: number) => Buffer;
+  readonly #placesOf: FindPlaces;
   readonly #parts: ExportedPart[] = [];
   readonly #placeOf = new Map<ExportedPart, number>();
   #length = 0;
@@ -176,18 +208,21 @@ export class KeyedRecords {
   #places = new Uint32Array(FIRST_RECORDS);
   #ids = new Float64Array(FIRST_RECORDS);
 
-  constructor(db: Db) {
-    this.#db = db;
+  constructor(db: Db, fields: readonly string[]) {
+    const read = db.prepare<[number], Buffer | null>('SELECT members FROM record WHERE id = ?').pluck();
+    this.#readMembers = (id) => read.get(id) ?? Buffer.of();
+    this.#placesOf = prepareFindPlaces(db, fields);
   }
 
-  add({ id, modelId, part, bytes, keyAt, digestsAt, end }: KeyedRecord): void {
+  add({ id, modelId, part, bytes, keyAt, membersAt, end }: KeyedRecord): void {
     const at = this.#length;
     if (at === this.#ids.length) this.#lengthen();
     this.#length += 1;
     const ofModel = Math.imul(modelId + 1, 0x9e3779b1);
-    this.#hashes[2 * at] = hashBytes(bytes, keyAt, digestsAt) ^ ofModel;
-    this.#hashes[2 * at + 1] = hashBytes(bytes, keyAt, digestsAt, 0x5bd1e995) + ofModel;
-    this.#digests[at] = digestsAt === end ? 0 : hashBytes(bytes, digestsAt, end) || 1;
+    this.#hashes[2 * at] = hashBytes(bytes, keyAt, membersAt) ^ ofModel;
+    this.#hashes[2 * at + 1] = hashBytes(bytes, keyAt, membersAt, 0x5bd1e995) + ofModel;
+    const places = this.#placesOf(bytes, membersAt, end);
+    this.#digests[at] = places === null ? 0 : hashFields(bytes, membersAt, places);
     this.#places[at] = this.#placeOfPart(part);
     this.#ids[at] = id;
   }
@@ -202,10 +237,11 @@ export class KeyedRecords {
     return this.#digests[a] === this.#digests[b] && this.#digests[a] !== 0;
   }
 
-  /** Makes the function that reads the digests of a record's fields. */
-  prepareFieldDigests(): (record: number) => string {
-    const read = this.#db.prepare<[number], string>('SELECT field_digests FROM record WHERE id = ?').pluck();
-    return (record) => read.get(this.#ids[record] ?? 0) ?? '';
+  /** Reads the digests of a record's fields; null: unknown. */
+  readFieldDigests(record: number): string | null {
+    const members = this.#readMembers(this.#ids[record] ?? 0);
+    const places = this.#placesOf(members, 0, members.length);
+    return places === null ? null : fieldDigestsOf(members, 0, places);
   }
 
   /** Calls `onKey` with the records of each key. The array is reused. */

@@ -72,11 +72,7 @@ function prepareCompareMembers(
 ): (v3: PartMembers, v4: PartMembers, rules: DriftRules) => (at: number, twin: number) => boolean {
   const readNames = prepareReadMemberList(db);
   return (v3, v4, rules) => {
-    const known = new Map<string, SharedMembers | null>();
-    const share = (v3List: number, v4List: number): SharedMembers | null => {
-      const [v3Names, v4Names] = [readNames(v3List), readNames(v4List)];
-      return v3Names === null || v4Names === null ? null : shareMembers(v3Names, v4Names, rules);
-    };
+    const known = new Map<string, SharedMembers>();
     let [lastV3, lastV4]: number[] = [];
     let shared: SharedMembers | null = null;
     return (at, twin) => {
@@ -87,7 +83,7 @@ function prepareCompareMembers(
         [lastV3, lastV4] = [v3List, v4List];
         const name = `${v3List} ${v4List}`;
         const found = known.get(name);
-        shared = found === undefined ? share(v3List, v4List) : found;
+        shared = found ?? shareMembers(readNames(v3List), readNames(v4List), rules);
         if (known.size === MAX_REMEMBERED) known.clear();
         known.set(name, shared);
       }

@@ -18,19 +18,10 @@ const CHECKED_COLUMNS = {
   ],
   part: ['stream_id', 'company_id', 'cursor', 'ended', 'total_count', 'empty_end', 'idle_pages'],
   member_list: ['id', 'names'],
-  // without `walk`, which changes whenever a record is seen again and does not affect ids, and `members`, which has its own
+  // without `walk`, which changes whenever a record is seen again and does not affect ids
   record: [
-    ...[
-      'stream_id',
-      'svc_id',
-      'company_id',
-      'platform_id',
-      'unique_id',
-      'deleted',
-      'updated_ms',
-      'latest_ms',
-    ],
-    ...['latest_from', 'created_ms', 'field_digests', 'children', 'payload_block'],
+    ...['stream_id', 'svc_id', 'payload_block', 'company_id', 'platform_id', 'unique_id', 'deleted'],
+    ...['updated_ms', 'latest_ms', 'latest_from', 'created_ms', 'children', 'members'],
   ],
   remap_run: ['id', 'built_at', 'sha256', 'export_seq', 'counts', 'digests'],
 } as const;
@@ -44,20 +35,35 @@ export function registerChecksum(db: Db): void {
   );
 }
 
-/** SQL for the checksum of the current row of a table. */
-export function checksumOf(table: CheckedTable): string {
-  return `checksum(${checkedText(table)})`;
+/** SQL for the checksum of the current row of a table; `without`: a column that is taken as null. */
+export function checksumOf(table: CheckedTable, without?: string): string {
+  return `checksum(${checkedBytes(table, without)})`;
 }
 
-/** SQL for the text that a checksum is of: the values of the current row of a table, with separators. */
-export function checkedText(table: CheckedTable): string {
-  const values = CHECKED_COLUMNS[table].map((column) => `ifnull(${column}, char(0))`);
-  return `concat_ws(char(31), ${values.join(', ')})`;
+/** SQL for the bytes that a checksum is of: the values of the current row of a table, with separators. */
+export function checkedBytes(table: CheckedTable, without?: string): string {
+  const values = CHECKED_COLUMNS[table].map((column) =>
+    column === without ? 'char(0)' : `ifnull(${column}, char(0))`,
+  );
+  return `CAST(concat_ws(char(31), ${values.join(', ')}) AS BLOB)`;
 }
 
-/** The same for values in the order of the table's columns, which is faster than reading the row again. */
-export function checksumOfValues(values: readonly (string | number | bigint | null)[]): number {
-  return crc32(values.map((value) => value ?? '\0').join('\x1f'));
+/**
+ * The same for values in the order of the table's columns, which is faster than reading the row again. Only the last one may
+ * be bytes.
+ */
+export function checksumOfValues(values: readonly (string | number | bigint | Uint8Array | null)[]): number {
+  const last = values.at(-1);
+  if (!(last instanceof Uint8Array)) return crc32(values.map((value) => value ?? '\0').join('\x1f'));
+  return crc32(
+    last,
+    crc32(
+      `${values
+        .slice(0, -1)
+        .map((value) => value ?? '\0')
+        .join('\x1f')}\x1f`,
+    ),
+  );
 }
 
 /** SQL that is 1 if the current row of a table matches its checksum, otherwise 0. */

@@ -1,11 +1,11 @@
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib';
-import { damaged } from './checksum.js';
+import { checksumOf, damaged, isIntact } from './checksum.js';
 import type { Db } from './sqlite.js';
 
 /**
  * Payloads, the records as received, are stored compressed in blocks. `record.payload_block` names the block of a record;
- * it is null if none was stored. A block holds the ids of its records beside their bytes. It keeps the bytes of records that
- * were replaced or deleted until `dropStalePayloads` rewrites it; purging empties it.
+ * it is null if none is. A block holds the ids of its records beside their bytes. It keeps the bytes of records that were
+ * replaced or deleted until `dropStalePayloads` rewrites it.
  */
 
 /** A block ends with the record that reaches one of these: fewer records compress worse, more make one record slow to read. */
@@ -73,11 +73,11 @@ interface StoredBlock {
 }
 
 /**
- * Makes the function that reads a block; null for one that was purged.
+ * Makes the function that reads a block.
  *
  * @throws SvcError `corrupt_database`
  */
-function prepareReadBlock(db: Db): (id: number) => Block | null {
+function prepareReadBlock(db: Db): (id: number) => Block {
   const read = db
     .prepare<[number], StoredBlock>('SELECT content, checksum FROM payload_block WHERE id = ?')
     .safeIntegers(false);
@@ -87,7 +87,7 @@ function prepareReadBlock(db: Db): (id: number) => Block | null {
     if (!(stored?.content instanceof Uint8Array) || crc32(stored.content) !== stored.checksum) {
       throw damaged('A stored payload');
     }
-    return stored.content.length === 0 ? null : decompress(stored.content);
+    return decompress(stored.content);
   };
 }
 
@@ -95,19 +95,19 @@ function prepareReadBlock(db: Db): (id: number) => Block | null {
 const CACHE_BYTES = 2 * 1024 * 1024;
 
 /** Makes the function that reads blocks and keeps the last few. */
-function prepareCachedBlocks(db: Db): (id: number) => Block | null {
+function prepareCachedBlocks(db: Db): (id: number) => Block {
   const readBlock = prepareReadBlock(db);
-  const cached = new Map<number, Block | null>();
+  const cached = new Map<number, Block>();
   let held = 0;
   return (id) => {
     const known = cached.get(id);
-    const block = known === undefined ? readBlock(id) : known;
+    const block = known ?? readBlock(id);
     if (known === undefined) {
-      held += sizeOf(block);
+      held += block.bytes.length;
       for (const [oldest, old] of cached) {
         if (held <= CACHE_BYTES) break;
         cached.delete(oldest);
-        held -= sizeOf(old);
+        held -= old.bytes.length;
       }
     }
     // the first key of the map is the one that was not read for the longest time
@@ -116,8 +116,6 @@ function prepareCachedBlocks(db: Db): (id: number) => Block | null {
     return block;
   };
 }
-
-const sizeOf = (block: Block | null): number => block?.bytes.length ?? 0;
 
 /**
  * Makes the function that reads the payload of a stored record, null if none is stored. It is fast for records in the
@@ -134,8 +132,9 @@ export function prepareReadPayload(db: Db): (recordId: bigint | number) => strin
   return (recordId) => {
     const id = find.get(recordId);
     if (id === undefined) throw damaged('A stored record');
-    const block = id === null ? null : readBlock(id);
-    return block === null ? null : block.bytes.toString('utf8', ...placeOf(block, recordId));
+    if (id === null) return null;
+    const block = readBlock(id);
+    return block.bytes.toString('utf8', ...placeOf(block, recordId));
   };
 }
 
@@ -194,8 +193,8 @@ export function preparePayloadWriter(db: Db, payload: 'full' | 'ids'): PayloadWr
     isSame: (id, recordId, payload) => {
       const added = open.get(id ?? 0)?.get(recordId);
       if (added !== undefined) return Buffer.compare(added, payload) === 0;
-      const block = id === null ? null : readBlock(id);
-      if (block === null) return false;
+      if (id === null) return false;
+      const block = readBlock(id);
       const [from, to] = placeOf(block, recordId);
       return to - from === payload.length && block.bytes.compare(payload, 0, payload.length, from, to) === 0;
     },
@@ -253,10 +252,7 @@ export function dropStalePayloads(db: Db): boolean {
   const save = db.prepare('UPDATE payload_block SET content = ?, checksum = ? WHERE id = ?');
   const drop = db.prepare('DELETE FROM payload_block WHERE id = ?');
   for (const id of ids) {
-    const block = readBlock(id);
-    // an empty block stays, because it tells that its payloads were purged
-    if (block === null) continue;
-    const { bytes, places } = block;
+    const { bytes, places } = readBlock(id);
     const kept = [...places].filter(([recordId]) => holds.get(recordId, id) !== undefined);
     if (kept.length === 0) drop.run(id);
     else if (kept.length < places.size) {
@@ -272,12 +268,15 @@ export function dropStalePayloads(db: Db): boolean {
 
 /** The number of records whose payload is stored. */
 export function countPayloads(db: Db): number {
-  const sql = `SELECT count(*) FROM record NOT INDEXED
-    WHERE payload_block IN (SELECT id FROM payload_block WHERE length(content) > 0)`;
-  return Number(db.prepare(sql).pluck().get());
+  return Number(db.prepare('SELECT count(payload_block) FROM record NOT INDEXED').pluck().get());
 }
 
-/** Empties all blocks. */
-export function emptyPayloads(db: Db): void {
-  db.exec("UPDATE payload_block SET content = x'', checksum = 0; DELETE FROM stale_block");
+/** Deletes all payloads. The checksum of a damaged record stays wrong. */
+export function deletePayloads(db: Db): void {
+  const checksum = checksumOf('record', 'payload_block');
+  db.exec(`
+    UPDATE record SET payload_block = NULL, checksum = iif(${isIntact('record')}, ${checksum}, checksum)
+      WHERE payload_block IS NOT NULL;
+    DELETE FROM payload_block;
+    DELETE FROM stale_block`);
 }

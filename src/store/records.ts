@@ -35,6 +35,7 @@ export function prepareSaveRecords(
   const payloads = preparePayloadWriter(db, payload);
   const insert = prepareInsert(db, payloads);
   const revisit = prepareRevisit(db, payloads);
+  const beginMembers = prepareMemberDigests(db);
   return (place, records) => {
     const tally: RecordTally = {
       unique: 0,
@@ -45,10 +46,12 @@ export function prepareSaveRecords(
       changed: 0,
     };
     const blocks = payloads.begin(records.map(({ raw }) => raw));
-    const isNew = insert(place, records, blocks);
+    const membersOf = beginMembers();
+    const contents = records.map((record) => contentOf(record, membersOf(record.members)));
+    const isNew = insert(place, records, contents, blocks);
     for (const [at, record] of records.entries()) {
       if (isNew(at)) countNew(tally);
-      else countKnown(tally, place, revisit(place, record, blocks[at] ?? null));
+      else countKnown(tally, place, revisit(place, record, contents[at] ?? [], blocks[at] ?? null));
     }
     payloads.end();
     return tally;
@@ -81,10 +84,10 @@ interface Revisited {
 }
 
 const CONTENT =
-  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, field_digests, children';
+  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, children, members';
 
 /** The values of `CONTENT`. */
-function contentOf(record: ParsedRecord): (string | number | bigint | null)[] {
+function contentOf(record: ParsedRecord, members: Uint8Array | null): Value[] {
   return [
     record.companyId,
     record.platformId,
@@ -94,8 +97,8 @@ function contentOf(record: ParsedRecord): (string | number | bigint | null)[] {
     record.latestMs,
     record.latestFrom,
     record.createdMs,
-    record.fieldDigests,
     record.children,
+    members,
   ];
 }
 
@@ -109,37 +112,35 @@ function prepareInsert(
 ): (
   place: PagePlace,
   page: readonly ParsedRecord[],
+  contents: readonly (readonly Value[])[],
   blocks: readonly (number | null)[],
 ) => (at: number) => boolean {
   const lastId = db.prepare<[], bigint | null>('SELECT max(id) FROM record').pluck();
   // OR IGNORE skips records with a stored id; if it skipped one for another reason, `prepareFind` would throw
   const records = prepareInsertRows(
     db,
-    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, ${CONTENT}, payload_block, checksum, members)`,
+    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, payload_block, checksum, ${CONTENT})`,
     RECORD_WIDTH,
     BATCH,
   );
-  const membersOf = prepareMemberDigests(db);
   const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
   const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
-  return (place, page, blocks) => {
+  return (place, page, contents, blocks) => {
     const { length } = page;
     const first = Number(lastId.get() ?? 0n) + 1;
     let inserted = 0;
-    for (const [at, record] of page.entries()) {
+    for (const [at, { svcId }] of page.entries()) {
+      const content = contents[at] ?? [];
       const { values } = records;
       const to = (at % BATCH) * RECORD_WIDTH;
       values[to] = first + at;
       values[to + 1] = place.streamId;
-      values[to + 2] = record.svcId;
+      values[to + 2] = svcId;
       values[to + 3] = place.walk;
-      const content = contentOf(record);
-      for (let index = 0; index < content.length; index++) values[to + 4 + index] = content[index] ?? null;
       const block = blocks[at] ?? null;
-      const checksum = checksumOfValues([place.streamId, record.svcId, ...content, block]);
-      values[to + 14] = block;
-      values[to + 15] = checksum;
-      values[to + 16] = block === null ? null : membersOf(record.members, checksum);
+      values[to + 4] = block;
+      values[to + 5] = checksumOfValues([place.streamId, svcId, block, ...content]);
+      for (let index = 0; index < content.length; index++) values[to + 6 + index] = content[index] ?? null;
       if ((at + 1) % BATCH === 0 || at + 1 === length) inserted += records.run((at % BATCH) + 1);
     }
     if (inserted > 0) count.run(inserted, place.streamId);
@@ -155,24 +156,21 @@ function prepareInsert(
 function prepareRevisit(
   db: Db,
   payloads: PayloadWriter,
-): (place: PagePlace, record: ParsedRecord, block: number | null) => Revisited {
+): (place: PagePlace, record: ParsedRecord, content: readonly Value[], block: number | null) => Revisited {
   const replace = db.prepare<Value[]>(`
-    UPDATE record SET walk = ?, checksum = ?, payload_block = ?, members = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    UPDATE record SET walk = ?, checksum = ?, payload_block = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       WHERE id = ?`);
   const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
   const find = prepareFind(db);
-  const membersOf = prepareMemberDigests(db);
-  return (place, record, block) => {
-    const content = contentOf(record);
+  return (place, record, content, block) => {
     const stored = find(place.streamId, record.svcId, content);
     const [id, walk] = [Number(stored.id), Number(stored.walk)];
     const before = stored.payload_block === null ? null : Number(stored.payload_block);
     const wins = walk < place.keepFrom || arrivalWins(stored.updated_ms, record.updatedMs);
     const changed = wins && !(stored.same_content === 1n && payloads.isSame(before, id, record.raw));
     if (changed) {
-      const checksum = checksumOfValues([place.streamId, record.svcId, ...content, block]);
-      const members = block === null ? null : membersOf(record.members, checksum);
-      replace.run(place.walk, checksum, block, members, ...content, stored.id);
+      const checksum = checksumOfValues([place.streamId, record.svcId, block, ...content]);
+      replace.run(place.walk, checksum, block, ...content, stored.id);
       // with `ids`, payloads of an earlier full export are deleted when their records change
       payloads.release(before);
       payloads.add(block, id, record.raw);
@@ -209,7 +207,7 @@ function arrivalWins(storedMs: bigint | null, arrivalMs: number | null): boolean
 
 /** Rows of one INSERT; larger batches are hardly faster. */
 const BATCH = 32;
-const RECORD_WIDTH = 17;
+const RECORD_WIDTH = 16;
 
 export type Value = string | number | bigint | Uint8Array | null;
 

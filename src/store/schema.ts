@@ -81,10 +81,9 @@ CREATE TABLE record(
   latest_ms INTEGER,
   latest_from TEXT CHECK (latest_from IN ('platform', 'service')),
   created_ms INTEGER,
-  field_digests TEXT NOT NULL,
   -- JSON, null for none: see stored-lists.ts; the view child returns it as rows
   children TEXT,
-  -- digests of the members of the stored payload, see member-digests.ts
+  -- digests of its members, see member-digests.ts
   members BLOB,
   -- the last walk of its stream that saw it
   walk INTEGER NOT NULL,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { MAX_INT64, MIN_INT64, type ParsedRecord, type RejectedObject } from '../domain.js';
 import { addToIdSum, checksumOf } from './checksum.js';
 import { dropParts } from './parts.js';
-import { countPayloads, emptyPayloads } from './payloads.js';
+import { countPayloads, deletePayloads } from './payloads.js';
 import { resealTables } from './remap-digest.js';
 import type { Db } from './sqlite.js';
 import type { StreamRow } from './streams.js';
@@ -261,10 +261,8 @@ export function purgePayloads(db: Db): number {
   const dropped = db
     .transaction(() => {
       const count = countPayloads(db);
-      emptyPayloads(db);
+      deletePayloads(db);
       db.exec(`
-      DELETE FROM member_list;
-      UPDATE record SET members = NULL;
       DELETE FROM drift;
       UPDATE drift_scope SET compared = 0;
       UPDATE rejected SET raw = '';

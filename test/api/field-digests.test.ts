@@ -1,34 +1,41 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareFieldDigests, digestAmount, digestFields, digestText } from '../../src/api/field-digests.js';
+import {
+  compareFieldDigests,
+  fieldDigestsOf,
+  hashFields,
+  listFields,
+  placesOf,
+  splitFieldDigests,
+} from '../../src/api/field-digests.js';
+import type { PageSpec } from '../../src/api/record.js';
 import { campaign } from '../support/campaign.js';
-import { parsePage } from './support/pages.js';
+import { recordOf, V3 } from './support/pages.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function factsOf(fields: Fields | string, dateFields: readonly string[] = []): string {
-  const inside = typeof fields === 'string' ? fields : JSON.stringify(fields).slice(1, -1);
-  const body = `{"data":[{"svc_id":1,"svc_company_id":1${inside === '' ? '' : `,${inside}`}}],"next":null}`;
-  const spec = { generation: 'v3', fieldPrefix: 'svc_', children: [], dateFields, companyId: null } as const;
-  const [record] = parsePage(Buffer.from(body), spec).records;
-  if (record === undefined) throw new Error('no record');
-  return record.fieldDigests;
+function digestsOf(fields: Fields | string, spec: Partial<PageSpec> = {}): string {
+  const { members } = recordOf(typeof fields === 'string' ? fields : JSON.stringify(fields).slice(1, -1), {
+    ...V3,
+    ...spec,
+  });
+  if (members === null) throw new Error('no digests');
+  const { buffer, byteOffset, byteLength } = members.words;
+  const places = placesOf(listFields(spec.dateFields ?? []), JSON.parse(members.names));
+  return fieldDigestsOf(Buffer.from(buffer, byteOffset, byteLength), 0, places);
 }
 
 function compare(a: Fields | string, b: Fields | string): ReturnType<typeof compareFieldDigests> {
-  return compareFieldDigests(factsOf(a), factsOf(b));
+  return compareFieldDigests(digestsOf(a), digestsOf(b));
 }
 
 const EQUAL: readonly (readonly [string, string, string])[] = [
   ['an amount as text and as number', '"total_amount":"10.50"', '"total_amount":10.5'],
-  ['an amount with an exponent', '"amount":1e3', '"amount":1000'],
-  ['an amount with a fraction of zeros', '"amount":"1000.00"', '"amount":1.0E+3'],
-  ['a small amount', '"unit_price":"0.0000001"', '"unit_price":1e-7'],
+  ['an amount with a fraction of zeros', '"amount":"1000.00"', '"amount":1000'],
+  ['a small amount', '"unit_price":"0.00000010"', '"unit_price":0.0000001'],
   ['zeros of any sign and scale', '"tax_amount":"-0.00"', '"tax_amount":0'],
-  ['an amount with a plus sign and leading zeros', '"amount":"+007"', '"amount":7'],
-  ['an amount without a leading zero', '"amount":".5"', '"amount":0.50'],
-  ['amounts beyond a double', '"amount":"90071992547409931.10"', '"amount":90071992547409931.1'],
   ['a day and its midnight', '"posted_date":"2023-01-05"', '"posted_date":"2023-01-05T00:00:00.000Z"'],
+  ['instants of one second', '"created_at":"2023-01-05T00:00:00.001Z"', '"created_at":"2023-01-05"'],
   [
     'an instant in two offsets',
     '"created_at":"2023-01-05T01:00:00+01:00"',
@@ -46,25 +53,20 @@ const DIFFERENT: readonly (readonly [string, string, string])[] = [
   ['amounts that a double would merge', '"amount":9007199254740993', '"amount":9007199254740992'],
   ['amounts of different scale', '"amount":10', '"amount":1.0'],
   ['amounts of different sign', '"amount":-10', '"amount":10'],
-  ['instants a millisecond apart', '"created_at":"2023-01-05T00:00:00.001Z"', '"created_at":"2023-01-05"'],
   ['texts of different case', '"name":"Acme"', '"name":"ACME"'],
   ['texts of different normal form', '"name":"\u00e9"', '"name":"e\u0301"'],
   ['padded text', '"code":"042"', '"code":"42"'],
-  ['text that only looks like an amount', '"reference":"10.50"', '"reference":"10.5"'],
 ];
 
 const NOT_CARRIED = [
   '"name":null',
   '"name":""',
-  '"name":[]',
-  '"name":{}',
   '"description":"x"',
-  '"platform_unique_id":1.5',
   '"platform_unique_id":""',
   '"platform_unique_id":"\\ud800"',
 ];
 
-describe('facts of a record', () => {
+describe('the digests of fields', () => {
   it.each(EQUAL)('are equal for %s', (_name, a, b) => {
     expect(compare(a, b)).toBe('agrees');
   });
@@ -73,33 +75,37 @@ describe('facts of a record', () => {
     expect(compare(a, b)).toBe('differs');
   });
 
-  it.each(NOT_CARRIED.map((fields) => [fields]))('leave out %s', (fields) => {
-    expect(factsOf(fields)).toBe('');
+  it.each(NOT_CARRIED)('leave out %s', (fields) => {
+    expect(splitFieldDigests(digestsOf(fields))).toEqual([]);
   });
 
   it('do not depend on the order of the members', () => {
-    const a = factsOf({ code: 'x', amount: 1, created_at: '2023-01-01' });
-    expect(factsOf({ created_at: '2023-01-01', amount: 1, code: 'x' })).toBe(a);
-    expect(a).toHaveLength(3 * 7);
+    const a = digestsOf({ code: 'x', amount: 1, created_at: '2023-01-01' });
+    expect(digestsOf({ created_at: '2023-01-01', amount: 1, code: 'x' })).toBe(a);
+    expect(splitFieldDigests(a)).toHaveLength(3);
   });
 
-  it('include configured date fields, and keep the code of every other field', () => {
-    const plain = factsOf({ code: 'x', due_date: '2023-01-01' });
-    const configured = factsOf({ code: 'x', due_date: '2023-01-01' }, ['due_date', 'code']);
-    expect(plain).toHaveLength(7);
-    expect(configured).toHaveLength(14);
-    expect(compareFieldDigests(plain, configured)).toBe('agrees');
+  it('include configured date fields', () => {
+    const fields = { code: 'x', due_date: '2023-01-01' };
+    expect(splitFieldDigests(digestsOf(fields))).toHaveLength(1);
+    expect(splitFieldDigests(digestsOf(fields, { dateFields: ['due_date', 'code'] }))).toHaveLength(2);
   });
 
-  it('give every standard field its own code', () => {
-    const fields = digestFields([]);
-    expect(fields).toHaveLength(24);
-    expect(new Set(fields.map((field) => field.code)).size).toBe(24);
-    expect(fields.map((field) => field.code)).toEqual(fields.map((field) => field.code).sort());
+  it('are all that is kept without payloads', () => {
+    const record = recordOf('"code":"x","memo":"m","amount":1', { ...V3, payload: 'ids' });
+    expect(record.members?.names).toBe('["code","amount"]');
+  });
+
+  it('have equal hashes if they are equal, and 0 without a value', () => {
+    const hash = (bytes: Buffer) => hashFields(bytes, 0, [1, 0]);
+    const words = (...own: number[]) => Buffer.from(Int32Array.of(0, 1, ...own).buffer);
+    expect(hash(words(4, 8))).toBe(hash(words(5, 10)));
+    expect(hash(words(4, 8))).not.toBe(hash(words(8, 4)));
+    expect(hash(words(0, 0))).toBe(0);
   });
 });
 
-describe('comparing facts', () => {
+describe('comparing digests of fields', () => {
   it.each([
     [
       'two of three equal',
@@ -117,7 +123,7 @@ describe('comparing facts', () => {
     expect(compare(b, a)).toBe(outcome);
   });
 
-  it('finds that anything with facts agrees with itself, and counts common fields as sets do', () => {
+  it('finds that anything with a value agrees with itself, and counts common fields as sets do', () => {
     const field = fc.constantFrom('code', 'name', 'amount', 'created_at', 'reference', 'currency_id');
     const record = fc.dictionary(field, fc.constantFrom('1', '2', '2023-01-01'));
     fc.assert(
@@ -131,33 +137,4 @@ describe('comparing facts', () => {
       { numRuns: campaign({ small: 200, full: 1000 }) },
     );
   });
-});
-
-describe('digests of amounts', () => {
-  const digest = (text: string): number => digestAmount(Buffer.from(text), 0, text.length);
-
-  it('are equal exactly when the numbers are', () => {
-    const decimal = fc.tuple(
-      fc.integer({ min: -9999, max: 9999 }),
-      fc.integer({ min: -4, max: 4 }),
-      fc.nat(3),
-    );
-    fc.assert(
-      fc.property(decimal, decimal, ([a, scaleA, zeros], [b, scaleB]) => {
-        const spelled = digest(`${a}${'0'.repeat(zeros)}e${scaleA - zeros}`);
-        expect(spelled).toBe(digest(`${a}.000e${scaleA}`));
-        // scaled to integers, so that no double gets between
-        const isSame = BigInt(a) * 10n ** BigInt(scaleA + 4) === BigInt(b) * 10n ** BigInt(scaleB + 4);
-        expect(spelled === digest(`${b}e${scaleB}`)).toBe(isSame);
-      }),
-      { numRuns: campaign({ small: 1000, full: 5000 }) },
-    );
-  });
-
-  it.each(['', '-', '.', '1e', '1e+', '--1', '1.2.3', '1 ', '1e9999999999', 'NaN'])(
-    'take "%s" for text',
-    (text) => {
-      expect(digest(text)).toBe(digestText(Buffer.from(text), 0, text.length));
-    },
-  );
 });

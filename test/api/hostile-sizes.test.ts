@@ -61,7 +61,7 @@ function measure(head: string, item: string, tail: string): { outcome: string; m
     let at = write(head, 0);
     while (at + item.length + tail.length + 2 < body.length) at = write(item, at);
     write(tail, at);
-    const spec = { generation: 'v3', fieldPrefix: 'svc_', children: ['line_items'], dateFields: ['created_at'] };
+    const spec = { generation: 'v3', fieldPrefix: 'svc_', children: ['line_items'], dateFields: ['created_at'], payload: 'full' };
     let outcome = 'read';
     try { await pausingPageParser(spec, async () => {})(body, null, 500); } catch (error) { outcome = error.code ?? error.name; }
     // on Linux maxRSS includes the memory of the process that started this one

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pageParser } from '../../dist/api/envelope.js';
 import { recordsOf } from '../../dist/json/record-columns.js';
-import { checksumOf } from '../../dist/store/checksum.js';
+import { checksumOf, checksumOfValues } from '../../dist/store/checksum.js';
 import { prepareMemberDigests } from '../../dist/store/member-digests.js';
 import { openDatabase } from '../../dist/store/open.js';
 import { preparePayloadWriter } from '../../dist/store/payloads.js';
@@ -11,6 +11,8 @@ import { sealV4Companies } from '../../dist/store/streams.js';
 const MODELS = ['accounting/invoices', 'crm/companies'];
 const NOTES = ['accounting/bill_credit_notes'];
 const COMPANIES = 4;
+/** The members with digests, unless there are payloads. */
+const DIGESTED = '["code","name"]';
 const FIRST_LINE_ITEM = 5_000_000_000;
 
 /**
@@ -43,11 +45,12 @@ export function makeDatabase(folder, records, kind = 'plain', shape = {}) {
   db.transaction(() => {
     db.exec(`INSERT INTO v4_company SELECT value + 100, '{}' FROM (${rows(companies)})`);
     db.exec(`CREATE TEMP TABLE line AS ${rows(lineItems)}`);
+    db.prepare('INSERT INTO member_list VALUES (1, ?, ?)').run(DIGESTED, checksumOfValues([1, DIGESTED]));
     for (const [at, model] of names.entries())
       fillModel(db, model, { at, count: Math.floor(records / names.length), companies, lineItems });
     if (kind === 'notes') savePayloads(db, rewritten);
-    else db.exec(`UPDATE record SET checksum = ${checksumOf('record')}`);
     db.exec(`
+      UPDATE record SET checksum = ${checksumOf('record')};
       UPDATE stream SET stored = (SELECT count(*) FROM record WHERE stream_id = stream.id);
       UPDATE stream SET checksum = ${checksumOf('stream')}`);
     sealV4Companies(db);
@@ -68,9 +71,9 @@ function fillModel(db, model, { at, count, companies, lineItems }) {
   const company = `value % ${companies}`;
   const fill = (gen, streamId, companyId, where, order) =>
     db.exec(`
-      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, field_digests, children, walk)
+      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, members, children, walk)
       SELECT ${streamId}, value * ${gen}, ${companyId}, printf('KEY-%09d', value), NULL, value % 50 = 7, 1700000000000 + value, 'platform', NULL,
-        printf('AA%05dBB%05d', value % 99991, value % 7919),
+        unhex(printf('0000000001000000%08x%08x', 4 * (value % 99991 + 1), 4 * (value % 7919 + 1))),
         (SELECT json_group_array(json_array('line_items', CAST(
             (n.value * ${gen} * ${lineItems}) + ${FIRST_LINE_ITEM - 1} + line.value AS TEXT), 'line-' || line.value, NULL, 0)) FROM line),
         1
@@ -95,14 +98,11 @@ function savePayloads(db, rewritten) {
     fieldPrefix: 'svc_',
     children: ['line_items'],
     dateFields: [],
+    payload: 'full',
   });
-  const membersOf = prepareMemberDigests(db);
+  const beginMembers = prepareMemberDigests(db);
   const writer = preparePayloadWriter(db, 'full');
-  const saveBlock = db.prepare('UPDATE record SET payload_block = ? WHERE id = ?');
-  const seal = db
-    .prepare(`UPDATE record SET checksum = ${checksumOf('record')} WHERE id = ? RETURNING checksum`)
-    .pluck();
-  const saveMembers = db.prepare('UPDATE record SET members = ? WHERE id = ?');
+  const save = db.prepare('UPDATE record SET payload_block = ?, members = ? WHERE id = ?');
   for (let last = 0n; ; ) {
     const found = read.all(last);
     const bodies = found.map(([, isV4, ...record]) => {
@@ -111,12 +111,12 @@ function savePayloads(db, rewritten) {
     });
     const page = Buffer.from(`{"data":[${bodies.join(',')}],"prev":null,"next":null,"total_count":null}`);
     const records = found.length === 0 ? [] : recordsOf(parse(page, null, 1000).columns);
+    const membersOf = beginMembers();
     const notes = bodies.map((body) => Buffer.from(body));
     for (const [at, block] of writer.begin(notes).entries()) {
       const [id] = found[at];
       writer.add(block, Number(id), notes[at]);
-      saveBlock.run(block, id);
-      saveMembers.run(membersOf(records[at].members, Number(seal.get(id))), id);
+      save.run(block, membersOf(records[at].members), id);
       last = id;
     }
     writer.end();

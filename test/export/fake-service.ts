@@ -163,7 +163,6 @@ function parsedRecord(record: FakeRecord): ParsedRecord {
     latestMs: updatedMs,
     latestFrom: updatedMs === null ? null : 'service',
     createdMs: null,
-    fieldDigests: '',
     members: null,
     children: renderChildren(
       children.map((child) => ({ ...child, path: 'line_items', platformUniqueId: null, deleted: false })),

@@ -5,15 +5,11 @@ import { type DigestedRecord, DigestIndex } from '../../src/match/digest-index.j
 
 const RUNS = 3000;
 
-/** Facts of fields with few values each, sorted by field as they are stored. */
+/** Digests of fields with few values each. */
 const digestsOf = (fields: number): fc.Arbitrary<string> =>
   fc
     .array(fc.option(fc.nat(2), { freq: 3 }), { minLength: fields, maxLength: fields })
-    .map((values) =>
-      values
-        .map((value, field) => (value === null ? '' : `f${field}${String(value).padStart(5, '0')}`))
-        .join(''),
-    );
+    .map((values) => values.map((value) => (value === null ? '\0\0' : `f${value}`)).join(''));
 
 const recordsOf = (fields: number, minLength: number, maxLength: number): fc.Arbitrary<DigestedRecord[]> =>
   fc.array(fc.record({ company: fc.nat(999), fieldDigests: digestsOf(fields) }), { minLength, maxLength });
@@ -21,7 +17,7 @@ const recordsOf = (fields: number, minLength: number, maxLength: number): fc.Arb
 function agreeingByComparison(records: readonly DigestedRecord[], own: string): Set<number> {
   return new Set(
     records
-      .filter((one) => compareFieldDigests(own, one.fieldDigests) === 'agrees')
+      .filter((one) => compareFieldDigests(own, one.fieldDigests ?? '') === 'agrees')
       .map(({ company }) => company),
   );
 }
@@ -57,5 +53,12 @@ describe('an index of field digests', () => {
       { numRuns: 60, seed: 20261122 },
     );
     expect(hidden).toBeGreaterThan(60);
+  });
+
+  it('returns records whose digests are unknown as uncompared', () => {
+    const unknown = { company: 1, fieldDigests: null };
+    const index = new DigestIndex([unknown, { company: 2, fieldDigests: 'f1' }]);
+    expect(index.findAgreeing('f1')).toEqual({ companies: new Set([2]), uncompared: [[unknown]] });
+    expect(index.findAgreeing(null).uncompared.flat()).toHaveLength(2);
   });
 });

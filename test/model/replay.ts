@@ -90,7 +90,6 @@ function parsed({ id, version }: ModelRecord, dates: Variant['dates']) {
     latestMs: null,
     latestFrom: null,
     createdMs: null,
-    fieldDigests: '',
     children: null,
     members: null,
     raw: new Uint8Array(),

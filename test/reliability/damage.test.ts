@@ -403,7 +403,7 @@ describe('a damaged database', () => {
       'DROP TABLE company',
       'DROP INDEX remap_v3',
       'DROP VIEW child',
-      'ALTER TABLE record DROP COLUMN field_digests',
+      'ALTER TABLE record DROP COLUMN created_ms',
       'ALTER TABLE company DROP COLUMN note',
       'ALTER TABLE stream RENAME COLUMN position TO place',
     ];

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import type { Db } from '../../src/store/open.js';
 import {
   countPayloads,
+  deletePayloads,
   dropStalePayloads,
-  emptyPayloads,
   prepareReadPayload,
 } from '../../src/store/payloads.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
@@ -72,7 +72,7 @@ describe('stored payloads', () => {
             const left = new Set(db.prepare("SELECT stream_id || ' ' || svc_id FROM record").pluck().all());
             for (const key of expected.keys()) if (!left.has(key)) expected.delete(key);
           } else if (one.kind === 'purge') {
-            emptyPayloads(db);
+            deletePayloads(db);
             for (const key of expected.keys()) expected.set(key, null);
           } else if (one.kind === 'clean') {
             while (dropStalePayloads(db));
@@ -133,7 +133,7 @@ describe('stored payloads', () => {
     const db = openTestDatabase();
     const save = prepareSaveRecords(db, 'full');
     save(place(1), page(1, 100));
-    emptyPayloads(db);
+    deletePayloads(db);
     expect([storedPayloads(db), countPayloads(db)]).toEqual([[], 0]);
     expect(prepareSaveRecords(db, 'ids')(place(2), page(1, 100)).changed).toBe(0);
     expect(save(place(3), page(1, 100)).changed).toBe(100);

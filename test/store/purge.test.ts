@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { verifyExport } from '../../src/store/integrity.js';
 import { countPayloads } from '../../src/store/payloads.js';
 import { purgePayloads } from '../../src/store/stream-contents.js';
 import { configOf, openExported } from '../support/exported.js';
@@ -21,6 +22,19 @@ describe('purging payloads', () => {
     expect([storedPayloads(db), countPayloads(db)]).toEqual([[], 0]);
     expect(secrets.filter((secret) => readFileSync(db.name).includes(secret))).toEqual([]);
     expect(remapOf(db, config)).toEqual(before);
+    expect(db.prepare('SELECT pairs, compared FROM drift_scope').all()).toEqual([
+      { pairs: 1n, compared: 0n },
+    ]);
+    close();
+  });
+
+  it('leaves a damaged record damaged', () => {
+    const { db, close } = openExported(configOf(), { v3: [{ id: 1 }], v4: [] });
+    storePayloads(db, '{}');
+    seal(db);
+    db.exec("UPDATE record SET platform_id = 'other'");
+    expect(purgePayloads(db)).toBe(1);
+    expect(() => verifyExport(db, () => {})).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
     close();
   });
 });

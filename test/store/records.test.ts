@@ -36,7 +36,7 @@ describe('a record that arrives again', () => {
     ['update time', { updatedMs: 6 }],
     ['date', { latestMs: 6, latestFrom: 'platform' }],
     ['creation date', { createdMs: 6 }],
-    ['field digests', { fieldDigests: 'x' }],
+    ['digest of a field', { members: { names: '["code"]', words: Int32Array.of(0, 1, 4) } }],
     ['children', { children: renderChildren([child()]) }],
   ])('has changed with another %s, with or without payload', (_, change) => {
     // A change of the children is a change of the bytes.
@@ -44,10 +44,23 @@ describe('a record that arrives again', () => {
     expect(changedBy('ids', {}, change)).toBe(1);
   });
 
+  it('is stored with the names of its members after an earlier page was rolled back', () => {
+    const db = openTestDatabase();
+    const save = prepareSaveRecords(db, 'ids');
+    const page = [record({ members: { names: '["code"]', words: Int32Array.of(0, 1, 4) } })];
+    const failing = db.transaction(() => {
+      save(FIRST, page);
+      throw new Error('full');
+    });
+    expect(failing).toThrow('full');
+    save(FIRST, page);
+    expect(rowsOf(db, 'SELECT id, names FROM member_list')).toEqual([{ id: 1n, names: '["code"]' }]);
+  });
+
   it('counts as unchanged if it is the same', () => {
     const same = {
       children: renderChildren([child(), child({ svcId: 2n })]),
-      fieldDigests: 'x',
+      members: { names: '[]', words: Int32Array.of(0, 1) },
       latestMs: 3,
       latestFrom: 'service',
     } as const;

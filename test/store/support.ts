@@ -37,7 +37,6 @@ export function record(changes: Partial<ParsedRecord> = {}): ParsedRecord {
     latestMs: null,
     latestFrom: null,
     createdMs: null,
-    fieldDigests: '',
     children: null,
     members: null,
     raw: Buffer.from('{}'),

@@ -23,7 +23,12 @@ function newDatabase(): Db {
   const save = prepareSaveRecords(db, 'full');
   const child = { path: 'line_items', svcId: 9n, platformId: 'l', platformUniqueId: null, deleted: false };
   save(place, [
-    record({ svcId: 1n, fieldDigests: 'x', latestMs: 3, latestFrom: 'platform' }),
+    record({
+      svcId: 1n,
+      members: { names: '[]', words: Int32Array.of(0, 1) },
+      latestMs: 3,
+      latestFrom: 'platform',
+    }),
     record({ svcId: 2n }),
   ]);
   save(place, [
@@ -70,7 +75,9 @@ describe('exported data', () => {
       latestMs: ms,
       latestFrom: fc.constantFrom('platform', 'service', null),
       createdMs: fc.constantFrom(null, -0, 0, 1.5e12, -1),
-      fieldDigests: text,
+      members: fc.option(
+        fc.int32Array({ minLength: 2 }).map((words) => ({ names: `["${words[1]}"]`, words })),
+      ),
       children: fc.option(text),
     });
     const db = openTestDatabase();
@@ -102,12 +109,13 @@ describe('exported data', () => {
     'UPDATE record SET latest_ms = latest_ms + 1 WHERE svc_id = 1',
     "UPDATE record SET latest_from = 'service' WHERE svc_id = 1",
     'UPDATE record SET created_ms = 1 WHERE svc_id = 1',
-    "UPDATE record SET field_digests = '' WHERE svc_id = 1",
+    'UPDATE record SET members = NULL WHERE svc_id = 1',
+    'UPDATE record SET members = zeroblob(length(members)) WHERE svc_id = 1',
     "UPDATE record SET children = replace(children, '9', '8') WHERE svc_id = 3",
     'UPDATE record SET stream_id = 2 WHERE svc_id = 3',
     'DELETE FROM record WHERE svc_id = 3',
-    `INSERT INTO record(stream_id, svc_id, company_id, platform_id, deleted, field_digests, walk, checksum)
-       SELECT stream_id, 99, company_id, platform_id, deleted, field_digests, walk, checksum FROM record WHERE svc_id = 1`,
+    `INSERT INTO record(stream_id, svc_id, company_id, platform_id, deleted, walk, checksum)
+       SELECT stream_id, 99, company_id, platform_id, deleted, walk, checksum FROM record WHERE svc_id = 1`,
     "DELETE FROM rejected WHERE path = ''",
     'DELETE FROM excluded WHERE svc_id = 4',
     'UPDATE excluded SET svc_id = 6 WHERE svc_id = 4',

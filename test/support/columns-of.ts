@@ -7,7 +7,7 @@ export function columnsOf(records: readonly ParsedRecord[]): RecordColumns {
   let start = 0;
   for (const record of records) {
     writer.begin(record.svcId, record.companyId, start, start + record.raw.length);
-    for (const text of [record.platformId, record.platformUniqueId, record.fieldDigests, record.children]) {
+    for (const text of [record.platformId, record.platformUniqueId, record.children]) {
       writer.texts.text(text ?? '');
       writer.endText();
     }

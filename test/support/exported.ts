@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { DEFAULT_APPLY } from '../../src/config/apply-targets.js';
 import type { Config } from '../../src/config/config.js';
 import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
 import { renderChildren } from '../../src/json/stored-lists.js';
+import { checksumOfValues } from '../../src/store/checksum.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { COMPANY_LIST } from '../../src/store/streams.js';
 import { seal } from './seal.js';
@@ -161,7 +163,7 @@ function saveThing(db: Db, generation: 'v3' | 'v4', thing: Thing): void {
     return { path: 'line_items', ...ids, deleted: kidDeleted };
   });
   db.prepare(`
-      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, field_digests, children, walk)
+      INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, children, members, walk)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`).run(
     stream,
     BigInt(id),
@@ -172,9 +174,22 @@ function saveThing(db: Db, generation: 'v3' | 'v4', thing: Thing): void {
     msOf(latest),
     latest === null ? null : latestFrom,
     msOf(created),
-    facts,
     renderChildren(children),
+    membersOf(db, generation, facts),
   );
+}
+
+/**
+ * The digest of one member, which says whether the facts are the same. It is a time with milliseconds that differ, so that
+ * the bodies decide about drift.
+ */
+function membersOf(db: Db, generation: 'v3' | 'v4', facts: string): Uint8Array {
+  const [list, name] = facts === '' ? [1, 'x'] : [2, 'code'];
+  const names = JSON.stringify([name]);
+  const save = db.prepare('INSERT OR IGNORE INTO member_list VALUES (?, ?, ?)');
+  save.run(BigInt(list), names, checksumOfValues([list, names]));
+  const words = Int32Array.of(0, list, crc32(facts) | 3, generation === 'v3' ? 3 : 4);
+  return new Uint8Array(words.buffer);
 }
 
 function msOf(text: string | null): bigint | null {

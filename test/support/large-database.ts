@@ -11,9 +11,9 @@ export function multiplyRecords(folder: string, copies: number): number {
   db.exec(`
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${copies})
     INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms,
-      latest_from, created_ms, field_digests, walk)
+      latest_from, created_ms, members, walk)
     SELECT r.stream_id, r.svc_id + n.i * 1000000, r.company_id, r.platform_id || '-' || n.i, NULL, 0, r.updated_ms,
-      r.latest_ms, r.latest_from, r.created_ms, r.field_digests, r.walk
+      r.latest_ms, r.latest_from, r.created_ms, r.members, r.walk
     FROM record AS r CROSS JOIN n WHERE r.platform_id IS NOT NULL AND r.deleted = 0`);
   seal(db);
   const count = db.prepare<[], bigint>('SELECT count(*) FROM record').pluck().get() ?? 0n;

@@ -1,4 +1,5 @@
 import type { Api } from '../../api/client.js';
+import { fieldDigestsOf, listFields, placesOf } from '../../api/field-digests.js';
 import type { Config, Endpoint } from '../../config/config.js';
 import type { Generation, ParsedPage, ParsedRecord } from '../../domain.js';
 import { SvcError } from '../../errors.js';
@@ -6,8 +7,9 @@ import * as z from '../../zod.js';
 import { fetchPage, type ListRef } from '../live-records.js';
 
 /** The fields of a record that doctor needs. */
-export interface SampledRecord
-  extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted' | 'fieldDigests'> {
+export interface SampledRecord extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted'> {
+  /** Digests of the fields by which companies are paired, see `api/field-digests.ts`. */
+  readonly fieldDigests: string;
   /** When the service stored the record; null if unknown. */
   readonly createdMs: number | null;
   /** `data_hash`; null if the record has none. */
@@ -66,10 +68,11 @@ type Parameter = readonly [name: string, value: string];
 export type AskList = (list: ListRef, limit: number, more?: readonly Parameter[]) => Promise<ListAnswer>;
 
 /** Returns a function that requests the first page of a list and summarises it. */
-export function prepareAskList(api: Pick<Api, 'fetchRawList'>, fieldPrefix: string): AskList {
+export function prepareAskList(api: Pick<Api, 'fetchRawList'>, config: Config): AskList {
+  const { fieldPrefix } = config;
   return async (list, limit, more = []) => {
     const answer = await fetchPage(api, list, [...buildParameters(list, limit, fieldPrefix), ...more]);
-    if (answer.kind === 'answers') return summarise(answer.page, list.pair.expand, fieldPrefix);
+    if (answer.kind === 'answers') return summarise(answer.page, list.pair.expand, config);
     return answer.kind === 'absent' ? { kind: 'absent' } : { kind: answer.kind, error: answer.error };
   };
 }
@@ -87,13 +90,21 @@ function buildParameters({ companyId, pair }: ListRef, limit: number, fieldPrefi
 
 const bodySchema = z.record(z.string(), z.unknown());
 
-function summarise(page: ParsedPage, expand: readonly string[], fieldPrefix: string): ListAnswer {
+function summarise(
+  page: ParsedPage,
+  expand: readonly string[],
+  { fieldPrefix, backfill }: Config,
+): ListAnswer {
+  const fields = listFields(backfill.dateFields);
   const bodies = page.records.map(({ raw }) => {
     const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
     return bodySchema.parse(JSON.parse(text));
   });
   const records = page.records.map((record, at) => {
-    const { svcId, companyId, platformId, deleted, fieldDigests } = record;
+    const { svcId, companyId, platformId, deleted, members } = record;
+    const { names, words } = members ?? { names: '[]', words: new Int32Array(0) };
+    const bytes = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
+    const fieldDigests = fieldDigestsOf(bytes, 0, placesOf(fields, JSON.parse(names)));
     const created = Date.parse(String(bodies[at]?.[`${fieldPrefix}created_at`]));
     const createdMs = Number.isNaN(created) ? null : created;
     const hash = bodies[at]?.['data_hash'];

@@ -11,6 +11,7 @@ export const V3: PageSpec = {
   children: ['line_items', 'payments'],
   dateFields: ['posted_date', 'created_at', 'updated_at', 'org_created_at'],
   companyId: null,
+  payload: 'full',
 };
 export const V4: PageSpec = { ...V3, generation: 'v4' };
 
@@ -22,7 +23,7 @@ export type ReadRecord = Omit<ParsedRecord, 'children'> & { readonly children: r
 export type ReadPage = Omit<ParsedPage, 'records'> & { readonly records: readonly ReadRecord[] };
 
 /** A page with its records as objects. */
-export function parsePage(body: Uint8Array, spec: PageSpec): ReadPage {
+function parsePage(body: Uint8Array, spec: PageSpec): ReadPage {
   const { columns, ...page } = pageParser(spec)(body, spec.companyId, PAGE_SIZE);
   const records = recordsOf(columns).map((record) => ({ ...record, children: childrenOf(record.children) }));
   return { ...page, records };

@@ -32,7 +32,6 @@ function recordOf(svcId: bigint, platformId: string): ParsedRecord {
   const rest = {
     platformUniqueId: null,
     deleted: false,
-    fieldDigests: '',
     children: null,
     members: null,
     raw: Buffer.from('{}'),

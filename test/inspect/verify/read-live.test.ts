@@ -21,7 +21,6 @@ function recordOf(svcId: bigint, platformId: string | null, more: Partial<Parsed
     latestMs: null,
     latestFrom: null,
     createdMs: null,
-    fieldDigests: '',
     children: null,
     members: null,
     raw: new Uint8Array(),
