@@ -107,9 +107,7 @@ function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {
 
 function findNext(facts: Readiness): string {
   if (absentOf(facts.groups).length > 0) return 'svc-migrate doctor';
-  const commands = new Set(findIncomplete(facts).map((blocker) => blocker.next));
-  const [only] = commands;
-  return commands.size > 1 ? 'svc-migrate run' : (only ?? 'svc-migrate check');
+  return findIncomplete(facts)[0]?.next ?? 'svc-migrate check';
 }
 
 /** What `status` shows. */

@@ -77,7 +77,6 @@ export function buildVerdict(report: Report): CutoverVerdict {
     action: next,
   }));
   const obstacles = [...blockers, ...obstaclesOfGate(report)];
-  const commands = new Set(report.blockers.map((blocker) => blocker.next));
   const [first] = obstacles;
   const blocker = report.blockers[0]?.next;
   const next = first === undefined ? 'svc-migrate verify' : (blocker ?? commandFor(first.key, report));
@@ -85,7 +84,7 @@ export function buildVerdict(report: Report): CutoverVerdict {
     title: titleOf(report),
     sentence: sentenceOf(report),
     obstacles,
-    next: report.outcome === 'incomplete' && commands.size > 1 ? 'svc-migrate run' : next,
+    next,
   };
 }
 

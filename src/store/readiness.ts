@@ -129,7 +129,7 @@ function missingStreams(facts: Readiness, generation: Generation): Blocker | nul
     text: never
       ? `${name} was not exported yet.`
       : `${countOf(count, `${name} list`)} not started: ${firstFew(first.map(nameOfList), count)}.`,
-    next: `svc-migrate export ${generation}`,
+    next: 'svc-migrate run',
   };
 }
 
@@ -137,16 +137,15 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
   const open = groups.filter((group) => group.generation === generation && isUnfinished(group));
   if (open.length === 0) return null;
   const names = unfinished[generation].map((stream) => {
-    const why = stream.endReason === null ? '' : `, ${stream.endReason}`;
     const state = stream.state === 'running' && stream.pages === 0 ? 'not started' : stream.state;
-    return `${nameOfList(stream)} (${state}${why})`;
+    return `${nameOfList(stream)} (${stream.endNote?.replace(/\.$/, '') ?? state})`;
   });
   const count = open.reduce((sum, { lists }) => sum + lists, 0);
   return {
     code: 'stream_unfinished',
     outcome: 'incomplete',
     text: `${countOf(count, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names, count)}.`,
-    next: `svc-migrate export ${generation}`,
+    next: 'svc-migrate run',
   };
 }
 
@@ -263,7 +262,7 @@ export function refuseIncomplete(facts: Readiness): void {
   const more = others.length === 0 ? '' : ` ${others.map((blocker) => blocker.text).join(' ')}`;
   const state = first.code === 'remap_stale' ? 'out of date' : 'incomplete';
   throw new SvcError('incomplete', `The remap is ${state}. ${first.text}${more}`, {
-    hint: `Run \`${others.length === 0 ? first.next : 'svc-migrate run'}\`, or pass --allow-incomplete to use it as it is.`,
+    hint: `Run \`${first.next}\`, or pass --allow-incomplete to use it as it is.`,
   });
 }
 

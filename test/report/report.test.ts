@@ -206,11 +206,15 @@ describe('check', () => {
 describe('report', () => {
   it('exits 0 on incomplete data and warns', async () => {
     await withDatabase(CLEAN, {}, async ({ config, write }) => {
-      write((db) => db.exec("UPDATE stream SET state = 'failed', end_reason = 'timeout' WHERE id = 1"));
+      write((db) =>
+        db.exec(
+          "UPDATE stream SET state = 'failed', end_reason = 'http_status', end_note = 'V3 answered 429.' WHERE id = 1",
+        ),
+      );
       const io = newIo();
       expect(await runNamed('report', givenOf(config, {}), io)).toBe(0);
       expect(io.stderr.text).toBe(
-        'Warning: 1 V3 list not read to the end: accounting/invoices in default (failed, timeout). → svc-migrate export v3\n',
+        'Warning: 1 V3 list not read to the end: accounting/invoices in default (V3 answered 429). → svc-migrate run\n',
       );
     });
   });
