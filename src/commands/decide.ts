@@ -116,13 +116,26 @@ type Ask = (
 
 interface Prompt {
   readonly ask: Ask;
-  /** Asks for a day, YYYY-MM-DD; null if the person left. */
-  readonly askDay: (message: string) => Promise<string | null>;
+  /** Asks for a line that `validate` has nothing against; null if the person left. */
+  readonly askText: (
+    message: string,
+    validate?: (text: string | undefined) => string | undefined,
+  ) => Promise<string | null>;
+}
+
+/** What is wrong with a day. */
+function checkDay(text = ''): string | undefined {
+  return z.iso.date().safeParse(text).success ? undefined : 'A day such as 2027-01-31.';
 }
 
 function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, session: Session, io: Io): Prompt {
-  const terminal = { input, output: io.stdout, signal: io.signal, withGuide: false };
-  const day = z.iso.date();
+  // Each prompt leaves a listener on its signal: Node.js would warn of the eleventh on one.
+  const terminal = () => ({
+    input,
+    output: io.stdout,
+    signal: AbortSignal.any([io.signal]),
+    withGuide: false,
+  });
   const leave = () => {
     session.isOver = true;
     session.isInterrupted = true;
@@ -130,7 +143,7 @@ function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, session: Session, 
   return {
     ask: async (question, options) => {
       for (let message = question; ; message = `Enter is no answer: press one of the keys. ${question}`) {
-        const key = await selectKey({ message, options: [...options], ...terminal });
+        const key = await selectKey({ message, options: [...options], ...terminal() });
         if (isCancel(key)) {
           leave();
           return { kind: 'quit' };
@@ -140,9 +153,8 @@ function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, session: Session, 
         if (kind !== undefined) return { kind };
       }
     },
-    askDay: async (message) => {
-      const isDay = (text = '') => (day.safeParse(text).success ? undefined : 'A day such as 2027-01-31.');
-      const text = await textPrompt({ message, validate: isDay, ...terminal });
+    askText: async (message, validate = () => undefined) => {
+      const text = await textPrompt({ message, validate, ...terminal() });
       if (isCancel(text)) leave();
       return isCancel(text) ? null : text;
     },
@@ -234,15 +246,18 @@ async function askRecords(
       SKIP,
       QUIT,
     ]);
-    const until = answer.kind === 'accept' ? await prompt.askDay('Accept it before which day (UTC)?') : null;
-    const isLeft = answer.kind === 'accept' && until === null;
+    const isAccepted = answer.kind === 'accept';
+    const until = isAccepted ? await prompt.askText('Accept it before which day (UTC)?', checkDay) : null;
+    const hasWhy = answer.kind === 'none' || until !== null;
+    const why = hasWhy ? await prompt.askText('Why? A note for the file, or nothing.') : '';
+    const isLeft = why === null || (isAccepted && until === null);
     if (isLeft || answer.kind === 'skip' || answer.kind === 'quit') {
       note(session, isLeft ? { kind: 'quit' } : answer);
       for (const v4 of candidates) wanted.add(nameOf({ row, v4 }));
       continue;
     }
     const v4SvcId = answer.kind === 'candidate' ? BigInt(shown[answer.at]?.svc_id ?? '') : null;
-    await saveDecision(file, { ...row, v4_svc_id: v4SvcId }, until, io);
+    await saveDecision(file, { ...row, v4_svc_id: v4SvcId }, { until, why }, io);
     session.answers += 1;
   }
   const unasked = [...left].filter(([name]) => !wanted.has(name)).map(([, one]) => one);
@@ -284,7 +299,7 @@ async function askLeftOver(
       note(session, answer);
       continue;
     }
-    await saveDecision(file, { ...row, v3_svc_id: null, v4_svc_id: BigInt(v4.svc_id) }, null, io);
+    await saveDecision(file, { ...row, v3_svc_id: null, v4_svc_id: BigInt(v4.svc_id) }, {}, io);
     session.answers += 1;
   }
 }
@@ -334,10 +349,11 @@ function describeQuestion(
 async function saveDecision(
   file: ReturnType<typeof openDecisions>,
   { model, path, region, v3_company_id, v3_svc_id, v4_svc_id: v4SvcId }: RemapRow,
-  until: string | null,
+  { until = null, why = '' }: { readonly until?: string | null; readonly why?: string },
   io: Io,
 ): Promise<void> {
-  const decided = `decided on ${new Date(io.clock.now()).toISOString().slice(0, 10)}`;
+  const today = `decided on ${new Date(io.clock.now()).toISOString().slice(0, 10)}`;
+  const decided = why.trim() === '' ? today : `${why.trim()} (${today})`;
   const cells = [model, path, region, v3_company_id, v3_svc_id, v4SvcId, decided];
   const row = { model, path, region: region ?? '', v3CompanyId: v3_company_id ?? 0n, v3SvcId: v3_svc_id };
   await file.add(until === null ? cells : [...cells, until], { ...row, v4SvcId, note: decided, until });

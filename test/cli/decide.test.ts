@@ -32,6 +32,7 @@ function openScene() {
 
 const HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
 const QUESTION = /Which V4 id did it become\?[\s\S]*quit/;
+const WHY = /Why\?/;
 const COMPANY = /Answer[\s\S]*quit/;
 const SKIPPED_COMPANIES = [1, 2, 3].map(() => ({ at: COMPANY, text: 's' }));
 const ANSWERS = [
@@ -39,10 +40,12 @@ const ANSWERS = [
   { at: QUESTION, text: '?\r' },
   { at: /Enter is no answer[\s\S]*quit/, text: '1' },
   { at: QUESTION, text: 'n' },
+  { at: WHY, text: 'sold, "twice"\r' },
   { at: QUESTION, text: 'a' },
   { at: /Accept it before which day/, text: '2030-02-30\r' },
   { at: /A day such as/, text: '\u007f'.repeat(10) },
   { at: /Accept/, text: '2030-01-31\r' },
+  { at: WHY, text: '\r' },
   { at: QUESTION, text: 's' },
   { at: QUESTION, text: 'q' },
 ];
@@ -65,7 +68,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     const [chosen = '', none = '', accepted = '', ...more] = decisions();
     expect(more).toEqual([]);
     expect(chosen).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,\d+,decided on \d{4}-\d\d-\d\d$/);
-    expect(none).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,,decided on [\d-]+$/);
+    expect(none).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,,"sold, ""twice"" \(decided on [\d-]+\)"$/);
     expect(accepted).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,,decided on [\d-]+,2030-01-31$/);
     expect((await runCli(['remap'], { cwd, env })).code).toBe(0);
     const id = chosen.split(',')[4] ?? '';
@@ -113,7 +116,9 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     const { text, code } = await decide([
       ...SKIPPED_COMPANIES,
       { at: QUESTION, text: 'n' },
-      { at: QUESTION, text: '\u0003' },
+      { at: WHY, text: '\r' },
+      { at: QUESTION, text: 'n' },
+      { at: WHY, text: '\u0003' },
     ]);
     expect([code, text]).toEqual([130, expect.stringContaining('1 answer written')]);
     expect(decisions()).toHaveLength(1);
