@@ -237,7 +237,6 @@ export interface ListPage {
   readonly rejected: readonly RejectedObject[];
   readonly next: string | null;
   readonly totalCount: number | null;
-  readonly requestId: string | null;
   /** The response's `Date` header, ms since 1970; null if there was none. */
   readonly servedMs: number | null;
 }

@@ -201,7 +201,7 @@ describe('what the documentation shows', () => {
     // Verifies what a run has written.
     if (line.startsWith('svc-migrate apply verify')) await runCli(['apply', 'write', '--yes'], { cwd, env });
     // What serves or waits is shown to begin, and ended.
-    const begins = /^svc-migrate sandbox|--wait|--watch/.test(line);
+    const begins = /^svc-migrate sandbox|--wait/.test(line);
     // It tells how far it is every ten seconds, and what each list holds at once.
     const spoken = line.includes('--wait') ? `${line} --verbose` : line;
     // A process of its own is the point for what a shell reads or a signal ends.

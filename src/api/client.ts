@@ -18,7 +18,7 @@ import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
 import { type CompanyListing, fetchV4Companies } from './company-list.js';
 import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './envelope.js';
-import { cleanRequestId, scrubber } from './failures.js';
+import { scrubber } from './failures.js';
 import { assertAddresses, buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
 import { HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';
 import {
@@ -171,7 +171,7 @@ function createListFetcher(config: Config, settings: RequestOptions): FetchList 
     const url = buildUrl(host.endpoint.baseUrl, query);
     const target = { host, url, model: pair.v3, companyId: stream.companyId };
     const limit = Number(url.searchParams.get('limit') ?? host.endpoint.pageSize);
-    const page = await requestParsed(
+    return requestParsed(
       target,
       async (body, servedMs) => ({
         ...(await inTurn(parser, body, stream.companyId, limit)),
@@ -179,8 +179,6 @@ function createListFetcher(config: Config, settings: RequestOptions): FetchList 
       }),
       settings,
     );
-    const { requestId } = page;
-    return requestId === null ? page : { ...page, requestId: cleanRequestId(requestId, settings.scrub) };
   };
 }
 

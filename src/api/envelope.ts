@@ -3,27 +3,19 @@ import { SvcError } from '../errors.js';
 import { assertUtf8, JsonScanner, JsonSyntaxError, OPEN_ARRAY, OPEN_OBJECT } from '../json/json-scanner.js';
 import { KeyTable, Members } from '../json/members.js';
 import { recordsOf } from '../json/record-columns.js';
-import * as z from '../zod.js';
 import { buildRecordLayout, type ListSpec, type PageSpec, RecordReader } from './record.js';
 
 /*
  * The shapes of answers: a page of records, a page of the V4 company list, and a single record.
  */
 
-/** V3: data, next and total_count at the top. V4: inside `data`, with request_id at the top. */
-const ENVELOPE = new KeyTable(['next', 'total_count', 'request_id', 'error', 'errors', 'data']);
+/** V3: data, next and total_count at the top. V4: inside `data`, and more beside it. */
+const ENVELOPE = new KeyTable(['next', 'total_count', 'error', 'errors', 'data']);
 const NEXT = 0;
 const TOTAL_COUNT = 1;
-const REQUEST_ID = 2;
-const ERROR = 3;
-const ERRORS = 4;
-const DATA = 5;
-
-/** The members of an envelope except its list. */
-const envelopeSchema = z.object({
-  next: z.string().min(1, 'is empty').nullable(),
-  requestId: z.string().nullable(),
-});
+const ERROR = 2;
+const ERRORS = 3;
+const DATA = 4;
 
 /**
  * Runs `parse`, and describes the problem if the body is not JSON.
@@ -58,7 +50,7 @@ export function readEnvelope(
   scanner: JsonScanner,
   generation: ListSpec['generation'],
   walkList: (at: number) => number,
-): Pick<ListPage, 'totalCount' | 'next' | 'requestId'> {
+): Pick<ListPage, 'totalCount' | 'next'> {
   const body = scanner.bytes;
   const [outer, inner] = [new Members(ENVELOPE, scanner), new Members(ENVELOPE, scanner)];
   const readList = (_slot: number, at: number): number =>
@@ -74,7 +66,7 @@ export function readEnvelope(
   assertShape(generation, outer, inner);
   if (generation === 'v4') assertNoError(body, inner, [ERROR, ERRORS]);
   const envelope = generation === 'v3' ? outer : inner;
-  return { totalCount: readCount(envelope, TOTAL_COUNT), ...readSmallFields(body, envelope, outer) };
+  return { totalCount: readCount(envelope, TOTAL_COUNT), next: readNext(body, envelope, badPage) };
 }
 
 /** Bytes of an `error` member that are kept; fewer are shown. */
@@ -118,26 +110,6 @@ function describeKind(first: number): string {
   return 'a single value';
 }
 
-function readSmallFields(
-  body: Uint8Array,
-  envelope: Members,
-  outer: Members,
-): { next: string | null; requestId: string | null } {
-  if (envelope.isAbsent(NEXT)) throw badPage('there is no `next`, so the end of the list is unknown');
-  const fields = envelopeSchema.safeParse({
-    next: jsonOf(body, envelope, NEXT),
-    requestId: outer.isAbsent(REQUEST_ID) ? null : textOrNull(jsonOf(body, outer, REQUEST_ID)),
-  });
-  if (fields.success) return fields.data;
-  throw badPage(
-    fields.error.issues.map((issue) => `\`${issue.path.join('.')}\`: ${issue.message}`).join('; '),
-  );
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null;
-}
-
 function jsonOf(body: Uint8Array, members: Members, slot: number): unknown {
   const bytes = body.subarray(members.start(slot), members.end(slot));
   return JSON.parse(Buffer.from(bytes).toString('utf8'));
@@ -179,7 +151,7 @@ export function openCompanyList(body: Uint8Array): CompanyListEnvelope {
   return {
     scanner,
     at: list.start(DATA),
-    next: () => readNext(body, list),
+    next: () => readNext(body, list, badCompanyList),
     totalCount: readCount(list, TOTAL_COUNT),
   };
 }
@@ -198,11 +170,11 @@ function findList(scanner: JsonScanner, start: number): Members {
   throw badCompanyList('it holds no list of companies');
 }
 
-function readNext(body: Uint8Array, list: Members): string | null {
-  if (list.isAbsent(NEXT)) throw badCompanyList('it has no `next`, so its end is unknown');
+function readNext(body: Uint8Array, list: Members, bad: (what: string) => SvcError): string | null {
+  if (list.isAbsent(NEXT)) throw bad('there is no `next`, so the end of the list is unknown');
   const next = jsonOf(body, list, NEXT);
   if (next === null || (typeof next === 'string' && next !== '')) return next;
-  throw badCompanyList('its `next` is neither a cursor nor null');
+  throw bad('its `next` is neither a cursor nor null');
 }
 
 export function badCompanyList(what: string): SvcError {

@@ -136,15 +136,10 @@ function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
   if (body.length > MAX_SEARCHED_BYTES) return undefined;
   try {
     const answer = answerSchema.safeParse(JSON.parse(Buffer.from(body).toString('utf8')));
-    return answer.success ? cleanRequestId(answer.data.request_id, scrub) : undefined;
+    return answer.success ? scrub(answer.data.request_id).slice(0, MAX_QUOTE_CHARS) : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** A request_id that is safe to print and store. */
-export function cleanRequestId(id: string, scrub: Scrub): string {
-  return scrub(id).slice(0, MAX_QUOTE_CHARS);
 }
 
 /** The server's error text, safe to print; undefined if it is empty or an HTML page. */

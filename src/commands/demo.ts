@@ -259,7 +259,6 @@ export async function tellDecisions(story: Story): Promise<void> {
   await pause();
 
   await print('', '2. Ask the operator for a full sync. It arrives: V4 loads the empty company.', '');
-  await run('report', { fullSync: join(folder, 'full-sync.md') }, () => false);
   sandbox.completeFullSync();
   await run('run', html, createVerdictFilter());
   await pause();

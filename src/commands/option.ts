@@ -21,9 +21,9 @@ export interface OptionFacts {
 
 /** An option or argument of a command. */
 export interface ListedOption extends OptionFacts {
-  /** The name of its value, such as `fullSync`. */
+  /** The name of its value, such as `maxWait`. */
   readonly name: string;
-  /** As it is typed, such as `--full-sync <file>`; of an argument, its placeholder. */
+  /** As it is typed, such as `--max-wait <duration>`; of an argument, its placeholder. */
   readonly flags: string;
 }
 

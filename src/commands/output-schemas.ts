@@ -124,9 +124,10 @@ const recheck = z.strictObject({
   schemaVersion,
   exitCode: exit,
   open: count.describe('Findings that were open at the start.'),
-  rounds: z.array(
-    z.looseObject({ asked: count, lists: count, changed: count, failed: count, firstError: text }),
-  ),
+  read: z
+    .looseObject({ asked: count, lists: count, changed: count, failed: count, firstError: text })
+    .nullable()
+    .describe('What was requested; null if no finding was open.'),
   persisted: counts.describe('Number of findings open both at the start and at the end, by `status/reason`.'),
   appeared: counts.describe('Number of findings open only at the end, by `status/reason`.'),
   healed: z.array(

@@ -1,17 +1,15 @@
 import type { Api } from '../api/client.js';
-import { sleepForReal } from '../api/limiter.js';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { createSaver } from '../export/saver.js';
 import {
   indexOpen,
   judgeRecheck,
-  type RecheckOptions,
+  type ReadAgainResult,
   type RecheckResult,
-  type RoundResult,
+  readAgain,
   recheck,
-  runRound,
-} from '../inspect/recheck/recheck-rounds.js';
+} from '../inspect/recheck/recheck-findings.js';
 import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render-recheck.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { saveHostWaits } from '../store/meta.js';
@@ -30,9 +28,6 @@ import { rebuildRemap } from './rebuild-remap.js';
 import { withApi } from './with-api.js';
 import { writeResult } from './with-outputs.js';
 
-/** Default pause between two rounds, as in `cutover`. */
-export const DEFAULT_PAUSE_MS = 60_000;
-
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
  * all were read, 4 if some could not be.
@@ -41,26 +36,20 @@ export async function runRecheck(
   { options, config: loadConfig }: GivenTo<typeof definition>,
   io: Io,
 ): Promise<number> {
-  const { json: target, times, every: everyMs } = options;
+  const { json: target } = options;
   const config = withMaxWait(await loadConfig(), options);
-  const result = await recheckOpen(config, { times, everyMs }, io);
+  const result = await recheckOpen(config, io);
   const json = () => renderRecheckJson(result);
   await writeResult(target, { json, text: () => renderRecheck(result, io.width, io.verbose === true) }, io);
   return judgeRecheck(result);
 }
 
 /** `recheck`, after the options are parsed. */
-export function recheckOpen(
-  config: Config,
-  { times, everyMs }: Pick<RecheckOptions, 'times' | 'everyMs'>,
-  io: Io,
-): Promise<RecheckResult> {
+function recheckOpen(config: Config, io: Io): Promise<RecheckResult> {
   return withApi(config, io, async (api) => {
     await ensureRemap(config, io);
     return recheck({
-      times,
-      everyMs,
-      runRound: () => runRoundAlone(config, api, io),
+      readAgain: () => readAlone(config, api, io),
       rebuildRemap: () => rebuildRemap(config, io),
       readOpen: () =>
         readDatabase(config, async (db) => {
@@ -73,7 +62,6 @@ export function recheckOpen(
           const read = prepareReadOutcome(db);
           return io.runUninterruptible(() => rows.map((row) => read(row)));
         }),
-      sleep: (ms) => sleepForReal(ms, io.signal),
       onProgress: io.onProgress,
     });
   });
@@ -97,8 +85,8 @@ async function ensureRemap(config: Config, io: Io): Promise<void> {
   if (codes.includes('remap_missing') || codes.includes('remap_stale')) await rebuildRemap(config, io);
 }
 
-/** Runs one round while the database is locked, as for an export. */
-function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
+/** Requests the findings again while the database is locked, as for an export. */
+function readAlone(config: Config, api: Api, io: Io): Promise<ReadAgainResult> {
   const { clock, onProgress, runUninterruptible, hostLimits } = io;
   const hold = { file: config.database, mode: 'write', command: 'recheck', nowMs: clock.now() } as const;
   return withDatabase(hold, async (db) => {
@@ -116,12 +104,12 @@ function runRoundAlone(config: Config, api: Api, io: Io): Promise<RoundResult> {
     return hostLimits.savingWith(
       (wait) => guardDatabase(config.database, () => saveHostWaits(db, [wait], clock.now())),
       () =>
-        runRound({
+        readAgain({
           db,
           config,
           api,
           saver,
-          readAgain: (generation, models, companies) =>
+          readLists: (generation, models, companies) =>
             exportGeneration(generation, exporter, { config, models, companies, restart: false }, api, io),
           onProgress,
           runUninterruptible,

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { buildReport } from '../report/build-report.js';
 import { buildVerdict } from '../report/build-verdict.js';
+import { renderAnnotations } from '../report/render-actions.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
 import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
@@ -25,7 +26,7 @@ import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
-import { announceReport, withGitHubActions } from './github-actions.js';
+import { withAnnotations } from './github-actions.js';
 
 export interface ReportOptions {
   readonly config: Config;
@@ -166,7 +167,7 @@ export interface CheckOptions extends ReportOptions {
  */
 export async function runCheck(given: GivenTo<typeof check>, io: Io): Promise<number> {
   const { options } = given;
-  return withGitHubActions(options, io, announceReport, async (onReport) => {
+  return withAnnotations(io, renderAnnotations, async (onReport) => {
     const config = await given.config();
     return judgeRemap({ config, ...narrowingOf(options, config), outputs: outputsOf(options), onReport }, io);
   });

@@ -1,5 +1,6 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
+import { renderAnnotations } from '../report/render-actions.js';
 import type { run } from './catalogue/look.js';
 import type { GivenTo, Io } from './command.js';
 import {
@@ -10,7 +11,7 @@ import {
   throwWorst,
   warn,
 } from './export.js';
-import { announceReport, withGitHubActions } from './github-actions.js';
+import { withAnnotations } from './github-actions.js';
 import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
 import { judgeRemap, outputsOf } from './report.js';
 
@@ -22,7 +23,7 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  * known.
  */
 export async function runRun(given: GivenTo<typeof run>, io: Io): Promise<number> {
-  return withGitHubActions(given.options, io, announceReport, async (onReport) => {
+  return withAnnotations(io, renderAnnotations, async (onReport) => {
     const read = exportOptions(given.options, await given.config());
     const options = { ...read, outputs: outputsOf(given.options), onReport };
     loadKeys(options.config, io.env);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
-import { describeFileError, SvcError } from '../errors.js';
+import { SvcError } from '../errors.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
 import { writeOutput } from '../runtime/write-output.js';
@@ -13,19 +13,17 @@ import {
   renderSarif,
   renderUseAnnotations,
   renderUses,
-  renderUsesMarkdown,
 } from '../scan/render-uses.js';
-import { buildScanSettings, type ScanSettings } from '../scan/rules/rule.js';
+import { buildScanSettings } from '../scan/rules/rule.js';
 import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
 import { plainKindOf } from '../scan/source-text.js';
 import { languageOf } from '../scan/syntax.js';
 import { isOwnJson } from '../scan/walk-files.js';
 import { toUrl } from '../text/addresses.js';
 import { renderJson } from '../text/escape.js';
-import * as z from '../zod.js';
 import type { scan } from './catalogue/use.js';
 import { configFlags, type GivenTo, type Io, type RawOptions } from './command.js';
-import { type Announcement, withGitHubActions } from './github-actions.js';
+import { withAnnotations } from './github-actions.js';
 import { flagOf } from './option.js';
 import type { ScanThread } from './scan-thread.js';
 import { type NamedOutputs, ownFilesOf, printText } from './with-outputs.js';
@@ -34,7 +32,6 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   json: renderJson,
   sarif: renderSarif,
   gitlab: renderGitlab,
-  markdown: renderUsesMarkdown,
 };
 
 /** The thread that parses files. A parser cannot be interrupted, so the thread is terminated soon after a signal. */
@@ -49,20 +46,7 @@ const THREAD: ThreadOptions<ScanThread> = {
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
  */
 export async function runScan(given: GivenTo<typeof scan>, io: Io): Promise<number> {
-  return withGitHubActions(given.options, io, announceUses, (onReport) => scanAndJudge(given, io, onReport));
-}
-
-/** What a job of GitHub Actions is told. */
-function announceUses(report: ScanReport): Announcement {
-  const { certain, likely, look } = report.summary.places;
-  const outputs = { outcome: report.outcome, 'exit-code': report.exitCode, certain, likely, look };
-  return {
-    annotations: renderUseAnnotations(report),
-    outputs: Object.entries(outputs)
-      .map(([name, value]) => `${name}=${value}\n`)
-      .join(''),
-    summary: renderUsesMarkdown(report),
-  };
+  return withAnnotations(io, renderUseAnnotations, (onReport) => scanAndJudge(given, io, onReport));
 }
 
 async function scanAndJudge(
@@ -70,10 +54,10 @@ async function scanAndJudge(
   io: Io,
   onReport: (report: ScanReport) => Promise<void>,
 ): Promise<number> {
-  const { json, sarif, gitlab, markdown, facts, traffic } = given.options;
-  const outputs = { json, sarif, gitlab, markdown };
+  const { json, sarif, gitlab, traffic } = given.options;
+  const outputs = { json, sarif, gitlab };
   const config = isConfigured(given, io) ? await given.config() : null;
-  const named = [...Object.values(outputs), facts, traffic].filter((file) => file !== undefined);
+  const named = [...Object.values(outputs), traffic].filter((file) => file !== undefined);
   const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...named];
   const report = await scanSources(given, { config, ownFiles }, io);
   await writeFindings(report, { outputs, isConfigured: config !== null }, given, io);
@@ -92,8 +76,7 @@ async function scanSources(
   { config, ownFiles }: ScanScope,
   io: Io,
 ): Promise<ScanReport> {
-  const parameters = parametersOf(given.options.facts);
-  const settings = buildScanSettings(config, given.options.v3Host.map(hostOf), parameters);
+  const settings = buildScanSettings(config, given.options.v3Host.map(hostOf));
   const paths = given.options.paths.length === 0 ? ['.'] : given.options.paths;
   const hidden = ownFiles.map((file) => resolve(file));
   const request = { paths, folder: resolve('.'), ownFiles: hidden, settings };
@@ -144,40 +127,6 @@ async function writeFindings(
 function isConfigured(given: GivenTo<typeof scan>, io: Io): boolean {
   const isNamed = configFlags(given.raw).config !== undefined || (io.env['SVC_MIGRATE_CONFIG'] ?? '') !== '';
   return isNamed || existsSync(findConfigFile(io.env, undefined));
-}
-
-const doctorSchema = z.object({ facts: z.object({ parameters: z.record(z.string(), z.unknown()) }) });
-const EFFECTS: Readonly<Record<string, 'honoured' | 'not_honoured'>> = {
-  honoured: 'honoured',
-  always: 'honoured',
-  ignored: 'not_honoured',
-  refused: 'not_honoured',
-};
-
-/** How V4 treats parameters, from the JSON of `doctor`. */
-function parametersOf(file: string | undefined): ScanSettings['parameters'] {
-  const known: Record<string, 'honoured' | 'not_honoured'> = {};
-  if (file === undefined) return known;
-  const hint = 'Write it with `svc-migrate doctor --json FILE`, where V4 answers.';
-  for (const [name, value] of Object.entries(readEffects(file, hint))) {
-    const effect = EFFECTS[String(value)];
-    if (effect !== undefined) known[name] = effect;
-  }
-  return known;
-}
-
-function readEffects(file: string, hint: string): Readonly<Record<string, unknown>> {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new SvcError('bad_input', `Cannot read ${file}: ${describeFileError(cause)}.`, { hint, cause });
-  }
-  try {
-    return doctorSchema.parse(JSON.parse(text)).facts.parameters;
-  } catch (cause) {
-    throw new SvcError('bad_input', `${file} does not tell how V4 treats parameters.`, { hint, cause });
-  }
 }
 
 function hostOf(text: string): string {

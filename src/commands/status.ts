@@ -1,10 +1,6 @@
 import { statSync } from 'node:fs';
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { sleepForReal } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
-import { SvcError } from '../errors.js';
-import { newPause } from '../runtime/pause.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOutcomes, type OutcomeCount } from '../store/finding-rows.js';
 import type { Db } from '../store/open.js';
@@ -24,74 +20,30 @@ import { iterateStreams, type StreamGroup } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { inBatches, rowsOf, streamJson } from '../text/rows.js';
+import { rowsOf, streamJson } from '../text/rows.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { status } from './catalogue/look.js';
 import type { GivenTo, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 
-/** The escape sequence that moves the cursor to the top and clears the terminal. */
-const CLEAR = '\u001b[H\u001b[2J';
-/** Shortest pause of `--watch`. */
-const MIN_EVERY_MS = 200;
-
-/** Lists that are compressed together. */
-const LISTS_PER_BATCH = 1000;
-
 /**
- * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. With `--watch`,
- * again and again until a signal.
+ * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. Prints once the database
+ * is closed: a pager may block stdout for hours, and while a reader is open, SQLite cannot empty the write-ahead log.
  */
 export async function runStatus(
-  { options, config: loadConfig }: GivenTo<typeof status>,
+  { options: { json }, config: loadConfig }: GivenTo<typeof status>,
   io: Io,
 ): Promise<number> {
   const config = await loadConfig();
-  if (options.watch) await watch(config, options.every, io);
-  else await showOnce(config, options.json, io);
-  return 0;
-}
-
-/**
- * Prints once the database is closed: a pager may block stdout for hours, and while a reader is open, SQLite cannot
- * empty the write-ahead log.
- */
-async function showOnce(config: Config, json: string | undefined, io: Io): Promise<void> {
-  const { text, packed } = await readDatabase(config, async (db) => {
+  const text = await readDatabase(config, async (db) => {
     const facts = readFacts(db, config, io);
-    return { text: renderStatus(facts, io), packed: json === undefined ? [] : await packJson(db, facts, io) };
+    const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
+    const chunks = () => streamJson(buildStatusJson(facts, unfinished));
+    if (json !== undefined) await writeOutput({ target: json, chunks }, io);
+    return renderStatus(facts, io);
   });
-  const chunks = () =>
-    rowsOf(
-      () => packed,
-      (batch) => inflateRawSync(batch).toString(),
-    );
-  if (json !== undefined) await writeOutput({ target: json, chunks }, io);
   if (json !== '-') await writeText(io.stdout, [text]);
-}
-
-/** The JSON in compressed batches: as text, that of a million lists would take more memory than all else. */
-async function packJson(db: Db, facts: StatusFacts, io: Io): Promise<Buffer[]> {
-  const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
-  const pause = newPause(io);
-  const packed: Buffer[] = [];
-  for (const batch of inBatches(streamJson(buildStatusJson(facts, unfinished)), LISTS_PER_BATCH)) {
-    packed.push(deflateRawSync(batch.join(''), { level: 1 }));
-    await pause({ name: 'read the lists', done: packed.length * LISTS_PER_BATCH, total: null });
-  }
-  return packed;
-}
-
-async function watch(config: Config, everyMs: number, io: Io): Promise<never> {
-  for (;;) {
-    const text = renderStatus(await readDatabase(config, async (db) => readFacts(db, config, io)), io);
-    await writeText(io.stdout, [io.isTty ? `${CLEAR}${text}` : `${text}\n`]);
-    try {
-      await sleepForReal(Math.max(MIN_EVERY_MS, everyMs), io.signal);
-    } catch (cause) {
-      throw new SvcError('interrupted', 'Stopped watching.', { cause });
-    }
-  }
+  return 0;
 }
 
 function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {

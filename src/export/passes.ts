@@ -75,7 +75,6 @@ export function countPage(row: StreamRow, page: PageOutcome): StreamRow {
       position.excludedSum === null ? null : addToIdSum(position.excludedSum, [BigInt(page.excludedSum)]),
     emptyEnd: position.emptyEnd && page.passUnique + page.excluded === 0,
     idlePages: page.fresh > 0 ? 0 : position.idlePages + 1,
-    requestId: page.requestId ?? position.requestId,
   });
 }
 
@@ -187,7 +186,6 @@ export interface PageOutcome {
   /** The sum of their ids. */
   readonly excludedSum: number;
   readonly totalCount: number | null;
-  readonly requestId: string | null;
   readonly next: string | null;
   /** For a page of a long list: the companies that V3 may hold. */
   readonly companies?: KnownCompanies;

@@ -228,7 +228,6 @@ function prepareSavePage({ db, payload, excluded, clock, rules }: SaverOptions) 
       excluded: counted.unique,
       excludedSum: counted.sum,
       totalCount: page.totalCount,
-      requestId: page.requestId,
       next: page.next,
       cursorRepeats: page.next !== null && rememberCursor(row.id, page.next, companyId),
     };

@@ -124,7 +124,7 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
       () => iterateStreams(db, countedScopeOf(config, scope)),
       (stream) => toReportStream(stream, v4NameOf(stream.model)),
     ),
-    fullSync: rowsOf(() => counts.outside, prepareFullSync(db, dates.ranges)),
+    fullSync: rowsOf(() => counts.outside, prepareFullSync(dates.ranges)),
     findings: {
       total: sumFindings(totals),
       samples: counts.samples.map(toFinding),

@@ -61,7 +61,7 @@ export function fullSyncBlocks({ fullSync }: Report): Block[] {
     ...numeric('Records', 'Line items'),
     ...plain('Dates'),
   ];
-  const text = `${countOf(records, 'record')} with ${countOf(lineItems, 'line item')} of ${countOf(companies, 'company', 'companies')} outside V4's history: ask the operator for a full sync. \`svc-migrate report --full-sync full-sync.md\` writes the letter.`;
+  const text = `${countOf(records, 'record')} with ${countOf(lineItems, 'line item')} of ${countOf(companies, 'company', 'companies')} outside V4's history: ask the operator for a full sync.`;
   const block = table('What to ask the operator for, by company and model.', columns, rows, total);
   return [sentence(text), fold(`By company and model (${groupDigits(total)})`, [block], 'open')];
 }

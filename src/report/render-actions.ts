@@ -1,6 +1,5 @@
 import { escapeUnseen } from '../text/escape.js';
 import { buildVerdict } from './build-verdict.js';
-import { countIds } from './describe.js';
 import type { Report } from './report-schema.js';
 
 /** GitHub shows at most ten annotations of a step and kind. */
@@ -45,20 +44,4 @@ function escapeMessage(text: string): string {
 
 function escapeProperty(text: string): string {
   return escapeMessage(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
-}
-
-/** The outcome and the counts as outputs of a job, `name=value`. */
-export function renderJobOutputs({ outcome, exitCode, totals, findings }: Report): string {
-  const { v3, v4Only } = countIds(totals);
-  const outputs = {
-    outcome,
-    'exit-code': exitCode,
-    'v3-ids': v3,
-    ...totals.v3ByStatus,
-    'v4-only': v4Only,
-    findings: findings.total,
-  };
-  return Object.entries(outputs)
-    .map(([name, value]) => `${name}=${value}\n`)
-    .join('');
 }

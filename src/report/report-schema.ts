@@ -109,7 +109,6 @@ const fullSync = z.strictObject({
   children: count.describe('Children of these records.'),
   earliest: time.nullable(),
   latest: time.nullable(),
-  requestId: z.string().nullable().describe("Of V4's last answer for this company and model."),
 });
 
 const blocker = z.strictObject({

@@ -11,7 +11,6 @@ import {
   readDriftSamples,
   readIdleDecisions,
 } from '../store/remap-tables.js';
-import { prepareRequestId } from '../store/scoped-streams.js';
 import { compare } from '../text/rows.js';
 import { cutText } from '../text/text-layout.js';
 import * as z from '../zod.js';
@@ -106,10 +105,9 @@ export function countStaleDecisions(db: Db, scope: Scope, nowMs: number): Readon
 
 /**
  * Returns a function that builds a row of what to ask the operator for: records of a company and model outside the
- * backfill window, with the id of a request in which V4 did not return them.
+ * backfill window.
  */
-export function prepareFullSync(db: Db, ranges: Dates['ranges']): (row: OutsideCount) => FullSync {
-  const requestIdOf = prepareRequestId(db);
+export function prepareFullSync(ranges: Dates['ranges']): (row: OutsideCount) => FullSync {
   const isoOf = (ms: bigint | null | undefined) => {
     const date = ms == null ? null : new Date(Number(ms));
     return date === null || Number.isNaN(date.getTime()) ? null : date.toISOString();
@@ -125,7 +123,6 @@ export function prepareFullSync(db: Db, ranges: Dates['ranges']): (row: OutsideC
       children: row.children,
       earliest: isoOf(range?.earliest),
       latest: isoOf(range?.latest),
-      requestId: row.v4CompanyId === null ? null : requestIdOf(row.model, row.v4CompanyId),
     };
   };
 }

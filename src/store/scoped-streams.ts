@@ -7,7 +7,6 @@ import {
   IS_COMPANY_LIST,
   type ListRow,
   parseList,
-  parseStream,
   STREAM_SELECT,
   type StoredStream,
 } from './streams.js';
@@ -140,16 +139,6 @@ export function* iterateStreams(db: Db, scope: Scope, filter: StreamFilter = {})
     ORDER BY ${IS_COMPANY_LIST}, generation, region, model, company_id LIMIT @limit`);
   const params = { generation, states: JSON.stringify(states), limit: BigInt(limit) };
   for (const row of rows.iterate({ ...scopeParams(db, scope), ...params })) yield parseList(row);
-}
-
-/** Makes the function that reads the `request_id` of V4's last page of a company's list; null if there is none. */
-export function prepareRequestId(db: Db): (model: string, companyId: bigint) => string | null {
-  const read = db.prepare<[string, bigint], StoredStream>(`
-    ${STREAM_SELECT} WHERE generation = 'v4' AND region = '' AND model = ? AND ifnull(company_id, 'all') = ?`);
-  return (model, companyId) => {
-    const row = read.get(model, companyId);
-    return row === undefined ? null : parseStream(row).position.requestId;
-  };
 }
 
 /** SQL condition over `stream`; its parameters are `scopeParams`. */

@@ -134,8 +134,6 @@ const positionSchema = z.object({
   restartUnique: count.nullable().default(null),
   /** The final state of the stream, once nothing is left to read. */
   ending: z.enum(['complete', 'short', 'absent']).default('complete'),
-  /** The request_id of the last saved page, for the operator of the service. */
-  requestId: z.string().nullable().default(null),
   /** Number of distinct records of excluded companies in this reading. */
   excluded: count.default(0),
   /** The sum of their ids, see `addToIdSum`; null in databases of earlier versions. */
@@ -193,7 +191,7 @@ export function damagedList({ generation, model }: Pick<StreamKey, 'generation' 
 }
 
 /** @throws SvcError `corrupt_database` if the row is not what was saved */
-export function parseStream(stored: StoredStream): StreamRow {
+function parseStream(stored: StoredStream): StreamRow {
   const { position } = stored;
   return {
     ...parseList(stored),

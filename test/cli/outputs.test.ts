@@ -11,7 +11,6 @@ const FILES = {
   markdown: 'report.md',
   html: 'report.html',
   junit: 'junit.xml',
-  'full-sync': 'letter.md',
 } as const;
 const FLAGS = Object.entries(FILES).flatMap(([flag, file]) => [`--${flag}`, file]);
 
@@ -51,7 +50,7 @@ describe('files of an earlier run do not survive one that fails', () => {
     const json = JSON.parse(textOf(FILES.json) ?? '') as { error: { message: string; hint: string } };
     expect(json).toMatchObject({ outcome: 'error', exitCode: code, error: { code: error } });
     expect(ended.stderr).toContain(json.error.message);
-    expect([FILES.ndjson, FILES.html, FILES['full-sync']].map(textOf)).toEqual([null, null, null]);
+    expect([FILES.ndjson, FILES.html].map(textOf)).toEqual([null, null]);
     expect(textOf(FILES.markdown)).toContain(`(${error}, exit code ${code})`);
     expect(textOf(FILES.junit)).toContain(`<error type="${error}"`);
   });

@@ -80,7 +80,6 @@ const CASES: readonly Case[] = [
   ['verify: nobody answers', exportedFromDeaf, ['verify', '--sample', '3', '--json', '-'], 4],
   ['verify: no database', () => makeFolder(sandbox.config()), ['verify'], 4],
   ['recheck: nothing healed is an answer', () => copyDone(), ['recheck', '--json', '-'], 0],
-  ['recheck: never', () => done, ['recheck', '--times', '0'], 2],
   ['recheck: nobody answers', exportedFromDeaf, ['recheck', '--json', '-'], 4],
   ['export v4 --wait: settled', () => copyDone(), ['export', 'v4', '--wait', '--settle', '200ms'], 0],
   [

@@ -50,7 +50,7 @@ export function page(changes: Partial<PageOutcome> = {}): PageOutcome {
     excluded: 0,
     excludedSum: 0,
     totalCount: null,
-    requestId: null,
+
     next: null,
     cursorRepeats: false,
   };

@@ -147,7 +147,7 @@ function pageOf(
       records.push(parsedRecord(item));
     }
   }
-  return { columns: columnsOf(records), rejected, next, totalCount, requestId: null, servedMs };
+  return { columns: columnsOf(records), rejected, next, totalCount, servedMs };
 }
 
 /** A record as the client would hand it over. */

@@ -12,7 +12,7 @@ const rowAt = (cursor: string | null, walk = 1): StreamRow => row({ position: { 
 
 function page(next: string | null, bytes = 2): ListPage {
   const columns = { ...columnsOf([]), body: new Uint8Array(bytes) };
-  return { columns, rejected: [], next, totalCount: null, requestId: null, servedMs: null };
+  return { columns, rejected: [], next, totalCount: null, servedMs: null };
 }
 
 type Answer = (cursor: string | null) => ListPage | Error;

@@ -272,7 +272,7 @@ function storePage(
     excluded: 0,
     excludedSum: 0,
     totalCount: page.totalCount,
-    requestId: null,
+
     next: page.next,
     cursorRepeats: page.next !== null && cursors.has(page.next),
   };

@@ -76,7 +76,7 @@ function askedPage({ askedMs, answer }: Flight, { dates }: Variant) {
   }
   const { records, next, totalCount, servedMs } = answer;
   const columns = columnsOf(records.map((record) => parsed(record, dates)));
-  return { askedMs, answer: { columns, rejected: [], next, totalCount, servedMs, requestId: null } };
+  return { askedMs, answer: { columns, rejected: [], next, totalCount, servedMs } };
 }
 
 function parsed({ id, version }: ModelRecord, dates: Variant['dates']) {

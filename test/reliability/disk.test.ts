@@ -9,7 +9,7 @@ import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
 const CONFIG = 'svc-migrate.config.json';
-const ALL_OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit', 'full-sync'];
+const ALL_OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit'];
 const OUTPUTS = campaignCases(ALL_OUTPUTS, 2);
 
 /** Whether a small disk can be mounted, out of sight of the rest of the machine. */

@@ -24,7 +24,6 @@ const COMMANDS = [
   'report --html -',
   'report --markdown -',
   'report --junit -',
-  'report --full-sync -',
   'check',
   'status',
   'verify --sample 5',

@@ -7,7 +7,7 @@ import { campaign, campaignCases } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 import { serveFile } from '../support/serve-http.js';
 
-const OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit', 'full-sync'];
+const OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit'];
 
 const RUN = `run --verbose ${OUTPUTS.map((flag) => `--${flag} run.${flag}`).join(' ')}`;
 

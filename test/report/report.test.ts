@@ -59,7 +59,6 @@ describe('the report', () => {
           children: 1,
           earliest: '2026-01-05T00:00:00.000Z',
           latest: '2026-01-05T00:00:00.000Z',
-          requestId: null,
         },
       ]);
     });

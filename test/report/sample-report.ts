@@ -72,7 +72,6 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
     reasons: countReasons(rows),
     completeness: listStreams(names, text),
     fullSync: names.slice(0, 12).map((model, at) => ({
-      requestId: `req_${at}`,
       region: 'eu',
       v3CompanyId: String(1000 + at),
       v4CompanyId: String(5000 + at),

@@ -4,7 +4,6 @@ import { defineCommand } from '../command.js';
 import {
   argument,
   companyId,
-  duration,
   flag,
   input,
   listOption,
@@ -87,19 +86,12 @@ export const recheck = defineCommand({
   summary: 'read open findings again from both APIs, then remap',
   more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not see what V4 has under another key: the next run does. Does not judge: check does that.',
   options: z.object({
-    times: optionOr('<n>', 'how many times to read them', wholeNumber(1), '1'),
-    every: optionOr(
-      '<duration>',
-      'how long to wait before reading them once more, such as 10m',
-      duration,
-      '1m',
-    ),
     json: output('the result as JSON, with every finding that was resolved (- is stdout)'),
     ...MAX_WAIT,
   }),
   examples: {
-    'svc-migrate recheck': 'read open findings once',
-    'svc-migrate recheck --times 2 --every 2s': 'read twice, and report what remains open',
+    'svc-migrate recheck': 'read open findings',
+    'svc-migrate recheck --json recheck.json': 'the same for a script, with every finding that was resolved',
   },
 });
 

@@ -1,8 +1,8 @@
 import { GENERATIONS } from '../../domain.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../command.js';
-import { duration, flag, optionalArgument, optionOr, output } from '../option.js';
-import { COMPANY, IN_ACTIONS, MAX_WAIT, MODEL, OUTPUTS, RESTART, WAITING, WAITING_NEEDS } from './options.js';
+import { flag, optionalArgument, output } from '../option.js';
+import { COMPANY, MAX_WAIT, MODEL, OUTPUTS, RESTART, WAITING, WAITING_NEEDS } from './options.js';
 
 export const run = defineCommand({
   name: 'run',
@@ -15,7 +15,6 @@ export const run = defineCommand({
     ...MAX_WAIT,
     ...WAITING,
     ...OUTPUTS,
-    ...IN_ACTIONS,
   }),
   needs: WAITING_NEEDS,
   examples: {
@@ -73,7 +72,6 @@ export const report = defineCommand({
     'svc-migrate report --open': 'the same as a page in the browser',
     'svc-migrate report --model crm/companies --ndjson findings.ndjson':
       'write every finding of one model, for a script',
-    'svc-migrate report --full-sync request.md': 'write what to ask the operator for',
   },
 });
 
@@ -81,7 +79,7 @@ export const check = defineCommand({
   name: 'check',
   summary: 'judge the remap by the limits: the gate for CI',
   more: 'Prints the report. Exits with 0 if the cutover is safe, 1 if there are more findings than the limits allow, 4 if data are incomplete, 5 if V4 is not ready.',
-  options: z.object({ ...MODEL, ...COMPANY, ...OUTPUTS, ...IN_ACTIONS }),
+  options: z.object({ ...MODEL, ...COMPANY, ...OUTPUTS }),
   examples: {
     'svc-migrate check': 'judge the remap in the database',
     'svc-migrate check --quiet --json report.json': 'the same in CI, with a file for scripts',
@@ -93,15 +91,10 @@ export const status = defineCommand({
   name: 'status',
   summary: 'what the database contains, and what to run next',
   options: z.object({
-    watch: flag('show it again and again until Ctrl-C'),
-    every: optionOr('<duration>', 'with --watch: how long to wait before showing it again', duration, '2s'),
     json: output('the state as JSON, with the command to run next (- is stdout)'),
   }),
-  conflicts: [['json', 'watch']],
-  needs: [['every', 'watch']],
   examples: {
     'svc-migrate status': 'show the present state',
-    'svc-migrate status --watch': 'follow an export that runs elsewhere',
     'svc-migrate status --json -': 'for a script',
     'svc-migrate status --db rehearsal.db': 'the same for another database',
   },

@@ -80,14 +80,6 @@ export const OUTPUTS = {
   markdown: output('report for pull requests and job summaries'),
   html: output('report as one HTML page that needs no other files'),
   junit: output('limits and lists as JUnit test cases'),
-  fullSync: output('letter in Markdown that asks the operator to load what V4 did not'),
-};
-
-/** Options that switch off what `check`, `run` and `scan` do by themselves in a job of GitHub Actions. */
-export const IN_ACTIONS = {
-  noAnnotations: flag('in GitHub Actions: write no annotations'),
-  noJobSummary: flag('in GitHub Actions: do not add the result to the job summary'),
-  noJobOutputs: flag('in GitHub Actions: set no outputs (outcome, exit-code, counts)'),
 };
 
 /** Default sample size of `verify`: if none is wrong, fewer than 0.6 % are, with 95 % confidence. */

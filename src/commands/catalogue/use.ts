@@ -14,7 +14,7 @@ import {
   svcId,
   text,
 } from '../option.js';
-import { ALLOW_INCOMPLETE, COMPANY, IN_ACTIONS, MODEL } from './options.js';
+import { ALLOW_INCOMPLETE, COMPANY, MODEL } from './options.js';
 
 export const lookup = defineCommand({
   name: 'lookup',
@@ -73,20 +73,17 @@ export const scan = defineCommand({
       z.enum(['certain', 'likely', 'look']),
       'certain',
     ),
-    facts: input('file of doctor --json, which says which parameters V4 honours'),
     traffic: input(
       'access log (combined, JSON lines) or HAR file: lists the V3 routes that were really requested',
     ),
     json: output('findings and files as JSON (- is stdout)'),
     sarif: output('findings as SARIF 2.1.0, for code scanning'),
     gitlab: output('findings as a code quality report of GitLab'),
-    markdown: output('findings for pull requests and job summaries'),
-    ...IN_ACTIONS,
   }),
   examples: {
     'svc-migrate scan src': 'list the uses in a folder',
     'svc-migrate scan --v3-host eu.ledger.example --fail-on likely': 'judge without a configuration',
-    'svc-migrate scan --sarif scan.sarif --markdown scan.md': 'write files for CI',
+    'svc-migrate scan --sarif scan.sarif': 'write a file for code scanning',
   },
   runsWithoutConfig: true,
 });

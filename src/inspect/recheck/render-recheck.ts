@@ -3,7 +3,7 @@ import { countOf, groupDigits } from '../../text/numbers.js';
 import { countSides, describeIds, type KeyCount, sumIds, titleOfKey } from '../../text/reason-counts.js';
 import { compare, groupBy } from '../../text/rows.js';
 import { wrapLines } from '../../text/text-layout.js';
-import { judgeRecheck, type RecheckResult, unitOf } from './recheck-rounds.js';
+import { judgeRecheck, type ReadAgainResult, type RecheckResult, unitOf } from './recheck-findings.js';
 
 const MAX_LISTED = 10;
 /** Reasons that fit on a screen with the rest. */
@@ -11,7 +11,7 @@ const MAX_REASONS = 8;
 
 /** Renders what was requested, resolved, and still open; the first reasons only, unless `isVerbose`. */
 export function renderRecheck(result: RecheckResult, width: number, isVerbose: boolean): string {
-  const { open, rounds, healed, persisted, appeared } = result;
+  const { open, read, healed, persisted, appeared } = result;
   const resolved = healed.map(({ row, before, after }) => ({
     label: `${titleOfKey(before)} → ${after === null ? 'gone' : titleOfKey(after)}`,
     ...{ key: before, unit: unitOf(row), count: 1 },
@@ -22,15 +22,12 @@ export function renderRecheck(result: RecheckResult, width: number, isVerbose: b
       label: isVerbose ? `${titleOfKey(one.key)} (${one.key})` : titleOfKey(one.key),
     }));
   const lines = [
-    `${countOf(open, 'open finding')}, ids of V3 or V4 that are not matched and not deleted; asked ${rounds.length === 1 ? 'once' : `${rounds.length} times`}.`,
-    ...rounds.map(
-      ({ asked, lists, changed }, at) =>
-        `  round ${at + 1}: ${countOf(asked, 'request')} for single records, ${countOf(changed, 'record')} new or changed; ${countOf(lists, 'list')} read again`,
-    ),
+    `${countOf(open, 'open finding')}, ids of V3 or V4 that are not matched and not deleted.`,
+    ...(read === null ? [] : [describeRequests(read)]),
     ...describeCounts('Resolved', resolved, isVerbose),
     ...describeCounts('Still open', titled(persisted), isVerbose),
     ...(appeared.length === 0 ? [] : describeCounts('New', titled(appeared), isVerbose)),
-    ...describeLastRound(result),
+    ...(read === null ? [] : describeTrouble(read)),
     'Next: svc-migrate check',
   ];
   return wrapLines(lines, width);
@@ -54,10 +51,11 @@ function describeCounts(
   ];
 }
 
-function describeLastRound({ rounds }: RecheckResult): string[] {
-  const last = rounds.at(-1);
-  if (last === undefined) return [];
-  const { vanished, failed, unfinished, firstError } = last;
+function describeRequests({ asked, changed, lists }: ReadAgainResult): string {
+  return `  ${countOf(asked, 'request')} for single records, ${countOf(changed, 'record')} new or changed; ${countOf(lists, 'list')} read again`;
+}
+
+function describeTrouble({ vanished, failed, unfinished, firstError }: ReadAgainResult): string[] {
   const lines: string[] = [];
   if (vanished.length > 0) {
     const records = countOf(vanished.length, 'V3 record');
@@ -81,12 +79,12 @@ function describeLastRound({ rounds }: RecheckResult): string[] {
 
 /** The result for scripts, with every resolved finding; ids are strings of digits. */
 export function renderRecheckJson(result: RecheckResult): string {
-  const { open, rounds, healed, persisted, appeared } = result;
+  const { open, read, healed, persisted, appeared } = result;
   return renderJson({
     schemaVersion: 1,
     exitCode: judgeRecheck(result),
     open,
-    rounds,
+    read,
     persisted: sumByKey(persisted),
     appeared: sumByKey(appeared),
     healed: healed.map(({ row, before, after }) => ({

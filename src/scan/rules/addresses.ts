@@ -80,14 +80,12 @@ export const queryParameter: Rule = {
   v4: 'limit, next, expand and {field}[eq]',
   find: (input) =>
     parametersOf(input).flatMap(({ start, name }): RuleHit[] => {
-      if (isCompanyFilter(name, input.settings.fieldPrefix) || !isV3Only(name)) return [];
-      const seen =
-        input.settings.parameters[name.startsWith('sort') ? 'sort' : (OPERATOR.exec(name)?.[1] ?? name)];
-      return seen === 'honoured' ? [] : [{ start, certainty: seen === undefined ? 'likely' : 'certain' }];
+      const isOfV4 = isCompanyFilter(name, input.settings.fieldPrefix) || !isV3Only(name);
+      return isOfV4 ? [] : [{ start, certainty: 'likely' }];
     }),
 };
 
-const OPERATOR = /\[(ne|gte?|lte?|in|nin|like|contains)\]$/;
+const OPERATOR = /\[(?:ne|gte?|lte?|in|nin|like|contains)\]$/;
 
 function isV3Only(name: string): boolean {
   return /^(select|prev|include_deleted_records|return_count|sort\[.+\])$/.test(name) || OPERATOR.test(name);

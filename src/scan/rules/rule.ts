@@ -27,16 +27,10 @@ export interface ScanSettings {
   readonly fieldPrefix: string;
   readonly graphqlPaths: readonly string[];
   readonly clientPackages: readonly string[];
-  /** Query parameters and operators that V4 was seen to honour or not, by name, from `doctor`. */
-  readonly parameters: Readonly<Record<string, 'honoured' | 'not_honoured'>>;
 }
 
 /** What to look for: from the configuration, if there is one, and from hosts named on the command line. */
-export function buildScanSettings(
-  config: Config | null,
-  v3Hosts: readonly string[],
-  parameters: ScanSettings['parameters'] = {},
-): ScanSettings {
+export function buildScanSettings(config: Config | null, v3Hosts: readonly string[]): ScanSettings {
   const named = v3Hosts.map((host) => (/^https?:\/\//i.test(host) ? host : `https://${host}`));
   return {
     v3Urls: [...(config?.v3.regions ?? []).map(({ baseUrl }) => baseUrl), ...named],
@@ -45,7 +39,6 @@ export function buildScanSettings(
     fieldPrefix: config?.fieldPrefix ?? DEFAULT_FIELD_PREFIX,
     graphqlPaths: config?.scan.graphqlPaths ?? DEFAULT_GRAPHQL_PATHS,
     clientPackages: config?.scan.clientPackages ?? [],
-    parameters,
   };
 }
 

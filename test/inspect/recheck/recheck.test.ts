@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ParsedPage } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
-import { judgeRecheck } from '../../../src/inspect/recheck/recheck-rounds.js';
+import { judgeRecheck } from '../../../src/inspect/recheck/recheck-findings.js';
 import { renderRecheck, renderRecheckJson } from '../../../src/inspect/recheck/render-recheck.js';
 import { listStreams } from '../../../src/store/streams.js';
 import { campaignCases } from '../../support/campaign.js';
@@ -11,7 +11,7 @@ import { newScene, type Scene } from './scene.js';
 let scene: Scene | undefined;
 afterEach(() => scene?.close());
 
-const EMPTY: ParsedPage = { records: [], rejected: [], next: null, totalCount: 0, requestId: null };
+const EMPTY: ParsedPage = { records: [], rejected: [], next: null, totalCount: 0 };
 
 /** The open findings that have a V3 id: which those are, and which of them are not as the truth has them. */
 function openFindings({ job }: Scene): ReadonlySet<string> {
@@ -64,7 +64,7 @@ describe('recheck', () => {
     const result = await scene.recheck();
     expect(differences(scene, open)).toEqual([]);
     expect(result.open).toBe(findings);
-    expect(result.rounds).toMatchObject([{ failed: 0, unfinished: 0, vanished: [] }]);
+    expect(result.read).toMatchObject({ failed: 0, unfinished: 0, vanished: [] });
     expect(result.healed.length).toBeGreaterThan(5);
     expect(result.healed.every(({ before: was }) => was.startsWith('unmatched/'))).toBe(true);
     expect(result.healed.some(({ row, after }) => row.path === 'line_items' && after === 'matched')).toBe(
@@ -107,39 +107,17 @@ describe('recheck', () => {
     scene.load(1);
     const result = await scene.recheck();
     expect(differences(scene, open)).toEqual([]);
-    expect(result.rounds[0]?.lists).toBeGreaterThan(5);
-  });
-
-  it('asks as often as told and calls healed what heals at any time', async () => {
-    scene = await newScene(0.96);
-    const open = openFindings(scene);
-    const loads = [0.98, 1];
-    const slept: number[] = [];
-    const result = await scene.recheck({
-      times: 3,
-      sleep: async (ms) => {
-        slept.push(ms);
-        scene?.load(loads[slept.length - 1] ?? 1);
-      },
-    });
-    expect(slept).toEqual([60_000, 60_000]);
-    expect(result.rounds).toHaveLength(3);
-    expect(result.rounds[0]?.changed).toBe(0);
-    expect(differences(scene, open)).toEqual([]);
-    const persisted = sumOf(result.persisted);
-    expect(result.healed.length + persisted).toBe(result.open);
+    expect(result.read?.lists).toBeGreaterThan(5);
   });
 
   it('lets everything persist while nothing changes, and says so', async () => {
     scene = await newScene(1);
-    const result = await scene.recheck({ times: 2 });
+    const result = await scene.recheck();
     expect(result.healed).toEqual([]);
     expect(result.appeared).toEqual([]);
     expect(sumOf(result.persisted)).toBe(result.open);
     const text = renderRecheck(result, 100, false);
-    expect(text).toMatch(
-      /^\d+ open findings, ids of V3 or V4 that are not matched and not deleted; asked 2 times\.\n/,
-    );
+    expect(text).toMatch(/^\d+ open findings, ids of V3 or V4 that are not matched and not deleted\.\n/);
     expect(text).toMatch(
       /\nResolved: 0\nStill open: \d+\n {2}Company empty in V4: \d+ V3 records with \d+ line items\n/,
     );
@@ -167,8 +145,8 @@ describe('recheck', () => {
     };
     const result = await scene.recheck({ api: ignoring });
     expect(differences(scene, open)).toEqual([]);
-    expect(result.rounds).toMatchObject([{ changed: 0, failed: 0 }]);
-    expect(result.rounds[0]?.lists).toBeGreaterThan(5);
+    expect(result.read).toMatchObject({ changed: 0, failed: 0 });
+    expect(result.read?.lists).toBeGreaterThan(5);
   });
 
   it('concludes nothing from a filter that finds nothing at all', async () => {
@@ -199,7 +177,7 @@ describe('recheck', () => {
       },
     };
     const result = await scene.recheck({ api: hiding });
-    expect(result.rounds[0]?.vanished).toEqual([
+    expect(result.read?.vanished).toEqual([
       { region: 'default', model: 'payments/tax_rates', svcId: String(gone) },
     ]);
     expect(result.healed).toEqual([]);
@@ -216,7 +194,7 @@ describe('recheck', () => {
     };
     const result = await scene.recheck({ api: { ...scene.api, fetchRawList: down, fetchRecord: down } });
     expect(judgeRecheck(result)).toBe(4);
-    expect(result.rounds[0]?.failed).toBeGreaterThan(50);
+    expect(result.read?.failed).toBeGreaterThan(50);
     expect(renderRecheck(result, 200, false)).toContain('run the same command again. First: V3 is down.\n');
   });
 

@@ -7,9 +7,9 @@ import { createSaver } from '../../../src/export/saver.js';
 import {
   indexOpen,
   type RecheckResult,
+  readAgain,
   recheck,
-  runRound,
-} from '../../../src/inspect/recheck/recheck-rounds.js';
+} from '../../../src/inspect/recheck/recheck-findings.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
 import { prepareReadOutcome, readOpenRows } from '../../../src/store/open-findings.js';
@@ -32,9 +32,7 @@ export interface Scene {
 }
 
 export interface RecheckAsked {
-  readonly times?: number;
   readonly api?: Pick<Api, 'fetchRecord' | 'fetchRawList' | 'fetchV4Companies'>;
-  readonly sleep?: (ms: number) => Promise<void>;
 }
 
 /** A service, and what both exports and a remap made of it when V4 had loaded a share of its records. */
@@ -99,15 +97,13 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
   const rules = { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: false };
   const saver = createSaver({ db, file: config.database, payload: 'full', excluded: [], rules, clock: NOW });
   return recheck({
-    times: asked.times ?? 1,
-    everyMs: 60_000,
-    runRound: () =>
-      runRound({
+    readAgain: () =>
+      readAgain({
         db,
         config,
         api: asked.api ?? api,
         saver,
-        readAgain: (generation, onlyModels, onlyCompanies) =>
+        readLists: (generation, onlyModels, onlyCompanies) =>
           (generation === 'v3' ? exportV3 : exportV4)({
             db,
             file: config.database,
@@ -126,7 +122,6 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
     rebuildRemap: async () => buildRemap({ db, config, named: [], clock: NOW, onProgress }),
     readOpen: async () => indexOpen(readOpenRows(db)),
     readOutcomes: async (rows) => rows.map(prepareReadOutcome(db)),
-    sleep: asked.sleep ?? (async () => {}),
     onProgress,
   });
 }

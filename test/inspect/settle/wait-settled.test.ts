@@ -7,7 +7,7 @@ import { configOf } from '../../support/exported.js';
 /** A backfill that adds ten records a minute until it is full; time passes only while the wait sleeps. */
 function watchBackfill(given: { full: number; timeoutMs: number; counts?: 'none' }) {
   let nowMs = 0;
-  const page = { columns: columnsOf([]), rejected: [], next: null, requestId: null, servedMs: null };
+  const page = { columns: columnsOf([]), rejected: [], next: null, servedMs: null };
   return waitSettled({
     config: configOf(),
     source: {

@@ -33,7 +33,7 @@ function childOf(svcId: bigint, platformId: string): ParsedChild {
 }
 
 function pageOf(records: readonly ParsedRecord[], next: string | null = null): ParsedPage {
-  return { records, rejected: [], next, totalCount: null, requestId: null };
+  return { records, rejected: [], next, totalCount: null };
 }
 
 function pairOf(more: Partial<MappedPair> = {}): MappedPair {

@@ -13,24 +13,18 @@ import type { Saver } from '../../export/saver.js';
 import type { Db } from '../../store/open.js';
 import { type OpenRow, readCompanyPairs, readOpenParents, readOpenRows } from '../../store/open-findings.js';
 import { listStreams, readV4Companies, type StreamRow } from '../../store/streams.js';
-import { formatDuration } from '../../text/numbers.js';
 import type { KeyCount } from '../../text/reason-counts.js';
 import { groupBy } from '../../text/rows.js';
 import { askAgain, planRecheck } from './plan-recheck.js';
 
 export interface RecheckOptions {
-  /** Number of rounds, at least 1. */
-  readonly times: number;
-  /** Pause between two rounds. */
-  readonly everyMs: number;
   /** Requests the open findings again and stores what has changed. */
-  readonly runRound: () => Promise<RoundResult>;
+  readonly readAgain: () => Promise<ReadAgainResult>;
   readonly rebuildRemap: () => Promise<unknown>;
   /** The open findings of the current remap, by identity. */
   readonly readOpen: () => Promise<ReadonlyMap<string, OpenRow>>;
   /** The current status and reason of earlier rows, in their order; null if the row is gone. */
   readonly readOutcomes: (rows: readonly OpenRow[]) => Promise<readonly (string | null)[]>;
-  readonly sleep: (ms: number) => Promise<void>;
   readonly onProgress: OnProgress;
 }
 
@@ -47,7 +41,8 @@ export interface HealedFinding {
 export interface RecheckResult {
   /** Findings that were open at the start. */
   readonly open: number;
-  readonly rounds: readonly RoundResult[];
+  /** What was requested; null if there was nothing to request. */
+  readonly read: ReadAgainResult | null;
   readonly healed: readonly HealedFinding[];
   /** Open from the start to the end, by current `status/reason`. */
   readonly persisted: readonly KeyCount[];
@@ -56,32 +51,24 @@ export interface RecheckResult {
 }
 
 /**
- * Requests the open findings again, `times` times, and rebuilds the remap after each round. A finding persists if it is
- * open both at the start and at the end. Ends early if none is open.
+ * Requests the open findings again and rebuilds the remap. A finding persists if it is open both at the start and at the end.
  */
 export async function recheck(options: RecheckOptions): Promise<RecheckResult> {
-  const { times, everyMs, onProgress } = options;
   const before = await options.readOpen();
-  const rounds: RoundResult[] = [];
-  let open = before;
-  while (rounds.length < times && open.size > 0) {
-    if (rounds.length > 0) {
-      const name = `wait ${formatDuration(everyMs)} for round ${rounds.length + 1} of ${times}`;
-      onProgress({ kind: 'stage', name });
-      await options.sleep(everyMs);
-    }
-    onProgress({ kind: 'stage', name: `recheck, round ${rounds.length + 1} of ${times}` });
-    rounds.push(await options.runRound());
+  let read: ReadAgainResult | null = null;
+  if (before.size > 0) {
+    options.onProgress({ kind: 'stage', name: 'recheck' });
+    read = await options.readAgain();
     await options.rebuildRemap();
-    open = await options.readOpen();
   }
+  const open = await options.readOpen();
   const closed = [...before].filter(([identity]) => !open.has(identity)).map(([, row]) => row);
   const outcomes = await options.readOutcomes(closed);
   const healed = closed.map((row, at) => ({ row, before: outcomeOf(row), after: outcomes[at] ?? null }));
   const [persisted, appeared] = [true, false].map((wasOpen) =>
     countRows([...open].filter(([identity]) => before.has(identity) === wasOpen).map(([, row]) => row)),
   );
-  return { open: before.size, rounds, healed, persisted: persisted ?? [], appeared: appeared ?? [] };
+  return { open: before.size, read, healed, persisted: persisted ?? [], appeared: appeared ?? [] };
 }
 
 /** The number of rows by `status/reason` and unit. */
@@ -116,30 +103,29 @@ export function indexOpen(rows: Iterable<OpenRow>): Map<string, OpenRow> {
 }
 
 /** The exit code: 0 if everything was read, 4 if something could not be. */
-export function judgeRecheck({ rounds }: RecheckResult): 0 | 4 {
-  const last = rounds.at(-1);
-  return last !== undefined && last.failed + last.unfinished > 0 ? 4 : 0;
+export function judgeRecheck({ read }: RecheckResult): 0 | 4 {
+  return read !== null && read.failed + read.unfinished > 0 ? 4 : 0;
 }
 
 /** Reads lists again as an export does; models and companies narrow it. */
-export type ReadAgain = (
+export type ReadLists = (
   generation: Generation,
   models: readonly string[],
   companies: readonly bigint[],
 ) => Promise<ExportSummary>;
 
-export interface RoundOptions {
+export interface ReadAgainOptions {
   readonly db: Db;
   readonly config: Config;
   readonly api: Pick<Api, 'fetchRecord' | 'fetchRawList' | 'fetchV4Companies'>;
   readonly saver: Saver;
-  readonly readAgain: ReadAgain;
+  readonly readLists: ReadLists;
   readonly onProgress: OnProgress;
   readonly runUninterruptible: RunUninterruptible;
 }
 
-/** What one round requested. */
-export interface RoundResult {
+/** What was requested. */
+export interface ReadAgainResult {
   /** Records requested one by one. */
   readonly asked: number;
   /** Lists that were read again. */
@@ -159,7 +145,7 @@ export interface RoundResult {
  *
  * @throws SvcError `auth`, `redirect`, `config`, and as an export does
  */
-export async function runRound(options: RoundOptions): Promise<RoundResult> {
+export async function readAgain(options: ReadAgainOptions): Promise<ReadAgainResult> {
   const { db, config, api, saver, onProgress, runUninterruptible } = options;
   const plan = await runUninterruptible(() =>
     planRecheck({
@@ -200,11 +186,11 @@ interface ListGroup {
   readonly companies: readonly bigint[];
 }
 
-async function readLists(groups: readonly ListGroup[], { readAgain }: RoundOptions) {
+async function readLists(groups: readonly ListGroup[], { readLists: readGroup }: ReadAgainOptions) {
   let unfinished = 0;
   let firstError: SvcError | null = null;
   for (const { generation, models, companies } of groups) {
-    const summary = await readAgain(generation, models, companies);
+    const summary = await readGroup(generation, models, companies);
     firstError ??= summary.firstError;
     const own = summary.streams.filter(
       ({ model, companyId }) =>
