@@ -174,9 +174,14 @@ export class LedgerReader {
     );
   }
 
+  /** What the ledger is made of. */
+  tables(): Promise<string[]> {
+    return this.#column(this.#sql.names);
+  }
+
   /** Tables that the ledger holds for the time that a run needs them. */
   async temporaryTables(): Promise<string[]> {
-    const names = await this.#column(this.#sql.names);
+    const names = await this.tables();
     return names.filter((name) => !LASTING.some((one) => one === name)).sort();
   }
 
@@ -208,7 +213,7 @@ export class LedgerReader {
 
   /** Takes the ledger away with all that is in it. */
   async drop(): Promise<void> {
-    const names = await this.#column(this.#sql.names);
+    const names = await this.tables();
     if (names.includes('ledger')) await this.#query(`DROP VIEW ${this.#sql.prefix}ledger`);
     for (const name of names)
       if (name !== 'ledger') await this.#query(`DROP TABLE ${this.#sql.prefix}${name}`);
@@ -228,7 +233,7 @@ export class LedgerReader {
   }
 
   async #has(table: (typeof LASTING)[number]): Promise<boolean> {
-    return (await this.#column(this.#sql.names)).includes(table);
+    return (await this.tables()).includes(table);
   }
 
   async #column(sql: string): Promise<string[]> {

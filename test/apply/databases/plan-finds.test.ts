@@ -1,0 +1,618 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Policy } from '../../../src/apply/plan.js';
+import { campaignCases } from '../../support/campaign.js';
+import { type Engine, type Kind, only } from '../support/databases.js';
+import { makeFolder } from '../support/folder.js';
+import { ledgerTables } from '../support/ledger.js';
+import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { openScene } from '../support/scene.js';
+import { rewritesTexts } from '../support/text-cells.js';
+
+interface More {
+  /** Default: in place. */
+  readonly policy?: Policy;
+  readonly target?: object;
+  /** The ids of its rows; by default 5, 6, 7. */
+  readonly ids?: readonly string[];
+  /** Who applies on PostgreSQL, by default the owner of everything. */
+  readonly role?: string;
+  /** Privileges on the database of whoever applies on MySQL, by default all. */
+  readonly grants?: readonly string[];
+}
+
+/** `finds`: codes of what stands in the way; none: it is written, and taken back. */
+type Case = readonly [name: string, sql: string | readonly string[], finds: readonly string[], more?: More];
+
+/** In the place of a statement: rows are inserted, by default after all statements. */
+const FILL = 'FILL';
+/** In the place of a statement: a ledger, whole or as a killed run leaves it. */
+const [MADE, HALF] = ['MADE', 'HALF'];
+
+const KEY = 'k integer PRIMARY KEY';
+const PLAIN = `CREATE TABLE t(${KEY}, i bigint)`;
+const UNIQUE = `CREATE TABLE t(${KEY}, i bigint UNIQUE)`;
+const KEYLESS = 'CREATE TABLE t(k integer, i bigint)';
+const OTHER = `CREATE TABLE b(${KEY}, i bigint)`;
+const INTO_NEW = { policy: NEW };
+const PLATFORM = { ids: [{ column: 'i', model: INVOICES, platformIdColumn: 'p' }] };
+const JSON_IDS = { ids: [{ column: 'i', path: '$.a', model: INVOICES }] };
+const NO_SUCH_KEY = { key: ['nope'] };
+const APP = { role: 'app' };
+
+const COMMON: readonly Case[] = [
+  ['a plain table', PLAIN, []],
+  ['a plain table, new column', PLAIN, [], INTO_NEW],
+  ['no key', KEYLESS, ['no_key']],
+  ['no key, new column', KEYLESS, [], INTO_NEW],
+  ['a key that is no column', PLAIN, ['unknown_column', 'no_key'], { target: NO_SUCH_KEY }],
+  ['a key that is no column, new column', PLAIN, ['unknown_column'], { ...INTO_NEW, target: NO_SUCH_KEY }],
+  ['a view', [OTHER, 'CREATE VIEW t AS SELECT * FROM b'], ['not_a_table']],
+  [
+    'a generated column',
+    `CREATE TABLE t(${KEY}, i bigint GENERATED ALWAYS AS (k + 4) STORED)`,
+    ['generated_column'],
+  ],
+  ['a check that is met', `CREATE TABLE t(${KEY}, i bigint UNIQUE CHECK (i > 0))`, []],
+  [
+    'a check beside generated columns',
+    `CREATE TABLE t(${KEY}, i bigint CHECK (i > 0), g bigint GENERATED ALWAYS AS (i * 2) STORED)`,
+    [],
+  ],
+];
+
+/** Names that the ledger takes in the user's own database. */
+const foreignLedger = (kind: Kind): Case[] =>
+  ledgerTables(kind).flatMap((own): Case[] => [
+    [`another table ${own}`, [PLAIN, `CREATE TABLE ${own}(a int)`], ['foreign_ledger'], INTO_NEW],
+    [`a view ${own}`, [PLAIN, `CREATE VIEW ${own} AS SELECT 1 AS unit`], ['foreign_ledger']],
+  ]);
+
+const SQLITE: readonly Case[] = [
+  ['WITHOUT ROWID', 'CREATE TABLE t(k PRIMARY KEY, i UNIQUE) WITHOUT ROWID', []],
+  ['WITHOUT ROWID, new column', 'CREATE TABLE t(k PRIMARY KEY, i) WITHOUT ROWID', [], INTO_NEW],
+  ['STRICT', `CREATE TABLE t(${KEY}, i INT UNIQUE) STRICT`, []],
+  ['STRICT with TEXT', `CREATE TABLE t(${KEY}, i TEXT UNIQUE) STRICT`, []],
+  ['STRICT with REAL', `CREATE TABLE t(${KEY}, i REAL) STRICT`, ['column_type', 'unknown']],
+  ...foreignLedger('sqlite'),
+];
+
+const KEYED = 'CREATE TABLE t(k integer NOT NULL UNIQUE, i bigint)';
+const BY_KEY = `${PLAIN} PARTITION BY RANGE (k)`;
+const TYPED = ['CREATE TYPE y AS (k integer, i bigint)', 'CREATE TABLE t OF y (PRIMARY KEY (k))'];
+const PUBLISHED = 'CREATE PUBLICATION p FOR TABLE t';
+const OWNED = [PLAIN, 'GRANT ALL ON SCHEMA public TO app', 'ALTER TABLE t OWNER TO app'];
+const ROW_SECURITY = 'ALTER TABLE t ENABLE ROW LEVEL SECURITY';
+const CREATES = `DO 'BEGIN EXECUTE format(''GRANT CREATE ON DATABASE %I TO app'', current_database()); END'`;
+const setDatabase = (setting: string) =>
+  `DO 'BEGIN EXECUTE format(''ALTER DATABASE %I SET ${setting}'', current_database()); END'`;
+const READ_ONLY = [PLAIN, setDatabase('default_transaction_read_only = on')];
+
+const POSTGRES: readonly Case[] = [
+  ['a read-only database', READ_ONLY, ['read_only_session']],
+  ['a read-only database, new column', READ_ONLY, ['read_only_session'], INTO_NEW],
+  ...[IN_PLACE, NEW].flatMap((policy): Case[] => [
+    [`${policy.mode}: published without identity`, [KEYED, PUBLISHED], ['replica_identity'], { policy }],
+    [
+      `${policy.mode}: published by ALL TABLES`,
+      [KEYED, 'CREATE PUBLICATION p FOR ALL TABLES'],
+      ['replica_identity'],
+      { policy },
+    ],
+    [
+      `${policy.mode}: published with identity nothing`,
+      [PLAIN, 'ALTER TABLE t REPLICA IDENTITY NOTHING', PUBLISHED],
+      ['replica_identity'],
+      { policy },
+    ],
+    [
+      `${policy.mode}: published in full`,
+      [KEYED, 'ALTER TABLE t REPLICA IDENTITY FULL', PUBLISHED],
+      [],
+      { policy },
+    ],
+    [
+      `${policy.mode}: published by an index`,
+      [KEYED, 'ALTER TABLE t REPLICA IDENTITY USING INDEX t_k_key', PUBLISHED],
+      [],
+      { policy },
+    ],
+    [
+      `${policy.mode}: published with a primary key`,
+      [PLAIN, 'CREATE PUBLICATION p FOR ALL TABLES'],
+      [],
+      { policy },
+    ],
+    [
+      `${policy.mode}: published for inserts only`,
+      [KEYED, `${PUBLISHED} WITH (publish = 'insert')`],
+      [],
+      { policy },
+    ],
+    [
+      `${policy.mode}: a published partition without identity`,
+      [`${KEYED} PARTITION BY RANGE (k)`, 'CREATE TABLE t1 PARTITION OF t DEFAULT', FILL, PUBLISHED],
+      ['replica_identity'],
+      { policy },
+    ],
+    [
+      `${policy.mode}: a platform_id with NUL`,
+      PLAIN,
+      ['does_not_fit'],
+      { policy, target: PLATFORM, ids: ['5', '12'] },
+    ],
+  ]),
+  ['a materialized view', [OTHER, 'CREATE MATERIALIZED VIEW t AS TABLE b'], ['not_a_table']],
+  ['an identity', `CREATE TABLE t(${KEY}, i bigint GENERATED ALWAYS AS IDENTITY)`, ['generated_column']],
+  [
+    'a domain that fits',
+    ['CREATE DOMAIN d AS bigint CHECK (VALUE < 99)', `CREATE TABLE t(${KEY}, i d UNIQUE)`],
+    [],
+  ],
+  ['smallint', `CREATE TABLE t(${KEY}, i smallint)`, ['does_not_fit'], { ids: ['5', '11'] }],
+  [
+    'smallint, new column',
+    `CREATE TABLE t(${KEY}, i smallint)`,
+    ['does_not_fit'],
+    { ...INTO_NEW, ids: ['5', '11'] },
+  ],
+  ['numeric(2)', `CREATE TABLE t(${KEY}, i numeric(2))`, ['does_not_fit'], { ids: ['5', '11'] }],
+  [
+    'a partitioned table',
+    [
+      BY_KEY,
+      'CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (3)',
+      'CREATE TABLE t2 PARTITION OF t DEFAULT',
+    ],
+    [],
+  ],
+  ['a partitioned table, new column', [BY_KEY, 'CREATE TABLE t2 PARTITION OF t DEFAULT'], [], INTO_NEW],
+  [
+    'partitions by id',
+    [
+      'CREATE TABLE t(k integer, i bigint, PRIMARY KEY (k, i)) PARTITION BY RANGE (i)',
+      'CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (6)',
+      'CREATE TABLE t2 PARTITION OF t DEFAULT',
+    ],
+    [],
+  ],
+  ['one partition', [`${OTHER} PARTITION BY RANGE (k)`, 'CREATE TABLE t PARTITION OF b DEFAULT'], []],
+  [
+    'one partition, new column',
+    [`${OTHER} PARTITION BY RANGE (k)`, 'CREATE TABLE t PARTITION OF b DEFAULT'],
+    ['partition'],
+    INTO_NEW,
+  ],
+  ['a typed table, new column', TYPED, ['typed_table'], INTO_NEW],
+  ['a typed table with platform_ids', TYPED, ['typed_table'], { target: PLATFORM }],
+  ['platform_ids', UNIQUE, [], { target: PLATFORM }],
+  ['a user who may read', [PLAIN, 'GRANT SELECT ON t TO app', CREATES], ['privilege'], APP],
+  ['a user who may update the column', [PLAIN, 'GRANT SELECT, UPDATE (i) ON t TO app', CREATES], [], APP],
+  [
+    'a user who may update the column, with platform_ids',
+    [PLAIN, 'GRANT SELECT, UPDATE (i) ON t TO app', CREATES],
+    ['privilege'],
+    { ...APP, target: PLATFORM },
+  ],
+  [
+    'a user who may update the column only, under UNIQUE',
+    [UNIQUE, 'GRANT SELECT, UPDATE (i) ON t TO app', CREATES],
+    ['privilege'],
+    APP,
+  ],
+  [
+    'a user who may update the table, under UNIQUE',
+    [UNIQUE, 'GRANT SELECT, UPDATE ON t TO app', CREATES],
+    [],
+    APP,
+  ],
+  [
+    'a user who may read some columns',
+    [PLAIN, 'GRANT SELECT (i), UPDATE ON t TO app', CREATES],
+    ['no_select'],
+    APP,
+  ],
+  ['a user who may not make a schema', OWNED, ['privilege'], APP],
+  [
+    'a user with a schema of a DBA',
+    [...OWNED, 'CREATE SCHEMA svc_migrate', 'GRANT ALL ON SCHEMA svc_migrate TO app'],
+    [],
+    APP,
+  ],
+  [
+    'a user who does not own the table, new column',
+    [PLAIN, 'GRANT ALL ON t TO app', CREATES],
+    ['privilege'],
+    { ...APP, ...INTO_NEW },
+  ],
+  ['row security', [PLAIN, ROW_SECURITY, 'GRANT ALL ON t TO app', CREATES], ['row_security'], APP],
+  [
+    'row security that is forced on the owner',
+    [...OWNED, ROW_SECURITY, 'ALTER TABLE t FORCE ROW LEVEL SECURITY', CREATES],
+    ['row_security'],
+    APP,
+  ],
+  [
+    'short timeouts of the user',
+    [PLAIN, setDatabase('statement_timeout = 40'), setDatabase('idle_in_transaction_session_timeout = 40')],
+    [],
+  ],
+  [
+    'JSON under a unique index',
+    [`CREATE TABLE t(${KEY}, i jsonb)`, `CREATE UNIQUE INDEX ON t((i->>'a'))`],
+    [],
+    { target: JSON_IDS },
+  ],
+];
+
+const GRANTED = [
+  'SELECT',
+  'INSERT',
+  'UPDATE',
+  'DELETE',
+  'CREATE',
+  'CREATE VIEW',
+  'CREATE TEMPORARY TABLES',
+  'DROP',
+];
+const without = (lacking: string) => GRANTED.filter((one) => one !== lacking);
+
+const MYSQL: readonly Case[] = [
+  // types of ids
+  ...[
+    'tinyint',
+    'smallint unsigned',
+    'mediumint',
+    'int',
+    'int unsigned',
+    'bigint unsigned',
+    'decimal(20,0)',
+    'varchar(20)',
+    'char(20)',
+    'text',
+    'varchar(20) CHARACTER SET latin1',
+    'varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci',
+    'varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin',
+    'varchar(20) CHARACTER SET utf16',
+  ].flatMap((type): Case[] => [
+    [type, `CREATE TABLE t(${KEY}, i ${type})`, []],
+    [`${type}, unique`, `CREATE TABLE t(${KEY}, i ${type}, UNIQUE (i${type === 'text' ? '(10)' : ''}))`, []],
+    [`${type}, new column`, `CREATE TABLE t(${KEY}, i ${type})`, [], INTO_NEW],
+  ]),
+  ['too small', `CREATE TABLE t(${KEY}, i tinyint)`, ['does_not_fit'], { ids: ['5', '6', '11'] }],
+  ['too small, unsigned', `CREATE TABLE t(${KEY}, i smallint unsigned)`, ['does_not_fit'], { ids: ['12'] }],
+  ['an id below 0', `CREATE TABLE t(${KEY}, i int unsigned)`, ['does_not_fit'], { ids: ['13'] }],
+  [
+    'too small, new column',
+    `CREATE TABLE t(${KEY}, i tinyint)`,
+    ['does_not_fit'],
+    { ...INTO_NEW, ids: ['11'] },
+  ],
+  ['decimal(2)', `CREATE TABLE t(${KEY}, i decimal(2))`, ['does_not_fit'], { ids: ['11'] }],
+  ['varchar(1)', `CREATE TABLE t(${KEY}, i varchar(1))`, ['does_not_fit'], { ids: ['8'] }],
+  ['no room for swaps', `CREATE TABLE t(${KEY}, i varchar(1) UNIQUE)`, ['no_room']],
+  ['zerofill', `CREATE TABLE t(${KEY}, i int zerofill)`, ['column_type', 'unknown']],
+  ['double', `CREATE TABLE t(${KEY}, i double)`, ['column_type']],
+  ['varbinary', `CREATE TABLE t(${KEY}, i varbinary(20))`, ['column_type']],
+  ['set', `CREATE TABLE t(${KEY}, i enum('5','6','7'))`, ['column_type']],
+  ['JSON', `CREATE TABLE t(${KEY}, i json)`, [], { target: JSON_IDS }],
+  ['JSON, new column', `CREATE TABLE t(${KEY}, i json)`, [], { ...INTO_NEW, target: JSON_IDS }],
+  // keys
+  ...[
+    'bigint unsigned',
+    'decimal(30,4)',
+    'varchar(255)',
+    'char(9) CHARACTER SET latin1',
+    'date',
+    'datetime(6)',
+    'timestamp(3) DEFAULT 0',
+    'datetime',
+  ].map((type): Case => [`key ${type}`, `CREATE TABLE t(k ${type} NOT NULL PRIMARY KEY, i bigint)`, []]),
+  [
+    'a key of several types',
+    'CREATE TABLE t(k varchar(60) NOT NULL, b bigint unsigned NOT NULL DEFAULT 18446744073709551615, d date NOT NULL DEFAULT 0, i bigint, PRIMARY KEY (k, b, d))',
+    [],
+  ],
+  [
+    'a key of several types, new column',
+    'CREATE TABLE t(k varchar(60) NOT NULL, b bigint unsigned NOT NULL DEFAULT 7, i bigint, PRIMARY KEY (k, b))',
+    [],
+    INTO_NEW,
+  ],
+  ['a key of bytes', 'CREATE TABLE t(k varbinary(16) PRIMARY KEY, i bigint)', ['no_key', 'key_type']],
+  ['a key of bytes, new column', 'CREATE TABLE t(k varbinary(16) PRIMARY KEY, i bigint)', [], INTO_NEW],
+  ['a float as key', 'CREATE TABLE t(k double PRIMARY KEY, i bigint)', ['no_key', 'key_type']],
+  ['a key that may be NULL', 'CREATE TABLE t(k int UNIQUE, i bigint)', ['no_key']],
+  ['a unique key', 'CREATE TABLE t(k int NOT NULL UNIQUE, i bigint)', []],
+  ['a unique prefix', 'CREATE TABLE t(k varchar(20) NOT NULL, i bigint, UNIQUE (k(9)))', ['no_key']],
+  [
+    'a key that is stamped',
+    'CREATE TABLE t(k timestamp(6) NOT NULL DEFAULT 0 ON UPDATE current_timestamp(6) PRIMARY KEY, i bigint)',
+    ['no_key', 'key_type'],
+  ],
+  // kinds of tables and columns
+  ['MyISAM', `${PLAIN} ENGINE=MyISAM`, ['engine']],
+  ['MyISAM, new column', `${PLAIN} ENGINE=MyISAM`, ['engine'], INTO_NEW],
+  ['MEMORY', `${PLAIN} ENGINE=MEMORY`, ['engine']],
+  ['system versioned', `${PLAIN} WITH SYSTEM VERSIONING`, ['system_versioned']],
+  ['partitioned', `${PLAIN} PARTITION BY HASH (k) PARTITIONS 3`, []],
+  [
+    'partitioned by id',
+    'CREATE TABLE t(k int, i bigint, PRIMARY KEY (k, i)) PARTITION BY HASH (i) PARTITIONS 3',
+    [],
+  ],
+  ['virtual', `CREATE TABLE t(${KEY}, i bigint AS (k + 4) VIRTUAL)`, ['generated_column']],
+  [
+    'followed by a generated column',
+    `CREATE TABLE t(${KEY}, i bigint, j bigint AS (i * 2) STORED UNIQUE)`,
+    [],
+  ],
+  ['counting up', 'CREATE TABLE t(k int NOT NULL UNIQUE, i bigint AUTO_INCREMENT PRIMARY KEY)', []],
+  [
+    'odd names',
+    "CREATE TABLE t(`a``b?$1` int PRIMARY KEY, `i` bigint) COMMENT '\\\\'",
+    [],
+    { target: { key: ['a`b?$1'] } },
+  ],
+  [
+    'stamped with the time',
+    `CREATE TABLE t(${KEY}, i bigint, at timestamp(6) NOT NULL DEFAULT '2026-01-01' ON UPDATE current_timestamp(6))`,
+    [],
+  ],
+  [
+    'stamped, unique',
+    `CREATE TABLE t(${KEY}, i bigint UNIQUE, at datetime DEFAULT '2026-01-01' ON UPDATE current_timestamp)`,
+    [],
+  ],
+  [
+    'stamped, new column',
+    `CREATE TABLE t(${KEY}, i bigint, at timestamp NOT NULL DEFAULT '2026-01-01' ON UPDATE current_timestamp)`,
+    [],
+    INTO_NEW,
+  ],
+  // constraints
+  [
+    'a foreign key that empties',
+    [UNIQUE, FILL, 'CREATE TABLE c(i bigint, FOREIGN KEY (i) REFERENCES t(i) ON UPDATE SET NULL)'],
+    ['foreign_key'],
+  ],
+  [
+    'a foreign key from another table',
+    [UNIQUE, FILL, 'CREATE TABLE c(i bigint, FOREIGN KEY (i) REFERENCES t(i))'],
+    ['foreign_key'],
+  ],
+  [
+    'a foreign key that follows',
+    [
+      UNIQUE,
+      FILL,
+      'CREATE TABLE c(i bigint, FOREIGN KEY (i) REFERENCES t(i) ON UPDATE CASCADE)',
+      'INSERT INTO c SELECT i FROM t',
+    ],
+    [],
+  ],
+  // the ledger
+  ...foreignLedger('mysql'),
+  ['half a ledger of a run that was killed', [PLAIN, FILL, HALF], []],
+  ['no table', [PLAIN, FILL, 'RENAME TABLE t TO u'], ['unknown_table']],
+  // privileges
+  ['everything granted', PLAIN, [], { grants: GRANTED }],
+  ['everything granted, new column', PLAIN, [], { ...INTO_NEW, grants: [...GRANTED, 'ALTER'] }],
+  ['no ALTER, platform_ids', PLAIN, ['privilege'], { grants: GRANTED, target: PLATFORM }],
+  ['no ALTER, new column', PLAIN, ['privilege'], { ...INTO_NEW, grants: GRANTED }],
+  [
+    'no CREATE, new column, where the ledger is there',
+    [PLAIN, FILL, MADE],
+    ['privilege'],
+    { ...INTO_NEW, grants: [...without('CREATE'), 'ALTER'] },
+  ],
+  ...['UPDATE', 'CREATE', 'CREATE VIEW', 'CREATE TEMPORARY TABLES', 'DELETE', 'DROP'].map(
+    (lacking): Case => [`no ${lacking}`, PLAIN, ['privilege'], { grants: without(lacking) }],
+  ),
+  ['no SELECT on the table', PLAIN, ['no_select', 'privilege'], { grants: without('SELECT') }],
+];
+
+/** SQL that MySQL does not take. */
+const MARIADB_ONLY = /nopad|SYSTEM VERSIONING|DEFAULT 0\b/;
+const OWN = { sqlite: SQLITE, postgres: POSTGRES, mysql: MYSQL };
+const NO_ROWS = new Set(['not_a_table', 'generated_column']);
+
+/** The text of the id in a cell. */
+const ID_IN_JSON: Readonly<Record<Kind, string>> = {
+  sqlite: "i->>'a'",
+  postgres: "i->>'a'",
+  mysql: "JSON_VALUE(i, '$.a')",
+};
+
+/** The platform_id of V3 id 12 fits into no column. */
+function sceneOf(engine: Engine) {
+  const remap = pairs([
+    [5, 6],
+    [6, 5],
+    [7, 9],
+    [8, 88],
+    [11, 40_000],
+    [12, 70_000],
+    [13, -4],
+  ]);
+  const tooLong = engine.kind === 'postgres' ? 'a\0b' : 'é'.repeat(256);
+  return openScene(
+    engine,
+    remap.map((row) => ({ ...row, platformId: row.v3 === 12 ? tooLong : 'é'.repeat(Number(row.v3)) })),
+  );
+}
+
+describe.each(only('sqlite', 'postgres', 'mysql'))('the plan for $product', (engine) => {
+  const scene = sceneOf(engine);
+  const { sql, apply, undo, tableOf, database } = scene;
+  const rows = async () => (await sql('SELECT * FROM t')).map((row) => JSON.stringify(row)).sort();
+  beforeEach(async () => {
+    if (engine.kind === 'postgres')
+      await sql("DO 'BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END'");
+  });
+
+  async function fill(table: string, ids: readonly string[], isJson: boolean): Promise<void> {
+    const [, name = 'k', type = ''] = /^CREATE TABLE t\((`.*`(?= int)|\w+) ?(\w*)/.exec(table) ?? [];
+    for (const [at, id] of ids.entries()) {
+      const key = /date|timestamp/.test(type) ? `'2026-01-0${at + 1}'` : `'${at + 1}'`;
+      await sql(`INSERT INTO t(${name}, i) VALUES (${key}, ${isJson ? `'{"a": "${id}"}'` : `'${id}'`})`);
+    }
+  }
+
+  async function prepare([, given, finds, { target = {}, ids = ['5', '6', '7'] } = {}]: Case): Promise<void> {
+    const statements = [given].flat();
+    const table = statements.find((one) => one.startsWith('CREATE TABLE t')) ?? '';
+    const isFilled = statements.includes(FILL) || finds.some((code) => NO_ROWS.has(code));
+    for (const statement of isFilled ? statements : [...statements, FILL]) {
+      if (statement === FILL) await fill(table, ids, target === JSON_IDS);
+      else if (statement === MADE || statement === HALF) {
+        await apply(NEW);
+        await undo();
+        if (statement === HALF) await database().ledger.halve();
+      } else await sql(statement);
+    }
+  }
+
+  /** Whatever stands in the way of a run is found before it begins; whatever is not found works, both ways. */
+  const own = OWN[engine.kind].filter(
+    ([, sql]) => engine.product !== 'MySQL' || !MARIADB_ONLY.test(String(sql)),
+  );
+  const cases = campaignCases([...COMMON, ...own], 10);
+  it.each(cases.map((one) => ({ name: one[0], one })))(
+    'finds what stands in the way: $name',
+    async ({ one }) => {
+      const [, , finds, { policy = IN_PLACE, target = {}, role, grants } = {}] = one;
+      await prepare(one);
+      const user = grants === undefined ? role : await userWith(grants);
+      const options = { targets: [tableOf(target)], ...(user === undefined ? {} : { role: user }) };
+      const ledger = await database().ledger.tables();
+      const before = finds.length > 0 ? [] : await rows();
+      expect(await apply(policy, options)).toEqual(finds);
+      if (finds.length > 0) {
+        expect(await database().ledger.tables()).toEqual(ledger);
+        return;
+      }
+      const column = policy.mode === 'new' ? 'i_v4' : 'i';
+      const term = target === JSON_IDS ? ID_IN_JSON[engine.kind].replace('i', column) : column;
+      const text = engine.kind === 'mysql' ? 'char' : 'text';
+      expect((await sql(`SELECT CAST(${term} AS ${text}) FROM t`)).flat().sort()).toEqual(['5', '6', '9']);
+      await undo('run-1', options);
+      expect(await rows()).toEqual(before);
+    },
+  );
+
+  let users = 0;
+
+  async function userWith(grants: readonly string[]): Promise<string> {
+    users += 1;
+    const user = `'user_${users}'@'127.0.0.1'`;
+    await sql(`CREATE USER ${user} IDENTIFIED BY 'canary-password'`);
+    await sql(`GRANT ${grants.join(', ')} ON ${database().name}.* TO ${user}`);
+    return `user_${users}`;
+  }
+});
+
+const TEXTS = {
+  postgres: ['text', 'varchar(40) UNIQUE', 'char(40)'],
+  mysql: [
+    'text',
+    'varchar(40) CHARACTER SET latin1',
+    'varchar(40) CHARACTER SET utf16 UNIQUE',
+    'char(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci',
+  ],
+  sqlite: [],
+};
+
+describe.each(only('postgres', 'mysql'))('columns of $product', (engine) => {
+  const scene = sceneOf(engine);
+  const { sql, apply, undo, tableOf } = scene;
+
+  it.each(campaignCases(TEXTS[engine.kind], 2))('rewrites texts of type %s', (type) =>
+    rewritesTexts(scene, type),
+  );
+
+  it('refuses a pattern for integers', async () => {
+    await sql('CREATE TABLE t(k integer PRIMARY KEY, i integer)');
+    const targets = [tableOf({ ids: [{ column: 'i', model: INVOICES, pattern: 'doc:{id}' }] })];
+    expect(await apply(IN_PLACE, { targets })).toEqual(['column_type']);
+  });
+
+  const types =
+    engine.kind === 'mysql' ? ['bigint', 'bigint UNIQUE', 'varchar(20) CHARACTER SET latin1'] : [];
+  it.each(campaignCases(types, 2))('stores platform_ids beside ids of type %s', async (type) => {
+    const targets = [tableOf(PLATFORM)];
+    const read = () => sql('SELECT k, i, p FROM t ORDER BY k');
+    await sql(`CREATE TABLE t(k integer PRIMARY KEY, i ${type}) DEFAULT CHARSET=latin1`);
+    await sql('INSERT INTO t VALUES (1, 5), (2, 11), (3, 12)');
+    expect(await apply(IN_PLACE, { targets })).toEqual(['does_not_fit']);
+    await sql('DELETE FROM t WHERE k = 3');
+    await sql('ALTER TABLE t ADD COLUMN p varchar(20)');
+    expect(await apply(IN_PLACE, { targets })).toEqual(['new_column_exists']);
+    // What a killed process may leave.
+    await sql('ALTER TABLE t MODIFY p varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin');
+    await sql("UPDATE t SET p = 'mine' WHERE k = 1");
+    expect(await apply(IN_PLACE, { targets })).toEqual(['new_column_exists']);
+    await sql('UPDATE t SET p = NULL');
+    expect(await apply(IN_PLACE, { targets })).toEqual([]);
+    expect(await read()).toEqual([
+      ['1', '6', 'é'.repeat(5)],
+      ['2', '40000', 'é'.repeat(11)],
+    ]);
+    await undo('run-1', { targets });
+    expect(await sql('SELECT * FROM t ORDER BY k')).toEqual([
+      ['1', '5'],
+      ['2', '11'],
+    ]);
+  });
+});
+
+describe.each(only('postgres'))('materialized views of $product', (engine) => {
+  const { sql, look } = sceneOf(engine);
+
+  it('are listed that keep V3 ids, also behind other views', async () => {
+    for (const statement of [
+      'CREATE TABLE t(k integer PRIMARY KEY, i bigint, other bigint)',
+      'CREATE VIEW v AS SELECT i FROM t',
+      'CREATE MATERIALIZED VIEW direct AS SELECT k, i FROM t',
+      'CREATE MATERIALIZED VIEW behind AS SELECT i FROM v',
+      'CREATE MATERIALIZED VIEW unrelated AS SELECT k, other FROM t',
+    ])
+      await sql(statement);
+    const { warnings } = await look(IN_PLACE);
+    expect(warnings.map((one) => one.split(' keeps')[0])).toEqual([
+      'materialized_view: public.behind',
+      'materialized_view: public.direct',
+    ]);
+    expect((await look(NEW)).warnings).toEqual([]);
+  });
+});
+
+describe.each(only('sqlite'))('a file of $product', (engine) => {
+  const { sql, database } = sceneOf(engine);
+
+  it('that takes no writes is found, and so is its folder', async () => {
+    const folder = makeFolder();
+    const file = join(folder, 'read', 'user.db');
+    mkdirSync(join(folder, 'read'));
+    await sql(PLAIN);
+    execFileSync('cp', [database().url, file]);
+    chmodSync(file, 0o444);
+    chmodSync(join(folder, 'read'), 0o555);
+    chmodSync(folder, 0o755);
+    const script = join(folder, 'access.mjs');
+    const trial = new URL('../../../dist/apply/dialects/sqlite-dialect.js', import.meta.url);
+    // Root may write everything: as somebody else, who need not be able to read the program.
+    writeFileSync(
+      script,
+      `const { readOnlyNotes } = await import(${JSON.stringify(trial.href)});
+       if (process.getuid() === 0) process.setuid(65534);
+       console.log(readOnlyNotes(${JSON.stringify(file)}).map(({ code }) => code).join());`,
+    );
+    expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toBe(
+      'read_only_file,read_only_file\n',
+    );
+    chmodSync(join(folder, 'read'), 0o755);
+  });
+});
