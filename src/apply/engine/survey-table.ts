@@ -27,16 +27,16 @@ import {
   watchUnmapped,
 } from './column-plans.js';
 import { CELL, compileRewrite, rewriteOf } from './compile.js';
-import type { Cells } from './dialect.js';
+import type { Cells, IdMap } from './dialect.js';
 import { type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
 import { readStillApplied, rowsToLookUp } from './found-table.js';
 import { writesPlatformId } from './id-columns.js';
-import { judgeCells } from './judge-cells.js';
+import { keptMaps } from './id-maps.js';
+import { cellText, judgeCells } from './judge-cells.js';
 import { noRoomNote, parkingTerm } from './move-rows.js';
-import type { TableRun } from './table-facts.js';
 import { columnOf, type FoundTable } from './table-facts.js';
-import { compareFilled, type FilledColumns } from './verify-run.js';
+import { isForeign } from './verify-run.js';
 
 /** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */
 export async function surveyTable(
@@ -45,6 +45,7 @@ export async function surveyTable(
   { onUnmapped, isAfterRun = false }: SurveyOptions = {},
 ): Promise<TargetPlan> {
   const { session, dialect } = engine;
+  const { policy } = engine.context;
   const { target, facts, notes, earlier } = found;
   const place = `${await session.place()}, table ${facts.table}`;
   if (isUnreadable(notes)) {
@@ -53,14 +54,19 @@ export async function surveyTable(
   const rows = Number(await session.one(`SELECT count(*) FROM ${dialect.tableSql(facts.table)}`));
   const columns: (readonly ColumnPlan[])[] = [];
   const counted: Note[] = [];
-  const filled = new Map<IdColumn, FilledColumns>();
+  const changed = new NamedRows();
+  let unfilled = 0;
   for (const id of target.ids) {
     const column = await surveyColumn(engine, found, id, { rows, onUnmapped });
     columns.push(column.plans);
     counted.push(...column.notes);
-    if (column.filled !== null) filled.set(id, column.filled);
+    changed.merge(column.changed);
+    unfilled += column.unfilled;
   }
-  const compared = await compareEarlier(engine, found, filled, onUnmapped);
+  const isFilled = policy.mode === 'new' && earlier.run !== null;
+  const compared = isFilled
+    ? { ...earlier, left: unfilled, changedSince: changed.count, changedRows: changed.names }
+    : earlier;
   return buildTablePlan({
     target,
     place,
@@ -68,7 +74,7 @@ export async function surveyTable(
     columns: columns.flat(),
     earlier: compared,
     notes: [...notes, ...counted],
-    changes: isAfterRun ? 0 : changesOf(engine.context.policy, { rows, columns, earlier: compared }),
+    changes: isAfterRun ? 0 : changesOf(policy, { rows, columns, earlier: compared }),
   });
 }
 
@@ -81,8 +87,10 @@ interface ColumnOptions {
 interface SurveyedColumn {
   readonly plans: readonly ColumnPlan[];
   readonly notes: readonly Note[];
-  /** The new column that a run filled, if it was compared on the way. */
-  readonly filled: FilledColumns | null;
+  /** Empty cells of a new column for which there is an id. */
+  readonly unfilled: number;
+  /** Cells of a new column that hold something other than what the run wrote. */
+  readonly changed: NamedRows;
 }
 
 async function surveyColumn(
@@ -97,15 +105,15 @@ async function surveyColumn(
   const isColumnThere = !writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) !== undefined;
   const work = openTableColumn(engine, id, facts);
   const left: UnmappedCount[][] = [];
-  const filler = onUnmapped === undefined ? findFiller(engine, found, id) : undefined;
-  const isReadOnce = filler !== undefined && hasSamePolicy(filler, context.policy);
-  const filled = isReadOnce ? await compareFilled(engine, filler, id, { work }) : null;
-  for (const source of isReadOnce ? [] : cellSources(engine, found, id)) {
+  const map = findMap(engine, found, id);
+  let unfilled = 0;
+  for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
-    await tallyCells(engine, found, { work: own, source, rows, onUnmapped });
+    unfilled += await tallyCells(engine, found, { work: own, source, rows, onUnmapped, map });
     if (!isNew) addUnmapped(left, own, source);
   }
+  const changed = map === null ? new NamedRows() : await readForeign(engine, found, map, onUnmapped);
   if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
     const { key } = handling;
     await readStillApplied(engine, found, id, (value, values) =>
@@ -122,19 +130,43 @@ async function surveyColumn(
     ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
     ...(await parkingNotes(engine, found, work, plans)),
   ];
-  return { plans, notes, filled };
+  return { plans, notes, unfilled, changed };
 }
 
-/** The run that filled the new column of an id column, if the new column is there. */
-function findFiller(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): TableRun | undefined {
-  if (engine.context.policy.mode !== 'new') return undefined;
-  if (findColumn(engine, facts, newColumnOf(id)) === undefined) return undefined;
-  return runs.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
+/** The map of the run that filled the new column of an id column, if the new column is there. */
+function findMap(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): IdMap | null {
+  if (engine.context.policy.mode !== 'new') return null;
+  if (findColumn(engine, facts, newColumnOf(id)) === undefined) return null;
+  const run = runs.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
+  if (run === undefined) return null;
+  return keptMaps(engine, facts, run)[run.labels.indexOf(columnLabel(id))] ?? null;
 }
 
-/** Whether a run decided on ids by the same policy, so that its cells need no look-up of their own. */
-function hasSamePolicy(run: TableRun, { missing, mapDeleted }: Policy): boolean {
-  return run.policy.missing === missing && run.policy.mapDeleted === mapDeleted;
+/** The cells of a new column that hold something other than what its run wrote. */
+async function readForeign(
+  engine: Engine,
+  found: FoundTable,
+  map: IdMap,
+  onUnmapped: OnUnmapped | undefined,
+): Promise<NamedRows> {
+  const { session, dialect } = engine;
+  const key = onUnmapped === undefined ? [] : rowKeyOf(found);
+  const name = newColumnOf(map.id);
+  const terms = [name, map.id.column, ...key].map((column) => dialect.asText(`t.${dialect.quote(column)}`));
+  const foreign = new NamedRows();
+  const from = `${dialect.tableSql(found.facts.table)} AS t WHERE ${isForeign(dialect, map)}`;
+  for await (const rows of session.read(`SELECT ${terms.join(', ')} FROM ${from}`)) {
+    for (const [holds, value, ...values] of rows) {
+      foreign.add(`${name} ${String(holds)}`);
+      reportRow(onUnmapped, found.target.name, map.id, {
+        kind: 'changed_since',
+        reason: 'changed',
+        value: String(value ?? ''),
+        key: keyValues(key, values),
+      });
+    }
+  }
+  return foreign;
 }
 
 /** Notes on too few free values for ids that swap. */
@@ -194,16 +226,21 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
 interface TallyOptions extends ColumnOptions {
   readonly work: ColumnWork;
   readonly source: CellSource;
+  /** The map of a new column that is there. */
+  readonly map: IdMap | null;
 }
 
-/** Counts the cells of a source; row by row if they are to be listed. */
+/** Counts the cells of a source. Returns for how many of them there is an id, but not yet in the new column. */
 async function tallyCells(
   engine: Engine,
   found: FoundTable,
-  { work, source, rows, onUnmapped }: TallyOptions,
-): Promise<void> {
+  { work, source, rows, onUnmapped, map }: TallyOptions,
+): Promise<number> {
   const { context, dialect } = engine;
   const key = onUnmapped === undefined ? [] : rowKeyOf(found);
+  const cell = (name: string) => `t.${dialect.quote(name)}`;
+  const isEmpty =
+    map === null ? "'0'" : `CASE WHEN ${cell(newColumnOf(map.id))} IS NULL THEN '1' ELSE '0' END`;
   let row: Cells = [];
   const judged = judgeCells(engine, {
     work:
@@ -213,44 +250,34 @@ async function tallyCells(
     mode: context.policy.mode,
     from: source.from,
     value: source.value,
-    extra: key.map((name) => dialect.asText(`t.${dialect.quote(name)}`)),
+    extra: [...key.map((name) => dialect.asText(cell(name))), isEmpty],
     onRow: (extra) => {
       row = extra;
     },
   });
   let done = 0;
+  let unfilled = 0;
   for await (const cells of judged) {
-    done += cells.reduce((sum, one) => sum + one.rows, 0);
+    done += cells.length;
     context.onProgress({ kind: 'step', name: `reading ${found.facts.table}`, done, total: rows });
+    for (const { group, result, extra } of cells) {
+      if (extra.at(-1) !== '1' || result === undefined || result === null) continue;
+      unfilled += 1;
+      reportRow(onUnmapped, found.target.name, work.column, {
+        kind: 'came_since',
+        reason: 'mapped',
+        value: cellText(group[0]) ?? '',
+        key: keyValues(key, extra),
+      });
+    }
   }
+  return unfilled;
 }
 
 /** Columns that name a row in lists: the key it is rewritten by, else its first key, else its physical position. */
 function rowKeyOf({ facts, handling }: FoundTable): readonly string[] {
   const { key } = handling;
   return key.length > 0 ? key : (facts.keys[0] ?? facts.rowIds);
-}
-
-/** Compares the new columns that runs filled with the columns they were filled from. */
-async function compareEarlier(
-  engine: Engine,
-  found: FoundTable,
-  filled: ReadonlyMap<IdColumn, FilledColumns>,
-  onUnmapped: OnUnmapped | undefined,
-): Promise<Earlier> {
-  const { target, earlier } = found;
-  if (engine.context.policy.mode !== 'new' || earlier.run === null) return earlier;
-  const key = rowKeyOf(found);
-  const changed = new NamedRows();
-  let left = 0;
-  for (const id of target.ids) {
-    const run = findFiller(engine, found, id);
-    if (run === undefined) continue;
-    const compared = filled.get(id) ?? (await compareFilled(engine, run, id, { key, onUnmapped }));
-    left += compared.unfilled.count;
-    changed.merge(compared.foreign);
-  }
-  return { ...earlier, left, changedSince: changed.count, changedRows: changed.names };
 }
 
 /** What a plan found in a table. */

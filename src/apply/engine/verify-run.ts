@@ -1,8 +1,6 @@
-import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { type ColumnWork, openColumn } from '../column-work.js';
+import { newColumnOf } from '../../config/apply-targets.js';
+import { openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
-import type { OnUnmapped } from '../unmapped.js';
-import { keyValues, reportRow } from './column-plans.js';
 import { CELL, compileRewrite, type Rewrite, type RewrittenColumn, rewriteOf, sourceOf } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
 import { lostSource } from './earlier-runs.js';
@@ -101,67 +99,6 @@ function exactResult(result: string | null | undefined, like: string | null | un
   return `${like?.startsWith('i') ? 'i' : 't'}${result}`;
 }
 
-/** Columns that a run filled, compared with the columns they were filled from. */
-export interface FilledColumns {
-  readonly checked: number;
-  /** Values that differ from the remap's. */
-  readonly foreign: NamedRows;
-  /** Empty cells for which the remap has an id. */
-  readonly unfilled: NamedRows;
-}
-
-interface CompareOptions {
-  /** Columns that name a row, for `onUnmapped`. */
-  readonly key?: readonly string[];
-  readonly onUnmapped?: OnUnmapped | undefined;
-  /** Counts every cell of the source column. Its policy must be that of the run. */
-  readonly work?: ColumnWork;
-}
-
-/**
- * Compares a column that a run filled with the ids the remap gives for its source column. Call inside a transaction.
- */
-export async function compareFilled(
-  engine: Engine,
-  run: TableRun,
-  id: IdColumn,
-  { key = [], onUnmapped, work }: CompareOptions = {},
-): Promise<FilledColumns> {
-  const { context, dialect } = engine;
-  const all = { foreign: new NamedRows(), unfilled: new NamedRows() };
-  let checked = 0;
-  const name = newColumnOf(id);
-  const [cell, fresh] = [`t.${dialect.quote(id.column)}`, `t.${dialect.quote(name)}`];
-  const like = dialect.exactText(writesPlatformId(id) ? "''" : cell);
-  const keys =
-    onUnmapped === undefined ? [] : key.map((column) => dialect.asText(`t.${dialect.quote(column)}`));
-  const isSet = work === undefined ? `WHERE ${fresh} IS NOT NULL OR ${cell} IS NOT NULL` : '';
-  const source = {
-    work: work ?? openColumn(context, id, { ...context.policy, ...run.policy }),
-    mode: 'new' as const,
-    from: `${dialect.tableSql(run.table)} AS t ${isSet}`,
-    extra: [dialect.asText(fresh), dialect.exactText(fresh), like, ...keys],
-  };
-  for await (const judged of judgeCells(engine, source)) {
-    for (const { group, result, rows, extra } of judged) {
-      const [holds = null, exact, like, ...values] = extra;
-      if (holds !== null) checked += rows;
-      if (exact === (exactResult(result, like) ?? null)) continue;
-      const value = cellText(group[0]) ?? '';
-      if (holds === null) all.unfilled.add(`${id.column} ${value}: ${name} is empty`, rows);
-      else all.foreign.add(`${name} ${holds}`, rows);
-      reportRow(onUnmapped, run.target.name, id, {
-        ...(holds === null
-          ? { kind: 'came_since', reason: 'mapped' }
-          : { kind: 'changed_since', reason: 'changed' }),
-        value,
-        key: keyValues(key, values),
-      });
-    }
-  }
-  return { checked, ...all };
-}
-
 /** New columns, compared with the maps of the run that filled them. */
 interface ComparedColumns {
   readonly checked: number;
@@ -186,6 +123,17 @@ export async function compareWithMaps(engine: Engine, run: TableRun): Promise<Co
   return { ...found, checked, gone };
 }
 
+/** A condition: a map has a row for the value beside, which meets another condition on `m`. */
+function inMap(dialect: Engine['dialect'], map: IdMap, condition: string): string {
+  return `EXISTS (SELECT 1 FROM ${map.table} AS m WHERE ${mapMatch(dialect, map, 'm')} AND ${condition})`;
+}
+
+/** A condition: the new column of row `t` holds a value that its map does not give. */
+export function isForeign(dialect: Engine['dialect'], map: IdMap): string {
+  const name = newColumnOf(map.id);
+  return `t.${dialect.quote(name)} IS NOT NULL AND NOT ${inMap(dialect, map, holdsMapped(dialect, map, name))}`;
+}
+
 /** Returns the number of cells that hold a value. */
 async function compareColumn(
   { session, dialect }: Engine,
@@ -196,19 +144,14 @@ async function compareColumn(
   const name = newColumnOf(map.id);
   const [cell, fresh] = [`t.${dialect.quote(map.id.column)}`, `t.${dialect.quote(name)}`];
   const from = `${dialect.tableSql(table)} AS t`;
-  const given = (condition: string) =>
-    `EXISTS (SELECT 1 FROM ${map.table} AS m WHERE ${mapMatch(dialect, map, 'm')} AND ${condition})`;
   const group = async (term: string, where: string, add: (value: string, rows: number) => void) => {
     const sql = `SELECT ${dialect.asText(term)}, count(*) FROM ${from} WHERE ${where} GROUP BY 1`;
     for await (const rows of session.read(sql))
       for (const [value, count] of rows) add(String(value), Number(count));
   };
-  await group(
-    fresh,
-    `${fresh} IS NOT NULL AND NOT ${given(holdsMapped(dialect, map, name))}`,
-    (value, rows) => foreign.add(`${name} ${value}`, rows),
-  );
-  await group(cell, `${fresh} IS NULL AND ${given('m.new IS NOT NULL')}`, (value, rows) =>
+  await group(fresh, isForeign(dialect, map), (value, rows) => foreign.add(`${name} ${value}`, rows));
+  const isGiven = inMap(dialect, map, 'm.new IS NOT NULL');
+  await group(cell, `${fresh} IS NULL AND ${isGiven}`, (value, rows) =>
     emptied.add(`${map.id.column} ${value}: ${name} is empty`, rows),
   );
   return Number(await session.one(`SELECT count(${fresh}) FROM ${from}`));
