@@ -103,6 +103,21 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     await close();
   });
 
+  it('are not filled by a run that named its column otherwise', async () => {
+    const place = await begin();
+    await write(place.store, 'run-1');
+    const named = [place.database.target({ ids: [{ ...MODEL[0], newColumn: 'other' }] })];
+    const context = openContext(first, POLICY);
+    const store = place.database.openStore(context, named);
+    const notes = (await store.survey()).flatMap((plan) => plan.notes.map(({ code }) => code));
+    expect(notes).toEqual(['other_run']);
+    await store.close();
+    context.remap.close();
+    expect(await place.store.undo('run-1')).toMatchObject([{ restored: 3 }]);
+    expect(await columns(place)).toBe(2);
+    await place.close();
+  });
+
   it('keep what another program wrote, and name it, whatever the remap is', async () => {
     const place = await begin();
     const { store, laterStore, close } = place;

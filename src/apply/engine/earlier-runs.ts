@@ -61,50 +61,6 @@ function otherKeyNotes(key: readonly string[], runs: readonly EarlierRun[]): Not
   return [blocks('other_key', text)];
 }
 
-/**
- * Blocks new columns that exist but that no run filled, or that a run filled and somebody dropped. `isToMake`: an
- * unfinished run may not have created its columns yet, so a missing one does not block.
- */
-export function newColumnNotes(
-  { policy }: ApplyContext,
-  target: TableTarget,
-  runs: readonly EarlierRun[],
-  { hasColumn, isToMake }: { readonly hasColumn: (name: string) => boolean; readonly isToMake: boolean },
-): Note[] {
-  if (policy.mode !== 'new') return [];
-  const labels = target.ids.map(columnLabel);
-  // A column filled from another column, or another path, does not belong to this target.
-  const fillers = new Map(
-    runs
-      .filter(({ mode }) => mode === 'new')
-      .flatMap((run) =>
-        run.target.ids
-          .filter((id) => labels.includes(columnLabel(id)))
-          .map((id) => [newColumnOf(id), run] as const),
-      ),
-  );
-  const gone = [...fillers].filter(
-    ([name, { state }]) => !hasColumn(name) && !(isToMake && state === 'working'),
-  );
-  if (gone.length > 0) {
-    return gone.map(([name, { run }]) => {
-      const text = `The column ${name}, which run ${run} filled, is gone. Undo the run with \`svc-migrate apply undo ${run}\`, then apply again.`;
-      return blocks('new_column_gone', text);
-    });
-  }
-  const names = target.ids.map(newColumnOf);
-  const filled = names.filter((name) => fillers.has(name));
-  const fresh = names.filter((name) => !fillers.has(name));
-  if (filled.length > 0 && fresh.length > 0) {
-    const text = `${filled.join(', ')} of this target is there, ${fresh.join(', ')} is not: give new columns a target of their own, or undo the run first.`;
-    return [blocks('other_run', text)];
-  }
-  return fresh.filter(hasColumn).map((name) => {
-    const text = `A column "${name}" exists already, and svc-migrate did not fill it from this column.`;
-    return blocks('new_column_exists', text);
-  });
-}
-
 /** Whether a run rewrote this column. */
 function isCovered(runs: readonly EarlierRun[], id: IdColumn): boolean {
   return runs.some((run) => run.mode === 'in_place' && run.labels.includes(columnLabel(id)));

@@ -2,6 +2,7 @@ import { columnLabel, type IdColumn, type TableTarget } from '../../config/apply
 import { checkColumn } from '../column-work.js';
 import { MAX_NAMED_ROWS } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
+import { addedColumnNotes } from './added-columns.js';
 import { isUnreadable } from './column-plans.js';
 import {
   CELL,
@@ -13,13 +14,7 @@ import {
   rowsNotEntered,
 } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
-import {
-  earlierRunNotes,
-  findEarlier,
-  newColumnNotes,
-  otherTargetNotes,
-  rewrittenNotes,
-} from './earlier-runs.js';
+import { earlierRunNotes, findEarlier, otherTargetNotes, rewrittenNotes } from './earlier-runs.js';
 import {
   mergedNotes,
   partsOf,
@@ -32,7 +27,6 @@ import {
 import { judgeTable, type TableIds } from './judge-table.js';
 import { ledgerNotes, readRunsOfTable } from './ledger-runs.js';
 import { countCells } from './own-tables.js';
-import { platformColumnNotes } from './platform-columns.js';
 import { type FoundTable, ledgerOf, type TableFacts } from './table-facts.js';
 
 /** Reads what the catalog and the ledger say about tables. Of their rows it only counts those added since a finished run. */
@@ -61,7 +55,7 @@ async function findTable(
     ...foreign,
     ...judged.notes,
     ...targetNotes(engine, { target, facts, handling, runs }, all),
-    ...(await platformColumnNotes(engine, { ids: target.ids, facts, runs })),
+    ...(await addedColumnNotes(engine, { target, facts, runs })),
     ...(await dialect.obstacleNotes(target, facts, handling)),
   ];
   const found = {
@@ -83,7 +77,7 @@ function targetNotes(
   { target, facts, handling, runs }: Pick<FoundTable, 'target' | 'facts' | 'handling' | 'runs'>,
   all: readonly TableIds[],
 ): Note[] {
-  const { context, dialect } = engine;
+  const { context } = engine;
   const { mode } = context.policy;
   const { name, ids } = target;
   const sources = sourceColumns(ids);
@@ -95,10 +89,6 @@ function targetNotes(
     ...sources.flatMap(mergedNotes),
     ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context, id), ...pathNotes(id)]),
     ...earlierRunNotes(context, target, key, runs),
-    ...newColumnNotes(context, target, runs, {
-      hasColumn: (column) => findColumn(engine, facts, column) !== undefined,
-      isToMake: dialect.ddlCommits,
-    }),
   ];
 }
 

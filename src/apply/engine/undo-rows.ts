@@ -1,5 +1,6 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { MAX_NAMED_ROWS, type UndoResult } from '../context.js';
+import { dropColumnSql, dropPlatformColumns, droppedColumns } from './added-columns.js';
 import { compileRewrite, rewriteOf } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
@@ -7,7 +8,6 @@ import { writesPlatformId } from './id-columns.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
 import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
 import { endUndo } from './own-tables.js';
-import { dropColumnSql, dropPlatformColumns, droppedColumns } from './platform-columns.js';
 import type { TableRun } from './table-facts.js';
 import { compareWithMaps } from './verify-run.js';
 

@@ -1,6 +1,7 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
+import { droppedColumns } from './added-columns.js';
 import { CELL, compileRewrite, type Rewrite, type RewrittenColumn, rewriteOf, sourceOf } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
 import { lostSource } from './earlier-runs.js';
@@ -8,7 +9,6 @@ import { writesPlatformId } from './id-columns.js';
 import { holdsMapped, keptMaps, mapKey, mapMatch } from './id-maps.js';
 import { buildCellJudge, cellText, judgeCell, judgeCells } from './judge-cells.js';
 import { readRunsOfTable } from './ledger-runs.js';
-import { droppedColumns } from './platform-columns.js';
 import type { TableRun } from './table-facts.js';
 
 /** Rows found wrong, and rows that other programs changed. */

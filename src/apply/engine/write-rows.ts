@@ -1,5 +1,6 @@
 import { columnLabel, newColumnOf } from '../../config/apply-targets.js';
 import { MAX_NAMED_ROWS, type WriteResult } from '../context.js';
+import { addColumns } from './added-columns.js';
 import { assertAgreed, openTableColumn, type TableWrite } from './column-plans.js';
 import { compileRewrite, type ListedColumn, rewriteOf } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
@@ -11,7 +12,6 @@ import { countCells } from './judge-cells.js';
 import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun } from './ledger-runs.js';
 import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
 import { createLists, replaceView } from './own-tables.js';
-import { addColumns } from './platform-columns.js';
 import type { FoundTable, TableRun } from './table-facts.js';
 
 /**

@@ -2,11 +2,11 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { NamedRows } from '../context.js';
 import { blocks, type Note } from '../plan.js';
 import { type Engine, findColumn } from './dialect.js';
-import { addedColumns, writesPlatformId } from './id-columns.js';
+import { addedColumns } from './id-columns.js';
 import { valueType } from './id-maps.js';
 import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
 import { endUndo } from './own-tables.js';
-import { declaredType, type TableFacts, type TableRun } from './table-facts.js';
+import { declaredType, type FoundTable, type TableFacts, type TableRun } from './table-facts.js';
 
 export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: string, column: string): string {
   return `ALTER TABLE ${dialect.tableSql(table)} DROP COLUMN ${dialect.quote(column)}`;
@@ -32,42 +32,47 @@ export async function addColumns(
 }
 
 /**
- * Blocks a column for platform_ids that exists although no in-place run filled it, or that was dropped after a run did.
- * Where ALTER TABLE commits, an interrupted run may have left an empty column, which does not block.
+ * Blocks columns to add that exist although no run filled them, that a run filled and somebody dropped, and those whose ids
+ * a run put into another column. Where ALTER TABLE commits, an interrupted run may have left an empty column for
+ * platform_ids, or not have created its columns yet.
  */
-export async function platformColumnNotes(
+export async function addedColumnNotes(
   engine: Engine,
-  {
-    ids,
-    facts,
-    runs,
-  }: {
-    readonly ids: readonly IdColumn[];
-    readonly facts: TableFacts;
-    readonly runs: readonly TableRun[];
-  },
+  { target, facts, runs }: Pick<FoundTable, 'target' | 'facts' | 'runs'>,
 ): Promise<Note[]> {
   const { dialect, context } = engine;
-  if (context.policy.mode === 'new') return [];
+  const { mode } = context.policy;
   const notes: Note[] = [];
-  for (const id of ids.filter(writesPlatformId)) {
+  const filled: string[] = [];
+  const fresh: string[] = [];
+  for (const id of target.ids.filter((one) => addedColumns(mode, [one]).length > 0)) {
     const name = newColumnOf(id);
-    const filler = runs.find(
-      ({ mode, target }) =>
-        mode === 'in_place' &&
-        target.ids.some((own) => columnLabel(own) === name && own.column === id.column),
-    );
     const column = findColumn(engine, facts, name);
-    if (filler === undefined && column !== undefined) {
-      const isOurs = dialect.ddlCommits && column.type === dialect.platformIdType.type;
-      if (isOurs && (await countFilled(engine, facts.table, name)) === 0) continue;
+    const isSame = (own: IdColumn) => columnLabel(own) === columnLabel(id) && own.column === id.column;
+    const filler = runs.find((run) => run.mode === mode && run.target.ids.some(isSame));
+    (filler === undefined ? fresh : filled).push(name);
+    if (filler === undefined) {
+      if (column === undefined) continue;
+      const mayBeOurs =
+        mode === 'in_place' && dialect.ddlCommits && column.type === dialect.platformIdType.type;
+      if (mayBeOurs && (await countFilled(engine, facts.table, name)) === 0) continue;
       const text = `A column "${name}" exists already, and svc-migrate did not fill it from this column.`;
       notes.push(blocks('new_column_exists', text));
-    } else if (filler !== undefined && column === undefined) {
-      if (dialect.ddlCommits && filler.state === 'working') continue;
-      const text = `The column ${name}, which run ${filler.run} filled, is gone. Undo the run with \`svc-migrate apply undo ${filler.run}\`, then apply again.`;
-      notes.push(blocks('platform_column_gone', text));
+      continue;
     }
+    const { run, state } = filler;
+    const own = filler.target.ids.filter(isSame).map(newColumnOf)[0] ?? name;
+    if (own !== name) {
+      const text = `Run ${run} filled ${own} from ${id.column}: name that column, or undo the run first.`;
+      notes.push(blocks('other_run', text));
+    } else if (column === undefined && !(dialect.ddlCommits && state === 'working')) {
+      const text = `The column ${name}, which run ${run} filled, is gone. Undo the run with \`svc-migrate apply undo ${run}\`, then apply again.`;
+      notes.push(blocks(mode === 'new' ? 'new_column_gone' : 'platform_column_gone', text));
+    }
+  }
+  if (mode === 'new' && filled.length > 0 && fresh.length > 0) {
+    const text = `${filled.join(', ')} of this target is there, ${fresh.join(', ')} is not: give new columns a target of their own, or undo the run first.`;
+    notes.push(blocks('other_run', text));
   }
   return notes;
 }
