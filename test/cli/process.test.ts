@@ -1,22 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
-import { serveFile } from '../support/serve-http.js';
 import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
 let sandbox: Sandbox;
-let silentConfig: object;
-const asked = { times: 0, onAsked: () => {} };
-/** Takes requests and never answers. */
-const silent = serveFile(() => {
-  asked.times += 1;
-  asked.onAsked();
-});
 
 beforeAll(async () => {
   sandbox = await startSandbox({ seed: 11 });
-  const base = silent.origin;
-  silentConfig = { v3: { regions: { default: { baseUrl: base } } }, v4: { baseUrl: base } };
 });
 afterAll(() => sandbox.close());
 
@@ -80,57 +70,9 @@ describe('the two exports', () => {
     expect((await runCli(['export', 'v3'], { cwd, env })).code).toBe(0);
     expect((await runCli(['export', 'v4'], { cwd, env })).code).toBe(2);
   });
-
-  it('refuse a database that another process works on, naming it', async () => {
-    const cwd = makeFolder(silentConfig);
-    const env = keysOf('k');
-    let second: Promise<{ code: number | null; stderr: string }> | undefined;
-    const first = await spawnCli(['export', 'v3'], {
-      cwd,
-      env,
-      onStart: (child) => {
-        asked.onAsked = () => {
-          asked.onAsked = () => {};
-          second = runCli(['export', 'v4'], { cwd, env }).finally(() => child.kill('SIGINT'));
-        };
-      },
-    });
-    const refused = await second;
-    expect(refused?.code).toBe(6);
-    expect(refused?.stderr).toMatch(/is in use: svc-migrate export v3 \(process \d+ on .*\) since 20\d\d-/);
-    expect(first.code).toBe(130);
-    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db', 'svc-migrate.db-writer']);
-  });
 });
 
 describe('a signal', () => {
-  it.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const)(
-    '%s stops an export with %i, long before its request runs into its deadline',
-    async (signal, code) => {
-      const cwd = makeFolder(silentConfig);
-      let sentAt = 0;
-      const ended = await spawnCli(['export', 'v3'], {
-        cwd,
-        env: keysOf('k'),
-        onStart: (child) => {
-          asked.onAsked = () => {
-            asked.onAsked = () => {};
-            sentAt = performance.now();
-            child.kill(signal);
-          };
-        },
-      });
-      // Two seconds by contract, a minute by the deadline; between them room for a machine under load.
-      expect(performance.now() - sentAt).toBeLessThan(20_000);
-      expect(ended.code).toBe(code);
-      expect(ended.stderr).toContain('press Ctrl-C again to leave at once');
-      expect(ended.stderr).not.toMatch(/\n\s+at /);
-    },
-  );
-
   it('ends also a command that does not notice, and at once if sent twice', async () => {
     const cwd = await exported();
     const stopLookup = async (signals: readonly NodeJS.Signals[]): Promise<number> => {
@@ -151,25 +93,6 @@ describe('a signal', () => {
     expect(await stopLookup(['SIGINT'])).toBe(130);
     // Its own code: the second did not wait for what the first would have come to.
     expect(await stopLookup(['SIGINT', 'SIGTERM'])).toBe(143);
-  });
-});
-
-describe('a reader that goes away', () => {
-  it('ends the command with 6 and without a stack trace', async () => {
-    const cwd = await exported();
-    const ended = await spawnCli(['dump'], {
-      cwd,
-      onStart: (child) => child.stdout?.once('readable', () => child.stdout?.destroy()),
-    });
-    expect([ended.code, ended.stderr]).toEqual([6, '']);
-  });
-
-  it('is noticed by a command that prints a single block', async () => {
-    const ended = await spawnCli(['--help'], {
-      cwd: makeFolder(),
-      onStart: (child) => child.stdout?.destroy(),
-    });
-    expect([ended.code, ended.stderr]).toEqual([6, '']);
   });
 });
 
