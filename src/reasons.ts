@@ -120,7 +120,7 @@ const DESCRIPTORS = {
     meaning: "All its dates are before the start of V4's history, so V4 did not load it.",
     action:
       'Ask the operator for a full sync of the companies that the report lists, or accept it in "limits".',
-    wouldChange: 'A full sync of this company, or an earlier start of the backfill.',
+    wouldChange: "A full sync of this company, or an earlier start of V4's history.",
     claimsNoKeyInV4: true,
   },
   created_after_export: {

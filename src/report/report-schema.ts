@@ -127,7 +127,7 @@ const month = z.strictObject({
 
 const timeline = z.strictObject({
   window: z.strictObject({
-    since: time.nullable().describe("The backfill window's start."),
+    since: time.nullable().describe("The start of V4's history."),
     source: z.enum(['configured', 'inferred_per_company']),
   }),
   months: z.array(month),

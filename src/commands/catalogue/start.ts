@@ -101,7 +101,7 @@ export const sandbox = defineCommand({
       z.enum(['clean', 'ugly', 'story']),
       'clean',
     ),
-    window: option('<days>', 'length of the backfill window (default: 90)', wholeNumber(MIN_DAYS, MAX_DAYS)),
+    window: option('<days>', "length of V4's history (default: 90)", wholeNumber(MIN_DAYS, MAX_DAYS)),
     backfillSeconds: option(
       '<n>',
       'how long V4 takes to load its data (default: 0)',
