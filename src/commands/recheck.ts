@@ -100,7 +100,6 @@ function readAlone(config: Config, api: Api, io: Io): Promise<ReadAgainResult> {
       rules: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: false },
       clock,
     });
-    const exporter = exporterOn(db, config.database, io);
     return hostLimits.savingWith(
       (wait) => guardDatabase(config.database, () => saveHostWaits(db, [wait], clock.now())),
       () =>
@@ -109,8 +108,17 @@ function readAlone(config: Config, api: Api, io: Io): Promise<ReadAgainResult> {
           config,
           api,
           saver,
-          readLists: (generation, models, companies) =>
-            exportGeneration(generation, exporter, { config, models, companies, restart: false }, api, io),
+          readLists: (generation, models, companies, onEvent) => {
+            const own = { ...io, onProgress: onEvent };
+            const exporter = exporterOn(db, config.database, own);
+            return exportGeneration(
+              generation,
+              exporter,
+              { config, models, companies, restart: false },
+              api,
+              own,
+            );
+          },
           onProgress,
           runUninterruptible,
         }),

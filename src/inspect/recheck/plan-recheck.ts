@@ -200,12 +200,15 @@ export async function askAgain(
     savedLists.set(stream.id, saved.row);
     changed += saved.changed;
   };
+  let asked = 0;
+  const ask = async (question: RecordQuestion) => {
+    const answer = { question, ...(await read(question)) };
+    asked += 1;
+    onProgress({ kind: 'step', name: 'records', done: asked, total: questions.length });
+    return answer;
+  };
   for (let at = 0; at < questions.length; at += BATCH) {
-    onProgress({ kind: 'step', name: 'records', done: at, total: questions.length });
-    const batch = questions.slice(at, at + BATCH);
-    const answers = await Promise.all(
-      batch.map(async (question) => ({ question, ...(await read(question)) })),
-    );
+    const answers = await Promise.all(questions.slice(at, at + BATCH).map(ask));
     for (const { question, records, error } of answers) {
       if (error === null) settled += 1;
       else firstError ??= error;

@@ -112,6 +112,7 @@ export type ReadLists = (
   generation: Generation,
   models: readonly string[],
   companies: readonly bigint[],
+  onProgress: OnProgress,
 ) => Promise<ExportSummary>;
 
 export interface ReadAgainOptions {
@@ -164,7 +165,11 @@ export async function readAgain(options: ReadAgainOptions): Promise<ReadAgainRes
     const { companies } = await api.fetchV4Companies();
     arrived = [...new Set(companies.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
   }
-  const read = await readLists([...groupV3(lists), ...groupV4(lists, arrived, config)], options);
+  const read = await readLists(
+    [...groupV3(lists), ...groupV4(lists, arrived, config)],
+    lists.length,
+    options,
+  );
   return {
     asked: plan.questions.length,
     lists: lists.length,
@@ -186,11 +191,23 @@ interface ListGroup {
   readonly companies: readonly bigint[];
 }
 
-async function readLists(groups: readonly ListGroup[], { readLists: readGroup }: ReadAgainOptions) {
+async function readLists(
+  groups: readonly ListGroup[],
+  total: number,
+  { readLists: readGroup, onProgress }: ReadAgainOptions,
+) {
+  // Each group is an export of its own; people see one count of lists.
+  let ended = 0;
+  const onEvent: OnProgress = (event) => {
+    if (event.kind === 'note' || event.kind === 'wait') onProgress(event);
+    if (event.kind !== 'stream') return;
+    ended = Math.min(total, ended + 1);
+    onProgress({ kind: 'step', name: 'lists again', done: ended, total });
+  };
   let unfinished = 0;
   let firstError: SvcError | null = null;
   for (const { generation, models, companies } of groups) {
-    const summary = await readGroup(generation, models, companies);
+    const summary = await readGroup(generation, models, companies, onEvent);
     firstError ??= summary.firstError;
     const own = summary.streams.filter(
       ({ model, companyId }) =>

@@ -61,7 +61,20 @@ describe('recheck', () => {
     const asked = scene.sandbox.requests().length;
     expect(differences(scene, open).length).toBeGreaterThan(10);
     scene.load(1);
-    const result = await scene.recheck();
+    const steps: [name: string, done: number, total: number | null][] = [];
+    const result = await scene.recheck({
+      onProgress: (event) => {
+        if (event.kind === 'step') steps.push([event.name, event.done, event.total]);
+        else expect(event.kind).toBe('stage');
+      },
+    });
+    // Two counts, each from its start to its end.
+    expect([...new Set(steps.map(([name]) => name))]).toEqual(['records', 'lists again']);
+    for (const name of ['records', 'lists again']) {
+      const own = steps.filter((step) => step[0] === name);
+      expect(own.map(([, done]) => done)).toEqual(own.map((_, at) => at + 1));
+      expect(own.at(-1)?.[1]).toBe(own.at(-1)?.[2]);
+    }
     expect(differences(scene, open)).toEqual([]);
     expect(result.open).toBe(findings);
     expect(result.read).toMatchObject({ failed: 0, unfinished: 0, vanished: [] });

@@ -1,6 +1,7 @@
 import { afterAll } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
 import { buildFingerprint } from '../../../src/config/config.js';
+import type { OnProgress } from '../../../src/domain.js';
 import { exportV3, exportV4 } from '../../../src/export/export-lists.js';
 import { createPageSupply } from '../../../src/export/prefetch.js';
 import { createSaver } from '../../../src/export/saver.js';
@@ -33,6 +34,7 @@ export interface Scene {
 
 export interface RecheckAsked {
   readonly api?: Pick<Api, 'fetchRecord' | 'fetchRawList' | 'fetchV4Companies'>;
+  readonly onProgress?: OnProgress;
 }
 
 /** A service, and what both exports and a remap made of it when V4 had loaded a share of its records. */
@@ -93,7 +95,7 @@ async function makeOrigin(share: number, options: Partial<SandboxOptions>): Prom
 }
 
 function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise<RecheckResult> {
-  const onProgress = () => {};
+  const onProgress = asked.onProgress ?? (() => {});
   const rules = { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: false };
   const saver = createSaver({ db, file: config.database, payload: 'full', excluded: [], rules, clock: NOW });
   return recheck({
@@ -103,7 +105,7 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
         config,
         api: asked.api ?? api,
         saver,
-        readLists: (generation, onlyModels, onlyCompanies) =>
+        readLists: (generation, onlyModels, onlyCompanies, onEvent) =>
           (generation === 'v3' ? exportV3 : exportV4)({
             db,
             file: config.database,
@@ -112,14 +114,14 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
             supply: createPageSupply(api, NOW),
             signal: new AbortController().signal,
             clock: NOW,
-            onProgress,
+            onProgress: onEvent,
             onlyModels,
             onlyCompanies,
           }),
         onProgress,
         runUninterruptible: async (work) => work(),
       }),
-    rebuildRemap: async () => buildRemap({ db, config, named: [], clock: NOW, onProgress }),
+    rebuildRemap: async () => buildRemap({ db, config, named: [], clock: NOW, onProgress: () => {} }),
     readOpen: async () => indexOpen(readOpenRows(db)),
     readOutcomes: async (rows) => rows.map(prepareReadOutcome(db)),
     onProgress,
