@@ -14,6 +14,7 @@ import {
   modelOf,
   openExported,
   type Thing,
+  things,
 } from '../support/exported.js';
 import { brief, type Row, remapOf } from '../support/remap-rows.js';
 
@@ -67,28 +68,11 @@ function remapBoth(exported: Exported, named: readonly Named[]) {
 
 /** Two V4 candidates for one V3 record, a pair, a deleted pair, a lone record of either side, another company. */
 const SCENE = {
-  v3: [
-    { id: 1, key: 'a' },
-    { id: 2, key: 'b' },
-    { id: 3, key: 'c', deleted: true },
-    { id: 4, key: 'd' },
-    { id: 5, key: null },
-    { id: 6, key: 'f', deleted: true },
-    { id: 7, key: 'a', company: 2 },
-    { id: 8, key: 'a', company: 3 },
-    { id: 9, key: 'n', model: NOTES },
-  ],
-  v4: [
-    { id: 10, key: 'a' },
-    { id: 11, key: 'a' },
-    { id: 20, key: 'b' },
-    { id: 30, key: 'c' },
-    { id: 40, key: 'x' },
-    { id: 50, key: 'y', deleted: true },
-    { id: 70, key: 'z', company: 2 },
-    { id: 90, key: 'm', model: NOTES },
-  ],
-} satisfies Exported;
+  v3: things(
+    `1 a; 2 b; 3 c deleted; 4 d; 5 -; 6 f deleted; 7 a company=2; 8 a company=3; 9 n model=${NOTES}`,
+  ),
+  v4: things(`10 a; 11 a; 20 b; 30 c; 40 x; 50 y deleted; 70 z company=2; 90 m model=${NOTES}`),
+};
 
 const UNDECIDED = [
   '1→- ambiguous/duplicate_platform_id_v4',
@@ -310,64 +294,13 @@ describe('decisions about records', () => {
   });
 });
 
-const KIDS3 = [
-  { id: 101, key: 'k' },
-  { id: 102, key: 'l' },
-  { id: 103, key: 'm', deleted: true },
-  { id: 104, key: 'o' },
-];
-const KIDS4 = [
-  { id: 201, key: 'k' },
-  { id: 202, key: 'k' },
-  { id: 203, key: 'l' },
-  { id: 204, key: 'p', deleted: true },
-  { id: 205, key: 'q' },
-];
-
 /** A pair of records with children; and two records without twins that evidence leaves open. */
 const FAMILY = {
-  v3: [
-    { id: 1, key: 'a', kids: KIDS3 },
-    {
-      id: 2,
-      key: 'b',
-      kids: [
-        { id: 111, key: 'k' },
-        { id: 112, key: 'z' },
-      ],
-    },
-    { id: 3, key: 'c', kids: [{ id: 121, key: 'k' }] },
-    { id: 4, key: 'd', kids: [{ id: 121, key: 'k' }] },
-    {
-      id: 5,
-      key: 'e',
-      deleted: true,
-      kids: [
-        { id: 131, key: 'k' },
-        { id: 132, key: 'x' },
-      ],
-    },
-  ],
-  v4: [
-    { id: 10, key: 'a', kids: KIDS4 },
-    {
-      id: 20,
-      key: 'B',
-      kids: [
-        { id: 211, key: 'k' },
-        { id: 213, key: 'y' },
-      ],
-    },
-    {
-      id: 50,
-      key: 'e',
-      kids: [
-        { id: 231, key: 'k' },
-        { id: 232, key: 'w' },
-      ],
-    },
-  ],
-} satisfies { v3: readonly Thing[]; v4: readonly Thing[] };
+  v3: things(
+    '1 a [101 k, 102 l, 103 m deleted, 104 o]; 2 b [111 k, 112 z]; 3 c [121 k]; 4 d [121 k]; 5 e deleted [131 k, 132 x]',
+  ),
+  v4: things('10 a [201 k, 202 k, 203 l, 204 p deleted, 205 q]; 20 B [211 k, 213 y]; 50 e [231 k, 232 w]'),
+};
 
 const CHILD = { path: 'line_items' };
 

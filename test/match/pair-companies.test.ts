@@ -5,9 +5,7 @@ import { type CompanyEvidence, type PairingInput, pairCompanies } from '../../sr
 import { campaign } from '../support/campaign.js';
 import { type ListedInput, oraclePairing } from './pairing-oracle.js';
 
-interface Case {
-  readonly name: string;
-  /** `region:id` of V3 companies, ids of V4 companies; row numbers count from 0. */
+interface Given {
   readonly v3: readonly string[];
   readonly v4: readonly number[];
   /** [v3 row, v4 row, agreeing, comparable, smaller side's keys] */
@@ -17,315 +15,220 @@ interface Case {
   /** Keys that may agree with companies not in the evidence, by row. */
   readonly uncounted?: { readonly v3?: Record<number, number>; readonly v4?: Record<number, number> };
   readonly unread?: boolean;
-  /** For each V3 company `v4 id by`, or the word; then for each V4 company without a pair. */
-  readonly expected: readonly string[];
 }
 
+type Case = readonly [
+  name: string,
+  /** `region:id` of V3 companies, ids of V4 companies; row numbers count from 0. */
+  v3: string,
+  v4: string,
+  /** `V3 row-V4 row agreeing/comparable`, and `of` the smaller side's keys. */
+  evidence: string,
+  /** For each V3 company `v4 id by`, or the word; then for each V4 company without a pair. */
+  expected: string,
+  more?: Pick<Given, 'mode' | 'named' | 'uncounted' | 'unread'>,
+];
+
 const CASES: readonly Case[] = [
-  {
-    name: 'clear evidence pairs, whatever the ids',
-    v3: ['a:1'],
-    v4: [7],
-    evidence: [[0, 0, 90, 100]],
-    expected: ['7 overlap'],
-  },
-  {
-    name: 'evidence comes before equal ids',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 2],
-    evidence: [
-      [0, 1, 90, 100],
-      [1, 0, 80, 100],
-    ],
-    expected: ['2 overlap', '1 overlap'],
-  },
-  {
-    name: 'less than half of the comparable keys agree',
-    v3: ['a:1'],
-    v4: [7],
-    evidence: [[0, 0, 49, 100]],
-    expected: ['ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'exactly half is enough',
-    v3: ['a:1'],
-    v4: [7],
-    evidence: [[0, 0, 50, 100]],
-    expected: ['7 overlap'],
-  },
-  {
-    name: 'a rival with half as many on the V3 side',
-    v3: ['a:1'],
-    v4: [7, 8],
-    evidence: [
-      [0, 0, 80, 80],
-      [0, 1, 40, 40],
-    ],
-    expected: ['ambiguous', 'ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'a rival with less than half leaves the pair',
-    v3: ['a:1'],
-    v4: [7, 8],
-    evidence: [
-      [0, 0, 80, 80],
-      [0, 1, 39, 39],
-    ],
-    expected: ['7 overlap', 'ambiguous'],
-  },
-  {
-    name: 'a rival on the V4 side',
-    v3: ['a:1', 'a:2'],
-    v4: [7],
-    evidence: [
-      [0, 0, 80, 80],
-      [1, 0, 80, 80],
-    ],
-    expected: ['ambiguous', 'ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'agreement under one percent is chance',
-    v3: ['a:1'],
-    v4: [7],
-    evidence: [[0, 0, 9, 9, 1000]],
-    expected: ['none', 'none'],
-  },
-  {
-    name: 'chance agreement still keeps equal ids from deciding',
-    v3: ['a:1'],
-    v4: [1],
-    evidence: [[0, 0, 9, 9, 1000]],
-    expected: ['none', 'none'],
-  },
-  { name: 'equal ids decide where one side is empty', v3: ['a:1'], v4: [1], expected: ['1 same_id'] },
-  {
-    name: 'equal ids decide where shared keys are not comparable',
-    v3: ['a:1'],
-    v4: [1],
-    evidence: [[0, 0, 0, 0]],
-    expected: ['1 same_id'],
-  },
-  {
-    name: 'equal ids whose keys disagree are a contradiction',
-    v3: ['a:1'],
-    v4: [1],
-    evidence: [[0, 0, 0, 10]],
-    expected: ['ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'equal ids do not decide where one agrees with another company',
-    v3: ['a:1', 'a:2'],
-    v4: [1],
-    evidence: [[1, 0, 5, 5, 1000]],
-    expected: ['none', 'none', 'none'],
-  },
-  {
-    name: 'equal ids do not decide while streams are unread',
-    v3: ['a:1'],
-    v4: [1],
-    unread: true,
-    expected: ['none', 'none'],
-  },
-  {
-    name: 'two regions claim one id',
-    v3: ['a:1', 'b:1'],
-    v4: [1],
-    expected: ['ambiguous', 'ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'evidence tells two regions apart',
-    v3: ['a:1', 'b:1'],
-    v4: [1, 2],
-    evidence: [
-      [0, 0, 50, 50],
-      [1, 1, 50, 50],
-    ],
-    expected: ['1 overlap', '2 overlap'],
-  },
-  { name: 'nothing in common', v3: ['a:1'], v4: [7], expected: ['none', 'none'] },
-  {
-    name: 'same_id pairs by id alone',
-    v3: ['a:1'],
-    v4: [1],
-    mode: 'same_id',
-    unread: true,
-    expected: ['1 same_id'],
-  },
-  {
-    name: 'same_id is contradicted by disagreeing keys',
-    v3: ['a:1'],
-    v4: [1],
-    mode: 'same_id',
-    evidence: [[0, 0, 2, 10]],
-    expected: ['ambiguous', 'ambiguous'],
-  },
-  { name: 'overlap never pairs by id', v3: ['a:1'], v4: [1], mode: 'overlap', expected: ['none', 'none'] },
-  {
-    name: 'a named pair wins over evidence',
-    v3: ['a:1'],
-    v4: [7, 8],
-    evidence: [[0, 1, 90, 90]],
-    named: [named('a', 1, 7)],
-    expected: ['7 file', 'ambiguous'],
-  },
-  {
-    name: 'a named pair leaves a tie between the others open',
-    v3: ['a:1', 'a:2'],
-    v4: [7, 8],
-    evidence: [
-      [0, 0, 9, 9],
-      [0, 1, 9, 9],
-      [1, 0, 9, 9],
-      [1, 1, 9, 9],
-    ],
-    named: [named('a', 1, 7)],
-    expected: ['7 file', 'ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'equal ids do not decide where the V3 company agrees with a V4 company that is paired',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 11],
-    evidence: [
-      [0, 1, 40, 40],
-      [1, 1, 100, 100],
-    ],
-    expected: ['ambiguous', '11 overlap', 'none'],
-  },
-  {
-    name: 'equal ids do not decide where the V4 company agrees with a V3 company that is paired',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 11],
-    evidence: [
-      [1, 0, 40, 40],
-      [1, 1, 100, 100],
-    ],
-    expected: ['none', '11 overlap', 'ambiguous'],
-  },
-  {
-    name: 'equal ids do not decide where the V3 company agrees with a V4 company that the file names',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 11],
-    evidence: [[0, 1, 40, 40]],
-    named: [named('a', 2, 11)],
-    expected: ['ambiguous', '11 file', 'none'],
-  },
-  {
-    name: 'equal ids do not decide where the V4 company agrees with a V3 company that the file names',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 11],
-    evidence: [[1, 0, 40, 40]],
-    named: [named('a', 2, 11)],
-    expected: ['none', '11 file', 'ambiguous'],
-  },
-  {
-    name: 'chance agreement with a company that the file names keeps equal ids from deciding',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 11],
-    evidence: [[0, 1, 5, 5, 1000]],
-    named: [named('a', 2, 11)],
-    expected: ['none', '11 file', 'none'],
-  },
-  {
-    name: 'a V3 company that the file names is still a rival',
-    v3: ['a:1', 'a:2'],
-    v4: [7, 8],
-    evidence: [
-      [0, 0, 80, 80],
-      [1, 0, 40, 40],
-    ],
-    named: [named('a', 2, 8)],
-    expected: ['ambiguous', '8 file', 'ambiguous'],
-  },
-  {
-    name: 'a V4 company that the file names is still a rival',
-    v3: ['a:1', 'a:2'],
-    v4: [7, 8],
-    evidence: [
-      [0, 0, 80, 80],
-      [0, 1, 40, 40],
-    ],
-    named: [named('a', 2, 8)],
-    expected: ['ambiguous', '8 file', 'ambiguous'],
-  },
-  {
-    name: 'evidence for companies that the file does not name pairs them beside it',
-    v3: ['a:1', 'a:2'],
-    v4: [7, 8],
-    evidence: [
-      [0, 0, 80, 80],
-      [1, 0, 39, 39],
-    ],
-    named: [named('a', 2, 8)],
-    expected: ['7 overlap', '8 file'],
-  },
-  {
-    name: 'a V4 company that the file names is not claimed by equal ids',
-    v3: ['a:1', 'b:1', 'a:2'],
-    v4: [1],
-    named: [named('a', 2, 1)],
-    expected: ['none', 'none', '1 file'],
-  },
-  {
-    name: 'the file settles keys that contradict equal ids',
-    v3: ['a:1', 'a:2'],
-    v4: [1],
-    evidence: [[0, 0, 0, 10]],
-    named: [named('a', 2, 1)],
-    expected: ['none', '1 file'],
-  },
-  {
-    name: 'a V3 company that the file names still shares its id with another region',
-    v3: ['a:1', 'b:1'],
-    v4: [1, 9],
-    named: [named('a', 1, 9)],
-    expected: ['9 file', 'ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'a V3 company that evidence pairs gives up its id to another region',
-    v3: ['a:1', 'b:1'],
-    v4: [1, 9],
-    evidence: [[0, 1, 50, 50]],
-    expected: ['9 overlap', '1 same_id'],
-  },
-  {
-    name: 'same_id pairs by id beside agreement with others, which the user has ruled out',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 2],
-    evidence: [[0, 1, 40, 40]],
-    mode: 'same_id',
-    expected: ['1 same_id', '2 same_id'],
-  },
-  {
-    name: 'keys that may agree with anybody keep equal ids from deciding',
-    v3: ['a:1', 'a:2'],
-    v4: [1, 2],
-    uncounted: { v3: { 0: 1 }, v4: { 1: 1 } },
-    expected: ['ambiguous', 'none', 'none', 'ambiguous'],
-  },
-  {
-    name: 'keys that may agree with anybody are a rival',
-    v3: ['a:1', 'a:2'],
-    v4: [7, 8],
-    evidence: [
-      [0, 0, 80, 80],
-      [1, 1, 80, 80],
-    ],
-    uncounted: { v3: { 0: 39, 1: 40 } },
-    expected: ['7 overlap', 'ambiguous', 'ambiguous'],
-  },
-  {
-    name: 'overlap with a named pair: full evidence counts',
-    v3: ['a:1', 'a:2'],
-    v4: [7, 8],
-    evidence: [[0, 1, 90, 90]],
-    mode: 'overlap',
-    named: [named('a', 2, 8)],
-    expected: ['ambiguous', '8 file', 'none'],
-  },
+  ['clear evidence pairs, whatever the ids', 'a:1', '7', '0-0 90/100', '7 overlap'],
+  ['evidence comes before equal ids', 'a:1 a:2', '1 2', '0-1 90/100, 1-0 80/100', '2 overlap, 1 overlap'],
+  ['less than half of the comparable keys agree', 'a:1', '7', '0-0 49/100', 'ambiguous, ambiguous'],
+  ['exactly half is enough', 'a:1', '7', '0-0 50/100', '7 overlap'],
+  [
+    'a rival with half as many on the V3 side',
+    'a:1',
+    '7 8',
+    '0-0 80/80, 0-1 40/40',
+    'ambiguous, ambiguous, ambiguous',
+  ],
+  [
+    'a rival with less than half leaves the pair',
+    'a:1',
+    '7 8',
+    '0-0 80/80, 0-1 39/39',
+    '7 overlap, ambiguous',
+  ],
+  ['a rival on the V4 side', 'a:1 a:2', '7', '0-0 80/80, 1-0 80/80', 'ambiguous, ambiguous, ambiguous'],
+  ['agreement under one percent is chance', 'a:1', '7', '0-0 9/9 of 1000', 'none, none'],
+  ['chance agreement still keeps equal ids from deciding', 'a:1', '1', '0-0 9/9 of 1000', 'none, none'],
+  ['equal ids decide where one side is empty', 'a:1', '1', '', '1 same_id'],
+  ['equal ids decide where shared keys are not comparable', 'a:1', '1', '0-0 0/0', '1 same_id'],
+  ['equal ids whose keys disagree are a contradiction', 'a:1', '1', '0-0 0/10', 'ambiguous, ambiguous'],
+  [
+    'equal ids do not decide where one agrees with another company',
+    'a:1 a:2',
+    '1',
+    '1-0 5/5 of 1000',
+    'none, none, none',
+  ],
+  ['equal ids do not decide while streams are unread', 'a:1', '1', '', 'none, none', { unread: true }],
+  ['two regions claim one id', 'a:1 b:1', '1', '', 'ambiguous, ambiguous, ambiguous'],
+  ['evidence tells two regions apart', 'a:1 b:1', '1 2', '0-0 50/50, 1-1 50/50', '1 overlap, 2 overlap'],
+  ['nothing in common', 'a:1', '7', '', 'none, none'],
+  ['same_id pairs by id alone', 'a:1', '1', '', '1 same_id', { mode: 'same_id', unread: true }],
+  [
+    'same_id is contradicted by disagreeing keys',
+    'a:1',
+    '1',
+    '0-0 2/10',
+    'ambiguous, ambiguous',
+    { mode: 'same_id' },
+  ],
+  ['overlap never pairs by id', 'a:1', '1', '', 'none, none', { mode: 'overlap' }],
+  [
+    'a named pair wins over evidence',
+    'a:1',
+    '7 8',
+    '0-1 90/90',
+    '7 file, ambiguous',
+    { named: [named('a', 1, 7)] },
+  ],
+  [
+    'a named pair leaves a tie between the others open',
+    'a:1 a:2',
+    '7 8',
+    '0-0 9/9, 0-1 9/9, 1-0 9/9, 1-1 9/9',
+    '7 file, ambiguous, ambiguous',
+    { named: [named('a', 1, 7)] },
+  ],
+  [
+    'equal ids do not decide where the V3 company agrees with a V4 company that is paired',
+    'a:1 a:2',
+    '1 11',
+    '0-1 40/40, 1-1 100/100',
+    'ambiguous, 11 overlap, none',
+  ],
+  [
+    'equal ids do not decide where the V4 company agrees with a V3 company that is paired',
+    'a:1 a:2',
+    '1 11',
+    '1-0 40/40, 1-1 100/100',
+    'none, 11 overlap, ambiguous',
+  ],
+  [
+    'equal ids do not decide where the V3 company agrees with a V4 company that the file names',
+    'a:1 a:2',
+    '1 11',
+    '0-1 40/40',
+    'ambiguous, 11 file, none',
+    { named: [named('a', 2, 11)] },
+  ],
+  [
+    'equal ids do not decide where the V4 company agrees with a V3 company that the file names',
+    'a:1 a:2',
+    '1 11',
+    '1-0 40/40',
+    'none, 11 file, ambiguous',
+    { named: [named('a', 2, 11)] },
+  ],
+  [
+    'chance agreement with a company that the file names keeps equal ids from deciding',
+    'a:1 a:2',
+    '1 11',
+    '0-1 5/5 of 1000',
+    'none, 11 file, none',
+    { named: [named('a', 2, 11)] },
+  ],
+  [
+    'a V3 company that the file names is still a rival',
+    'a:1 a:2',
+    '7 8',
+    '0-0 80/80, 1-0 40/40',
+    'ambiguous, 8 file, ambiguous',
+    { named: [named('a', 2, 8)] },
+  ],
+  [
+    'a V4 company that the file names is still a rival',
+    'a:1 a:2',
+    '7 8',
+    '0-0 80/80, 0-1 40/40',
+    'ambiguous, 8 file, ambiguous',
+    { named: [named('a', 2, 8)] },
+  ],
+  [
+    'evidence for companies that the file does not name pairs them beside it',
+    'a:1 a:2',
+    '7 8',
+    '0-0 80/80, 1-0 39/39',
+    '7 overlap, 8 file',
+    { named: [named('a', 2, 8)] },
+  ],
+  [
+    'a V4 company that the file names is not claimed by equal ids',
+    'a:1 b:1 a:2',
+    '1',
+    '',
+    'none, none, 1 file',
+    { named: [named('a', 2, 1)] },
+  ],
+  [
+    'the file settles keys that contradict equal ids',
+    'a:1 a:2',
+    '1',
+    '0-0 0/10',
+    'none, 1 file',
+    { named: [named('a', 2, 1)] },
+  ],
+  [
+    'a V3 company that the file names still shares its id with another region',
+    'a:1 b:1',
+    '1 9',
+    '',
+    '9 file, ambiguous, ambiguous',
+    { named: [named('a', 1, 9)] },
+  ],
+  [
+    'a V3 company that evidence pairs gives up its id to another region',
+    'a:1 b:1',
+    '1 9',
+    '0-1 50/50',
+    '9 overlap, 1 same_id',
+  ],
+  [
+    'same_id pairs by id beside agreement with others, which the user has ruled out',
+    'a:1 a:2',
+    '1 2',
+    '0-1 40/40',
+    '1 same_id, 2 same_id',
+    { mode: 'same_id' },
+  ],
+  [
+    'keys that may agree with anybody keep equal ids from deciding',
+    'a:1 a:2',
+    '1 2',
+    '',
+    'ambiguous, none, none, ambiguous',
+    { uncounted: { v3: { 0: 1 }, v4: { 1: 1 } } },
+  ],
+  [
+    'keys that may agree with anybody are a rival',
+    'a:1 a:2',
+    '7 8',
+    '0-0 80/80, 1-1 80/80',
+    '7 overlap, ambiguous, ambiguous',
+    { uncounted: { v3: { 0: 39, 1: 40 } } },
+  ],
+  [
+    'overlap with a named pair: full evidence counts',
+    'a:1 a:2',
+    '7 8',
+    '0-1 90/90',
+    'ambiguous, 8 file, none',
+    { mode: 'overlap', named: [named('a', 2, 8)] },
+  ],
 ];
 
 function named(region: string, v3: number, v4: number): NamedCompanyPair {
   return { region, v3CompanyId: BigInt(v3), v4CompanyId: BigInt(v4) };
+}
+
+function evidenceOf(text: string): NonNullable<Given['evidence']> {
+  return [...text.matchAll(/(\d+)-(\d+) (\d+)\/(\d+)(?: of (\d+))?/g)].map((found) => {
+    const [v3 = 0, v4 = 0, agreeing = 0, comparable = 0, keys = 100] = found
+      .slice(1)
+      .map((part) => (part === undefined ? undefined : Number(part)));
+    return [v3, v4, agreeing, comparable, keys];
+  });
 }
 
 function inputOf({
@@ -336,7 +239,7 @@ function inputOf({
   named = [],
   uncounted = {},
   unread = false,
-}: Omit<Case, 'name' | 'expected'>): ListedInput {
+}: Given): ListedInput {
   return {
     v3: v3.map((text, id) => {
       const [region = '', companyId = '0'] = text.split(':');
@@ -411,17 +314,17 @@ const PAIRINGS: fc.Arbitrary<ListedInput> = fc
   );
 
 describe('pairing companies', () => {
-  for (const testCase of CASES) {
-    it(testCase.name, () => {
-      const input = inputOf(testCase);
-      const { v3, v4 } = pairCompanies(input);
-      const sides = [...v3.values()].map((row) =>
-        row.v4 === null ? row.matchedBy : `${testCase.v4[row.v4]} ${row.matchedBy}`,
-      );
-      const open = [...v4.values()].filter((row) => row.v3 === null).map((row) => row.matchedBy);
-      expect([...sides, ...open]).toEqual(testCase.expected);
-    });
-  }
+  it.each(CASES.map((one) => ({ name: one[0], one })))('$name', ({ one }) => {
+    const [, v3Text, v4Text, evidence, expected, more = {}] = one;
+    const ids = v4Text.split(' ').map(Number);
+    const given = { v3: v3Text.split(' '), v4: ids, evidence: evidenceOf(evidence), ...more };
+    const { v3, v4 } = pairCompanies(inputOf(given));
+    const sides = [...v3.values()].map((row) =>
+      row.v4 === null ? row.matchedBy : `${ids[row.v4]} ${row.matchedBy}`,
+    );
+    const open = [...v4.values()].filter((row) => row.v3 === null).map((row) => row.matchedBy);
+    expect([...sides, ...open].join(', ')).toBe(expected);
+  });
 
   it('pairs no company twice, the same way on both sides, with any evidence', () => {
     const row = fc.tuple(fc.nat(4), fc.nat(4), fc.nat(30), fc.nat(30));

@@ -34,6 +34,28 @@ export interface Kid {
   readonly deleted?: boolean;
 }
 
+/**
+ * Records in short: `1 a; 2 - uid=u deleted [11 x, 12 y]` are one with the id 1 and the key a, and a deleted one without a
+ * key that has two children. A key with spaces stands in quotes.
+ */
+export function things(text: string, separator = ';'): Thing[] {
+  return text.split(separator).flatMap((part) => (part.trim() === '' ? [] : [thing(part)]));
+}
+
+function thing(text: string): Thing {
+  const [, own = '', kids] = /^([^[]*)(?:\[(.*)\])?/.exec(text) ?? [];
+  const [id = '', ...words] = own.match(/"[^"]*"|\S+/g) ?? [];
+  const facts = words.map((word): Partial<Thing> => {
+    if (word === 'deleted') return { deleted: true };
+    if (word === '-') return { key: null };
+    const [, name, value] = /^(\w+)=(.*)$/.exec(word) ?? [];
+    return name === undefined
+      ? { key: word.replaceAll('"', '') }
+      : { [name]: name === 'company' ? Number(value) : value };
+  });
+  return Object.assign({ id: BigInt(id) }, ...facts, kids === undefined ? {} : { kids: things(kids, ',') });
+}
+
 export interface Exported {
   readonly v3: readonly Thing[];
   readonly v4: readonly Thing[];
