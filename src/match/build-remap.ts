@@ -8,7 +8,8 @@ import { readExportSeq, writeRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { saveCompleteness } from '../store/readiness.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
-import { type CountedGroup, RemapWriter, RowSpool } from '../store/remap-writer.js';
+import { type CountedGroup, RemapWriter } from '../store/remap-writer.js';
+import { Spool } from '../store/spool.js';
 import { saveCompanyPairs } from './companies.js';
 import {
   type Decisions,
@@ -203,7 +204,7 @@ function matchCompanies(options: MatchOptions): { readonly found: Found; readonl
   const { db, config, parts, writer, throwIfStopped } = options;
   const [found, seen] = [noneFound(), noneFound()];
   for (const { generation, records } of parts.all()) found[`v${generation}Records`] += records;
-  const spool = new RowSpool(db);
+  const spool = new Spool(db, 'waiting_rows');
   const drift = prepareDrift(db, config);
   const pairs = listPairs(db);
   const judge = prepareJudge(options, found);
@@ -219,7 +220,7 @@ function matchCompanies(options: MatchOptions): { readonly found: Found; readonl
     spool.clear();
   }
   // records of lists that are not configured are not part of the remap, but part of the export
-  preparePartRecords(db, throwIfStopped)(parts.others);
+  preparePartRecords(db, parts.spool, throwIfStopped)(parts.others);
   return { found, seen };
 }
 
@@ -244,7 +245,7 @@ function prepareJudge(
   { db, parts, decisions, throwIfStopped }: MatchOptions,
   found: Found,
 ): (modelId: number, model: string, companies: CompanyPair) => JudgedPair | null {
-  const read = preparePartRecords(db, throwIfStopped);
+  const read = preparePartRecords(db, parts.spool, throwIfStopped);
   const readModel = preparePairedModel(db);
   return (modelId, model, [v3Company, v4Company]) => {
     const partOf = (generation: 3 | 4, company: ScopeCompany | null) =>

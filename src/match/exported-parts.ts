@@ -1,23 +1,49 @@
 import { fieldDigestsOf, hashFields, placesOf } from '../api/field-digests.js';
 import { LIST_WORDS } from '../api/member-digests.js';
+import { Texts } from '../json/record-columns.js';
 import { damaged } from '../store/checksum.js';
 import { prepareReadMemberList } from '../store/member-digests.js';
 import type { Db } from '../store/open.js';
-import { bytesOf, hashBytes, lengthOf, RecordBytes } from './record-bytes.js';
+import { type SavedBytes, Spool } from '../store/spool.js';
+import { hashBytes, SELECT_RECORDS, StoredRecords } from './record-bytes.js';
+
+/** Bytes of records that are stored together. */
+const CHUNK_BYTES = 128 * 1024;
+/** Bytes of all parts that are kept in memory: there can be 100,000 companies. */
+const MAX_OPEN_BYTES = 16 * 1024 * 1024;
 
 /** The exported records of one model and company of a generation. */
-export interface ExportedPart {
+export class ExportedPart {
   readonly generation: 3 | 4;
   /** '' for V4. */
   readonly region: string;
   /** Digits. */
   readonly companyId: string;
-  /** Row ids: the first and last of each run of consecutive ones. */
-  readonly runs: number[];
-  records: number;
+  records = 0;
   /** Records with a date of the platform's own, and the earliest of these dates in ms. */
-  dated: number;
-  earliestMs: number;
+  dated = 0;
+  earliestMs = Number.POSITIVE_INFINITY;
+  readonly open = new Texts(0);
+  readonly #saved: SavedBytes[] = [];
+
+  constructor(generation: 3 | 4, region: string, companyId: string) {
+    this.generation = generation;
+    this.region = region;
+    this.companyId = companyId;
+  }
+
+  save(spool: Spool): void {
+    const { bytes, length } = this.open;
+    if (length === 0) return;
+    this.#saved.push(spool.save(Buffer.from(bytes.buffer, 0, length)));
+    this.open.clear();
+  }
+
+  /** The bytes of the records, for `StoredRecords`, in several pieces. */
+  *read(spool: Spool): Generator<Buffer> {
+    this.save(spool);
+    for (const saved of this.#saved) yield spool.read(saved);
+  }
 }
 
 /** Everything that was exported, by where it is. */
@@ -32,25 +58,15 @@ export interface ExportedParts {
   /** Records of lists that the configuration does not name. */
   readonly others: ExportedPart;
   readonly keyed: KeyedRecords;
+  /** Keeps the records. */
+  readonly spool: Spool;
 }
 
 /** Rows read at once: nothing can be written while a query is open. */
-const CHUNK = 2000;
-
-const COLUMNS = bytesOf(
-  [
-    'id',
-    'stream_id',
-    "iif(latest_from IS 'platform', latest_ms, NULL)",
-    lengthOf('platform_id'),
-    lengthOf('members'),
-    'company_id',
-  ],
-  ["ifnull(platform_id, '')", "ifnull(CAST(members AS TEXT), '')"],
-);
+const CHUNK = 1000;
 
 /**
- * Reads where every exported record is, and the keys of the lists that were read in full.
+ * Reads every exported record, sorts them by company, and keeps the keys of the lists that were read in full.
  *
  * @param fields those by which companies are paired
  */
@@ -60,50 +76,50 @@ export function readExportedParts(
   throwIfStopped: () => void,
 ): ExportedParts {
   const parts = new Map<string, ExportedPart>();
-  const others = newPart(3, '', '');
+  const others = new ExportedPart(3, '', '');
   const keyed = new KeyedRecords(db, fields);
+  const spool = new Spool(db, 'exported_bytes');
   const streams = readScopeStreams(db);
-  const partOf = (
-    { modelId, generation, region, parts: known }: ScopeStream,
-    companyId: string,
-  ): ExportedPart => {
-    const name = nameOf(modelId, generation, region, companyId);
-    const part = parts.get(name) ?? newPart(generation, region, companyId);
+  const partOf = (stream: ScopeStream, { bytes, companyId, companyDigits }: StoredRecords): ExportedPart => {
+    const { modelId, generation, region } = stream;
+    const company = bytes.toString('latin1', companyDigits.start, companyDigits.end);
+    const name = nameOf(modelId, generation, region, company);
+    const part = parts.get(name) ?? new ExportedPart(generation, region, company);
     parts.set(name, part);
-    known.set(companyId, part);
+    if (Number.isSafeInteger(companyId)) stream.parts.set(companyId, part);
     return part;
   };
-  const read = db
-    .prepare<[number], Buffer | null>(
-      `SELECT ${COLUMNS} FROM (SELECT * FROM record NOT INDEXED WHERE id > ? ORDER BY id LIMIT ${CHUNK})`,
-    )
-    .pluck();
-  const bytes = new RecordBytes();
+  const read = db.prepare<[number, number], Buffer | null>(SELECT_RECORDS).pluck();
+  const record = new StoredRecords();
+  let openBytes = 0;
   for (let last = Number.NEGATIVE_INFINITY; ; ) {
     throwIfStopped();
-    bytes.open(read.get(last) ?? null);
-    if (!bytes.hasMore) break;
-    while (bytes.hasMore) {
-      const id = bytes.number();
+    record.open(read.get(last, CHUNK) ?? null);
+    if (record.bytes.length === 0) break;
+    while (record.next()) {
       // no export writes such an id, and the next one cannot be told from it
-      if (!Number.isSafeInteger(id) || id <= last) throw damaged('A stored record');
-      last = id;
-      const stream = streams.get(bytes.number());
-      const platformMs = bytes.number();
-      const [keyLength, membersLength] = [bytes.number(), bytes.number()];
-      bytes.number();
-      const company = bytes.digits();
-      const part = stream === undefined ? others : (stream.parts.get(company) ?? partOf(stream, company));
-      addRow(part, id);
-      if (!Number.isNaN(platformMs)) {
+      if (!Number.isSafeInteger(record.id) || record.id <= last) throw damaged('A stored record');
+      last = record.id;
+      const stream = streams.get(record.streamId);
+      const part =
+        stream === undefined ? others : (stream.parts.get(record.companyId) ?? partOf(stream, record));
+      part.records += 1;
+      if (record.fromPlatform && !Number.isNaN(record.latestMs)) {
         part.dated += 1;
-        part.earliestMs = Math.min(part.earliestMs, platformMs);
+        part.earliestMs = Math.min(part.earliestMs, record.latestMs);
       }
-      const keyAt = bytes.skip(keyLength);
-      const membersAt = bytes.skip(membersLength);
-      if (stream?.readInFull === 1 && keyLength > 0)
-        keyed.add({ id, modelId: stream.modelId, part, bytes: bytes.bytes, keyAt, membersAt, end: bytes.at });
+      part.open.copy(record.bytes, record.record.start, record.record.end);
+      openBytes += record.record.end - record.record.start;
+      if (part.open.length >= CHUNK_BYTES) {
+        openBytes -= part.open.length;
+        part.save(spool);
+      }
+      if (stream?.readInFull === 1 && record.key.end > record.key.start)
+        keyed.add(stream.modelId, part, record);
     }
+    if (openBytes < MAX_OPEN_BYTES) continue;
+    for (const part of [...parts.values(), others]) part.save(spool);
+    openBytes = 0;
   }
   return {
     find: (modelId, generation, region, companyId) =>
@@ -111,30 +127,12 @@ export function readExportedParts(
     all: () => parts.values(),
     others,
     keyed,
-  };
-}
-
-function newPart(generation: 3 | 4, region: string, companyId: string): ExportedPart {
-  return {
-    generation,
-    region,
-    companyId,
-    runs: [],
-    records: 0,
-    dated: 0,
-    earliestMs: Number.POSITIVE_INFINITY,
+    spool,
   };
 }
 
 function nameOf(modelId: number, generation: 3 | 4, region: string, companyId: string): string {
   return `${modelId} ${generation} ${companyId} ${region}`;
-}
-
-function addRow(part: ExportedPart, id: number): void {
-  const { runs } = part;
-  part.records += 1;
-  if (runs.length > 0 && runs[runs.length - 1] === id - 1) runs[runs.length - 1] = id;
-  else runs.push(id, id);
 }
 
 interface ScopeStream {
@@ -143,8 +141,8 @@ interface ScopeStream {
   readonly generation: 3 | 4;
   readonly region: string;
   readonly readInFull: number;
-  /** By company. */
-  readonly parts: Map<string, ExportedPart>;
+  /** By company; beyond 2^53, companies are not in it. */
+  readonly parts: Map<number, ExportedPart>;
 }
 
 function readScopeStreams(db: Db): ReadonlyMap<number, ScopeStream> {
@@ -155,18 +153,6 @@ function readScopeStreams(db: Db): ReadonlyMap<number, ScopeStream> {
     .safeIntegers(false)
     .all();
   return new Map(rows.map((row) => [row.id, { ...row, parts: new Map() }]));
-}
-
-/** A record with a key, in a list that was read in full. */
-export interface KeyedRecord {
-  readonly id: number;
-  readonly modelId: number;
-  readonly part: ExportedPart;
-  /** Its key, and after that the digests of its members. */
-  readonly bytes: Buffer;
-  readonly keyAt: number;
-  readonly membersAt: number;
-  readonly end: number;
 }
 
 /** Finds the places of fields among the members of a record, whose digests are the bytes `start` to `end`; null: it has none. */
@@ -214,15 +200,15 @@ export class KeyedRecords {
     this.#placesOf = prepareFindPlaces(db, fields);
   }
 
-  add({ id, modelId, part, bytes, keyAt, membersAt, end }: KeyedRecord): void {
+  add(modelId: number, part: ExportedPart, { bytes, id, key, members }: StoredRecords): void {
     const at = this.#length;
     if (at === this.#ids.length) this.#lengthen();
     this.#length += 1;
     const ofModel = Math.imul(modelId + 1, 0x9e3779b1);
-    this.#hashes[2 * at] = hashBytes(bytes, keyAt, membersAt) ^ ofModel;
-    this.#hashes[2 * at + 1] = hashBytes(bytes, keyAt, membersAt, 0x5bd1e995) + ofModel;
-    const places = this.#placesOf(bytes, membersAt, end);
-    this.#digests[at] = places === null ? 0 : hashFields(bytes, membersAt, places);
+    this.#hashes[2 * at] = hashBytes(bytes, key.start, key.end) ^ ofModel;
+    this.#hashes[2 * at + 1] = hashBytes(bytes, key.start, key.end, 0x5bd1e995) + ofModel;
+    const places = this.#placesOf(bytes, members.start, members.end);
+    this.#digests[at] = places === null ? 0 : hashFields(bytes, members.start, places);
     this.#places[at] = this.#placeOfPart(part);
     this.#ids[at] = id;
   }

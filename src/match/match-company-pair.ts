@@ -1,6 +1,7 @@
 import type { RemapGroup } from '../store/remap-blocks.js';
-import { type CountedGroup, type RemapWriter, type RowSpool, WaitingRows } from '../store/remap-writer.js';
+import { type CountedGroup, type RemapWriter, WaitingRows } from '../store/remap-writer.js';
 import { compareIds, RowColumns, type RowId, rowIdOf } from '../store/row-columns.js';
+import type { Spool } from '../store/spool.js';
 import { append } from '../text/rows.js';
 import { decideChildren } from './decide-children.js';
 import type { Decided, Decisions } from './decide-records.js';
@@ -21,17 +22,18 @@ export interface Found {
 
 /** The rows of one model that come after those of its V3 records. */
 export class RowsOfModel {
-  readonly #spool: RowSpool;
+  readonly #spool: Spool;
+  readonly #free: RowColumns[] = [];
   /** By path; of V3 in the order of companies, of V4 with their company. */
   readonly #v3 = new Map<string, WaitingRows[]>();
   readonly #v4 = new Map<string, { readonly companyId: bigint; readonly rows: WaitingRows }[]>();
 
-  constructor(spool: RowSpool) {
+  constructor(spool: Spool) {
     this.#spool = spool;
   }
 
   newRows(): WaitingRows {
-    return new WaitingRows(this.#spool);
+    return new WaitingRows(this.#spool, this.#free);
   }
 
   addV3(path: string, rows: WaitingRows): void {
@@ -257,7 +259,17 @@ class PairRows {
         known = this.#plainField(field, reason, provisional);
         this.#plainFields[field] = known;
       }
-      children.addRow(known.rows.open, child, twins, known.group.id, parent, holder);
+      known.rows.open.addBytes(
+        known.group.id,
+        children.bytes,
+        children.keyStarts[child] ?? 0,
+        children.keyEnds[child] ?? 0,
+        children.ids[child] ?? 0,
+        twins.ids[child] ?? 0,
+        null,
+        parent,
+        holder,
+      );
     }
     this.#seen.v3Children += children.length;
     this.#seen.v4Children += twins.length;

@@ -3,12 +3,13 @@ import { crc32 } from 'node:zlib';
 import { OPEN_ARRAY, QUOTE } from '../json/json-scanner.js';
 import { Texts } from '../json/record-columns.js';
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
-import { checkedBytes, damaged } from '../store/checksum.js';
+import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
 import { type RowColumns, type RowId, rowIdOf } from '../store/row-columns.js';
+import type { Spool } from '../store/spool.js';
 import type { ExportedPart } from './exported-parts.js';
 import type { PlainChildren } from './plain-children.js';
-import { bytesOf, hashBytes, lengthOf, RecordBytes } from './record-bytes.js';
+import { hashBytes, StoredRecords } from './record-bytes.js';
 
 /** The records of a part by column, in the order of their row ids. Texts stay bytes until they are needed. */
 export class PartRecords {
@@ -172,32 +173,10 @@ export class PartMembers {
   }
 }
 
-/** Rows read at once. */
-const CHUNK = 500;
-/** Shorter runs of row ids are read together, by a list of row ids. */
-const LONG_RUN = 32;
-
-const CHECKED = 'checked';
-const COLUMNS = bytesOf(
-  [
-    'id',
-    'stream_id',
-    'svc_id',
-    'deleted',
-    "latest_from IS 'platform'",
-    'latest_ms',
-    'created_ms',
-    'checksum',
-    ...['platform_id', 'unique_id', 'children', CHECKED].map((text) => lengthOf(text)),
-    // the last ones of the checked bytes; without payloads, nothing is said about drift
-    `iif(payload_block IS NULL, 0, ${lengthOf('members')})`,
-  ],
-  ["ifnull(platform_id, '')", "ifnull(unique_id, '')", "ifnull(children, '')", `CAST(${CHECKED} AS TEXT)`],
-);
-
 /** Makes the function that reads the records of a part and compares each with its checksum. */
 export function preparePartRecords(
   db: Db,
+  spool: Spool,
   throwIfStopped: () => void,
 ): (part: ExportedPart | null) => PartRecords {
   const fullStreams = new Set(
@@ -207,63 +186,40 @@ export function preparePartRecords(
       .safeIntegers(false)
       .all(),
   );
-  const select = (where: string) =>
-    `SELECT ${COLUMNS} FROM (SELECT *, ${checkedBytes('record')} AS ${CHECKED} FROM record NOT INDEXED WHERE ${where} ORDER BY id)`;
-  const byRange = db.prepare<[number, number], Buffer | null>(select('id BETWEEN ? AND ?')).pluck();
-  const byList = db
-    .prepare<[string], Buffer | null>(select('id IN (SELECT value FROM json_each(?))'))
-    .pluck();
-  const bytes = new RecordBytes();
+  const record = new StoredRecords();
   return (part) => {
     const records = new PartRecords(part?.records ?? 0);
     let at = 0;
-    for (const ids of part === null ? [] : chunksOf(part.runs)) {
+    for (const bytes of part?.read(spool) ?? []) {
       throwIfStopped();
-      bytes.open((typeof ids === 'string' ? byList.get(ids) : byRange.get(...ids)) ?? null);
-      for (; bytes.hasMore; at++) readRecord(records, at, bytes, fullStreams);
+      for (record.open(bytes); record.next(); at++) addRecord(records, at, record, fullStreams);
     }
-    if (at !== records.length) throw damaged('A stored record');
     records.seal();
     return records;
   };
 }
 
-function readRecord(
+function addRecord(
   records: PartRecords,
   at: number,
-  from: RecordBytes,
+  record: StoredRecords,
   fullStreams: ReadonlySet<number>,
 ): void {
-  const id = from.number();
-  if (at === records.length || !(id > (records.ids[at - 1] ?? Number.NEGATIVE_INFINITY)))
-    throw damaged('A stored record');
-  records.ids[at] = id;
-  records.readInFull[at] = fullStreams.has(from.number()) ? 1 : 0;
-  const svcId = from.number();
-  records.svcIds[at] = Number.isSafeInteger(svcId) ? BigInt(svcId) : BigInt(from.digits());
-  records.deleted[at] = from.number();
-  records.fromPlatform[at] = from.number();
-  records.latestMs[at] = from.number();
-  records.createdMs[at] = from.number();
-  const checksum = from.number();
-  const [key, uniqueId, children, checked, members] = [
-    from.number(),
-    from.number(),
-    from.number(),
-    from.number(),
-    from.number(),
-  ];
-  const { bytes } = from;
-  const keyAt = from.skip(key);
-  const uniqueIdAt = from.skip(uniqueId);
-  const childrenAt = from.skip(children);
-  const checkedAt = from.skip(checked);
-  if (crc32(bytes.subarray(checkedAt, from.at)) !== checksum) throw damaged('A stored record');
-  records.members.add(at, bytes.subarray(from.at - members, from.at));
-  records.addText(at, 0, bytes, keyAt, uniqueIdAt);
-  records.addText(at, 1, bytes, uniqueIdAt, childrenAt);
-  records.addText(at, 2, bytes, childrenAt, checkedAt);
-  records.childCount += countChildren(bytes, childrenAt, checkedAt);
+  const { bytes, checked, members, key, uniqueId, children, checksum } = record;
+  if (crc32(bytes.subarray(checked.start, checked.end)) !== checksum) throw damaged('A stored record');
+  records.ids[at] = record.id;
+  records.readInFull[at] = fullStreams.has(record.streamId) ? 1 : 0;
+  records.svcIds[at] = record.exactSvcId();
+  records.deleted[at] = record.deleted;
+  records.fromPlatform[at] = record.fromPlatform ? 1 : 0;
+  records.latestMs[at] = record.latestMs;
+  records.createdMs[at] = record.createdMs;
+  // without payloads, nothing is said about drift
+  records.members.add(at, bytes.subarray(members.start, record.hasPayload ? members.end : members.start));
+  records.addText(at, 0, bytes, key.start, key.end);
+  records.addText(at, 1, bytes, uniqueId.start, uniqueId.end);
+  records.addText(at, 2, bytes, children.start, children.end);
+  records.childCount += countChildren(bytes, children.start, children.end);
 }
 
 const BACKSLASH = 0x5c;
@@ -279,20 +235,4 @@ function countChildren(bytes: Uint8Array, start: number, end: number): number {
     else if (byte === OPEN_ARRAY && !isInText) count++;
   }
   return count;
-}
-
-/** Ranges of row ids, and lists of row ids as JSON. */
-function* chunksOf(runs: readonly number[]): Generator<readonly [from: number, to: number] | string> {
-  let list: number[] = [];
-  for (let at = 0; at < runs.length; at += 2) {
-    const [from = 0, to = 0] = [runs[at], runs[at + 1]];
-    const isLong = to - from >= LONG_RUN;
-    if (list.length > 0 && (isLong || list.length >= CHUNK)) {
-      yield JSON.stringify(list);
-      list = [];
-    }
-    if (isLong) for (let id = from; id <= to; id += CHUNK) yield [id, Math.min(to, id + CHUNK - 1)];
-    else for (let id = from; id <= to; id++) list.push(id);
-  }
-  if (list.length > 0) yield JSON.stringify(list);
 }

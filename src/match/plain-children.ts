@@ -1,5 +1,4 @@
 import { OPEN_ARRAY, QUOTE, ZERO } from '../json/json-scanner.js';
-import type { RowColumns, RowId } from '../store/row-columns.js';
 
 /** Children of a record that are read; a record with more is not plain. */
 const MOST = 8;
@@ -32,9 +31,10 @@ export class PlainChildren {
   readonly ids = new Float64Array(MOST);
   readonly fields = new Uint16Array(MOST);
   readonly #names: FieldNames;
-  readonly #keyStarts = new Uint32Array(MOST);
-  readonly #keyEnds = new Uint32Array(MOST);
-  #bytes: Buffer = Buffer.alloc(0);
+  /** The keys are these ranges of `bytes`. */
+  readonly keyStarts = new Uint32Array(MOST);
+  readonly keyEnds = new Uint32Array(MOST);
+  bytes: Buffer = Buffer.alloc(0);
 
   constructor(names: FieldNames) {
     this.#names = names;
@@ -42,7 +42,7 @@ export class PlainChildren {
 
   /** Reads the children that are stored in these bytes; returns false if they are not plain. */
   read(bytes: Buffer, start: number, end: number): boolean {
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.length = 0;
     for (let at = start + 1; at < end; ) {
       if (this.length === MOST || bytes[at] !== OPEN_ARRAY || bytes[at + 1] !== QUOTE) return false;
@@ -60,8 +60,8 @@ export class PlainChildren {
       if (at - idStart > EXACT_DIGITS || bytes[at] !== QUOTE || bytes[at + 2] !== QUOTE) return false;
       this.ids[this.length] = id;
       const keyEnd = endOfText(bytes, at + 3, end);
-      this.#keyStarts[this.length] = at + 3;
-      this.#keyEnds[this.length] = keyEnd;
+      this.keyStarts[this.length] = at + 3;
+      this.keyEnds[this.length] = keyEnd;
       at = keyEnd + 1 + NO_UNIQUE_ID.length;
       if (keyEnd === end || !areSame(NO_UNIQUE_ID, 0, NO_UNIQUE_ID.length, bytes, keyEnd + 1, at))
         return false;
@@ -80,20 +80,6 @@ export class PlainChildren {
     return true;
   }
 
-  /** Adds the row of a child and its twin. */
-  addRow(
-    rows: RowColumns,
-    at: number,
-    twins: PlainChildren,
-    group: number,
-    parent: number | null,
-    holder: RowId,
-  ): void {
-    const [start = 0, end = 0] = [this.#keyStarts[at], this.#keyEnds[at]];
-    const [id = 0, twin = 0] = [this.ids[at], twins.ids[at]];
-    rows.addBytes(group, this.#bytes, start, end, id, twin, null, parent, holder);
-  }
-
   #areDistinct(): boolean {
     for (let at = 1; at < this.length; at++) {
       for (let before = 0; before < at; before++) if (this.#isLike(at, this, before)) return false;
@@ -105,12 +91,12 @@ export class PlainChildren {
     return (
       this.fields[at] === other.fields[otherAt] &&
       areSame(
-        this.#bytes,
-        this.#keyStarts[at] ?? 0,
-        this.#keyEnds[at] ?? 0,
-        other.#bytes,
-        other.#keyStarts[otherAt] ?? 0,
-        other.#keyEnds[otherAt] ?? 0,
+        this.bytes,
+        this.keyStarts[at] ?? 0,
+        this.keyEnds[at] ?? 0,
+        other.bytes,
+        other.keyStarts[otherAt] ?? 0,
+        other.keyEnds[otherAt] ?? 0,
       )
     );
   }

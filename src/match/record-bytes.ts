@@ -1,41 +1,106 @@
-import { damaged } from '../store/checksum.js';
+import { ZERO } from '../json/json-scanner.js';
+import { checkedBytes, damaged } from '../store/checksum.js';
 
-/** Ends a number; `char(31)` in SQL. */
+/** Ends a number or a checked value; `char(31)` in SQL. */
 const SEPARATOR = 0x1f;
 const MINUS = 0x2d;
-const ZERO = 0x30;
+const LETTER_P = 0x70;
+
+const LENGTHS = ['platform_id', 'unique_id', 'children', 'members', 'checked'];
+const NUMBERS = ['id', 'checksum', ...LENGTHS.map((column) => `octet_length(${column})`)];
 
 /**
- * Reads the values of many records from one blob, in which SQL put them one after another: to read them one by one takes five
- * times as long. Every number ends with a separator, and says how long the texts after it are.
+ * SQL that joins records to one blob, in the order of their ids, for `StoredRecords`: to read them one by one takes five
+ * times as long.
  */
-export class RecordBytes {
-  bytes: Buffer = Buffer.alloc(0);
-  /** The next byte. */
-  at = 0;
-  /** The digits of the number read last. */
+export const SELECT_RECORDS = `
+  SELECT CAST(group_concat(concat_ws(char(31), ${NUMBERS.map((number) => `ifnull(${number}, '')`).join(', ')},
+      CAST(checked AS TEXT)), '') AS BLOB)
+    FROM (SELECT *, ${checkedBytes('record')} AS checked FROM record NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?)`;
+
+/** Bytes of a blob; none for null. */
+class Range {
   start = 0;
   end = 0;
+}
+
+/** Reads the records of a blob, one after another. */
+export class StoredRecords {
+  bytes: Buffer = Buffer.alloc(0);
+  readonly record = new Range();
+  id = 0;
+  checksum = 0;
+  streamId = 0;
+  hasPayload = false;
+  /** Rounded beyond 2^53, as `companyId`. */
+  svcId = 0;
+  readonly svcDigits = new Range();
+  companyId = 0;
+  readonly companyDigits = new Range();
+  deleted = 0;
+  /** ms since 1970; NaN for none. */
+  latestMs = 0;
+  fromPlatform = false;
+  createdMs = 0;
+  readonly key = new Range();
+  readonly uniqueId = new Range();
+  readonly children = new Range();
+  readonly members = new Range();
+  /** What the checksum is of. */
+  readonly checked = new Range();
+  /** The next byte. */
+  #at = 0;
 
   /** `bytes`: null for none. */
   open(bytes: Buffer | null): void {
     this.bytes = bytes ?? Buffer.alloc(0);
-    this.at = 0;
-  }
-
-  get hasMore(): boolean {
-    return this.at < this.bytes.length;
+    this.#at = 0;
   }
 
   /**
-   * Reads an integer; NaN if there is none. Beyond 2^53 it is rounded.
+   * Reads the next record; returns false if there is none.
    *
-   * @throws SvcError `corrupt_database` for any other value
+   * @throws SvcError `corrupt_database`
    */
-  number(): number {
+  next(): boolean {
+    if (this.#at === this.bytes.length) return false;
+    this.record.start = this.#at;
+    this.id = this.#number();
+    this.checksum = this.#number();
+    const [key, uniqueId] = [this.#number(), this.#number()];
+    const [children, members, checked] = [this.#number(), this.#number(), this.#number()];
+    this.#skip(checked, this.checked);
+    this.record.end = this.#at;
+    this.#at = this.checked.start;
+    this.streamId = this.#number();
+    this.svcId = this.#number(this.svcDigits);
+    this.hasPayload = !Number.isNaN(this.#number());
+    this.companyId = this.#number(this.companyDigits);
+    this.#text(key, this.key);
+    this.#text(uniqueId, this.uniqueId);
+    this.deleted = this.#number();
+    this.#number();
+    this.latestMs = this.#number();
+    this.fromPlatform = this.bytes[this.#at] === LETTER_P;
+    while (this.#at < this.record.end && this.bytes[this.#at] !== SEPARATOR) this.#at += 1;
+    this.#at += 1;
+    this.createdMs = this.#number();
+    this.#text(children, this.children);
+    this.#text(members, this.members);
+    this.#at = this.record.end;
+    return true;
+  }
+
+  exactSvcId(): bigint {
+    const { start, end } = this.svcDigits;
+    return BigInt(Number.isSafeInteger(this.svcId) ? this.svcId : this.bytes.toString('latin1', start, end));
+  }
+
+  /** Passes over a number; NaN if there is none. */
+  #number(digits?: Range): number {
     const { bytes } = this;
-    this.start = this.at;
-    const first = bytes[this.at] === MINUS ? this.at + 1 : this.at;
+    const start = this.#at;
+    const first = bytes[start] === MINUS ? start + 1 : start;
     let value = 0;
     let at = first;
     for (; at < bytes.length; at++) {
@@ -43,35 +108,33 @@ export class RecordBytes {
       if (digit < 0 || digit > 9) break;
       value = value * 10 + digit;
     }
+    if (digits !== undefined) {
+      digits.start = start;
+      digits.end = at;
+    }
+    const isNone = at === first;
+    // null is a byte 0 among checked values
+    if (isNone && bytes[at] === 0) at += 1;
     if (bytes[at] !== SEPARATOR) throw damaged('A stored record');
-    this.end = at;
-    this.at = at + 1;
-    if (at === first) return Number.NaN;
-    return first === this.start ? value : -value;
+    this.#at = at + 1;
+    if (isNone) return Number.NaN;
+    return first === start ? value : -value;
   }
 
-  /** The number read last as text. */
-  digits(): string {
-    return this.bytes.toString('latin1', this.start, this.end);
+  /** Passes over a checked text; null is a byte 0. */
+  #text(length: number, range: Range): void {
+    this.#skip(Number.isNaN(length) ? 1 : length, range);
+    if (Number.isNaN(length)) range.start = range.end;
+    this.#at += 1;
   }
 
-  /** Passes over a text and returns where it begins. */
-  skip(length: number): number {
-    const start = this.at;
-    this.at += length;
-    if (!(length >= 0 && this.at <= this.bytes.length)) throw damaged('A stored record');
-    return start;
+  #skip(length: number, range: Range): void {
+    range.start = this.#at;
+    this.#at += Number.isNaN(length) ? 0 : length;
+    range.end = this.#at;
+    if (this.#at > this.bytes.length) throw damaged('A stored record');
   }
 }
-
-/** SQL that joins numbers, each with a separator, and then texts without any. */
-export function bytesOf(numbers: readonly string[], texts: readonly string[]): string {
-  const values = [...numbers.map((number) => `ifnull(${number}, '')`), texts.join(' || ')];
-  return `CAST(group_concat(concat_ws(char(31), ${values.join(', ')}), '') AS BLOB)`;
-}
-
-/** SQL for the bytes of a text or blob; 0 for null. */
-export const lengthOf = (value: string): string => `ifnull(octet_length(${value}), 0)`;
 
 /** Hashes bytes; with another odd `factor`, the hashes are independent. */
 export function hashBytes(bytes: Uint8Array, start: number, end: number, factor = 0x01000193): number {

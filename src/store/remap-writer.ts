@@ -3,6 +3,7 @@ import { BlockDigest, type RemapGroup, RowDigests, type RowsText, renderGroup } 
 import { ROWS_PER_BLOCK } from './remap-rows.js';
 import { RowColumns } from './row-columns.js';
 import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
+import type { SavedBytes, Spool } from './spool.js';
 import type { Db } from './sqlite.js';
 
 /** V3 records of one day, ms since 1970. */
@@ -162,85 +163,59 @@ function evidenceOf({ provisional }: RemapGroup, evidence: string | null): strin
 }
 
 const ROWS_PER_CHUNK = 4096;
-/** Fewer rows stay in memory: there can be 100,000 companies. */
-const FEW_ROWS = 64;
-
-/** Keeps rows in a temporary table. */
-export class RowSpool {
-  readonly #db: Db;
-  readonly #insert;
-  readonly #read;
-  /** For rows that are being collected; used again. */
-  readonly free: RowColumns[] = [];
-
-  constructor(db: Db) {
-    this.#db = db;
-    db.exec('CREATE TEMP TABLE waiting_rows(id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT');
-    this.#insert = db.prepare<[Buffer]>('INSERT INTO waiting_rows(body) VALUES (?)');
-    this.#read = db.prepare<[bigint | number], Buffer>('SELECT body FROM waiting_rows WHERE id = ?').pluck();
-  }
-
-  clear(): void {
-    this.#db.exec('DELETE FROM waiting_rows');
-  }
-
-  save(rows: RowColumns): Buffer | bigint | number {
-    const bytes = rows.toBytes();
-    return rows.length < FEW_ROWS ? bytes : this.#insert.run(bytes).lastInsertRowid;
-  }
-
-  read(saved: Buffer | bigint | number): RowColumns {
-    return RowColumns.from(typeof saved === 'object' ? saved : (this.#read.get(saved) ?? Buffer.alloc(0)));
-  }
-}
 
 /** The rows of one field and company, which are written in the order of their ids. Only a few of them stay in memory. */
 export class WaitingRows {
-  readonly #spool: RowSpool;
-  #saved: ReturnType<RowSpool['save']>[] = [];
+  readonly #spool: Spool;
+  /** To use again, because a RowColumns that has grown is large. */
+  readonly #free: RowColumns[];
+  #saved: SavedBytes[] = [];
   #open: RowColumns | null = null;
-  #isSorted = true;
   /** The last row that was saved. */
-  readonly #last = new RowColumns();
+  #last: RowColumns | null = null;
+  #isSorted = true;
 
-  constructor(spool: RowSpool) {
+  constructor(spool: Spool, free: RowColumns[]) {
     this.#spool = spool;
+    this.#free = free;
   }
 
   /** Where to add the next row. */
   get open(): RowColumns {
     if (this.#open !== null && this.#open.length >= ROWS_PER_CHUNK) this.#save();
-    this.#open ??= this.#spool.free.pop() ?? new RowColumns();
+    this.#open ??= this.#free.pop() ?? new RowColumns();
     return this.#open;
   }
 
   /** Sorts the rows. Call it after the last one was added. */
   seal(): void {
     this.#save();
-    if (this.#isSorted) return;
-    const all = new RowColumns();
-    for (const rows of this.read()) for (let at = 0; at < rows.length; at++) all.copy(rows, at);
-    this.#saved = [];
-    const order = Uint32Array.from({ length: all.length }, (_, at) => at);
-    for (const at of order.sort((a, b) => all.compare(a, all, b))) this.open.copy(all, at);
-    this.#save();
+    if (!this.#isSorted) {
+      const all = new RowColumns();
+      for (const rows of this.read()) for (let at = 0; at < rows.length; at++) all.copy(rows, at);
+      this.#saved = [];
+      const order = Uint32Array.from({ length: all.length }, (_, at) => at);
+      for (const at of order.sort((a, b) => all.compare(a, all, b))) this.open.copy(all, at);
+      this.#save();
+    }
+    this.#last = null;
   }
 
   *read(): Generator<RowColumns> {
-    for (const saved of this.#saved) yield this.#spool.read(saved);
+    for (const saved of this.#saved) yield RowColumns.from(this.#spool.read(saved));
   }
 
   #save(): void {
     const rows = this.#open;
-    this.#open = null;
     if (rows === null) return;
-    if (this.#last.length > 0 && this.#last.compare(0, rows, 0) > 0) this.#isSorted = false;
+    if (this.#last !== null && this.#last.compare(0, rows, 0) > 0) this.#isSorted = false;
     for (let at = 1; at < rows.length && this.#isSorted; at++)
       this.#isSorted = rows.compare(at - 1, rows, at) <= 0;
-    this.#last.clear();
+    this.#last = new RowColumns();
     this.#last.copy(rows, rows.length - 1);
-    this.#saved.push(this.#spool.save(rows));
+    this.#saved.push(this.#spool.save(rows.toBytes()));
     rows.clear();
-    this.#spool.free.push(rows);
+    this.#free.push(rows);
+    this.#open = null;
   }
 }
