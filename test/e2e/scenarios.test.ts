@@ -131,7 +131,7 @@ describe('a backfill that goes on', () => {
     });
     const cwd = makeFolder(sandbox.config());
     // Long enough for the event of the end to arrive, however slow its delivery: counts alone settle it, too.
-    const args = ['run', '--wait', '--settle', '10s', '--wait-timeout', '1m', '--listen', String(port)];
+    const args = ['run', '--wait', '--settle', '4s', '--wait-timeout', '1m', '--listen', String(port)];
     const running = runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
     while (!(await isHeard(port))) await sleep(20);
     start();

@@ -32,6 +32,9 @@ interface Scene {
   look(args?: readonly string[], env?: Record<string, string>): Promise<Looked>;
 }
 
+/** Nothing is asked again, and nothing waited for. */
+const ONCE = { http: { attempts: 1 } };
+
 type Changes = (sandbox: Sandbox) => Record<string, unknown>;
 
 /** The sandbox's V4 with other settings. */
@@ -285,7 +288,9 @@ describe('doctor', () => {
   });
 
   it('tells a host that is not there from V4 that is not there and V4 that is empty', async () => {
-    const deaf = await (await newScene([], () => ({ v4: { baseUrl: 'http://127.0.0.1:9' } }))).look();
+    const deaf = await (
+      await newScene([], () => ({ ...ONCE, v4: { baseUrl: 'http://127.0.0.1:9' } }))
+    ).look();
     expect([deaf.code, deaf.problems]).toEqual([4, ['host_network']]);
     expect(found(deaf, 'v3_lists')?.level).toBe('ok');
     const absent = await (await newScene([], ({ v4 }) => ({ v4: { baseUrl: `${v4}/nowhere` } }))).look();
@@ -308,7 +313,7 @@ describe('doctor', () => {
     const server = await serveHttp((_, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>');
     });
-    const html = await (await newScene([], () => ({ v4: { baseUrl: server.origin } }))).look();
+    const html = await (await newScene([], () => ({ ...ONCE, v4: { baseUrl: server.origin } }))).look();
     await server.close();
     expect([html.code, html.problems]).toEqual([2, ['host_bad_response']]);
     const prefixed = await (await newScene([], () => ({ fieldPrefix: 'x_' }))).look();
