@@ -51,13 +51,14 @@ thead button::after { content: " ↕"; } [aria-sort=ascending] button::after { c
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 caption { text-align: left; color: var(--soft); padding: 0 0 .3rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); }
+.n + :not(.n) { padding-left: .7rem; }
 tbody th { font-weight: 500; overflow-wrap: break-word; }
 thead th { color: var(--soft); font-weight: 600; white-space: nowrap; }
-td { overflow-wrap: anywhere; min-width: 4.5rem; } td:not(.n):last-child { min-width: 11rem; }
+td { overflow-wrap: break-word; min-width: 4.5rem; } td p { overflow-wrap: anywhere; } td:not(.n):last-child { min-width: 11rem; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .ok { color: var(--good); font-weight: 600; } .over { color: var(--bad); font-weight: 700; white-space: nowrap; }
 .obstacles { padding-left: 1.4rem; } .obstacles li { margin-bottom: .9rem; } .obstacles h3 { margin: 0; }
-.bar { display: block; width: 100%; min-width: 9rem; height: 1rem; background: var(--panel); }
+.bar { display: block; width: 100%; min-width: 6rem; height: 1rem; background: var(--panel); }
 .chart { display: block; width: 100%; min-width: 44rem; height: auto; }
 .chart text { fill: var(--soft); font-size: 13px; font-family: inherit; }
 .chart .axis { stroke: var(--line); stroke-width: 1; }
@@ -76,9 +77,11 @@ footer { margin-top: 3rem; padding-bottom: 2rem; border-top: 1px solid var(--lin
 }
 @media print {
   :root { --page: #fff; --ink: #000; --soft: #333; --line: #999; --panel: #eee; }
-  body { font-size: 10pt; } nav, .search { display: none; } .scroll { overflow: visible; } h2 { break-after: avoid; }
+  body { font-size: 10pt; } nav, .search { display: none; } .scroll { overflow: visible; } h2, h3, .key { break-after: avoid; }
   tr, .verdict, .chart { break-inside: avoid; } .chart { min-width: 0; } svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  thead { display: table-header-group; }
+  .numbers { grid-template-columns: repeat(4, 1fr); } table { font-size: .8em; } .bar { min-width: 3rem; } th, td { padding-right: .4rem; }
+  thead { display: table-header-group; } thead th, thead .n { white-space: normal; vertical-align: bottom; }
+  thead button { display: contents; } thead button::after { content: none; } /* buttons are missing where a head is repeated */
 }
 `;
 

@@ -266,7 +266,7 @@ function renderStatusBar(counts: readonly StatusCount[]): Html {
   return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="${label === '' ? 'no rows' : label}">${rects}</svg>`;
 }
 
-const CHART = { width: 960, height: 260, left: 64, right: 16, top: 28, bottom: 34 } as const;
+const CHART = { width: 960, height: 260, left: 64, right: 32, top: 28, bottom: 34 } as const;
 const PLOT_WIDTH = CHART.width - CHART.left - CHART.right;
 const PLOT_HEIGHT = CHART.height - CHART.top - CHART.bottom;
 const BASE_Y = CHART.top + PLOT_HEIGHT;
@@ -279,7 +279,7 @@ const AGE_KEY = [
   ['other', 'deleted or ambiguous'],
 ] as const;
 
-/** V3 records by month of their latest date, against the start of the backfill window. */
+/** V3 records by month of their latest date, against the start of V4's history. */
 function renderAges(timeline: Report['timeline']): Html {
   const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
   const top = niceTop(Math.max(...months.map((month) => month.matched + month.unmatched + month.other)));
