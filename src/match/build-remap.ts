@@ -245,7 +245,8 @@ function prepareJudge(
   { db, parts, decisions, throwIfStopped }: MatchOptions,
   found: Found,
 ): (modelId: number, model: string, companies: CompanyPair) => JudgedPair | null {
-  const read = preparePartRecords(db, parts.spool, throwIfStopped);
+  const readV3 = preparePartRecords(db, parts.spool, throwIfStopped);
+  const readV4 = preparePartRecords(db, parts.spool, throwIfStopped);
   const readModel = preparePairedModel(db);
   return (modelId, model, [v3Company, v4Company]) => {
     const partOf = (generation: 3 | 4, company: ScopeCompany | null) =>
@@ -254,7 +255,7 @@ function prepareJudge(
     const isPaired = v3Company !== null && v4Company !== null;
     const named = isPaired ? decisionsOf(decisions, model, v3Company.region, v3Company.companyId) : [];
     if (v3Part === null && v4Part === null && named.length === 0) return null;
-    const [v3, v4] = [read(v3Part), read(v4Part)];
+    const [v3, v4] = [readV3(v3Part), readV4(v4Part)];
     found.v3Children += v3.childCount;
     found.v4Children += v4.childCount;
     const pair = {

@@ -33,18 +33,18 @@ export class PartRecords {
   #buffer: Buffer = Buffer.alloc(0);
   #encoding: 'latin1' | 'utf8' = 'latin1';
 
-  constructor(length: number) {
+  constructor(length: number, room: Room) {
     this.length = length;
-    this.ids = new Float64Array(length);
-    this.svcIds = new BigInt64Array(length);
-    this.deleted = new Uint8Array(length);
-    this.fromPlatform = new Uint8Array(length);
-    this.readInFull = new Uint8Array(length);
-    this.latestMs = new Float64Array(length);
-    this.createdMs = new Float64Array(length);
-    this.members = new PartMembers(length);
-    this.#texts = new Texts(BYTES_OF_TEXTS * length);
-    this.#ends = new Uint32Array(TEXTS * length);
+    this.ids = new Float64Array(room.take(8 * length), 0, length);
+    this.svcIds = new BigInt64Array(room.take(8 * length), 0, length);
+    this.deleted = new Uint8Array(room.take(length), 0, length);
+    this.fromPlatform = new Uint8Array(room.take(length), 0, length);
+    this.readInFull = new Uint8Array(room.take(length), 0, length);
+    this.latestMs = new Float64Array(room.take(8 * length), 0, length);
+    this.createdMs = new Float64Array(room.take(8 * length), 0, length);
+    this.members = new PartMembers(length, room);
+    this.#texts = room.takeTexts(BYTES_OF_TEXTS * length);
+    this.#ends = new Uint32Array(room.take(4 * TEXTS * length), 0, TEXTS * length);
   }
 
   /** Adds a text of the record at `at`; call it for all three in their order. */
@@ -134,6 +134,38 @@ export class PartRecords {
   }
 }
 
+/**
+ * Memory for the records of one part after another, which are read once those of the part before are not needed any more. With
+ * new memory for each, several parts would be in memory until garbage is collected.
+ */
+class Room {
+  words = new Int32Array(0);
+  #texts = new Texts(0);
+  readonly #buffers: ArrayBuffer[] = [];
+  #taken = 0;
+
+  /** Begins another part. */
+  clear(): void {
+    this.#taken = 0;
+  }
+
+  /** At least so many bytes, with any content. */
+  take(bytes: number): ArrayBuffer {
+    const at = this.#taken++;
+    const known = this.#buffers[at];
+    if (known !== undefined && known.byteLength >= bytes) return known;
+    const buffer = new ArrayBuffer(bytes);
+    this.#buffers[at] = buffer;
+    return buffer;
+  }
+
+  takeTexts(bytes: number): Texts {
+    if (this.#texts.bytes.length < bytes) this.#texts = new Texts(bytes);
+    this.#texts.length = 0;
+    return this.#texts;
+  }
+}
+
 /** Texts of a record. */
 const TEXTS = 3;
 /** Room for its texts at first; what is not used takes no memory. */
@@ -141,14 +173,20 @@ const BYTES_OF_TEXTS = 256;
 
 /** The digests of the members of a part's records, one after another. */
 export class PartMembers {
-  words = new Int32Array(0);
-  #bytes = new Uint8Array(0);
+  readonly #room: Room;
+  #bytes: Uint8Array;
   /** For each record, the end of its words; it has none if that is the end of those before. */
   readonly #ends: Float64Array;
   #length = 0;
 
-  constructor(records: number) {
-    this.#ends = new Float64Array(records);
+  constructor(records: number, room: Room) {
+    this.#room = room;
+    this.#bytes = new Uint8Array(room.words.buffer);
+    this.#ends = new Float64Array(room.take(8 * records), 0, records);
+  }
+
+  get words(): Int32Array {
+    return this.#room.words;
   }
 
   /** Adds the words of the record at `at`, which follows those that were added. */
@@ -158,7 +196,7 @@ export class PartMembers {
       const records = Math.min(this.#ends.length, Math.max(2 * at, 64));
       const words = new Int32Array(Math.max(end, Math.ceil((1.05 * end * records) / (at + 1))));
       words.set(this.words.subarray(0, this.#length));
-      this.words = words;
+      this.#room.words = words;
       this.#bytes = new Uint8Array(words.buffer);
     }
     this.#bytes.set(bytes, 4 * this.#length);
@@ -173,7 +211,9 @@ export class PartMembers {
   }
 }
 
-/** Makes the function that reads the records of a part and compares each with its checksum. */
+/**
+ * Makes the function that reads the records of a part and compares each with its checksum. They are valid until the next call.
+ */
 export function preparePartRecords(
   db: Db,
   spool: Spool,
@@ -187,8 +227,10 @@ export function preparePartRecords(
       .all(),
   );
   const record = new StoredRecords();
+  const room = new Room();
   return (part) => {
-    const records = new PartRecords(part?.records ?? 0);
+    room.clear();
+    const records = new PartRecords(part?.records ?? 0, room);
     let at = 0;
     for (const bytes of part?.read(spool) ?? []) {
       throwIfStopped();
