@@ -58,7 +58,7 @@ td { overflow-wrap: break-word; min-width: 4.5rem; } td p { overflow-wrap: anywh
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .ok { color: var(--good); font-weight: 600; } .over { color: var(--bad); font-weight: 700; white-space: nowrap; }
 .obstacles { padding-left: 1.4rem; } .obstacles li { margin-bottom: .9rem; } .obstacles h3 { margin: 0; }
-.bar { display: block; width: 100%; min-width: 6rem; height: 1rem; background: var(--panel); }
+.bar { display: block; width: 100%; min-width: 6rem; max-width: 20rem; height: 1rem; background: var(--panel); }
 .chart { display: block; width: 100%; min-width: 44rem; height: auto; }
 .chart text { fill: var(--soft); font-size: 13px; font-family: inherit; }
 .chart .axis { stroke: var(--line); stroke-width: 1; }
