@@ -147,3 +147,18 @@ describe('help', () => {
     expect(stderr).toContain(hint);
   });
 });
+
+describe('text that does not go to a terminal', () => {
+  it.each([
+    ['', 100],
+    ['60', 60],
+    ['80', 80],
+    ['300', 100],
+    ['20', 100],
+    ['wide', 100],
+  ])('is as wide as COLUMNS says, at most 100 columns: "%s"', async (columns, width) => {
+    const { stdout } = await runCli(['help', 'exit-codes'], { cwd: makeFolder(), env: { COLUMNS: columns } });
+    const widest = Math.max(...stdout.split('\n').map(displayWidth));
+    expect(widest).toSatisfy((found) => found <= width && found > width - 12);
+  });
+});

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
 import { hasPty, onTerminal } from './on-terminal.js';
-import { keysOf, makeFolder } from './run-cli.js';
+import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 let sandbox: Sandbox;
 let cwd: string;
@@ -48,6 +48,25 @@ describe.runIf(hasPty)('on a real terminal', () => {
     expect(lines.join('\n')).toMatch(/\nTo fix:\n {2}1\. {4}V4 knows no model "invoice"/);
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     expect(lines.filter((line) => line.length > 60).length).toBeGreaterThan(2);
+  });
+
+  it('an error keeps to 80 columns, and stays on its lines elsewhere', async () => {
+    const config = { ...sandbox.config(), v4: { ...Object(sandbox.config()['v4']), apiKeyEnv: 'OTHER' } };
+    writeFileSync(join(cwd, 'key.json'), JSON.stringify(config));
+    const env = { ...keysOf(sandbox.apiKey), OTHER: 'wrong' };
+    const command = ['export', 'v4', '--quiet', '--config', 'key.json'];
+    const { text } = await onTerminal(command.join(' '), { cwd, env });
+    const lines = text.trimEnd().split(/\r?\n/);
+    const shown = lines.slice(lines.findIndex((line) => line.startsWith('svc-migrate: ')));
+    expect(shown.filter((line) => line.length > 80)).toEqual([]);
+    const piped = (await runCli(command, { cwd, env })).stderr.trimEnd().split('\n');
+    const unwrapped = (all: readonly string[]) =>
+      all
+        .join(' ')
+        .replace(/req_\w+/g, '')
+        .replace(/\s+/g, ' ');
+    expect([piped.length, unwrapped(shown)]).toEqual([3, unwrapped(piped)]);
+    expect(shown.length).toBeGreaterThan(3);
   });
 
   it('bars only grow, and go on after a resume from where they stood', async () => {

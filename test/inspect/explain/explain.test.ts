@@ -239,6 +239,27 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     });
   });
 
+  it.each([
+    ['both differ', '"memo":"a"', '"memo":"b"', '  ≠ the two differ'],
+    ['one side has it', '"memo":"a"', '"other":"b"', '  · only one side has it'],
+    ['each mark', '"memo":"a","more":1', '"memo":"b"', '  ≠ the two differ    · only one side has it'],
+    ['nothing to mark', '"memo":"a"', '"memo":"a"', null],
+  ])('says what its marks mean, if it has any: %s', async (_, v3, v4, legend) => {
+    const body = (id: number, rest: string) => `{"svc_id":${id},"platform_id":"k",${rest}}`;
+    const text = await explain(
+      { v3: [{ id: 1, key: 'k', facts: 'x=1' }], v4: [{ id: 2, key: 'k', facts: 'x=1' }] },
+      {
+        id: '1',
+        spoil: (db) => {
+          withPayload('v3', 1, body(1, v3))(db);
+          withPayload('v4', 2, body(2, v4))(db);
+        },
+      },
+    );
+    const lines = text.split('\n').filter((line) => /the two differ|only one side/.test(line));
+    expect(lines).toEqual(legend === null ? [] : [legend]);
+  });
+
   it('spells out what a terminal would act on', async () => {
     const exported: Exported = { v3: [{ id: 1, key: '\u001b[31m\u202ekey' }], v4: [] };
     const text = await explain(exported, { id: '1' });
