@@ -50,8 +50,6 @@ export interface RemapOptions {
 
 export interface RemapSummary extends Conservation {
   readonly sha256: string;
-  /** Rows by `status` or `status/reason`. */
-  readonly counts: Readonly<Record<string, number>>;
   /** Lists that were not read to the end; records that may have their counterpart there are `scope_incomplete`. */
   readonly unfinishedStreams: number;
 }
@@ -120,14 +118,13 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   const conservation = step('check every record is accounted for', () =>
     assertConserved(found, seen, groups, writer.halfMatched),
   );
-  const counts = countOutcomes(groups);
   const run = db
-    .prepare("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES (?, '', ?, ?)")
-    .run(new Date(clock.now()).toISOString(), readExportSeq(db), JSON.stringify(counts));
+    .prepare("INSERT INTO remap_run(built_at, sha256, export_seq) VALUES (?, '', ?)")
+    .run(new Date(clock.now()).toISOString(), readExportSeq(db));
   const sha256 = sealRun(db, BigInt(run.lastInsertRowid), digests);
   saveCompleteness(db, config);
   const unfinishedStreams = countRows(db, "stream WHERE state IN ('running', 'failed')");
-  return { ...conservation, sha256, counts, unfinishedStreams };
+  return { ...conservation, sha256, unfinishedStreams };
 }
 
 const STEPS = 8;
@@ -142,16 +139,6 @@ function dropTemporary(db: Db): void {
     .raw()
     .all();
   for (const [type, name] of objects as [string, string][]) db.exec(`DROP ${type} IF EXISTS temp."${name}"`);
-}
-
-/** Rows by `status` or `status/reason`, by name. */
-function countOutcomes(groups: readonly CountedGroup[]): Record<string, number> {
-  const counts = new Map<string, number>();
-  for (const { status, reason, count } of groups) {
-    const name = reason === null ? status : `${status}/${reason}`;
-    counts.set(name, (counts.get(name) ?? 0) + count);
-  }
-  return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 interface Conservation extends Found {

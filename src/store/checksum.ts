@@ -23,7 +23,7 @@ const CHECKED_COLUMNS = {
     ...['stream_id', 'svc_id', 'payload_block', 'company_id', 'platform_id', 'unique_id', 'deleted'],
     ...['updated_ms', 'latest_ms', 'latest_from', 'created_ms', 'children', 'members'],
   ],
-  remap_run: ['id', 'built_at', 'sha256', 'export_seq', 'counts', 'digests'],
+  remap_run: ['id', 'built_at', 'sha256', 'export_seq', 'digests'],
 } as const;
 
 type CheckedTable = keyof typeof CHECKED_COLUMNS;

@@ -67,7 +67,6 @@ export interface RemapRun {
   readonly built_at: string;
   readonly sha256: string;
   readonly export_seq: bigint;
-  readonly counts: string;
   /** JSON: the digest of each part of the remap. */
   readonly digests: string;
 }
@@ -76,7 +75,7 @@ interface StoredRun extends RemapRun {
   readonly intact: bigint;
 }
 
-const RUN = `SELECT id, built_at, sha256, export_seq, counts, digests, ${isIntact('remap_run')} AS intact FROM remap_run`;
+const RUN = `SELECT id, built_at, sha256, export_seq, digests, ${isIntact('remap_run')} AS intact FROM remap_run`;
 
 function toRun({ intact, ...run }: StoredRun): RemapRun {
   if (intact === 1n) return run;

@@ -194,7 +194,6 @@ CREATE TABLE decision(
 const REMAP_RUN = `
 CREATE TABLE remap_run(
   id INTEGER PRIMARY KEY, built_at TEXT NOT NULL, sha256 TEXT NOT NULL, export_seq INTEGER NOT NULL,
-  counts TEXT NOT NULL,
   -- JSON: the digest of each part, see remap-digest.ts
   digests TEXT NOT NULL DEFAULT '{}',
   checksum INTEGER NOT NULL DEFAULT 0

@@ -33,7 +33,7 @@ export function createRemap(file: string, rows: Iterable<RemapRow>): void {
     db.transaction(() => {
       for (const row of rows) insert.run(...cellsOf(row));
       db.prepare("INSERT INTO meta(key, value) VALUES ('export_seq', '7') ON CONFLICT DO NOTHING").run();
-      db.exec("INSERT INTO remap_run(built_at, sha256, export_seq, counts) VALUES ('t', '', 7, '{}')");
+      db.exec("INSERT INTO remap_run(built_at, sha256, export_seq) VALUES ('t', '', 7)");
       seal(db);
     })();
   } finally {
