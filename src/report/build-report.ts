@@ -233,7 +233,7 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
   const v3Rows = [...counts.v3Rows.values()].reduce((sum, n) => sum + n, 0);
   const holds = v3Exported === v3Rows;
   if (!isOutdated && !holds) {
-    verifyExport(db, () => {});
+    verifyExport(db);
     // a page that is damaged can hide records from one query and not from another
     checkFile(db, EXPORTED_TABLES, () => {});
     throw new SvcError(

@@ -108,7 +108,17 @@ export class BlockDigest {
 
   #write(text: string): void {
     this.#reserve(3 * text.length);
-    this.#length += this.#bytes.write(text, this.#length);
+    const [bytes, start] = [this.#bytes, this.#length];
+    // most texts are short and ASCII: a loop is faster than a call
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code > 0x7f) {
+        this.#length += bytes.write(text, start);
+        return;
+      }
+      bytes[start + at] = code;
+    }
+    this.#length += text.length;
   }
 
   /** Makes room for bytes, and a space after them. */
@@ -400,7 +410,8 @@ type Sums = Readonly<Record<string, bigint | number | null>>;
 /** The digest of the counts of exported records that reports use. */
 export function digestExported(db: Db): string {
   const sums = new Map<string, bigint>();
-  for (const { rows } of readSlices<Sums>(db, 'record', EXPORTED_SUMS, {})) {
+  const select = db.prepare<[object], Sums>(EXPORTED_SUMS);
+  for (const { rows } of readSlices(db, (range) => select.all(range))) {
     for (const [name, sum] of rows.flatMap((row) => Object.entries(row))) {
       // a damaged value may not be an integer
       sums.set(name, (sums.get(name) ?? 0n) + BigInt(Math.trunc(Number(sum ?? 0))));

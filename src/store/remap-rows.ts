@@ -165,33 +165,21 @@ export interface Slice<Row> {
 const ROWS = BigInt(100 * ROWS_PER_BLOCK);
 
 /**
- * Runs a statement over a table slice by slice, so that no single statement takes long and sorting fits into memory.
- * `sql` uses `@from` and `@to` for the range of the slice; the caller combines the results.
+ * Reads the exported records slice by slice, so that no single statement takes long and sorting fits into memory. The caller
+ * combines the results.
  */
-export function readSlices<Row>(
+export function* readSlices<Row>(
   db: Db,
-  table: 'record',
-  sql: string,
-  params: Readonly<Record<string, string>>,
-): Generator<Slice<Row>> {
-  const statement = db.prepare<[object], Row>(sql);
-  return readSlicesBy(db, table, (range) => statement.all({ ...params, ...range }));
-}
-
-/** Like `readSlices`, for work that takes more than one statement. */
-export function* readSlicesBy<Row>(
-  db: Db,
-  table: 'record',
   read: (range: { readonly from: bigint; readonly to: bigint }) => readonly Row[],
 ): Generator<Slice<Row>> {
-  const boundsSql = `SELECT (SELECT min(rowid) FROM ${table} NOT INDEXED) AS first,
-    (SELECT max(rowid) FROM ${table} NOT INDEXED) AS last`;
+  const boundsSql = `SELECT (SELECT min(rowid) FROM record NOT INDEXED) AS first,
+    (SELECT max(rowid) FROM record NOT INDEXED) AS last`;
   const bounds = db.prepare<[], { first: bigint | null; last: bigint | null }>(boundsSql).get();
   if (bounds === undefined || bounds.first === null || bounds.last === null) return;
   const { first, last } = bounds;
   const total = Number((last - first) / ROWS) + 1;
   const findAfter = db
-    .prepare<[bigint], bigint | null>(`SELECT min(rowid) FROM ${table} NOT INDEXED WHERE rowid > ?`)
+    .prepare<[bigint], bigint | null>(`SELECT min(rowid) FROM record NOT INDEXED WHERE rowid > ?`)
     .pluck();
   for (let [from, done] = [first, 1]; ; done += 1) {
     const to = from + ROWS <= last ? from + ROWS - 1n : last;

@@ -1,6 +1,6 @@
 import { type Generation, STREAM_STATES, type StreamState } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
-import { EVERYTHING, readSlicesBy, type Scope, type Slice, scopeParams, scopeSql } from './remap-rows.js';
+import { EVERYTHING, readSlices, type Scope, type Slice, scopeParams, scopeSql } from './remap-rows.js';
 import type { Db } from './sqlite.js';
 import {
   damagedList,
@@ -178,7 +178,7 @@ export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<Exporte
   const countAll = prepare('min(stream_id) AS stream_id, min(company_id) AS company_id', '');
   const isOneGroup = db.prepare<[object], bigint>(IS_ONE_GROUP).pluck();
   const params = scopeParams(db, scope);
-  return readSlicesBy(db, 'record', (range) => {
+  return readSlices(db, (range) => {
     const count = isOneGroup.get(range) === 1n ? countAll : countGroups;
     return count.all({ ...params, ...range });
   });

@@ -47,7 +47,7 @@ function newDatabase(): Db {
   return db;
 }
 
-const check = (db: Db) => verifyExport(db, () => {});
+const check = (db: Db) => verifyExport(db);
 
 describe('exported data', () => {
   it('are verified without reading all lists again for each list', () => {
