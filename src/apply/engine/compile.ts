@@ -310,35 +310,45 @@ export function sourceOf({ columns }: Rewrite, { at, id }: RewrittenColumn): Rew
   return columns.find((one) => one.at === at - 1 && one.name === id.column);
 }
 
-/** A subquery of the keys (`k…`) of rows that runs list as theirs under one of the labels; null if there are none. */
-export function enteredKeys(
+/** A query of the keys (`k…`) of rows that a run lists as its own under one of the labels; empty if there are none. */
+function enteredKeys(
   dialect: Compiler,
-  runs: readonly (readonly [plan: Rewrite, labels: readonly string[]])[],
+  [plan, own]: readonly [plan: Rewrite, labels: readonly string[]],
   labels: readonly string[],
-): string | null {
-  const found = runs.flatMap(([plan, own]) => {
-    const columns = plan.columns.filter(({ at }) => labels.includes(own[at] ?? ''));
-    if (columns.length === 0) return [];
-    const rows = compileRewrite(dialect, plan);
-    const isOurs = any(columns.map(({ at }) => `w.r${at} = ${CELL.ours}`));
-    return [
-      `SELECT ${rows.key.map((term, at) => `${term} AS k${at}`).join(', ')} FROM ${rows.list} AS w WHERE ${isOurs}`,
-    ];
-  });
-  return found.length === 0 ? null : `(${found.join(' UNION ')})`;
+): string[] {
+  const columns = plan.columns.filter(({ at }) => labels.includes(own[at] ?? ''));
+  if (columns.length === 0) return [];
+  const { list, key } = compileRewrite(dialect, plan);
+  const isOurs = any(columns.map(({ at }) => `w.r${at} = ${CELL.ours}`));
+  return [
+    `SELECT ${key.map((term, at) => `${term} AS k${at}`).join(', ')} FROM ${list} AS w WHERE ${isOurs}`,
+  ];
 }
 
-/** SQL for the rows of a table that no run lists as its own. `entered`: as `enteredKeys`. */
+/** Databases join at most about sixty tables. */
+const MOST_JOINED = 20;
+
+/**
+ * SQL for the rows of a table that no run lists as its own under one of the labels. `at`: sets its names apart. Each list is
+ * joined by itself, because MariaDB has no index on a UNION of long keys.
+ */
 export function rowsNotEntered(
-  dialect: Pick<Dialect, 'tableSql' | 'quote' | 'isKey'>,
+  dialect: Compiler,
   table: string,
   key: readonly string[],
-  entered: string | null,
-  at = 0,
+  runs: readonly (readonly [plan: Rewrite, labels: readonly string[]])[],
+  labels: readonly string[],
+  at: number,
 ): { readonly join: string; readonly where: string; readonly sql: string } {
-  const isRow = key.map((name, part) => dialect.isKey(`e${at}.k${part}`, `t.${dialect.quote(name)}`));
-  const join = entered === null ? '' : `LEFT JOIN ${entered} AS e${at} ON ${isRow.join(' AND ')}`;
-  const where = entered === null ? 'TRUE' : `e${at}.k0 IS NULL`;
+  const lists = runs.flatMap((run) => enteredKeys(dialect, run, labels));
+  const rest = lists.splice(MOST_JOINED).join(' UNION ');
+  const joined = (rest === '' ? lists : [...lists, rest]).map((entered, nth) => {
+    const alias = `e${at}_${nth}`;
+    const isRow = key.map((name, part) => dialect.isKey(`${alias}.k${part}`, `t.${dialect.quote(name)}`));
+    return { join: `LEFT JOIN (${entered}) AS ${alias} ON ${all(isRow)}`, where: `${alias}.k0 IS NULL` };
+  });
+  const join = joined.map((one) => one.join).join('\n  ');
+  const where = all(joined.map((one) => one.where));
   return { join, where, sql: `${dialect.tableSql(table)} AS t ${join} WHERE ${where}` };
 }
 

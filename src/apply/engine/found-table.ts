@@ -7,7 +7,6 @@ import { isUnreadable } from './column-plans.js';
 import {
   CELL,
   compileRewrite,
-  enteredKeys,
   type Rewrite,
   type RewrittenColumn,
   rewriteOf,
@@ -238,8 +237,8 @@ export function rowsToLookUp(
 ): { readonly join: string; readonly where: string; readonly sql: string } {
   const { dialect } = engine;
   const { facts, handling } = found;
-  const entered = enteredKeys(dialect, runsByKey(engine, found), rewrittenLabels(id));
-  const rows = rowsNotEntered(dialect, facts.table, handling.key, entered, at);
+  const runs = runsByKey(engine, found);
+  const rows = rowsNotEntered(dialect, facts.table, handling.key, runs, rewrittenLabels(id), at);
   if (!writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) === undefined) return rows;
   const isEmpty = ` AND t.${dialect.quote(columnLabel(id))} IS NULL`;
   return { join: rows.join, where: rows.where + isEmpty, sql: rows.sql + isEmpty };

@@ -236,6 +236,19 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await sql('SELECT i FROM once')).toEqual([['5']]);
   });
 
+  it('finds what came since several runs by long keys within the statement timeout', async () => {
+    const rowsOf = (letter: string, count: number) =>
+      Array.from({ length: count }, (_, at) => `'${letter.repeat(80)}${at}', ${5 + (at % 4)}`);
+    await create('id varchar(700) PRIMARY KEY, i bigint', ...rowsOf('a', 8000));
+    const tuning = { statementTimeoutMs: 5000, batchRows: 8000 };
+    await apply(IN_PLACE, { tuning });
+    for (const letter of ['b', 'c']) {
+      await sql(`INSERT INTO t VALUES ${rowsOf(letter, 100).map((row) => `(${row})`)}`);
+      expect(await apply({ ...IN_PLACE, again: true }, { run: `run-${letter}`, tuning })).toEqual([]);
+    }
+    expect(await database().ledger.countListed()).toBe(8200);
+  });
+
   it('undoes a full batch within the statement timeout', async () => {
     // Comparing the changes of a batch pair by pair takes several times as long.
     const rows = Array.from({ length: DEFAULT_TUNING.batchRows }, (_, at) => `${at}, ${5 + (at % 4)}`);
