@@ -9,8 +9,6 @@ export interface ReasonText {
   readonly meaning: string;
   /** What the user does about it. */
   readonly action: string;
-  /** What would give the row another status or reason. */
-  readonly wouldChange: string;
   /** The next step for a single record, if it differs from `action`. */
   readonly explainAction?: string;
 }
@@ -44,7 +42,6 @@ const DESCRIPTORS = {
     title: 'List not read to its end',
     meaning: 'The V4 list that would hold it was not read to its end.',
     action: 'Finish the export: run `svc-migrate run` again.',
-    wouldChange: 'Reading that list to its end: then its twin is found, or the reason why it has none.',
     recheck: 'unread_lists',
     variants: {
       v4_only: { meaning: 'The V3 list that would hold it was not read to its end.' },
@@ -55,7 +52,6 @@ const DESCRIPTORS = {
     title: 'No platform_id',
     meaning: 'It has no platform_id, the only key that joins V3 and V4.',
     action: 'It cannot be joined; handle it by hand.',
-    wouldChange: 'A platform_id: the source platform or the operator would have to supply it on both sides.',
     variants: {
       deleted: {
         title: 'Deleted, no platform_id',
@@ -69,7 +65,6 @@ const DESCRIPTORS = {
     title: 'Company could not be paired for certain',
     meaning: 'Its company could not be paired beyond doubt.',
     action: 'Name the pair in companies.csv and set "companies": {"match": {"file": "companies.csv"}}.',
-    wouldChange: 'Naming the company pair; then its records are joined like all others.',
     recheck: 'companies',
   },
   company_not_in_v4: {
@@ -77,7 +72,6 @@ const DESCRIPTORS = {
     title: 'Company not in V4',
     meaning: 'Its company has no pair in V4.',
     action: 'Ask the operator whether the connection was copied.',
-    wouldChange: 'The connection appearing in V4, or naming the V4 company that it is.',
     recheck: 'companies',
   },
   company_not_in_v3: {
@@ -85,7 +79,6 @@ const DESCRIPTORS = {
     title: 'Company not in V3',
     meaning: 'Its company has no pair in V3.',
     action: 'Expected for companies connected after the move; else name the pair in companies.csv.',
-    wouldChange: 'Naming the V3 company that it is, if there is one.',
     recheck: 'companies_and_v3',
   },
   model_not_in_v4: {
@@ -93,7 +86,6 @@ const DESCRIPTORS = {
     title: 'Model not in V4',
     meaning: 'V4 has no such model for this company.',
     action: 'Check the V4 name of the model pair in the configuration: `svc-migrate doctor` looks for it.',
-    wouldChange: 'V4 answering for this model under the configured name.',
     recheck: 'v4_list',
   },
   connection_inert: {
@@ -101,7 +93,6 @@ const DESCRIPTORS = {
     title: 'Company empty in V4',
     meaning: 'The V4 company exists and holds no record in any model.',
     action: 'Its platform is not yet supported by V4: wait, or accept it in "limits".',
-    wouldChange: 'V4 beginning to sync this platform.',
     recheck: 'v4_list',
     claimsNoKeyInV4: true,
   },
@@ -110,7 +101,6 @@ const DESCRIPTORS = {
     title: 'Likely twin has another platform_id',
     meaning: 'A record on the other side looks like its twin under another platform_id.',
     action: 'Compare the two in the evidence and confirm by hand; it is never mapped silently.',
-    wouldChange: 'Both sides showing the same platform_id, character by character.',
     isDecidable: true,
     claimsNoKeyInV4: true,
   },
@@ -120,7 +110,6 @@ const DESCRIPTORS = {
     meaning: "All its dates are before the start of V4's history, so V4 did not load it.",
     action:
       'Ask the operator for a full sync of the companies that the report lists, or accept it in "limits".',
-    wouldChange: "A full sync of this company, or an earlier start of V4's history.",
     claimsNoKeyInV4: true,
   },
   created_after_export: {
@@ -128,14 +117,12 @@ const DESCRIPTORS = {
     title: 'Created after V3 was last read',
     meaning: 'It was created on the platform after V3 was last read.',
     action: 'Run `svc-migrate export v3` again to top V3 up.',
-    wouldChange: 'Reading V3 again: V3 may have it by now.',
   },
   unexplained: {
     statuses: ['unmatched', 'v4_only'],
     title: 'Missing from V4, cause unknown',
     meaning: 'None of the known reasons applies.',
     action: 'Look at the records: `svc-migrate explain MODEL ID`.',
-    wouldChange: 'V4 showing a record of this company and model with exactly this platform_id.',
     explainAction:
       'Ask both APIs again with `svc-migrate recheck`; if it persists, name it to the operator by company, model and platform_id.',
     claimsNoKeyInV4: true,
@@ -143,7 +130,6 @@ const DESCRIPTORS = {
       v4_only: {
         title: 'Missing from V3, cause unknown',
         meaning: 'V3 does not have it and none of the known reasons applies.',
-        wouldChange: 'V3 showing a record of this company and model with exactly this platform_id.',
       },
     },
   },
@@ -152,7 +138,6 @@ const DESCRIPTORS = {
     title: 'Decided: no V4 record',
     meaning: 'A person decided that it has no V4 record.',
     action: 'Nothing to do; the line of decisions.csv says why.',
-    wouldChange: 'Taking its line out of decisions.csv, or the data no longer supporting it.',
     variants: {
       v4_only: { title: 'Decided: no V3 record', meaning: 'A person decided that it has no V3 record.' },
     },
@@ -162,21 +147,18 @@ const DESCRIPTORS = {
     title: 'Deleted in V3, replaced by a live record',
     meaning: 'It is deleted in V3 and a live V3 record has its platform_id.',
     action: NOTHING,
-    wouldChange: 'The live record with its platform_id being deleted.',
   },
   superseded_in_v4: {
     statuses: ['deleted'],
     title: 'Deleted in V4, replaced by a live record',
     meaning: 'It is deleted in V4 and a live V4 record has its platform_id.',
     action: NOTHING,
-    wouldChange: 'The live record with its platform_id being deleted.',
   },
   deleted_not_in_v4: {
     statuses: ['deleted'],
     title: 'Deleted in V3, not in V4',
     meaning: 'It is deleted in V3 and V4 does not have it.',
     action: NOTHING,
-    wouldChange: 'It coming back to life in V3, or V4 showing it.',
     claimsNoKeyInV4: true,
   },
   deleted_in_v3: {
@@ -184,28 +166,24 @@ const DESCRIPTORS = {
     title: 'Deleted in V3, live in V4',
     meaning: 'It is deleted in V3 and live in V4.',
     action: 'Check whether V3 or V4 is right if you still store this id.',
-    wouldChange: 'It coming back to life in V3: then the two are matched.',
   },
   deleted_in_v4: {
     statuses: ['deleted'],
     title: 'Live in V3, deleted in V4',
     meaning: 'It is live in V3 and deleted in V4.',
     action: 'Most often the source deleted it; check if you still store this id.',
-    wouldChange: 'It coming back to life in V4: then the two are matched.',
   },
   deleted_in_both: {
     statuses: ['deleted'],
     title: 'Deleted in V3 and V4',
     meaning: 'It is deleted in V3 and in V4.',
     action: NOTHING,
-    wouldChange: 'It coming back to life on both sides: then the two are matched.',
   },
   deleted_v4_only: {
     statuses: ['deleted'],
     title: 'Deleted in V4, not in V3',
     meaning: 'It is deleted in V4 and V3 does not have it.',
     action: NOTHING,
-    wouldChange: 'V3 showing a record with its platform_id.',
   },
   duplicate_platform_id_v3: {
     statuses: ['ambiguous'],
@@ -213,8 +191,6 @@ const DESCRIPTORS = {
     meaning: 'Several live V3 records have its platform_id.',
     action:
       'Decide which V4 record each of them became: `svc-migrate findings --write-decisions FILE` drafts the file.',
-    wouldChange:
-      'All but one of the V3 records being deleted, or platform_unique_ids that tell them apart one to one.',
     isDecidable: true,
   },
   duplicate_platform_id_v4: {
@@ -223,8 +199,6 @@ const DESCRIPTORS = {
     meaning: 'Several V4 records have its platform_id and none is singled out.',
     action:
       'Decide which V4 record it became: `svc-migrate findings --write-decisions FILE` drafts the file.',
-    wouldChange:
-      'All but one of the V4 records being deleted, or a platform_unique_id that only one of them shares.',
     isDecidable: true,
   },
 } as const satisfies Readonly<Record<string, ReasonDescriptor>>;
@@ -251,11 +225,10 @@ const MATCHED: ReasonText = {
   title: 'Matched',
   meaning: 'It has exactly one twin.',
   action: NOTHING,
-  wouldChange: 'Another live record with the same platform_id on either side, or a deletion.',
   explainAction: 'Nothing to do; `svc-migrate verify` proves it against both APIs.',
 };
 
-const UNKNOWN: ReasonText = { title: '', meaning: '', action: '', wouldChange: '' };
+const UNKNOWN: ReasonText = { title: '', meaning: '', action: '' };
 
 /** Whether this is a reason without `parent_`. */
 export function isReason(text: string): text is Reason {
@@ -280,7 +253,6 @@ export function describeOutcome(status: string, reason: string | null): ReasonTe
     ...own,
     title: `Parent: ${lowerFirst(own.title)}`,
     meaning: `Its parent: ${lowerFirst(own.meaning)}`,
-    wouldChange: `A change to its parent: ${lowerFirst(own.wouldChange)}`,
   };
 }
 

@@ -5,9 +5,9 @@ const OUTCOMES = STATUSES.flatMap((status) => reasonsOf(status).map((reason) => 
 
 describe('the text of a reason', () => {
   it.each(OUTCOMES)('%s/%s has a short title, a sentence and an action', (status, reason) => {
-    const { title, meaning, action, wouldChange } = describeOutcome(status, reason);
+    const { title, meaning, action } = describeOutcome(status, reason);
     expect(title).toMatch(/^[A-Z].{0,44}[^.]$/);
-    for (const text of [meaning, action, wouldChange]) expect(text).toMatch(/^[A-Z].*\.$/);
+    for (const text of [meaning, action]) expect(text).toMatch(/^[A-Z].*\.$/);
   });
 
   it('has a title of its own for each status and reason, but where the reason says all', () => {

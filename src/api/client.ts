@@ -28,7 +28,6 @@ import {
   buildV3List,
   buildV4List,
   buildV4Record,
-  DATA_HASH,
   type ListRequest,
   type RawListRequest,
   type RecordRequest,
@@ -103,8 +102,7 @@ export function createApi(options: ApiOptions): Api {
       request.stream.generation === 'v3'
         ? buildV3List(request, pageSize, config.fieldPrefix)
         : buildV4List(request, pageSize, asksDeleted);
-    const hash = config.drift.trustDataHash ? DATA_HASH : [];
-    return fetchList(request, host, { path, parameters: [...parameters, ...hash] });
+    return fetchList(request, host, { path, parameters });
   };
   return {
     fetchPage: withDeletedFallback(config, fetchPage, options.onProgress),

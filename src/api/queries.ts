@@ -33,9 +33,6 @@ export interface RecordRequest {
   readonly svcId: bigint;
 }
 
-/** Requests the optional field that is a hash of the record's contents. */
-export const DATA_HASH: readonly Parameter[] = [['select', 'data_hash']];
-
 const COMPANIES = ['v4', 'core', 'companies'];
 
 /** V3's list request: `{baseUrl}/{category}/{model}`. A cursor is added to the same parameters. */

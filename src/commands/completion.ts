@@ -1,7 +1,3 @@
-import { DEFAULT_APPLY } from '../config/apply-targets.js';
-import type { Config } from '../config/config.js';
-import { loadConfig } from '../config/load-config.js';
-import { DEFAULT_MODELS } from '../config/settings.js';
 import { TOPICS } from '../docs/topics.js';
 import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
@@ -57,7 +53,7 @@ export async function runCompletion(
   const { shell, words } = options;
   const script = SCRIPTS[shell];
   if (shell === 'words') {
-    const found = listWords(words, commands, io).map(([word, summary]) =>
+    const found = listWords(words, commands).map(([word, summary]) =>
       summary === undefined ? `${word}\n` : `${word}\t${summary}\n`,
     );
     await writeText(io.stdout, [found.join('')]);
@@ -73,16 +69,12 @@ export async function runCompletion(
 type Word = readonly [word: string, summary?: string];
 
 /** The possible words, or where they come from. */
-type Source = readonly Word[] | 'files' | 'models' | 'targets';
+type Source = readonly Word[] | 'files';
 
 /** What can replace the last of these words; `:files` where the shell knows. */
-function listWords(
-  typed: readonly string[],
-  commands: readonly Command[],
-  io: Pick<Io, 'env' | 'clock'>,
-): readonly Word[] {
+function listWords(typed: readonly string[], commands: readonly Command[]): readonly Word[] {
   const last = typed.at(-1) ?? '';
-  const { command, given, flags } = readWords(typed.slice(0, -1), commands);
+  const { command, given } = readWords(typed.slice(0, -1), commands);
   const options = optionsOf(command);
   const valued = options.find((one) => one.flags.startsWith(`${typed.at(-2)} `));
   const source =
@@ -90,8 +82,7 @@ function listWords(
       ? afterCommand({ command, given, commands, options }, last.startsWith('-'))
       : valuesOf(valued);
   if (source === 'files') return [[':files']];
-  const known = typeof source === 'string' ? listKnown(source, flags, io) : source;
-  return known.filter(([word]) => word.startsWith(last));
+  return source.filter(([word]) => word.startsWith(last));
 }
 
 function optionsOf(command: Command | undefined): ListedOption[] {
@@ -104,24 +95,20 @@ interface TypedLine {
   readonly command: Command | undefined;
   /** The arguments, or the words of an incomplete command. */
   readonly given: readonly string[];
-  /** `--config` and `--db`. */
-  readonly flags: { readonly config?: string | undefined; readonly db?: string | undefined };
 }
 
 /** The command is the first one or two words that are neither options nor their values. */
 function readWords(words: readonly string[], commands: readonly Command[]): TypedLine {
   const plain: string[] = [];
-  const values: Record<string, string | undefined> = {};
   const commandOf = () => commands.find(({ name }) => `${plain.join(' ')} `.startsWith(`${name} `));
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? '';
     if (!word.startsWith('-')) plain.push(word);
-    else if (optionsOf(commandOf()).some(({ flags }) => flags.startsWith(`${word} `)))
-      values[word] = words[++at];
+    else if (optionsOf(commandOf()).some(({ flags }) => flags.startsWith(`${word} `))) at += 1;
   }
   const command = commandOf();
   const given = command === undefined ? plain : plain.slice(command.name.split(' ').length);
-  return { command, given, flags: { config: values['--config'], db: values['--db'] } };
+  return { command, given };
 }
 
 /** What can follow a command where no option needs a value. */
@@ -160,8 +147,6 @@ function nextWords(given: readonly string[], commands: readonly Command[]): Word
 
 /** Where values come from, by their placeholder. */
 const VALUES: Readonly<Record<string, Source>> = {
-  model: 'models',
-  targets: 'targets',
   file: 'files',
   folder: 'files',
   path: 'files',
@@ -173,24 +158,4 @@ const VALUES: Readonly<Record<string, Source>> = {
 function valuesOf({ value, choices }: ListedOption): Source {
   if (choices.length > 0) return choices.map((choice): Word => [choice]);
   return VALUES[value?.replace(/\W/g, '') ?? ''] ?? [];
-}
-
-/** Words of the configuration. If it cannot be read, the default models: a completion must print no error. */
-function listKnown(
-  source: 'models' | 'targets',
-  flags: TypedLine['flags'],
-  { env, clock }: Pick<Io, 'env' | 'clock'>,
-): readonly Word[] {
-  let config: Pick<Config, 'models' | 'apply'> = {
-    models: DEFAULT_MODELS,
-    apply: { ...DEFAULT_APPLY, targets: [] },
-  };
-  try {
-    config = loadConfig({ env, flags, nowMs: clock.now() });
-  } catch (error) {
-    if (!(error instanceof SvcError)) throw error;
-  }
-  return source === 'models'
-    ? config.models.map(({ v3 }) => [v3])
-    : config.apply.targets.map(({ name }) => [name]);
 }

@@ -320,10 +320,11 @@ function isOpen({ facts: { row } }: Story): boolean {
 }
 
 /** What is known of the record of a row. */
-function readStory(config: Config, row: RemapRow): Promise<Story | null> {
+async function readStory(config: Config, row: RemapRow): Promise<Story | null> {
   const { model, path, region, v3_company_id: companyId, v3_svc_id: id } = row;
+  if (id === null) return null;
   return readDatabase(config, async (db) => {
-    const { stories } = explainRecord(db, config, { model, path, region, companyId, id, platformId: null });
+    const { stories } = explainRecord(db, config, { model, path, region, companyId, id });
     return stories.find(({ facts }) => facts.row.v3_svc_id === id) ?? null;
   });
 }

@@ -58,7 +58,7 @@ export async function runDoctor(given: GivenTo<typeof doctor>, io: Io): Promise<
     const next = isReady ? 'svc-migrate doctor' : 'svc-migrate doctor --offline';
     return writeDiagnosis(target, diagnosis, next, renderSettings(config), io);
   }
-  const diagnosis = await checkRemotely(read, options.all, io);
+  const diagnosis = await checkRemotely(read, io);
   if (newConfig === undefined) return writeDiagnosis(target, diagnosis, nextOf(diagnosis, config), '', io);
   const text = await writeConfig(newConfig, config, diagnosis.corrections, io);
   await writeResult(target, { json: () => renderDoctorJson(diagnosis), text: () => text }, io);
@@ -180,7 +180,6 @@ async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
 
 async function checkRemotely(
   { local, keys, named }: Awaited<ReturnType<typeof readLocally>>,
-  all: boolean,
   io: Io,
 ): Promise<Diagnosis> {
   const { config } = local;
@@ -192,7 +191,7 @@ async function checkRemotely(
   const send = () =>
     withClient(config, keys, io, async (api) => {
       const ask = prepareAskList(api, config);
-      const options = { config, api, ask, keyErrors: local.keyErrors, all };
+      const options = { config, api, ask, keyErrors: local.keyErrors };
       io.onProgress({ kind: 'step', name: 'ask for samples', done: 0, total: null });
       const [v3, v4] = await Promise.all([
         Promise.all(config.v3.regions.map((endpoint) => sampleV3(options, endpoint))),

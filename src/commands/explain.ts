@@ -1,11 +1,10 @@
-import { SvcError } from '../errors.js';
-import { type ExplainQuestion, explainRecord } from '../inspect/explain/explain-record.js';
+import { explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import type { explain } from './catalogue/decide.js';
 import { idScopeOf } from './catalogue/options.js';
-import type { GivenTo, Io, OptionsOf } from './command.js';
+import type { GivenTo, Io } from './command.js';
 import { readDatabase } from './database.js';
 import { writeResult } from './with-outputs.js';
 
@@ -15,8 +14,8 @@ export async function runExplain(
   io: Io,
 ): Promise<number> {
   const config = await loadConfig();
-  const { json: target, company: companyId = null } = options;
-  const question = { ...idScopeOf(options, config), companyId, ...keyOf(options) };
+  const { id, json: target, company: companyId = null } = options;
+  const question = { ...idScopeOf(options, config), companyId, id };
   const answer = await readDatabase(config, async (db) =>
     guardDatabase(config.database, () => explainRecord(db, config, question)),
   );
@@ -27,12 +26,4 @@ export async function runExplain(
   const json = () => renderExplanationJson(answer);
   await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
   return answer.stories.length === 0 ? 1 : 0;
-}
-
-function keyOf({ id, platformId }: OptionsOf<typeof explain>): Pick<ExplainQuestion, 'id' | 'platformId'> {
-  if (id !== undefined && platformId === undefined) return { id, platformId: null };
-  if (id === undefined && platformId !== undefined) return { id: null, platformId };
-  throw new SvcError('usage', 'Name either an id or --platform-id.', {
-    hint: 'Such as: svc-migrate explain accounting/invoices 1001.',
-  });
 }

@@ -1,41 +1,31 @@
 import { existsSync } from 'node:fs';
 import { dirname, relative, sep } from 'node:path';
-import { createInterface, type Interface } from 'node:readline/promises';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { findConfigFile } from '../config/load-config.js';
 import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/settings.js';
-import { type ModelPair, SERVERS } from '../domain.js';
+import { SERVERS } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
-import { PLACEHOLDER_HOST, parseRegions, regionsProblem, v4UrlProblem } from '../text/addresses.js';
-import { didYouMean } from '../text/suggest.js';
+import { PLACEHOLDER_HOST } from '../text/addresses.js';
 import type { init } from './catalogue/start.js';
-import { configFlags, type GivenTo, type Io, type OptionsOf } from './command.js';
+import { configFlags, type GivenTo, type Io } from './command.js';
 
-/**
- * `init`: writes a commented starter configuration. On a terminal it first asks for what the options do not name: addresses,
- * key variables and models. With both addresses it asks nothing.
- */
+/** `init`: writes a commented starter configuration, with the addresses that the options name. */
 export async function runInit(given: GivenTo<typeof init>, io: Io): Promise<number> {
   const { force, v3, v4 } = given.options;
   const file = findConfigFile(io.env, configFlags(given.raw).config);
-  const isNamed = v3 !== undefined && v4 !== undefined;
-  const input = !isNamed && io.isTty && given.input.isTTY ? given.input : null;
-  // Checked before asking; `createFile` checks again.
   if (!force && existsSync(file)) throw existsError(file);
-  const named = {
-    ...STARTER_DEFAULTS,
+  const starter = {
     v3BaseUrls: v3 ?? STARTER_DEFAULTS.v3BaseUrls,
     v4BaseUrl: v4 ?? STARTER_DEFAULTS.v4BaseUrl,
+    schema: locateSchema(file, import.meta.url),
   };
-  const answers = input === null ? named : { ...named, ...(await ask(input, given.options, io)) };
-  write(file, renderStarter({ ...answers, schema: locateSchema(file, import.meta.url) }), force);
-  const todo = input === null && !isNamed ? 'Put the addresses into it. ' : '';
+  write(file, renderStarter(starter), force);
+  const todo = v3 === undefined || v4 === undefined ? 'Put the addresses into it. ' : '';
   await writeText(io.stdout, [
     `Wrote ${file}.\n`,
-    `${todo}Set ${[...new Set([answers.v3KeyEnv, answers.v4KeyEnv])].join(' and ')} to the API keys.\n`,
+    `${todo}Set ${DEFAULT_V3_KEY_ENV} and ${DEFAULT_V4_KEY_ENV} to the API keys.\n`,
     'Next: svc-migrate doctor\n',
   ]);
   return 0;
@@ -59,111 +49,18 @@ function existsError(file: string): SvcError {
   return alreadyThere(file, 'Name another file with --config, or replace this one with --force.');
 }
 
-async function ask(
-  input: Readable,
-  { v3, v4 }: OptionsOf<typeof init>,
-  io: Io,
-): Promise<Omit<StarterAnswers, 'schema'>> {
-  const terminal = createInterface({ input, output: io.stderr, terminal: true });
-  try {
-    const { v3KeyEnv, v4KeyEnv } = STARTER_DEFAULTS;
-    return {
-      v3BaseUrls: v3 ?? parseRegions(await askFor(terminal, io, V3_QUESTION, '', regionsProblem)),
-      v4BaseUrl: v4 ?? (await askFor(terminal, io, 'V4 address (without /v4)', '', v4UrlProblem)),
-      v3KeyEnv: await askFor(terminal, io, 'Variable with the V3 key', v3KeyEnv, variableProblem),
-      v4KeyEnv: await askFor(terminal, io, 'Variable with the V4 key', v4KeyEnv, variableProblem),
-      models: parseModels(
-        await askFor(terminal, io, 'Models, as V3 paths separated by commas', 'all', modelProblem),
-      ),
-    };
-  } finally {
-    terminal.close();
-  }
-}
-
-/** Asks until the answer is valid; an empty answer means `defaultAnswer`. */
-async function askFor(
-  terminal: Interface,
-  io: Io,
-  question: string,
-  defaultAnswer: string,
-  problemOf: (answer: string) => string | null,
-): Promise<string> {
-  for (;;) {
-    const answer = (
-      await answerTo(terminal, `${question}${defaultAnswer === '' ? '' : ` [${defaultAnswer}]`}: `, io)
-    ).trim();
-    const value = answer === '' ? defaultAnswer : answer;
-    const problem = problemOf(value);
-    if (problem === null) return value;
-    await writeText(io.stderr, [`  It ${problem}.\n`]);
-  }
-}
-
-/** Asks one question; Ctrl-C and the end of input are an error `interrupted`. */
-function answerTo(terminal: Interface, question: string, { signal, stderr }: Io): Promise<string> {
-  return new Promise((done, fail) => {
-    const stop = () => {
-      // The cursor is still on the line of the question.
-      stderr.write('\n');
-      fail(new SvcError('interrupted', 'Stopped; nothing was written.'));
-    };
-    terminal.once('close', stop);
-    terminal.once('SIGINT', stop);
-    terminal.question(question, { signal }).then((answer) => {
-      terminal.off('close', stop);
-      terminal.off('SIGINT', stop);
-      done(answer);
-    }, stop);
-  });
-}
-
-const V3_QUESTION = 'V3 address (with /v3); several as region=address, separated by commas';
-
-function variableProblem(answer: string): string | null {
-  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(answer) ? null : 'must be the name of an environment variable';
-}
-
-function modelProblem(answer: string): string | null {
-  const known = DEFAULT_MODELS.map(({ v3 }) => v3);
-  const unknown = answer === 'all' ? undefined : namesIn(answer).find((name) => !known.includes(name));
-  if (unknown === undefined) return namesIn(answer).length === 0 ? 'must name a model, or all' : null;
-  const meant = didYouMean(unknown, known) ?? '';
-  return `must name models of the specification, not "${unknown}". ${meant}`.trimEnd().replace(/\.$/, '');
-}
-
-function parseModels(answer: string): ModelPair[] | null {
-  if (answer === 'all') return null;
-  const names = namesIn(answer);
-  return DEFAULT_MODELS.filter(({ v3 }) => names.includes(v3));
-}
-
-function namesIn(answer: string): string[] {
-  return answer
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-}
-
-interface StarterAnswers {
+interface Starter {
   /** By region. */
   readonly v3BaseUrls: Readonly<Record<string, string>>;
   readonly v4BaseUrl: string;
-  readonly v3KeyEnv: string;
-  readonly v4KeyEnv: string;
-  /** Null: the default models, commented out. */
-  readonly models: readonly ModelPair[] | null;
   /** The JSON Schema, for editors. */
   readonly schema: string;
 }
 
-/** The answers of `init` where it does not ask. */
-export const STARTER_DEFAULTS: StarterAnswers = {
+/** What `init` writes where no option says otherwise. */
+export const STARTER_DEFAULTS: Starter = {
   v3BaseUrls: { default: `https://${PLACEHOLDER_HOST}/v3` },
   v4BaseUrl: `https://${PLACEHOLDER_HOST}`,
-  v3KeyEnv: DEFAULT_V3_KEY_ENV,
-  v4KeyEnv: DEFAULT_V4_KEY_ENV,
-  models: null,
   schema: './node_modules/svc-migrate/schema/config.schema.json',
 };
 
@@ -182,11 +79,11 @@ export function locateSchema(file: string, moduleUrl: string): string {
 }
 
 /** Renders a commented configuration; settings that are commented out show their defaults. */
-export function renderStarter(answers: StarterAnswers): string {
-  const { v3BaseUrls, v4BaseUrl, v3KeyEnv, v4KeyEnv, models, schema } = answers;
+export function renderStarter({ v3BaseUrls, v4BaseUrl, schema }: Starter): string {
   const text = JSON.stringify;
   const regions = Object.entries(v3BaseUrls).map(
-    ([region, url]) => `      ${text(region)}: { "baseUrl": ${text(url)}, "apiKeyEnv": ${text(v3KeyEnv)} },`,
+    ([region, url]) =>
+      `      ${text(region)}: { "baseUrl": ${text(url)}, "apiKeyEnv": ${text(DEFAULT_V3_KEY_ENV)} },`,
   );
   return `{
   // For editors; svc-migrate help config describes every setting.
@@ -213,7 +110,7 @@ ${regions.join('\n')}
 
   // The current API. Requests go to {baseUrl}/v4/core/companies/…
   "v4": {
-    "baseUrl": ${text(v4BaseUrl)}, "apiKeyEnv": ${text(v4KeyEnv)},
+    "baseUrl": ${text(v4BaseUrl)}, "apiKeyEnv": ${text(DEFAULT_V4_KEY_ENV)},
     // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
     // Ask for deleted records too: "auto", true or false.
     // "includeDeleted": "auto",
@@ -225,7 +122,7 @@ ${regions.join('\n')}
 
   // V3 path and V4 name of each model. "v4": null says that V4 does not have it.
   // Only "invoices" is a documented V4 name; the others are guesses until you say so here.
-${renderModels(models)}
+${renderModels()}
 
   // How V3 companies find their V4 twins: "auto", "same_id", "overlap" or { "file": "companies.csv" }.
   // "companies": { "match": "auto", "include": [], "exclude": [] },
@@ -242,7 +139,7 @@ ${renderModels(models)}
   // "payload": "full",
 
   // Fields that may differ between a record and its twin, by V3 model or "*", for the limit "drift".
-  // "drift": { "ignore": {}, "trustDataHash": false },
+  // "drift": { "ignore": {} },
 
   // What the gate accepts, by reason or status: a count, or a share of the rows with a V3 id.
   // Unmatched and ambiguous ids are not accepted unless a line here says so, such as
@@ -263,16 +160,15 @@ ${renderModels(models)}
 `;
 }
 
-function renderModels(models: readonly ModelPair[] | null): string {
-  const lines = (models ?? DEFAULT_MODELS).map(({ v3, v4, expand, children }) => {
+/** The default models, commented out, because guessed V4 names would otherwise count as confirmed. */
+function renderModels(): string {
+  const lines = DEFAULT_MODELS.map(({ v3, v4, expand, children }) => {
     const more = [
       ...(expand.length === 0 ? [] : [`"expand": ${JSON.stringify(expand)}`]),
       ...(children.length === 0 ? [] : [`"children": ${JSON.stringify(children)}`]),
     ];
     const settings = [`"v3": ${JSON.stringify(v3)}`, `"v4": ${JSON.stringify(v4)}`, ...more];
-    return `    { ${settings.join(', ')} },`;
+    return `  //   { ${settings.join(', ')} },`;
   });
-  const block = ['  "models": [', ...lines, '  ],'];
-  // Commented out, because guessed V4 names would otherwise count as confirmed.
-  return (models === null ? block.map((line) => line.replace(/^ {2}/, '  // ')) : block).join('\n');
+  return ['  // "models": [', ...lines, '  // ],'].join('\n');
 }

@@ -51,7 +51,6 @@ const doctor = z.strictObject({
   ),
   facts: z
     .looseObject({
-      requests: count,
       hosts: z.array(z.looseObject({ label: z.string(), baseUrl: z.string() })),
       v3: z.array(z.looseObject({ region: z.string(), model: z.string(), answer: z.string() })),
       v4: z
@@ -149,8 +148,7 @@ const recheck = z.strictObject({
 const explain = z.strictObject({
   schemaVersion,
   model: z.string(),
-  id: nullableId,
-  platform_id: text,
+  id,
   remapBuiltAt: z.string(),
   stale: z.boolean(),
   warnings: z.array(z.string()),
@@ -158,7 +156,7 @@ const explain = z.strictObject({
   unknown: z.array(z.string()),
   stories: z.array(
     z.looseObject({
-      takenFor: z.array(z.enum(['v3', 'v4', 'platform_id'])).describe('How the given id was understood.'),
+      takenFor: z.array(z.enum(['v3', 'v4'])).describe('How the given id was understood.'),
       row: findingSchema,
       title: z.string(),
       sentence: z.string(),

@@ -276,9 +276,6 @@ const drift = strict({
     z.record(z.string(), z.array(nonEmpty)).default({}),
     'Fields not to compare, by V3 model. "*" stands for every model.',
   ),
-  trustDataHash: flag(
-    'Request data_hash from both APIs, and treat records with equal hashes as equal. This hides differences in fields that the hash does not cover.',
-  ),
 });
 
 const limits = strict({

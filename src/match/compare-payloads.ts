@@ -15,11 +15,6 @@ export interface DriftRules {
   readonly fieldPrefix: string;
   /** Top-level fields that are not compared: the ignored ones, and those whose items have their own rows in the remap. */
   readonly ignored: ReadonlySet<string>;
-  /**
-   * Whether records with equal `data_hash` are taken as equal. It is not specified what is hashed: if it is the
-   * platform's own record, the hashes are equal even if one generation maps a field wrongly.
-   */
-  readonly trustsHash: boolean;
 }
 
 /** Values nested deeper are reported as different without comparing them, because the comparison is recursive. */
@@ -33,7 +28,6 @@ const TOO_DEEP = '(nested too deeply to be compared)';
  */
 export function findDrift(v3: unknown, v4: unknown, rules: DriftRules): DriftedField[] {
   if (!isObject(v3) || !isObject(v4)) return [];
-  if (rules.trustsHash && haveEqualHashes(v3, v4)) return [];
   return sharedNames(v3, v4, rules)
     .filter((name) => isCompared(name, rules))
     .map((field) => ({ field, v3: shallow(v3[field] ?? null), v4: shallow(v4[field] ?? null) }))
@@ -50,11 +44,6 @@ function shallow(value: Json): Json {
     level = nested.flatMap((one) => Object.values(one));
   }
   return TOO_DEEP;
-}
-
-function haveEqualHashes(v3: JsonObject, v4: JsonObject): boolean {
-  const hash = v3['data_hash'];
-  return typeof hash === 'string' && hash !== '' && hash === v4['data_hash'];
 }
 
 /** Whether a shared field is compared. */

@@ -24,7 +24,7 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
   const rulesOf = new Map(
     models.map(({ v3, children }): [string, DriftRules] => {
       const ignored = new Set([...children, ...(drift.ignore['*'] ?? []), ...(drift.ignore[v3] ?? [])]);
-      return [v3, { fieldPrefix, ignored, trustsHash: drift.trustDataHash }];
+      return [v3, { fieldPrefix, ignored }];
     }),
   );
   const insert = db.prepare(`

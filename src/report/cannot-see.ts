@@ -96,12 +96,6 @@ function whatWasNotAsked({ config, scope, groups }: ReadFacts): readonly Limitat
       `V4 does not know the guessed names of ${nameFirst(guessed, guessed.length)}: the models may exist under another name.`,
     ],
     [
-      config.drift.trustDataHash,
-      'hash_trusted',
-      'differences between records with the same data_hash',
-      'drift.trustDataHash is set: matched records with equal data_hashes were not compared field by field.',
-    ],
-    [
       config.backfill.sinceMs === null,
       'inferred_window',
       "whether the inferred start of V4's history is right",

@@ -11,12 +11,12 @@ import type { VerifiedRemap } from './verified-remap.js';
 /** Selects rows of the remap. */
 export interface StoryQuestion {
   readonly model: string;
-  readonly by: 'v3' | 'v4' | 'platform_id';
-  readonly value: bigint | string;
+  readonly by: Generation;
+  readonly value: bigint;
   /** null: records and children. */
   readonly path: string | null;
   readonly region: string | null;
-  /** The V3 company for a V3 id, the V4 company for a V4 id, either for a platform_id. */
+  /** The V3 company for a V3 id, the V4 company for a V4 id. */
   readonly companyId: bigint | null;
 }
 
@@ -25,14 +25,6 @@ export interface StoryRow extends RemapRow {
   readonly row: bigint;
   readonly unique_id_conflict: bigint;
 }
-
-const COMPANY = {
-  v3: 'v3_company_id IS @company',
-  v4: 'v4_company_id IS @company',
-  platform_id: '(v3_company_id IS @company OR v4_company_id IS @company)',
-} as const;
-
-const PART = { v3: 'v3', v4: 'v4', platform_id: 'key' } as const;
 
 /** Rows that answer the question, in the remap's order, at most `limit`. */
 export function readStoryRows(
@@ -46,11 +38,11 @@ export function readStoryRows(
     .prepare<[object], StoryRow>(
       `SELECT id AS row, ${REMAP_COLUMNS.join(', ')}, unique_id_conflict FROM remap_entry
        WHERE id IN (SELECT value FROM json_each(@rows)) AND (@path IS NULL OR path = @path)
-         AND (@region IS NULL OR region = @region) AND (@company IS NULL OR ${COMPANY[by]})
+         AND (@region IS NULL OR region = @region) AND (@company IS NULL OR ${by}_company_id IS @company)
        ORDER BY id LIMIT @limit`,
     )
     .all({
-      rows: findRows(db, remap, PART[by], model, value),
+      rows: findRows(db, remap, by, model, value),
       path,
       region,
       company: companyId,

@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import { execPath } from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { MINIMAL } from '../config/sample.js';
 import { makeFolder, runCli } from './run-cli.js';
 
 /** What is typed after the program's name, and what is offered for the last word. */
@@ -21,24 +20,13 @@ const CASES: readonly (readonly [words: readonly string[], expected: readonly st
     ['dump', '--format', ''],
     ['csv', 'ndjson', 'sql', 'parquet'],
   ],
-  [
-    ['report', '--model', 'crm/'],
-    ['crm/companies', 'crm/stages'],
-  ],
-  [['report', '--model', 'crm/s'], ['crm/stages']],
-  [['report', '--config', 'x.json', '--model', 'crm/'], ['crm/gizmos']],
   [['findings', '--reason', 'key'], ['key_changed']],
   [['findings', '--reason', 'parent_key'], ['parent_key_changed']],
   [['findings', '--status', 'v4'], ['v4_only']],
-  [['apply', 'plan', '--config', 'x.json', 'or'], ['orders']],
-  // Of scan it is a flag.
-  [['apply', 'plan', '--config', 'x.json', '--save', 'p.json', 'or'], ['orders']],
+  [['report', '--model', 'crm/'], []],
   [['apply', 'plan', '--ids', 'ord'], []],
-  [['lookup', 'crm/st'], ['crm/stages']],
   [['lookup', 'crm/stages', '1'], []],
-  [['lookup', '--region', 'eu', 'crm/st'], ['crm/stages']],
   [['lookup', '--json', 'a-'], ['a-file.json']],
-  [['lookup', '--json', '-', 'crm/c'], ['crm/companies']],
   [['report', '--json', 'a-'], ['a-file.json']],
   [['status', '--db', 'a-'], ['a-file.json']],
   [['--db', 'a-'], ['a-file.json']],
@@ -50,11 +38,7 @@ const CASES: readonly (readonly [words: readonly string[], expected: readonly st
   ],
 ];
 
-/** A folder with a file, and `x.json`: a configuration with other models and a target. */
 function fill(folder: string): void {
-  const target = { name: 'orders', kind: 'csv', file: 'o.csv', ids: [{ column: 'a', model: 'crm/gizmos' }] };
-  const config = { ...MINIMAL, models: [{ v3: 'crm/gizmos', v4: 'gizmos' }], apply: { targets: [target] } };
-  writeFileSync(join(folder, 'x.json'), JSON.stringify(config));
   writeFileSync(join(folder, 'a-file.json'), '');
 }
 
@@ -80,7 +64,7 @@ describe('what can follow', () => {
 
 /** Cases that shells are asked: each starts the program. */
 const ASKED = CASES.filter(([words]) =>
-  /^(expo|export |report --model crm|status --ver|lookup --json a-)/.test(words.join(' ')),
+  /^(expo|export |status --ver|lookup --json a-)/.test(words.join(' ')),
 );
 
 /** A folder with the program, the script `complete` and, in `work`, a file. */

@@ -1,8 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { Io } from '../../src/commands/command.js';
 import { locateSchema, renderStarter, STARTER_DEFAULTS } from '../../src/commands/init.js';
 import { loadConfig } from '../../src/config/load-config.js';
 import { configSchema, DEFAULT_CONFIG_FILES, DEFAULT_MODELS } from '../../src/config/settings.js';
@@ -22,23 +20,6 @@ function loadText(text: string) {
   const file = join(makeFolder(), FILE);
   writeFileSync(file, text);
   return { ...loadConfig({ env: {}, flags: { config: file }, nowMs: NOW_MS }), file: '', database: '' };
-}
-
-function testIo(): { readonly io: Io; readonly said: () => string } {
-  const stream = new PassThrough();
-  const chunks: string[] = [];
-  stream.on('data', (chunk) => chunks.push(String(chunk)));
-  const io: Io = {
-    ...newIo({ clock: { now: () => NOW_MS }, isTty: true }),
-    stdout: stream,
-    stderr: stream,
-  };
-  return { io, said: () => chunks.join('') };
-}
-
-/** `init` on a terminal. */
-function typedAt(file: string, input: PassThrough) {
-  return givenOf(null, { config: file }, [], Object.assign(input, { isTTY: true }));
 }
 
 describe('the starter configuration', () => {
@@ -95,9 +76,9 @@ describe('the address of the schema', () => {
 });
 
 describe('init', () => {
-  it('writes it without asking where nobody can answer, and says what comes next', async () => {
+  it('writes it, and says what comes next', async () => {
     const cwd = makeFolder();
-    const ended = await runCli(['init'], { cwd, input: 'https://ignored\n' });
+    const ended = await runCli(['init'], { cwd });
     expect([ended.code, ended.stderr]).toEqual([0, '']);
     expect(ended.stdout).toMatch(
       /^Wrote .*svc-migrate\.config\.jsonc\.\nPut the addresses into it\. Set SVC_MIGRATE_V3_API_KEY and .*\nNext: svc-migrate doctor\n$/,
@@ -108,22 +89,15 @@ describe('init', () => {
     expect(schema).toBe(STARTER_DEFAULTS.schema);
   });
 
-  it('takes both addresses as options, and asks nothing then', async () => {
+  it('takes both addresses as options', async () => {
     const file = join(makeFolder(), FILE);
-    const { io, said } = testIo();
+    const io = newIo({ clock: { now: () => NOW_MS } });
     const options = {
       config: file,
       v3: 'eu=https://eu.example/v3,us=https://us.example/v3',
       v4: 'https://v4.example',
     };
-    expect(
-      await runNamed(
-        'init',
-        givenOf(null, options, [], Object.assign(new PassThrough(), { isTTY: true })),
-        io,
-      ),
-    ).toBe(0);
-    expect(said()).not.toContain('?');
+    expect(await runNamed('init', givenOf(null, options), io)).toBe(0);
     const { v3, v4 } = loadText(readFileSync(file, 'utf8'));
     expect(v3.regions.map(({ region, baseUrl }) => [region, baseUrl])).toEqual([
       ['eu', 'https://eu.example/v3'],
@@ -165,47 +139,5 @@ describe('init', () => {
     const cwd = makeFolder();
     await runCli(['init', '--config', 'other.json'], { cwd });
     expect(filesIn(cwd)).toEqual(['other.json']);
-  });
-
-  it('asks on a terminal, again where an answer is wrong', async () => {
-    const file = join(makeFolder(), FILE);
-    const { io, said } = testIo();
-    const input = new PassThrough();
-    const answers = [
-      'v3.example',
-      'eu=https://v3.example/v3, https://us.example/v3,https://again.example/v3',
-      'eu=https://v3.example/v3, us=https://us.example/v3',
-      'https://v4.example/v4',
-      'https://v4.example',
-      'MY_KEY',
-      '',
-      'acounting/invoices',
-      'accounting/invoices, crm/stages',
-    ];
-    let asked = 0;
-    io.stderr.on('data', (chunk: Buffer) => {
-      if (/: $/.test(String(chunk).replace(/\u001b\[[\d;]*[A-Za-z]/g, ''))) {
-        setImmediate(() => input.write(`${answers[asked++]}\n`));
-      }
-    });
-    expect(await runNamed('init', typedAt(file, input), io)).toBe(0);
-    expect(said()).toContain('must be an absolute address');
-    expect(said()).toContain('must name each region once');
-    expect(said()).toContain('must not end in /v4');
-    expect(said()).toContain('Did you mean "accounting/invoices"?');
-    const config = loadConfig({ env: {}, flags: { config: file }, nowMs: NOW_MS });
-    expect(config.v3.regions[0]).toMatchObject({ baseUrl: 'https://v3.example/v3', keySource: 'MY_KEY' });
-    expect(config.v3.regions[1]).toMatchObject({ region: 'us', baseUrl: 'https://us.example/v3' });
-    expect(config.v4).toMatchObject({ baseUrl: 'https://v4.example', keySource: 'SVC_MIGRATE_V4_API_KEY' });
-    expect(config.models.map(({ v3 }) => v3)).toEqual(['accounting/invoices', 'crm/stages']);
-  });
-
-  it('writes nothing where the input ends before the last answer', async () => {
-    const folder = makeFolder();
-    const input = new PassThrough();
-    input.end('https://v3.example/v3\n');
-    const work = runNamed('init', typedAt(join(folder, FILE), input), testIo().io);
-    await expect(work).rejects.toMatchObject({ code: 'interrupted' });
-    expect(filesIn(folder)).toEqual([]);
   });
 });

@@ -46,7 +46,7 @@ describe('--json', () => {
     ['status', 'status --db unfinished.db'],
     ['scan', 'scan'],
     ['error', 'report --company 99999'],
-    ['error', 'explain crm/stages'],
+    ['error', 'explain crm/stages x'],
   ];
   it.each(SHAPES)('follows the schema of %s: %s', async (name, line) => {
     const { stdout } = await run(...line.split(' '), '--json', '-');

@@ -66,9 +66,8 @@ type Case = readonly [string, () => string, readonly string[], number];
 
 const CASES: readonly Case[] = [
   ['explain: a matched id', () => done, ['explain', INVOICES, 'ID', '--json', '-'], 0],
-  ['explain: a key', () => done, ['explain', INVOICES, '--platform-id', 'KEY', '--json', '-'], 0],
   ['explain: no model of the configuration', () => done, ['explain', 'crm/nothing', '1'], 2],
-  ['explain: neither id nor key', () => done, ['explain', INVOICES], 2],
+  ['explain: no id', () => done, ['explain', INVOICES], 2],
   ['explain: no remap yet', () => copyDone(NO_REMAP), ['explain', INVOICES, '1'], 4],
   ['explain: no database', () => makeFolder(sandbox.config()), ['explain', INVOICES, '1'], 4],
   ['explain: another configuration', () => copyDone(null, OTHER_MODELS), ['explain', INVOICES, '1'], 6],

@@ -97,7 +97,7 @@ describe('a configuration that leaves everything open', () => {
       },
       payload: 'full',
       scan: { graphqlPaths: ['/graphql'], clientPackages: [] },
-      drift: { ignore: {}, trustDataHash: false },
+      drift: { ignore: {} },
       limits: { global: {}, models: {} },
       apply: { batchRows: 20_000, lockTimeoutMs: 10_000, statementTimeoutMs: 600_000, targets: [] },
       maxAgeMs: 86_400_000,

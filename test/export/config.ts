@@ -41,7 +41,7 @@ export function config(changes: ConfigChanges = {}): Config {
     backfill: { sinceMs: null, dateFields: [] },
     http: { timeoutMs: 1, attempts: 1, maxWaitMs: 1, maxBodyBytes: 1, allowHttp: false },
     payload: changes.payload ?? 'full',
-    drift: { ignore: {}, trustDataHash: false },
+    drift: { ignore: {} },
     scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },

@@ -32,21 +32,6 @@ describe('comparing the fields of a pair', () => {
     ).toEqual([]);
   });
 
-  it('treats records with equal data_hash as equal only if configured to', () => {
-    const trusting = { ...RULES, trustsHash: true };
-    const [a, b] = [
-      { data_hash: 'h', name: 'a' },
-      { data_hash: 'h', name: 'b' },
-    ];
-    expect(findDrift(a, b, trusting)).toEqual([]);
-    expect(findDrift(a, b, RULES)).toEqual([{ field: 'name', v3: 'a', v4: 'b' }]);
-    for (const hash of ['', null, 'other', undefined]) {
-      expect(findDrift({ ...a, data_hash: hash }, { ...b, data_hash: hash ?? 'h' }, trusting)).toHaveLength(
-        hash === 'other' ? 0 : 1,
-      );
-    }
-  });
-
   it('finds no difference between a record and itself, and is symmetrical', () => {
     const record = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(

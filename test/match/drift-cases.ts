@@ -2,7 +2,6 @@
 export const RULES = {
   fieldPrefix: 'svc_',
   ignored: new Set(['updated_at', 'line_items']),
-  trustsHash: false,
 };
 
 export const SAME: readonly (readonly [string, unknown, unknown])[] = [

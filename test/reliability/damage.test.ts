@@ -93,8 +93,6 @@ const QUESTIONS: Readonly<Record<string, (io: TestIo) => unknown>> = {
   dump: (io) => runNamed('dump', givenOf(config), io),
   lookup: (io) => runNamed('lookup', givenOf(config, {}, [INVOICES, ...IDS, '999999']), io),
   'explain: an id': (io) => runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, IDS[1]]), io),
-  'explain: a key': (io) =>
-    runNamed('explain', givenOf(config, { platformId: 'key 5', json: '-' }, [INVOICES]), io),
   library: (io) => {
     const remap = openRemap(config.database);
     try {

@@ -105,7 +105,7 @@ export function configOf(
     backfill: { sinceMs: null, dateFields: ['posted_date', 'created_at'] },
     http: { timeoutMs: 1000, attempts: 1, maxWaitMs: 1000, maxBodyBytes: 1 << 20, allowHttp: false },
     payload: 'full',
-    drift: { ignore: {}, trustDataHash: false },
+    drift: { ignore: {} },
     scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },

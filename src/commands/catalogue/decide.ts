@@ -8,7 +8,6 @@ import {
   input,
   listOption,
   option,
-  optionalArgument,
   optionOr,
   output,
   svcId,
@@ -56,8 +55,7 @@ export const explain = defineCommand({
   more: 'Takes V3 and V4 ids of records and children. V3 and V4 ids overlap: if both have the id, both records are shown. Exits with 1 if nothing is known about it.',
   options: z.object({
     model: argument('<model>', 'the V3 path of the model', text),
-    id: optionalArgument('[id]', 'a V3 or V4 id', svcId),
-    platformId: option('<key>', 'a platform_id instead of an id', text),
+    id: argument('<id>', 'a V3 or V4 id', svcId),
     path: option('<field>', 'only children in this field, such as line_items', text),
     region: option('<name>', 'only this V3 region', text),
     company: option('<id>', 'only this company: a V3 company for V3 ids, a V4 company for V4 ids', companyId),
@@ -65,8 +63,7 @@ export const explain = defineCommand({
   }),
   examples: {
     'svc-migrate explain accounting/invoices 1001': 'show everything known about one id',
-    'svc-migrate explain accounting/invoices --platform-id INV-1 --json -':
-      'the same by platform_id, for a script',
+    'svc-migrate explain accounting/invoices 1001 --json -': 'the same for a script',
   },
 });
 

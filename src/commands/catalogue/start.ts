@@ -26,7 +26,7 @@ const MAX_SECONDS = 86_400;
 export const init = defineCommand({
   name: 'init',
   summary: 'write a commented starter configuration',
-  more: 'On a terminal it first asks for the addresses, the environment variables that hold the API keys, and the models; with --v3 and --v4 it asks nothing. It never overwrites a file without --force.',
+  more: 'It never overwrites a file without --force.',
   options: z.object({
     v3: option('<url>', 'address of V3, with /v3; several as region=url, separated by commas', v3Addresses),
     v4: option('<url>', 'address of V4, without /v4', v4Address),
@@ -44,7 +44,6 @@ export const doctor = defineCommand({
   summary: 'check everything a migration needs; say what to fix',
   more: 'Checks configuration, API keys, both APIs, V4 model names, which parameters V4 honours, page sizes, clocks, disk and database, and previews company pairs. Sends a limited number of requests and changes nothing. Exits with 0 if ready; otherwise 2 (configuration), 3 (API key refused), 4 (network), 5 (V4 not ready) or 6 (this machine).',
   options: z.object({
-    all: flag('check the models of every V4 company, not of a sample of ten'),
     offline: flag('send nothing: check the configuration alone, and show what is in force'),
     writeConfig: option(
       '<file>',
@@ -59,12 +58,9 @@ export const doctor = defineCommand({
     'svc-migrate doctor': 'before the first export, and when something looks wrong',
     'svc-migrate doctor --write-config corrected.jsonc': 'write a corrected configuration',
     'svc-migrate doctor --offline': 'what is configured, with flags, environment and defaults',
-    'svc-migrate doctor --all --json doctor.json': 'check every company, for a script',
+    'svc-migrate doctor --json doctor.json': 'for a script',
   },
-  conflicts: [
-    ['offline', 'all'],
-    ['offline', 'writeConfig'],
-  ],
+  conflicts: [['offline', 'writeConfig']],
   runsWithoutConfig: true,
 });
 

@@ -31,7 +31,7 @@ export const purge = defineCommand({
 export const completion = defineCommand({
   name: 'completion',
   summary: 'print a completion script for bash, zsh or fish',
-  more: 'Completes commands, options and their values, and the models and targets of the configuration. The scripts call `completion words`, which prints what can replace the last word.',
+  more: 'Completes commands, options and their values. The scripts call `completion words`, which prints what can replace the last word.',
   options: z.object({
     shell: argument('<shell>', 'bash, zsh or fish', text),
     words: listArgument('[words...]', 'what was typed, for `completion words`', text),

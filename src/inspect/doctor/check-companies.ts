@@ -20,7 +20,7 @@ import {
   type RemoteContext,
   warning,
 } from './check.js';
-import { type AskList, type SampledList, type SampledRecord, sampleCompanies } from './sample-lists.js';
+import type { AskList, SampledList, SampledRecord } from './sample-lists.js';
 
 const MAX_PAIRS = 5;
 
@@ -125,7 +125,7 @@ async function previewCompanies({
     ...sample,
     records: sample.records.filter(({ companyId }) => isWanted(companyId)),
   }));
-  const inV4 = [...samplesOf(v4.lists), ...(await lookUpKeys(ask, inV3, sampleCompanies(v4.asked)))];
+  const inV4 = [...samplesOf(v4.lists), ...(await lookUpKeys(ask, inV3, v4.asked))];
   const mode = typeof match === 'string' ? match : 'auto';
   return previewPairs({ v3: inV3, v4: inV4, listed: v4.companies, mode, named });
 }

@@ -267,10 +267,3 @@ function judgePageSize({ label, asked, got, hasMore, largest }: PageSize): Findi
   const text = `${label}: no list asked is longer than a page of ${wanted}, so a cap would not show.`;
   return note('page_size_unknown', text);
 }
-
-/** How many requests all checks sent. */
-export function countRequests({ endpoints }: RemoteContext): Checked {
-  const requests = endpoints().reduce((sum, endpoint) => sum + endpoint.requests, 0);
-  const text = `${countOf(requests, 'request')} sent, all GETs; nothing was written.`;
-  return { findings: requests === 0 ? [] : [note('requests', text)], facts: { requests } };
-}

@@ -1,8 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type ApplyTarget, isServer } from '../../config/apply-targets.js';
 import type { Config } from '../../config/config.js';
-import type { CompanyMatch, Env } from '../../domain.js';
+import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
 import type { Db } from '../../store/open.js';
@@ -44,7 +43,11 @@ export function checkProgram({ node, sqlite }: Pick<LocalContext, 'node' | 'sqli
 }
 
 /** What the configuration names, what it leaves to guesses, and the errors of the files that it names. */
-export function checkConfig({ config: { models, v3, file }, fileErrors }: LocalContext): Checked {
+export function checkConfig({
+  config: { models, v3, file, backfill },
+  fileErrors,
+  nowMs,
+}: LocalContext): Checked {
   const guessed = models.filter(({ v4Guessed, v4 }) => v4Guessed && v4 !== null).length;
   const text = `${file}: ${countOf(models.length, 'model')}, ${countOf(v3.regions.length, 'V3 region')}.`;
   const findings: Finding[] = [ok('config_valid', text)];
@@ -58,6 +61,7 @@ export function checkConfig({ config: { models, v3, file }, fileErrors }: LocalC
   for (const [code, { message, hint }] of fileErrors) {
     findings.push(problem(code, 6, message, hint ?? 'Correct the file.'));
   }
+  findings.push(...judgeWindow(backfill, nowMs));
   return { findings };
 }
 
@@ -70,58 +74,17 @@ export function checkKeys({ keyErrors }: LocalContext): Checked {
   return { findings };
 }
 
-const DAY_MS = 86_400_000;
-/** The service suggests windows of at most a quarter of a year. */
-const LONG_WINDOW_MS = 100 * DAY_MS;
-
-/** Whether the start of the backfill window is known, and plausible. */
-export function checkBackfill({
-  config: { backfill },
-  nowMs,
-}: Pick<LocalContext, 'config' | 'nowMs'>): Checked {
-  return { findings: [judgeWindow(backfill, nowMs)] };
-}
-
-function judgeWindow({ sinceMs, isRelative }: Config['backfill'], nowMs: number): Finding {
-  if (sinceMs === null) {
-    const text = "Where V4's history starts is not configured: it is inferred from V4 where possible.";
-    return note('window_inferred', text, 'Set backfill.since if the operator knows it.');
-  }
+/** Whether the start of V4's history can be what is configured; nothing is said of one that is. */
+function judgeWindow({ sinceMs, isRelative }: Config['backfill'], nowMs: number): Finding[] {
+  if (sinceMs === null) return [];
   const since = formatTime(new Date(sinceMs).toISOString());
   if (sinceMs > nowMs) {
     const text = `backfill.since is in the future: ${since}.`;
-    return problem('window_in_future', 2, text, 'Set it to the start of what V4 loaded.');
+    return [problem('window_in_future', 2, text, 'Set it to the start of what V4 loaded.')];
   }
-  if (isRelative === true) {
-    const text = `backfill.days counts back from now, so the start of V4's history moves: today it is ${since}.`;
-    return warning('window_moves', text, 'Once the first sync has begun, set backfill.since to its start.');
-  }
-  if (nowMs - sinceMs > LONG_WINDOW_MS) {
-    const text = `V4's history starts at ${since}, more than three months ago: the service suggests a later start.`;
-    return note('window_long', text);
-  }
-  return ok('window', `V4's history starts at ${since}.`);
-}
-
-/** Whether the files and connection strings of the targets of `apply` are on this machine; connects to none. */
-export function checkTargets({ config: { apply }, env }: Pick<LocalContext, 'config' | 'env'>): Checked {
-  const { targets } = apply;
-  if (targets.length === 0) return { findings: [] };
-  const fix = 'Provide it before you run `apply`, or run `apply` on a machine that has it.';
-  const absent = targets.flatMap((target) => {
-    const missing = findMissing(target, env);
-    return missing === null ? [] : [warning('target_missing', `Target ${target.name}: ${missing}.`, fix)];
-  });
-  const text = `${countOf(targets.length, 'target')} of apply: files and connection strings exist.`;
-  return { findings: absent.length > 0 ? absent : [ok('targets_there', text)] };
-}
-
-/** The file or setting of a target that is missing on this machine. */
-function findMissing(target: ApplyTarget, env: Env): string | null {
-  if (isServer(target) && target.urlEnv !== undefined)
-    return (env[target.urlEnv] ?? '') === '' ? `environment variable ${target.urlEnv} is not set` : null;
-  const file = isServer(target) ? (target.urlFile ?? '') : target.file;
-  return existsSync(file) ? null : `${file} does not exist`;
+  if (isRelative !== true) return [];
+  const text = `backfill.days counts back from now, so the start of V4's history moves: today it is ${since}.`;
+  return [warning('window_moves', text, 'Once the first sync has begun, set backfill.since to its start.')];
 }
 
 /** Bytes of a record in the database besides its payload, with its remap row and indexes: measured 350. */

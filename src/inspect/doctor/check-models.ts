@@ -39,7 +39,7 @@ export function checkV4({ v4 }: Pick<RemoteContext, 'v4'>): Checked {
   const findings: Finding[] = [
     asked.length === companies.length
       ? ok('v4_companies', `${listed}; each was asked for every model.`)
-      : note('v4_companies_sampled', sampled, 'Ask them all with svc-migrate doctor --all.'),
+      : note('v4_companies_sampled', sampled),
   ];
   const answered = lists.filter(hasAnswered).length;
   const records = countRecords(lists);

@@ -24,7 +24,7 @@ interface FilledList extends SampledList {
 }
 
 /** Finds out how V4 treats parameters, by comparing its answers with and without them. */
-export async function checkParameters({ config, ask, v3, v4 }: RemoteContext): Promise<Checked> {
+export async function checkParameters({ config, ask, v4 }: RemoteContext): Promise<Checked> {
   if (v4.asked.length === 0) return { findings: [], facts: { parameters: null } };
   const longest = v4.lists
     .filter(isFilled)
@@ -38,13 +38,10 @@ export async function checkParameters({ config, ask, v3, v4 }: RemoteContext): P
     own === undefined
       ? Promise.resolve('unknown' as const)
       : probe((name, value) => ask(withoutExpand(own), FEW, [[name, value]]), own);
-  const [deleted, eq, gte, sort, select, selectInV3] = await Promise.all([
+  const [deleted, eq, gte] = await Promise.all([
     probeDeleted(ask, longest),
     effectIn(list, probeEq),
     effectIn(list, (askBare) => probeGte(askBare, `${config.fieldPrefix}updated_at[gte]`)),
-    effectIn(list, (askBare) => probeSort(askBare, `sort[${config.fieldPrefix}created_at]`)),
-    effectIn(list, probeSelect),
-    effectIn(v3.flatMap(({ lists }) => lists).find(isFilled), probeSelect),
   ]);
   const name = 'v4.includeDeleted';
   const correct = (value: boolean, why: string) => [
@@ -52,7 +49,7 @@ export async function checkParameters({ config, ask, v3, v4 }: RemoteContext): P
   ];
   const { includeDeleted } = config.v4;
   return {
-    facts: { parameters: { ...deleted, eq, gte, sort, select, selectInV3 } },
+    facts: { parameters: { ...deleted, eq, gte } },
     findings: [
       judgeDeletedParameter(deleted, includeDeleted),
       judgeFilter(
@@ -62,8 +59,6 @@ export async function checkParameters({ config, ask, v3, v4 }: RemoteContext): P
         'recheck and verify then read whole lists instead of single records.',
       ),
       judgeFilter('gte', '{field}[gte]', gte, 'only V3 needs it: V4 is always read again in full.'),
-      judgeFilter('sort', 'sort', sort, 'nothing depends on it: V4 is read in its own order.'),
-      judgeHashParameter(select, selectInV3, config.drift),
     ],
     corrections:
       deleted.include_deleted_records === 'refused' && includeDeleted !== false
@@ -151,43 +146,6 @@ export function judgeGte(late: ListAnswer, early: ListAnswer | null): Effect {
   return early?.kind === 'answers' && early.records.length > 0 ? 'honoured' : 'unknown';
 }
 
-async function probeSort(askBare: AskBare, name: string): Promise<Effect> {
-  const [up, down] = await Promise.all([askBare(name, 'ASC'), askBare(name, 'DESC')]);
-  return judgeSort(up, down);
-}
-
-/** Compares both directions; the same order in both means that the parameter is ignored. */
-export function judgeSort(up: ListAnswer, down: ListAnswer): Effect {
-  if (up.kind === 'refused' || down.kind === 'refused') return 'refused';
-  if (up.kind !== 'answers' || down.kind !== 'answers') return 'unknown';
-  const [rising, falling] = [datesOf(up), datesOf(down)];
-  if (rising === null || falling === null || new Set([...rising, ...falling]).size < 2) return 'unknown';
-  if (isRising(rising) && isRising([...falling].reverse())) return 'honoured';
-  return up.records.every(({ svcId }, at) => svcId === down.records[at]?.svcId) ? 'ignored' : 'unknown';
-}
-
-/** Null if a record has no date. */
-function datesOf({ records }: ListContent): readonly number[] | null {
-  const dates = records.flatMap(({ createdMs }) => createdMs ?? []);
-  return dates.length === records.length ? dates : null;
-}
-
-function isRising(dates: readonly number[]): boolean {
-  return dates.every((ms, at) => at === 0 || ms >= (dates[at - 1] ?? ms));
-}
-
-async function probeSelect(askBare: AskBare, list: FilledList): Promise<Effect> {
-  return judgeSelect(list.answer, await askBare('select', 'data_hash'));
-}
-
-/** Compares answers without and with `select=data_hash`. */
-export function judgeSelect(before: ListContent, selected: ListAnswer): Effect {
-  if (selected.kind !== 'answers') return effectOfFailure(selected);
-  if (selected.records.length === 0) return 'unknown';
-  if (before.records.some(({ dataHash }) => dataHash !== null)) return 'always';
-  return selected.records.some(({ dataHash }) => dataHash !== null) ? 'honoured' : 'ignored';
-}
-
 function judgeFilter(code: string, name: string, effect: Effect, consequence: string): Finding {
   const text = `V4 ${name} ${MEANINGS[effect]}`;
   return effect === 'honoured' ? ok(code, `${text}.`) : note(code, `${text}; ${consequence}`);
@@ -217,17 +175,4 @@ export function judgeDeletedParameter(
     return warning(code, all, 'Set v4.includeDeleted to "auto".');
   }
   return (effect === 'unknown' ? note : ok)(code, `${text}.`);
-}
-
-function judgeHashParameter(inV4: Effect, inV3: Effect, { trustDataHash }: Config['drift']): Finding {
-  if ([inV4, inV3].every((effect) => effect === 'honoured' || effect === 'always')) {
-    return ok('select', 'select=data_hash is honoured on both sides.');
-  }
-  const meaning = MEANINGS[inV3].replace('V4 does', 'V3 does');
-  const text = `select=data_hash: in V3 it ${meaning}, in V4 it ${MEANINGS[inV4]}.`;
-  if (!trustDataHash) return note('select', text);
-  if (inV4 === 'refused' || inV3 === 'refused') {
-    return problem('select_refused', 2, text, 'Remove drift.trustDataHash: exports would be refused.');
-  }
-  return warning('select', text, 'drift.trustDataHash saves nothing: every field is compared.');
 }

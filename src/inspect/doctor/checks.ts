@@ -12,16 +12,8 @@ import {
   type RemoteContext,
 } from './check.js';
 import { checkCompanies } from './check-companies.js';
-import { checkClocks, checkHosts, checkPages, checkV3, countRequests } from './check-hosts.js';
-import {
-  checkBackfill,
-  checkConfig,
-  checkDatabase,
-  checkDisk,
-  checkKeys,
-  checkProgram,
-  checkTargets,
-} from './check-machine.js';
+import { checkClocks, checkHosts, checkPages, checkV3 } from './check-hosts.js';
+import { checkConfig, checkDatabase, checkDisk, checkKeys, checkProgram } from './check-machine.js';
 import { checkModels, checkV4 } from './check-models.js';
 import { checkParameters } from './check-parameters.js';
 
@@ -38,11 +30,8 @@ export const CHECKS: readonly Check[] = [
   { id: 'pages', title: 'look for the largest page', ask: checkPages },
   { id: 'clock', title: 'compare the clocks', ask: checkClocks },
   { id: 'companies', title: 'look for companies that share records', ask: checkCompanies },
-  { id: 'backfill', title: 'look at the window', run: checkBackfill },
   { id: 'disk', title: 'estimate the database', ask: checkDisk },
   { id: 'database', title: 'look at the database', ask: checkDatabase },
-  { id: 'targets', title: 'look for the targets of apply', run: checkTargets },
-  { id: 'requests', title: 'count the requests', ask: countRequests },
 ];
 
 function isLocal(check: Check): check is LocalCheck {

@@ -10,10 +10,6 @@ import { fetchPage, type ListRef } from '../live-records.js';
 export interface SampledRecord extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted'> {
   /** Digests of the fields by which companies are paired, see `api/field-digests.ts`. */
   readonly fieldDigests: string;
-  /** When the service stored the record; null if unknown. */
-  readonly createdMs: number | null;
-  /** `data_hash`; null if the record has none. */
-  readonly dataHash: string | null;
 }
 
 /** The response to one request for a list. */
@@ -90,26 +86,18 @@ function buildParameters({ companyId, pair }: ListRef, limit: number, fieldPrefi
 
 const bodySchema = z.record(z.string(), z.unknown());
 
-function summarise(
-  page: ParsedPage,
-  expand: readonly string[],
-  { fieldPrefix, backfill }: Config,
-): ListAnswer {
+function summarise(page: ParsedPage, expand: readonly string[], { backfill }: Config): ListAnswer {
   const fields = listFields(backfill.dateFields);
   const bodies = page.records.map(({ raw }) => {
     const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
     return bodySchema.parse(JSON.parse(text));
   });
-  const records = page.records.map((record, at) => {
+  const records = page.records.map((record) => {
     const { svcId, companyId, platformId, deleted, members } = record;
     const { names, words } = members ?? { names: '[]', words: new Int32Array(0) };
     const bytes = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
     const fieldDigests = fieldDigestsOf(bytes, 0, placesOf(fields, JSON.parse(names)));
-    const created = Date.parse(String(bodies[at]?.[`${fieldPrefix}created_at`]));
-    const createdMs = Number.isNaN(created) ? null : created;
-    const hash = bodies[at]?.['data_hash'];
-    const dataHash = typeof hash === 'string' && hash !== '' ? hash : null;
-    return { svcId, companyId, platformId, deleted, createdMs, fieldDigests, dataHash };
+    return { svcId, companyId, platformId, deleted, fieldDigests };
   });
   const isMissing = (field: string): boolean => !bodies.some((body) => Object.hasOwn(body, field));
   return {
@@ -148,8 +136,6 @@ export interface SampleOptions {
   readonly ask: AskList;
   /** Why a key cannot be used; by region, '' for V4. */
   readonly keyErrors: ReadonlyMap<string, SvcError>;
-  /** Request the lists of every V4 company instead of a sample. */
-  readonly all: boolean;
 }
 
 /** Requests the first page of every V3 list of a region. */
@@ -175,7 +161,7 @@ export async function sampleV3(
 }
 
 /** Requests V4's companies, and the first page of every list of some of them. */
-export async function sampleV4({ config, api, ask, keyErrors, all }: SampleOptions): Promise<SampledV4> {
+export async function sampleV4({ config, api, ask, keyErrors }: SampleOptions): Promise<SampledV4> {
   const host: SampledV4 = {
     ...{ label: 'V4', generation: 'v4', endpoint: config.v4, error: null, answered: false },
     ...{ lists: [], companies: [], asked: [] },
@@ -195,19 +181,16 @@ export async function sampleV4({ config, api, ask, keyErrors, all }: SampleOptio
   const isUntried = config.v4.companies.length > 0 && first !== undefined;
   const error = isUntried ? fatalError(await ask(first, 1)) : null;
   if (error !== null) return { ...host, error };
-  const asked = all ? companies : sampleCompanies(companies);
-  const sampled = new Set(sampleCompanies(asked));
+  const asked = sampleCompanies(companies);
+  const limit = Math.min(MAX_SAMPLE, config.v4.pageSize);
   const lists = await Promise.all(
-    asked.flatMap(listsOf).map(async (list) => {
-      const limit = sampled.has(list.companyId ?? 0n) ? Math.min(MAX_SAMPLE, config.v4.pageSize) : 1;
-      return { ...list, answer: await ask(list, limit) };
-    }),
+    asked.flatMap(listsOf).map(async (list) => ({ ...list, answer: await ask(list, limit) })),
   );
   return { ...host, answered: true, lists, companies, asked };
 }
 
 /** Samples evenly over the list, to include old and new companies. */
-export function sampleCompanies(all: readonly bigint[]): readonly bigint[] {
+function sampleCompanies(all: readonly bigint[]): readonly bigint[] {
   if (all.length <= MAX_SAMPLED_COMPANIES) return all;
   const step = all.length / MAX_SAMPLED_COMPANIES;
   return Array.from({ length: MAX_SAMPLED_COMPANIES }, (_, at) => all[Math.floor(at * step)] ?? 0n);

@@ -39,9 +39,8 @@ import {
 /** The record to explain. */
 export interface ExplainQuestion {
   readonly model: string;
-  /** A V3 or V4 id; they overlap, so both are looked up. Null if a key is given. */
-  readonly id: bigint | null;
-  readonly platformId: string | null;
+  /** A V3 or V4 id; they overlap, so both are looked up. */
+  readonly id: bigint;
   /** Null: records and children. */
   readonly path: string | null;
   readonly region: string | null;
@@ -51,7 +50,7 @@ export interface ExplainQuestion {
 const MAX_STORIES = 20;
 
 /**
- * Describes everything the database knows about an id or a key. Reads only.
+ * Describes everything the database knows about an id. Reads only.
  *
  * @throws SvcError `incomplete` if there is no remap yet, `corrupt_database`
  */
@@ -70,7 +69,7 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
     config,
     streams: listStreams(db),
   };
-  const { model, id, platformId } = question;
+  const { model, id } = question;
   const found = findRows(source, question);
   const stories = found
     .slice(0, MAX_STORIES)
@@ -78,7 +77,6 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
   return {
     model,
     id,
-    platformId,
     stories,
     isCut: found.length > stories.length,
     unknown: stories.length > 0 ? [] : describeUnknown(source, question),
@@ -94,34 +92,29 @@ interface FoundRow {
 }
 
 /** Rows by V3 id, then by V4 id, without duplicates. */
-function findRows({ db, remap }: StorySource, { id, platformId, ...rest }: ExplainQuestion): FoundRow[] {
-  const find = (by: Reading, value: bigint | string): FoundRow[] =>
-    readStoryRows(db, remap, { ...rest, by, value }, MAX_STORIES + 1).map((row) => ({
+function findRows({ db, remap }: StorySource, { id, ...rest }: ExplainQuestion): FoundRow[] {
+  const find = (by: Reading): FoundRow[] =>
+    readStoryRows(db, remap, { ...rest, by, value: id }, MAX_STORIES + 1).map((row) => ({
       row,
       readings: [by],
     }));
-  if (id === null) return find('platform_id', platformId ?? '');
   const found = new Map<bigint, FoundRow>();
-  for (const { row, readings } of [...find('v3', id), ...find('v4', id)]) {
+  for (const { row, readings } of [...find('v3'), ...find('v4')]) {
     found.set(row.row, { row, readings: [...(found.get(row.row)?.readings ?? []), ...readings] });
   }
   return [...found.values()];
 }
 
 /** Possible reasons why nothing is known of an id: it was excluded, rejected, not read, or is in none of the lists. */
-function describeUnknown(
-  { db, config, streams }: StorySource,
-  { model, id, platformId }: ExplainQuestion,
-): string[] {
+function describeUnknown({ db, config, streams }: StorySource, { model, id }: ExplainQuestion): string[] {
   checkFile(db, ['excluded', 'rejected'], () => {});
   verifyExcluded(db);
   const sentences: string[] = [];
-  for (const { generation, region } of id === null ? [] : readExcludedPlaces(db, model, id)) {
+  for (const { generation, region } of readExcludedPlaces(db, model, id)) {
     const side = `${generation.toUpperCase()}${region === '' ? '' : ` (${region})`}`;
     sentences.push(`${side} has it for a company that the configuration excludes: nothing of it was stored.`);
   }
-  const text = id === null ? JSON.stringify(platformId) : String(id);
-  for (const { generation, company_id, reason } of readRejectedWith(db, model, text, 5)) {
+  for (const { generation, company_id, reason } of readRejectedWith(db, model, String(id), 5)) {
     const object = `${generation.toUpperCase()} object${company_id === null ? '' : ` of company ${company_id}`}`;
     sentences.push(
       `A ${object} that holds this value could not be taken as a record (${reason}); see the table rejected.`,

@@ -21,9 +21,8 @@ const LEGEND = [
 
 /** Renders the answer for people, in at most `width` columns. */
 export function renderExplanation(answer: Explanation, width: number): string {
-  const asked = answer.id === null ? `platform_id ${answer.platformId}` : String(answer.id);
   const head = [
-    `${answer.model} ${asked}, as of the remap of ${formatTime(answer.builtAt)}`,
+    `${answer.model} ${answer.id}, as of the remap of ${formatTime(answer.builtAt)}`,
     ...describeCount(answer),
   ];
   const stories = answer.stories.map((story) => renderStory(story, width));
@@ -31,24 +30,23 @@ export function renderExplanation(answer: Explanation, width: number): string {
   return [wrapLines(head, width), ...stories, wrapLines(answer.isCut ? more : [], width)].join('');
 }
 
-function describeCount({ stories, unknown, id }: Explanation): string[] {
+function describeCount({ stories, unknown }: Explanation): string[] {
   if (stories.length === 0) return ['Nothing is known of it.', ...unknown.map((text) => `  ${text}`)];
   const sides = new Set(stories.flatMap(({ facts }) => facts.readings));
-  if (id !== null && sides.has('v3') && sides.has('v4') && stories.length > 1) {
+  if (sides.has('v3') && sides.has('v4') && stories.length > 1) {
     return ['This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are shown.'];
   }
   return stories.length > 1 ? [`${stories.length} rows have it; each is shown.`] : [];
 }
 
 function renderStory(story: Story, width: number): string {
-  const { facts, title, sentence, because, wouldChange, next } = story;
+  const { facts, title, sentence, because, next } = story;
   const { status, reason } = facts.row;
   const told = [
     '',
     titleOf(story),
     `  ${title}${reason === null ? '' : ` (${status}/${reason})`}: ${sentence}`,
     ...because.map((text) => `  ${text}`),
-    `  What would change it: ${wouldChange}`,
     `  Next: ${next}`,
     '',
   ];
@@ -59,9 +57,7 @@ function renderStory(story: Story, width: number): string {
 /** `Taken for a V3 svc_id: the child in line_items V3 5 of company 1 (eu)`. */
 function titleOf({ facts }: Story): string {
   const { row, readings } = facts;
-  const taken = readings.map((reading) =>
-    reading === 'platform_id' ? reading : `${reading.toUpperCase()} svc_id`,
-  );
+  const taken = readings.map((reading) => `${reading.toUpperCase()} svc_id`);
   const what = row.path === '' ? 'record' : `child in ${row.path}`;
   const place = [
     ...(row.v3_svc_id === null
@@ -122,7 +118,6 @@ export function renderExplanationJson(answer: Explanation): string {
     schemaVersion: 1,
     model: answer.model,
     id: answer.id,
-    platform_id: answer.platformId,
     remapBuiltAt: answer.builtAt,
     stale: answer.isStale,
     warnings: answer.warnings,
@@ -134,7 +129,6 @@ export function renderExplanationJson(answer: Explanation): string {
       title: words.title,
       sentence: words.sentence,
       because: words.because,
-      wouldChange: words.wouldChange,
       next: words.next,
       v3: withoutFields(facts.v3),
       v4: withoutFields(facts.v4),

@@ -1,10 +1,11 @@
+import type { Generation } from '../../domain.js';
 import { findDrift } from '../../match/compare-payloads.js';
 import { describeOutcome } from '../../reasons.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { describeEvidence, isRowEvidence, type RowEvidence } from '../../text/describe-evidence.js';
 
-/** How the value in the question is read: as an id of V3, as an id of V4, or as a key. */
-export type Reading = 'v3' | 'v4' | 'platform_id';
+/** How the id in the question is read. */
+export type Reading = Generation;
 
 /** An exported record or child, in the form of `--json`. */
 export interface ExportedObject {
@@ -83,15 +84,13 @@ export interface Story {
   readonly sentence: string;
   /** The evidence in words. */
   readonly because: readonly string[];
-  readonly wouldChange: string;
   readonly next: string;
 }
 
 /** The answer to one question. */
 export interface Explanation {
   readonly model: string;
-  readonly id: bigint | null;
-  readonly platformId: string | null;
+  readonly id: bigint;
   readonly stories: readonly Story[];
   /** Whether there are more rows. */
   readonly isCut: boolean;
@@ -111,7 +110,7 @@ export interface Explanation {
  */
 export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
   const { row, named } = facts;
-  const { title, meaning, wouldChange, action, explainAction } = describeOutcome(row.status, row.reason);
+  const { title, meaning, action, explainAction } = describeOutcome(row.status, row.reason);
   /** The record of the row, otherwise the first record of that side named by the evidence. */
   const shown = (side: 'v3' | 'v4') =>
     facts[side] ?? named.find(({ generation }) => generation === side) ?? null;
@@ -123,7 +122,6 @@ export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
     title,
     sentence: row.matched_by === 'decision' ? 'A person decided that the two are the same.' : meaning,
     because: describeRowEvidence(facts),
-    wouldChange,
     next: explainAction ?? action,
   };
 }
@@ -216,7 +214,7 @@ function compareField(a: PayloadField | undefined, b: PayloadField | undefined):
   const [left, right] = [jsonOf(a), jsonOf(b)];
   if (left === null && right === null) return 'same';
   if (left === null || right === null) return 'one_side';
-  const rules = { fieldPrefix: '\u0000', ignored: new Set<string>(), trustsHash: false };
+  const rules = { fieldPrefix: '\u0000', ignored: new Set<string>() };
   return findDrift({ field: left }, { field: right }, rules).length === 0 ? 'same' : 'differs';
 }
 

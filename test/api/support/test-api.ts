@@ -67,7 +67,7 @@ function buildTestConfig(settings: Settings = {}): Config {
       ...settings.http,
     },
     payload: 'full',
-    drift: { ignore: {}, trustDataHash: false },
+    drift: { ignore: {} },
     scan: { graphqlPaths: [], clientPackages: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },

@@ -17,7 +17,6 @@ interface Looked {
   readonly findings: readonly Finding[];
   readonly problems: readonly string[];
   readonly facts: {
-    readonly requests: number;
     readonly parameters: Record<string, string | boolean>;
     readonly v4: { models: { model: string; answers: string[]; absent: string[]; suggestions: string[] }[] };
     readonly pages: { label: string; got: number | null }[];
@@ -95,9 +94,6 @@ describe('doctor', () => {
       refusesDeletedByName: false,
       eq: 'honoured',
       gte: 'honoured',
-      sort: 'honoured',
-      select: 'honoured',
-      selectInV3: 'honoured',
     });
     expect(
       looked.facts.v4.models.every(({ answers, absent }) => answers.length === 5 && absent.length === 0),
@@ -112,8 +108,7 @@ describe('doctor', () => {
     for (const { v3CompanyId, v4CompanyId } of paired) expect(truth.get(v3CompanyId)).toBe(v4CompanyId);
     expect(filesIn(cwd)).toEqual(['svc-migrate.config.json']);
     expect(new Set(sandbox.requests().map(({ method }) => method))).toEqual(new Set(['GET']));
-    expect(sandbox.requests().length).toBe(looked.facts.requests);
-    expect(looked.facts.requests).toBeLessThan(150);
+    expect(sandbox.requests().length).toBeLessThan(150);
   });
 
   it('tells people what to fix, in a numbered list, or what comes next', async () => {
@@ -206,7 +201,7 @@ describe('doctor', () => {
   });
 
   it('knows flags that are ignored from those that are refused', async () => {
-    const flags = ['include_deleted_records', 'eq', 'gte', 'sort', 'select'];
+    const flags = ['include_deleted_records', 'eq', 'gte'];
     const ignoring = await (await newScene(flags.map((flag) => `ignore=${flag}`))).look();
     expect(ignoring.code).toBe(0);
     expect(ignoring.facts.parameters).toMatchObject({
@@ -214,9 +209,6 @@ describe('doctor', () => {
       include_deleted_records: 'unknown',
       eq: 'ignored',
       gte: 'ignored',
-      sort: 'ignored',
-      select: 'ignored',
-      selectInV3: 'honoured',
     });
     const refusing = await (await newScene(flags.map((flag) => `refuse=${flag}`))).look();
     expect(refusing.code).toBe(0);
@@ -227,9 +219,6 @@ describe('doctor', () => {
     const { look } = await newScene(['refuse=include_deleted_records'], v4With({ includeDeleted: true }));
     const looked = await look();
     expect([looked.code, looked.problems]).toEqual([2, ['deleted_refused']]);
-    const trusting = await newScene(['refuse=select'], () => ({ drift: { trustDataHash: true } }));
-    const hashed = await trusting.look();
-    expect([hashed.code, hashed.problems]).toEqual([2, ['select_refused']]);
   });
 
   it('sees a cap on pages, and a limit that is refused', async () => {
@@ -379,15 +368,12 @@ describe('doctor', () => {
     expect((await look()).code).toBe(0);
   });
 
-  it('asks a sample of many companies, says so, and all of them when told', async () => {
-    const { look } = await newScene([], allModels, { companies: 24 });
+  it('asks a sample of many companies, and says so', async () => {
+    const { look, sandbox } = await newScene([], allModels, { companies: 24 });
     const sampled = await look();
     expect(found(sampled, 'v4_companies_sampled')?.text).toBe(
       'V4 lists 25 companies; a sample of 10 was asked for every model.',
     );
-    const all = await look(['--all']);
-    expect(found(all, 'v4_companies')?.level).toBe('ok');
-    expect(all.facts.v4.models.every(({ answers }) => answers.length === 25)).toBe(true);
-    expect(all.facts.requests).toBeLessThan(350);
+    expect(sandbox.requests().length).toBeLessThan(350);
   });
 });

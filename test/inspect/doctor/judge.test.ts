@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { applySettings } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
 import { judgeFindings, note, type ProblemCode, problem } from '../../../src/inspect/doctor/check.js';
 import { checkClocks, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
 import {
-  checkBackfill,
+  checkConfig,
   checkProgram,
-  checkTargets,
   estimateDisk,
   judgeDisk,
 } from '../../../src/inspect/doctor/check-machine.js';
@@ -16,8 +14,6 @@ import {
   judgeDeletedParameter,
   judgeEq,
   judgeGte,
-  judgeSelect,
-  judgeSort,
 } from '../../../src/inspect/doctor/check-parameters.js';
 import { CHECKS, runChecks } from '../../../src/inspect/doctor/checks.js';
 import type {
@@ -33,8 +29,8 @@ const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-11-01T00:00:00Z');
 
 function record(svcId: number, more: Partial<SampledRecord> = {}): SampledRecord {
-  const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false, createdMs: svcId };
-  return { svcId: BigInt(svcId), fieldDigests: '', dataHash: null, ...usual, ...more };
+  const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false };
+  return { svcId: BigInt(svcId), fieldDigests: '', ...usual, ...more };
 }
 
 function answers(records: readonly SampledRecord[], more: Partial<ListContent> = {}): ListContent {
@@ -56,7 +52,6 @@ const REFUSED: ListAnswer = { kind: 'refused', error: new SvcError('http_status'
 const FAILED: ListAnswer = { kind: 'failed', error: new SvcError('network', 'down') };
 const [A, B] = [record(1), record(2)];
 const GONE = record(3, { deleted: true });
-const HASHED = record(4, { dataHash: 'h' });
 
 describe('a parameter is judged by the answers with and without it', () => {
   const cases: readonly (readonly [string, string, string])[] = [
@@ -73,20 +68,6 @@ describe('a parameter is judged by the answers with and without it', () => {
     ['gte shows none late and some early', judgeGte(NONE, answers([A])), 'honoured'],
     ['gte shows nothing at all', judgeGte(NONE, NONE), 'unknown'],
     ['gte is refused', judgeGte(REFUSED, null), 'refused'],
-    ['sort turns the list around', judgeSort(answers([A, B]), answers([B, A])), 'honoured'],
-    ['sort changes nothing', judgeSort(answers([A, B]), answers([A, B])), 'ignored'],
-    ['sort cannot show in one record', judgeSort(answers([A]), answers([A])), 'unknown'],
-    [
-      'sort cannot show where all dates are equal',
-      judgeSort(answers([A, record(2, { createdMs: 1 })]), answers([A, record(2, { createdMs: 1 })])),
-      'unknown',
-    ],
-    ['sort gives another wrong order', judgeSort(answers([B, A]), answers([A, B])), 'unknown'],
-    ['sort is refused one way', judgeSort(REFUSED, answers([A])), 'refused'],
-    ['the hash comes when asked for', judgeSelect(answers([A]), answers([HASHED])), 'honoured'],
-    ['the hash does not come', judgeSelect(answers([A]), answers([A])), 'ignored'],
-    ['the hash comes unasked', judgeSelect(answers([HASHED]), answers([HASHED])), 'always'],
-    ['nothing comes', judgeSelect(answers([A]), NONE), 'unknown'],
   ];
   it.each(cases)('%s', (_, verdict, expected) => expect(verdict).toBe(expected));
 });
@@ -280,51 +261,19 @@ describe('this machine and the window', () => {
     expect([...checkProgram({ node, sqlite: '3.51.3' }).findings][0]?.level).toBe(level),
   );
 
-  const window = (sinceMs: number | null, isRelative = false) =>
-    [
-      ...checkBackfill({
-        config: configOf({ backfill: { sinceMs, isRelative, dateFields: [] } }),
-        nowMs: NOW,
-      }).findings,
-    ][0]?.code;
+  const window = (sinceMs: number | null, isRelative = false) => {
+    const config = configOf({ backfill: { sinceMs, isRelative, dateFields: [] } });
+    const local = { env: {}, node: '', sqlite: '', keyErrors: new Map(), fileErrors: [] };
+    return Array.from(checkConfig({ ...local, config, nowMs: NOW }).findings, ({ code }) => code)
+      .filter((code) => code.startsWith('window'))
+      .join();
+  };
   it.each([
-    ['is inferred', window(null), 'window_inferred'],
-    ['is known', window(NOW - 30 * DAY_MS), 'window'],
+    ['is inferred', window(null), ''],
+    ['is known', window(NOW - 30 * DAY_MS), ''],
     ['moves', window(NOW - 30 * DAY_MS, true), 'window_moves'],
-    ['is long', window(NOW - 200 * DAY_MS), 'window_long'],
     ['cannot be in the future', window(NOW + DAY_MS), 'window_in_future'],
   ])('the window %s', (_, code, expected) => expect(code).toBe(expected));
-});
-
-describe('the targets of apply', () => {
-  const targetsOf = (...inputs: readonly object[]) => {
-    const apply = applySettings.parse({
-      targets: inputs.map((input, at) => ({ name: `t${at}`, ids: IDS, ...input })),
-    });
-    const env = { SET: 'postgres://x', EMPTY: '' };
-    return [...checkTargets({ config: { ...configOf({}), apply }, env }).findings];
-  };
-  const IDS = [{ column: 'id', model: 'accounting/invoices' }];
-  const here = new URL(import.meta.url).pathname;
-  it.each([
-    ['no targets', [], []],
-    ['a file', [{ kind: 'csv', file: here }], ['ok']],
-    ['a variable that is set', [{ kind: 'postgres', urlEnv: 'SET', table: 't' }], ['ok']],
-    [
-      'a missing file',
-      [
-        { kind: 'sqlite', file: `${here}.none`, table: 't' },
-        { kind: 'csv', file: here },
-      ],
-      ['warning'],
-    ],
-    [
-      'missing variables',
-      ['UNSET', 'EMPTY'].map((urlEnv) => ({ kind: 'mysql', urlEnv, table: 't' })),
-      ['warning', 'warning'],
-    ],
-    ['a missing connection file', [{ kind: 'mysql', urlFile: `${here}.none`, table: 't' }], ['warning']],
-  ])('%s', (_, inputs, levels) => expect(targetsOf(...inputs).map(({ level }) => level)).toEqual(levels));
 });
 
 it('each check that asks is named while it does, so that a slow service does not look stuck', async () => {

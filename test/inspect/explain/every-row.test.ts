@@ -15,7 +15,8 @@ function ask({ db, config }: Job, row: RemapRow, side: 'v3' | 'v4') {
   const id = side === 'v3' ? row.v3_svc_id : row.v4_svc_id;
   const companyId = side === 'v3' ? row.v3_company_id : row.v4_company_id;
   const { model, path, region } = row;
-  const answer = explainRecord(db, config, { model, id, platformId: null, path, region, companyId });
+  if (id === null) throw new Error('asked for a side that the row does not have');
+  const answer = explainRecord(db, config, { model, id, path, region, companyId });
   const own = answer.stories.filter(({ facts }) => facts.readings.includes(side));
   return { answer, own };
 }
@@ -42,7 +43,7 @@ describe('explain', () => {
           );
           const isWhole =
             told !== undefined &&
-            [told.sentence, told.wouldChange, told.next].every((text) => /^[A-Z].*\.$/.test(text)) &&
+            [told.sentence, told.next].every((text) => /^[A-Z].*\.$/.test(text)) &&
             told.because.every((text) => /[.]$/.test(text)) &&
             (row.v3_svc_id === null) === (told.facts.v3 === null) &&
             (row.v4_svc_id === null) === (told.facts.v4 === null) &&
