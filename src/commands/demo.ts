@@ -64,7 +64,13 @@ async function tellAll(
     await tellApply(story);
     const { title, sentence } = buildVerdict(report);
     const verdict = wrapText(`${title}: ${sentence}`, io.width);
-    const end = [...describeFolder(options.seed, sandbox), '', ...verdict, 'Next: svc-migrate init', ''];
+    const end = [
+      ...describeFolder(folder, options.seed, sandbox),
+      '',
+      ...verdict,
+      'Next: svc-migrate init',
+      '',
+    ];
     await writeText(io.stdout, [end.join('\n')]);
   }
   return report.exitCode;
@@ -86,13 +92,14 @@ function makeFolder(given: string | undefined): string {
   });
 }
 
-/** How to go on from here: every command works in the folder of the demo. */
-function describeFolder(seed: number, { v4 }: Sandbox): string[] {
+/** How to go on from here. `npx` finds this program only where it is installed, so the commands name the configuration. */
+function describeFolder(folder: string, seed: number, { v4 }: Sandbox): string[] {
+  const config = ['--config', join(folder, CONFIG_FILE)];
   return [
     'All of it is still there, as the tables and files of your own migration will be:',
-    '$ svc-migrate status',
-    '$ svc-migrate findings --limit 5',
-    '$ svc-migrate report --open',
+    `$ ${shellLine(['svc-migrate', 'status', ...config])}`,
+    `$ ${shellLine(['svc-migrate', 'findings', '--limit', '5', ...config])}`,
+    `$ ${shellLine(['svc-migrate', 'report', '--open', ...config])}`,
     'The service ended with the demo. For run and verify, start it elsewhere:',
     `$ svc-migrate sandbox --seed ${seed} --scenario story --port ${new URL(v4).port}`,
   ];
