@@ -85,9 +85,7 @@ const verify = z.strictObject({
     pairs: count,
     matched: count,
     strata: count,
-    seed: z.int().nullable(),
     drawn: count,
-    extra: count,
   }),
   agree: count,
   disagree: count,
@@ -96,15 +94,6 @@ const verify = z.strictObject({
   failed: count,
   unread: count,
   firstError: text,
-  rate: z
-    .strictObject({
-      read: count,
-      wrong: count,
-      atMost: z.number(),
-      confidence: z.number(),
-      method: z.string(),
-    })
-    .nullable(),
   disagreements: z.array(
     z
       .strictObject({

@@ -20,9 +20,9 @@ export async function runVerify(
   { options, config: loadConfig }: GivenTo<typeof verify>,
   io: Io,
 ): Promise<number> {
-  const { json: target, all, sample, seed = null } = options;
+  const { json: target, all, sample } = options;
   const config = withMaxWait(await loadConfig(), options);
-  const { result, gate } = await verifyPairs(config, { sample: all ? null : sample, seed }, io);
+  const { result, gate } = await verifyPairs(config, all ? null : sample, io);
   const apply = config.apply.targets.length > 0 ? 'svc-migrate apply plan' : 'svc-migrate help apply';
   const next = gate === 'pass' ? apply : 'svc-migrate check';
   const json = () => renderVerifyJson(result);
@@ -33,7 +33,7 @@ export async function runVerify(
 /** The pairs compared, and what `check` says of the remap that they are from. */
 function verifyPairs(
   config: Config,
-  { sample, seed }: { readonly sample: number | null; readonly seed: number | null },
+  sample: number | null,
   io: Io,
 ): Promise<{ readonly result: VerifyResult; readonly gate: Outcome }> {
   io.onProgress({ kind: 'stage', name: 'verify' });
@@ -48,7 +48,6 @@ function verifyPairs(
           config,
           reader,
           sample,
-          seed,
           onProgress: io.onProgress,
           runUninterruptible: io.runUninterruptible,
         }),

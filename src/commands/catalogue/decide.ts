@@ -98,7 +98,6 @@ export const verify = defineCommand({
   more: 'Compares the remap with the export, then reads pairs by id and compares company and platform_id. Exits with 1 if anything differs, with 4 if pairs could not be read. No export can run on the database meanwhile; for a long run with --all, verify a copy with --db.',
   options: z.object({
     sample: optionOr('<n>', 'how many pairs to read', wholeNumber(1), String(DEFAULT_SAMPLE)),
-    seed: option('<n>', 'seed of the random sample (default: derived from the remap)', wholeNumber()),
     all: flag('read every pair instead of a sample'),
     json: output('the result as JSON, with every pair that differs (- is stdout)'),
     ...MAX_WAIT,

@@ -82,7 +82,7 @@ export const OUTPUTS = {
   junit: output('limits and lists as JUnit test cases'),
 };
 
-/** Default sample size of `verify`: if none is wrong, fewer than 0.6 % are, with 95 % confidence. */
+/** Default sample size of `verify`: if none is wrong, fewer than 0.6 % of all pairs are, with a probability of 95 %. */
 export const DEFAULT_SAMPLE = 500;
 
 /** The values of shared options. */

@@ -3,7 +3,7 @@ import { renderJson } from '../../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
 import { wrapLines } from '../../text/text-layout.js';
 import { DISAGREEMENTS, type PairSide } from './read-live.js';
-import { CONFIDENCE, judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
+import { judgeVerify, type VerifyResult, type WrongPair } from './verify-remap.js';
 
 /** Items listed per kind; `--json` lists more. */
 const MAX_LISTED = 10;
@@ -31,7 +31,7 @@ const NEXT = {
   5: 'svc-migrate run',
 } as const;
 
-/** Renders what was compared, the result, and its confidence. `next`: the command to run next if all agree. */
+/** Renders what was compared, the result. `next`: the command to run next if all agree. */
 export function renderVerify(result: VerifyResult, width: number, next: string): string {
   const { remap, wrong } = result;
   const code = judgeVerify(result);
@@ -40,7 +40,6 @@ export function renderVerify(result: VerifyResult, width: number, next: string):
     ...describeContradictions(result),
     ...describeReading(result),
     ...(wrong.length === 0 ? [] : ['Disagree:', ...listFirst(wrong, wrong.length, describeWrong)]),
-    ...describeRate(result),
     describeOutcome(result),
     `Next: ${code === 0 ? next : NEXT[code]}`,
   ];
@@ -70,14 +69,13 @@ function describeContradictions({ contradictions }: VerifyResult): string[] {
 
 function describeReading(result: VerifyResult): string[] {
   const { coverage, agree, wrong, gone, deletedSince, failed, unread, firstError } = result;
-  const { kind, pairs, matched, strata, seed, drawn, extra } = coverage;
-  const more = extra > 0 ? `, and ${groupDigits(extra)} more so that none is left out` : '';
+  const { kind, pairs, matched, strata, drawn } = coverage;
   const models = countOf(strata, 'model of a company', 'models of companies');
   const whole = `${countOf(pairs, 'pair')} (${groupDigits(matched)} matched, ${groupDigits(pairs - matched)} deleted)`;
   const asked =
     kind === 'all'
       ? `all ${whole}`
-      : `${groupDigits(drawn)} of ${whole}, drawn with seed ${seed} in proportion to ${models}${more}`;
+      : `${groupDigits(drawn)} of ${whole}, drawn in proportion to ${models}, at least one of each`;
   const lines = [
     `Against both APIs: ${asked}.`,
     `  ${groupDigits(agree)} agree in company and platform_id, ${groupDigits(wrong.length)} disagree`,
@@ -111,18 +109,6 @@ function describeWrong({ pair, code, v3, v4 }: WrongPair): string {
   return `${name}: ${DISAGREEMENTS[code]}${said.length === 0 ? '' : ` (${said.join('; ')})`}`;
 }
 
-function describeRate({ rate, coverage, failed, unread }: VerifyResult): string[] {
-  if (rate === null) return [];
-  const { read, wrong, atMost } = rate;
-  const most = Math.min(coverage.pairs, Math.ceil(atMost * coverage.pairs));
-  // Rounded up, because it is an upper bound.
-  const percent = `${(Math.ceil(atMost * 10_000) / 100).toFixed(2)} %`;
-  const unknown = failed + unread > 0 ? ' Pairs that could not be read are left out of this.' : '';
-  return [
-    `Of the ${groupDigits(read)} pairs drawn and read, ${groupDigits(wrong)} ${wrong === 1 ? 'is' : 'are'} wrong. With ${CONFIDENCE * 100} % confidence, at most ${percent} of all pairs are wrong: ${groupDigits(most)} of ${groupDigits(coverage.pairs)}.${unknown}`,
-  ];
-}
-
 function describeOutcome(result: VerifyResult): string {
   switch (judgeVerify(result)) {
     case 0:
@@ -140,7 +126,7 @@ function describeOutcome(result: VerifyResult): string {
 
 /** The result for scripts; ids are digits in text. */
 export function renderVerifyJson(result: VerifyResult): string {
-  const { wrong, contradictions, coverage, rate, ...rest } = result;
+  const { wrong, contradictions, coverage, ...rest } = result;
   return renderJson({
     schemaVersion: 1,
     exitCode: judgeVerify(result),
@@ -166,7 +152,6 @@ export function renderVerifyJson(result: VerifyResult): string {
     failed: rest.failed,
     unread: rest.unread,
     firstError: rest.firstError,
-    rate: rate === null ? null : { ...rate, confidence: CONFIDENCE, method: 'clopper_pearson_upper' },
     disagreements: wrong.map(({ pair, code, v3, v4 }) => ({
       code,
       model: pair.model,

@@ -22,8 +22,6 @@ export interface VerifyOptions {
   readonly reader: PairReader;
   /** How many pairs to draw; null: all. */
   readonly sample: number | null;
-  /** Null: derived from the remap, so that every run on one remap draws the same sample. */
-  readonly seed: number | null;
   readonly onProgress: OnProgress;
   readonly runUninterruptible: RunUninterruptible;
 }
@@ -40,10 +38,8 @@ export interface Coverage {
   readonly pairs: number;
   readonly matched: number;
   readonly strata: number;
-  readonly seed: number | null;
-  /** Pairs drawn at random, and those added so that no stratum is left out. */
+  /** Pairs that were chosen, of each stratum at least one. */
   readonly drawn: number;
-  readonly extra: number;
 }
 
 /** The result of `verify`. */
@@ -61,8 +57,6 @@ export interface VerifyResult {
   readonly unread: number;
   /** Why the first read failed. */
   readonly firstError: string | null;
-  /** The rate of wrong pairs, from those drawn at random; null if all were requested or none could be read. */
-  readonly rate: { readonly read: number; readonly wrong: number; readonly atMost: number } | null;
 }
 
 /** The exit code: 0 if all agree, 1 if something differs, 4 if some pairs could not be read, 5 if there is no pair. */
@@ -90,10 +84,9 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
     contradictions: findContradictions(db, models, MAX_LISTED),
     chosen: choosePairs(db, options, run),
   }));
-  const { coverage, rows, extraRows } = chosen;
+  const { coverage, rows } = chosen;
   const wrong: WrongPair[] = [];
   const counts = { agree: 0, gone: 0, deletedSince: 0, failed: 0 };
-  const drawn = { read: 0, wrong: 0 };
   let firstError: string | null = null;
   const onVerdict = (pair: MappedPair, verdict: PairVerdict): void => {
     if (verdict.kind === 'gone') counts.gone += 1;
@@ -109,23 +102,17 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
       const { code, v3, v4 } = verdict;
       wrong.push({ pair, code, v3, v4 });
     }
-    // Extra pairs were not drawn at random, so they do not count for the rate.
-    if (extraRows.has(pair.row)) return;
-    if (verdict.kind === 'agrees' || verdict.kind === 'disagrees') drawn.read += 1;
-    if (verdict.kind === 'disagrees') drawn.wrong += 1;
   };
   const { unread } = await readLive({
     pairs: readPairs(db, rows),
-    total: coverage.drawn + coverage.extra,
+    total: coverage.drawn,
     reader,
     findParents: prepareFindParents(db),
     onVerdict,
     onProgress,
   });
-  const hasRate = rows !== null && drawn.read > 0;
-  const rate = hasRate ? { ...drawn, atMost: upperBound(drawn.wrong, drawn.read) } : null;
   const remap = { builtAt: run.built_at, sha256: run.sha256 };
-  return { remap, contradictions, coverage, ...counts, wrong, firstError, unread, rate };
+  return { remap, contradictions, coverage, ...counts, wrong, firstError, unread };
 }
 
 /** The run of the current remap. A remap of unfinished exports may be wrong about missing ids, but its pairs can be verified. */
@@ -146,67 +133,45 @@ interface ChosenPairs {
   readonly coverage: Coverage;
   /** null: all. */
   readonly rows: readonly bigint[] | null;
-  readonly extraRows: ReadonlySet<bigint>;
 }
 
-function choosePairs(db: Db, { sample, seed: given }: VerifyOptions, run: RemapRun): ChosenPairs {
+function choosePairs(db: Db, { sample }: VerifyOptions, run: RemapRun): ChosenPairs {
   const all = readPairStrata(db);
   const sizes = all.map(({ size }) => size);
   const pairs = sizes.reduce((sum, size) => sum + size, 0);
   const counts = { pairs, matched: all.reduce((sum, { matched }) => sum + matched, 0), strata: all.length };
   if (sample === null || sample >= pairs) {
-    const coverage = { kind: 'all', ...counts, seed: null, drawn: pairs, extra: 0 } as const;
-    return { coverage, rows: null, extraRows: new Set() };
+    return { coverage: { kind: 'all', ...counts, drawn: pairs }, rows: null };
   }
-  const seed = given ?? Number.parseInt(run.sha256.slice(0, 8), 16);
-  const plan = planSample(sizes, sample, createRandom(seed));
-  const drawn = new Set(plan.drawn);
-  const extra = new Set(plan.extra);
+  // Derived from the remap, so that every run on one remap draws the same sample.
+  const random = createRandom(Number.parseInt(run.sha256.slice(0, 8), 16));
+  const drawn = new Set(planSample(sizes, sample, random));
   const rows: bigint[] = [];
-  const extraRows = new Set<bigint>();
   let at = 0;
-  for (const row of readPairRows(db)) {
-    if (drawn.has(at) || extra.has(at)) rows.push(row);
-    if (extra.has(at)) extraRows.add(row);
-    at += 1;
-  }
-  const coverage = { kind: 'sample', ...counts, seed, drawn: drawn.size, extra: extra.size } as const;
-  return { coverage, rows, extraRows };
-}
-
-/** A sample of strata in a fixed order, whose members are numbered consecutively from 0. */
-export interface SamplePlan {
-  /** Numbers of the members drawn, each with the same probability; ascending. */
-  readonly drawn: readonly number[];
-  /** One more of each stratum without a drawn member; not used for the rate. */
-  readonly extra: readonly number[];
+  for (const row of readPairRows(db)) if (drawn.has(at++)) rows.push(row);
+  return { coverage: { kind: 'sample', ...counts, drawn: drawn.size }, rows };
 }
 
 /**
- * Draws `wanted` of all members, in proportion to the sizes of the strata: systematic sampling decides the number per
- * stratum, random sampling the members. Draws all of them if `wanted` is enough.
+ * Draws about `wanted` of all members of strata, which are numbered consecutively from 0, in proportion to the sizes of the
+ * strata, and at least one of each. Systematic sampling decides the number per stratum, random sampling the members.
  *
  * @param sizes of the strata
  * @param random a number in [0, 1)
  */
-export function planSample(sizes: readonly number[], wanted: number, random: () => number): SamplePlan {
+export function planSample(sizes: readonly number[], wanted: number, random: () => number): number[] {
   const total = sizes.reduce((sum, size) => sum + size, 0);
-  if (wanted >= total) return { drawn: Array.from({ length: total }, (_, at) => at), extra: [] };
-  const step = total / wanted;
+  const step = total / Math.min(wanted, total);
   const start = random() * step;
   /** How many of the points start, start + step, … are less than `end`. */
   const pointsBefore = (end: number): number =>
     Math.min(wanted, Math.max(0, Math.ceil((end - start) / step)));
-  const drawn: number[] = [];
-  const extra: number[] = [];
   let first = 0;
-  for (const size of sizes) {
-    const quota = pointsBefore(first + size) - pointsBefore(first);
-    const chosen = chooseSome(size, Math.max(quota, Math.min(1, size)), random);
-    (quota === 0 ? extra : drawn).push(...chosen.map((at) => first + at));
+  return sizes.flatMap((size) => {
+    const [from, quota] = [first, pointsBefore(first + size) - pointsBefore(first)];
     first += size;
-  }
-  return { drawn, extra };
+    return chooseSome(size, Math.max(quota, Math.min(1, size)), random).map((at) => from + at);
+  });
 }
 
 /** `count` different numbers below `size`, ascending (Floyd's algorithm). */
@@ -228,38 +193,4 @@ export function createRandom(seed: number): () => number {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
-}
-
-/** Probability that a statement about all pairs is true. */
-export const CONFIDENCE = 0.95;
-
-/**
- * An upper bound on the share of wrong pairs, given `wrong` of `read` sampled ones: the exact one-sided bound of Clopper
- * and Pearson. For none wrong it is 1 − (1 − confidence)^(1/read), the exact form of the rule of three (3/read).
- * Stratified sampling only makes it more conservative.
- */
-export function upperBound(wrong: number, read: number): number {
-  if (read === 0 || wrong >= read) return 1;
-  const doubt = 1 - CONFIDENCE;
-  if (wrong === 0) return 1 - doubt ** (1 / read);
-  let low = wrong / read;
-  let high = 1;
-  while (high - low > 1e-12) {
-    const middle = (low + high) / 2;
-    if (chanceOfAtMost(wrong, read, middle) > doubt) low = middle;
-    else high = middle;
-  }
-  return high;
-}
-
-/** Chance of at most `wrong` hits in `read` draws that each hit with `share`. */
-function chanceOfAtMost(wrong: number, read: number, share: number): number {
-  if (share >= 1) return 0;
-  let logTerm = read * Math.log1p(-share);
-  let sum = Math.exp(logTerm);
-  for (let hits = 1; hits <= wrong; hits++) {
-    logTerm += Math.log((read - hits + 1) / hits) + Math.log(share) - Math.log1p(-share);
-    sum += Math.exp(logTerm);
-  }
-  return sum;
 }

@@ -53,7 +53,6 @@ function verifyAll(): Promise<VerifyResult> {
     config,
     reader,
     sample: null,
-    seed: null,
     onProgress: () => {},
     runUninterruptible: async (work) => work(),
   });
@@ -68,7 +67,6 @@ describe('verify --all', () => {
       failed: 0,
       unread: 0,
       gone: 0,
-      rate: null,
     });
     expect(result.agree).toBe(result.coverage.pairs);
     expect(result.coverage.pairs).toBeGreaterThan(150);
