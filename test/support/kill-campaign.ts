@@ -116,7 +116,7 @@ function configFor(sandbox: Sandbox, server: FaultServer): object {
   const text = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, server.origin);
   const value = JSON.parse(text) as { v3: object; v4: object; models: { v3: string }[] };
   // One list after the other, in small pages.
-  const speed = { pageSize: 4, concurrency: 1, requestsPerSecond: 10_000 };
+  const speed = { pageSize: campaign({ small: 4, full: 3 }), concurrency: 1, requestsPerSecond: 10_000 };
   return {
     ...value,
     v3: { ...value.v3, ...speed },
