@@ -41,14 +41,10 @@ export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary
   }
 }
 
-/**
- * `youngMiB`: with 8, collecting garbage took a quarter of the remap's time. `end`: the thread ends once SQLite returns from
- * the statement that it runs.
- */
+/** `end`: the thread ends once SQLite returns from the statement that it runs. */
 const THREAD: ThreadOptions<RemapThread> = {
   name: 'remap',
   module: new URL('./rebuild-remap.js', import.meta.url),
-  youngMiB: 32,
   end: {
     afterMs: 200,
     error: remapStopped,

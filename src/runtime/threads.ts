@@ -8,27 +8,30 @@ export interface ThreadOptions<Remote extends Functions> {
   readonly name: string;
   /** A module that exports its functions for a thread as `serve`, of type `Serve`. */
   readonly module: URL;
-  /** Maximum size of the young generation of its heap; absent: Node's default. */
-  readonly youngMiB?: number;
   /** The functions that the thread may call. */
   readonly own?: (thread: Channel<Remote>) => Functions;
   /** For a thread that cannot check the signal: it is terminated `afterMs` after the signal, and fails with `error`. */
   readonly end?: { readonly afterMs: number; readonly error: () => SvcError };
 }
 
+/** Buffers of pages and columns count for it: the smaller it is, the sooner those that are no longer needed are freed. */
+const YOUNG_MIB = 8;
+
 /**
  * Starts a thread, runs `work` with it, and closes it. The signal is passed on to the thread. If the thread ends early,
  * `died` is aborted, and its reason replaces the error of `work`.
  */
 export async function withThread<Remote extends Functions, T>(
-  { name, module, youngMiB, own, end }: ThreadOptions<Remote>,
+  { name, module, own, end }: ThreadOptions<Remote>,
   { signal, onProgress }: ThreadIo,
   work: (thread: Channel<Remote>, died: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const stopFlag = new Int32Array(new SharedArrayBuffer(4));
-  const limits = youngMiB === undefined ? {} : { resourceLimits: { maxYoungGenerationSizeMb: youngMiB } };
   const start: ThreadStart = { module: module.href, stopFlag };
-  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData: start, ...limits });
+  const worker = new Worker(new URL('./thread.js', import.meta.url), {
+    workerData: start,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+  });
   const functions: Record<string, Functions[string]> = { onProgress };
   const thread = new Channel<Remote>(worker, functions);
   Object.assign(functions, own?.(thread));
