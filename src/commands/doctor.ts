@@ -109,10 +109,20 @@ function describeSettings(config: Config): [name: string, value: string][] {
     ['decisions', config.decisions ?? 'none'],
     ['backfill.since', since],
     ['payload', config.payload],
-    ['limits', JSON.stringify(limits)],
+    ['limits', describeLimits(limits)],
     ['maxAge', `${config.maxAgeMs / 3_600_000}h`],
     ['apply.targets', apply.targets.map(({ name }) => name).join(', ') || 'none'],
   ];
+}
+
+/** `ambiguous 3, unmatched 2% for crm/companies`. */
+function describeLimits({ global, models }: Config['limits']): string {
+  const list = (limits: Config['limits']['global'], of: string) =>
+    Object.entries(limits).map(
+      ([name, limit]) => `${name} ${limit.kind === 'count' ? limit.count : limit.text}${of}`,
+    );
+  const all = Object.entries(models).flatMap(([model, own]) => list(own, ` for ${model}`));
+  return [...list(global, ''), ...all].join(', ') || 'the defaults';
 }
 
 /** The result without a valid configuration, which all other checks need. */

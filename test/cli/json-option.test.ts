@@ -163,7 +163,13 @@ describe('doctor --offline', () => {
     const before = sandbox.requests().length;
     const ended = await run('doctor', '--offline');
     expect(ended.code).toBe(0);
-    for (const shown of ['svc-migrate.db', 'accounting/invoices', 'SVC_MIGRATE_V4_API_KEY', 'maxAge']) {
+    for (const shown of [
+      'svc-migrate.db',
+      'accounting/invoices',
+      'SVC_MIGRATE_V4_API_KEY',
+      'maxAge',
+      'connection_inert 100%, outside_backfill_window 100%',
+    ]) {
       expect(ended.stdout).toContain(shown);
     }
     expect(ended.stdout).toMatch(/Ready\.\nNext: svc-migrate doctor\n$/);
