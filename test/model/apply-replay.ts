@@ -68,7 +68,13 @@ export class Replay {
   /** What the run left, where it came to its end. */
   async #run(session: Session, beforeTransaction: () => void): Promise<readonly ColumnUnmapped[] | null> {
     let at = 0;
+    // The transaction that creates the ledger changes no row: it is no step of the model.
+    let createsLedger = session.command !== 'undo' && !this.#hasLedger();
     const isDead = (): boolean => {
+      if (createsLedger) {
+        createsLedger = false;
+        return false;
+      }
       if (session.foreign?.before === at) this.#write(sqlOf(session.foreign.write));
       beforeTransaction();
       at += 1;
@@ -102,6 +108,12 @@ export class Replay {
 
   close(): void {
     this.#other?.close();
+  }
+
+  #hasLedger(): boolean {
+    return (
+      this.#other?.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'svc_migrate_run'").get() !== undefined
+    );
   }
 
   #write(sql: string): void {
