@@ -261,6 +261,7 @@ const POSTGRES_TEXT: SqlText = {
   rowNumber: 'row_number() OVER ()',
   createView: (view, query) => [`CREATE OR REPLACE VIEW ${view} AS ${query}`],
   asCell: (_, term) => `${term}::text`,
+  groupsCells: true,
   exactText: (term) => `('t' || (${term})::text)`,
   updateFrom: updateFromSql,
   lockRows: 'FOR UPDATE OF t',

@@ -201,6 +201,7 @@ const SQLITE_TEXT: SqlText = {
           WHEN 'real' THEN CAST(${term} AS TEXT) ELSE ${term} END`
       : `CASE typeof(${term}) WHEN 'text' THEN CAST(${term} AS BLOB) WHEN 'null' THEN NULL
           ${path === undefined ? `WHEN 'integer' THEN CAST(${term} AS TEXT)` : ''} ELSE 0 END`,
+  groupsCells: false,
   exactText: (term) =>
     `iif(typeof(${term}) = 'blob', 'b' || hex(${term}), iif(typeof(${term}) = 'integer', 'i', 't') || CAST(${term} AS TEXT))`,
   updateFrom: updateFromSql,

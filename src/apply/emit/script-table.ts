@@ -228,6 +228,7 @@ export async function readCrosswalk(
     mode: context.policy.mode,
     from: `${dialect.tableSql(facts.table)} AS t`,
     extra: [dialect.exactText(dialect.exact(cell, columnOf(facts, id.column) ?? { type: '' }))],
+    isGrouped: true,
   });
   for await (const cells of judged) {
     for (const { group, result, extra } of cells) {

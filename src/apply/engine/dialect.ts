@@ -55,6 +55,8 @@ export interface SqlText {
   asCell(id: IdColumn, term: string): string;
   /** A cell as text after a letter for its type: `i` (integer), `t` (text), `b` (bytes, in hexadecimal digits). */
   exactText(term: string): string;
+  /** Whether a query groups equal cells before they are looked up; otherwise each row is looked up. */
+  readonly groupsCells: boolean;
   /** Statements that create an empty map. */
   createMap(map: IdMap): readonly string[];
   /** Statements that create the list of a run. */

@@ -165,7 +165,8 @@ export async function* judgeCells(
   const group = [dialect.asCell(id, value ?? `t.${dialect.quote(id.column)}`), ...scopeTerms(dialect, id)];
   const terms = [...group, ...extra];
   const places = terms.map((_, at) => at + 1).join(', ');
-  const sql = isGrouped
+  const counts = isGrouped && dialect.groupsCells;
+  const sql = counts
     ? `SELECT ${terms.join(', ')}, count(*) FROM ${from} GROUP BY ${places}`
     : `SELECT ${terms.join(', ')} FROM ${from}`;
   const judge = buildCellJudge(work, mode);
@@ -174,7 +175,7 @@ export async function* judgeCells(
       const own = row.slice(0, group.length);
       const others = row.slice(group.length, terms.length).map(cellText);
       onRow?.(others);
-      const rows = isGrouped ? Number(row.at(-1)) : 1;
+      const rows = counts ? Number(row.at(-1)) : 1;
       const result = judgeCell(judge, own[0] ?? null, own.slice(1), rows);
       return { group: own, result: result === undefined ? undefined : cellText(result), rows, extra: others };
     });
@@ -188,7 +189,7 @@ export async function countCells(
   query: Pick<CellQuery, 'work' | 'mode'>,
 ): Promise<void> {
   const from = `${engine.dialect.tableSql(table)} AS t`;
-  for await (const _ of judgeCells(engine, { ...query, from })) {
+  for await (const _ of judgeCells(engine, { ...query, from, isGrouped: true })) {
     // `judgeCells` counts what it looks up.
   }
 }

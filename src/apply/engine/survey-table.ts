@@ -251,6 +251,7 @@ async function tallyCells(
     from: source.from,
     value: source.value,
     extra: [...key.map((name) => dialect.asText(cell(name))), isEmpty],
+    isGrouped: onUnmapped === undefined,
     onRow: (extra) => {
       row = extra;
     },
@@ -258,11 +259,11 @@ async function tallyCells(
   let done = 0;
   let unfilled = 0;
   for await (const cells of judged) {
-    done += cells.length;
+    done += cells.reduce((sum, one) => sum + one.rows, 0);
     context.onProgress({ kind: 'step', name: `reading ${found.facts.table}`, done, total: rows });
-    for (const { group, result, extra } of cells) {
+    for (const { group, result, rows, extra } of cells) {
       if (extra.at(-1) !== '1' || result === undefined || result === null) continue;
-      unfilled += 1;
+      unfilled += rows;
       reportRow(onUnmapped, found.target.name, work.column, {
         kind: 'came_since',
         reason: 'mapped',
