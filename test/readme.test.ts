@@ -6,7 +6,7 @@ import { COMMANDS } from '../src/commands/catalogue/all.js';
 import { readTopic, TOPICS } from '../src/docs/topics.js';
 import { EXIT_BY_CODE } from '../src/errors.js';
 import { reportSchema } from '../src/report/report-schema.js';
-import { type Sandbox, startSandbox } from '../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../src/sandbox/start-sandbox.js';
 import { Sqlite } from '../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli } from './cli/run-cli.js';
 import { runShell } from './cli/spawn-cli.js';

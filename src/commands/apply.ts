@@ -20,7 +20,7 @@ import {
   splitRun,
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
-import type { plan, sql, write } from './catalogue/apply.js';
+import type { plan, sql, write } from './catalogue/apply-commands.js';
 import type { Given, GivenTo, Io, RawOptions } from './command.js';
 import { printText, writeResult } from './with-outputs.js';
 

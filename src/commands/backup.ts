@@ -6,7 +6,7 @@ import { onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
-import type { backup } from './catalogue/tools.js';
+import type { backup } from './catalogue/tool-commands.js';
 import { checkFileInThread } from './check-file.js';
 import type { GivenTo, Io } from './command.js';
 import { removeDatabase, withLockOwner, withOwnerNote, writeDatabase } from './database.js';

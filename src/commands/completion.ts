@@ -3,7 +3,7 @@ import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import type { completion } from './catalogue/tools.js';
+import type { completion } from './catalogue/tool-commands.js';
 import type { Command, GivenTo, Io } from './command.js';
 import { type ListedOption, listOptions } from './option.js';
 

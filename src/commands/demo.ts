@@ -10,11 +10,11 @@ import { openDecisions } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
 import { buildVerdict } from '../report/build-verdict.js';
 import { writeText } from '../runtime/write-output.js';
-import { type Sandbox, startSandbox } from '../sandbox/start.js';
+import { type Sandbox, startSandbox } from '../sandbox/start-sandbox.js';
 import { Sqlite } from '../store/sqlite.js';
 import { shellLine } from '../text/escape.js';
 import { wrapText } from '../text/text-layout.js';
-import type { demo } from './catalogue/start.js';
+import type { demo } from './catalogue/start-commands.js';
 import type { GivenTo, Io, RawOptions, Unparsed } from './command.js';
 import { flagOf } from './option.js';
 import { outputsOf, type ReportOutputs, writeReport } from './report.js';
@@ -116,7 +116,7 @@ const INVOICES = 'accounting/invoices';
 const STORED_INVOICES = 120;
 const STORED_ORDERS = 40;
 
-export interface StoryOptions extends Pick<Unparsed, 'input' | 'commands'> {
+export interface TellingOptions extends Pick<Unparsed, 'input' | 'commands'> {
   readonly folder: string;
   readonly sandbox: Sandbox;
   /** Whether to wait for Enter after each step. */
@@ -126,7 +126,7 @@ export interface StoryOptions extends Pick<Unparsed, 'input' | 'commands'> {
 }
 
 /** A migration that is told command by command. */
-export interface Story extends StoryOptions {
+export interface Telling extends TellingOptions {
   /** The input and output of its commands. */
   readonly io: Io;
   config(): Config;
@@ -140,7 +140,7 @@ export interface Story extends StoryOptions {
 }
 
 /** Prepares the folder: configuration, API key, and a table and a file of stored ids. */
-export function openStory(options: StoryOptions, io: Io): Story {
+export function openStory(options: TellingOptions, io: Io): Telling {
   const { folder, sandbox, isTold } = options;
   const file = join(folder, CONFIG_FILE);
   const configure = (settings: Readonly<Record<string, unknown>>) => {
@@ -162,7 +162,7 @@ export function openStory(options: StoryOptions, io: Io): Story {
     width: WIDTH - INDENT.length,
     onProgress: isTold ? () => {} : io.onProgress,
   };
-  const run: Story['run'] = async (name, raw, shows) => {
+  const run: Telling['run'] = async (name, raw, shows) => {
     const words = Object.entries(raw).flatMap(([option, value]) =>
       typeof value === 'string' ? [flagOf(option), relative(folder, value)] : [flagOf(option)],
     );
@@ -198,7 +198,7 @@ async function runCommandOf(
   return chunks.join('').split('\n');
 }
 
-async function waitForEnter({ waits, input }: StoryOptions, { stdout, signal }: Io): Promise<void> {
+async function waitForEnter({ waits, input }: TellingOptions, { stdout, signal }: Io): Promise<void> {
   if (!waits) return;
   await writeText(stdout, ['[Enter] ']);
   const lines = createInterface({ input, terminal: false });
@@ -257,7 +257,7 @@ function createFilter(): (line: string) => boolean {
 }
 
 /** From the first verdict to a gate that passes: what a person does, and what each step changes. */
-export async function tellDecisions(story: Story): Promise<void> {
+export async function tellDecisions(story: Telling): Promise<void> {
   const { folder, sandbox, print, run, pause } = story;
   const html = { html: join(folder, 'report.html') };
   await print('1. Read V3 and V4, join them, judge. (A local service; about 800 records.)', '');
@@ -299,7 +299,7 @@ function createVerdictFilter(): (line: string) => boolean {
 }
 
 /** Writes what a person decides about the record that V4 has twice; returns the lines. */
-async function decide({ sandbox, config, io }: Story): Promise<string[]> {
+async function decide({ sandbox, config, io }: Telling): Promise<string[]> {
   const open = [...sandbox.truth()].filter(({ path, status }) => path === '' && status === 'ambiguous');
   const v3 = open.find((row) => row.v3_svc_id !== null);
   const [first, second] = open.filter((row) => row.v4_svc_id !== null);
@@ -325,7 +325,7 @@ function toId(text: string | null): bigint | null {
 }
 
 /** A table and a file of stored ids: planned, written, verified and undone. */
-export async function tellApply({ print, run, pause }: Story): Promise<void> {
+export async function tellApply({ print, run, pause }: Telling): Promise<void> {
   await print('', '5. Rewrite the V3 ids that you store: here a table in shop.db, and payments.csv.', '');
   await run('apply plan', {}, (line) => / map\b/.test(line));
   await run('apply write', { yes: true }, (line) => line.includes('rewritten'));

@@ -30,7 +30,7 @@ import { escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { layOutTable, wrapLines } from '../text/text-layout.js';
 import { withMaxWait } from './catalogue/options.js';
-import type { doctor } from './catalogue/start.js';
+import type { doctor } from './catalogue/start-commands.js';
 import { configFlags, type GivenTo, type Io } from './command.js';
 import { readDatabase } from './database.js';
 import { storeHostWaits, withClient, withHostWaits } from './with-api.js';

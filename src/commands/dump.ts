@@ -15,7 +15,7 @@ import {
 import { EVERYTHING, readRemap, type Scope } from '../store/remap-rows.js';
 import { escapeUnseen } from '../text/escape.js';
 import { narrowingOf, scopeOf } from './catalogue/options.js';
-import type { dump } from './catalogue/use.js';
+import type { dump } from './catalogue/use-commands.js';
 import type { GivenTo, Io, OptionsOf } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 

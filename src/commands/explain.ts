@@ -2,7 +2,7 @@ import { explainRecord } from '../inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
-import type { explain } from './catalogue/decide.js';
+import type { explain } from './catalogue/decide-commands.js';
 import { idScopeOf } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { readDatabase } from './database.js';

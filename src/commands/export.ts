@@ -12,7 +12,7 @@ import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { exportBoth } from './catalogue/look.js';
+import type { exportBoth } from './catalogue/look-commands.js';
 import { type MaxWait, type NarrowingOptions, narrowingOf, withMaxWait } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { readDatabase } from './database.js';

@@ -28,7 +28,7 @@ import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
 import { listUnpaired, readRemapRuns } from '../store/remap-tables.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { findings } from './catalogue/decide.js';
+import type { findings } from './catalogue/decide-commands.js';
 import { narrowingOf, scopeOf } from './catalogue/options.js';
 import type { GivenTo, Io, Narrowing, OptionsOf } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';

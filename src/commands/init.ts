@@ -8,7 +8,7 @@ import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { PLACEHOLDER_HOST } from '../text/addresses.js';
-import type { init } from './catalogue/start.js';
+import type { init } from './catalogue/start-commands.js';
 import { configFlags, type GivenTo, type Io } from './command.js';
 
 /** `init`: writes a commented starter configuration, with the addresses that the options name. */

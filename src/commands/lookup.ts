@@ -6,7 +6,7 @@ import { EVERYTHING } from '../store/remap-rows.js';
 import { type Lookup, prepareLookup } from '../store/verified-remap.js';
 import { cutText } from '../text/text-layout.js';
 import { idScopeOf } from './catalogue/options.js';
-import type { lookup } from './catalogue/use.js';
+import type { lookup } from './catalogue/use-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { readDatabase, warnOfIncomplete } from './database.js';
 

@@ -6,7 +6,7 @@ import { guardDatabase } from '../store/open.js';
 import { countPayloads } from '../store/payloads.js';
 import { purgePayloads } from '../store/stream-contents.js';
 import { countOf, groupDigits } from '../text/numbers.js';
-import type { purge } from './catalogue/tools.js';
+import type { purge } from './catalogue/tool-commands.js';
 import type { Given, GivenTo, Io } from './command.js';
 import { readDatabase, withDatabase } from './database.js';
 import { printText } from './with-outputs.js';

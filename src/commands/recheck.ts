@@ -18,7 +18,7 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import type { recheck as definition } from './catalogue/decide.js';
+import type { recheck as definition } from './catalogue/decide-commands.js';
 import { withMaxWait } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';

@@ -21,7 +21,7 @@ import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
-import type { check, report } from './catalogue/look.js';
+import type { check, report } from './catalogue/look-commands.js';
 import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';

@@ -1,7 +1,7 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
 import { renderAnnotations } from '../report/render-actions.js';
-import type { run } from './catalogue/look.js';
+import type { run } from './catalogue/look-commands.js';
 import type { GivenTo, Io } from './command.js';
 import {
   type ExportCommandOptions,

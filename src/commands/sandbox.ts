@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { SvcError } from '../errors.js';
 import { writeTextFile } from '../runtime/write-output.js';
 import { addQuirk, FAULTS, NO_QUIRKS, parseFault, QUIRKS } from '../sandbox/faults.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start-sandbox.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { sandbox as definition } from './catalogue/start.js';
+import type { sandbox as definition } from './catalogue/start-commands.js';
 import type { GivenTo, Io, OptionsOf } from './command.js';
 
 /**

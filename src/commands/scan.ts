@@ -21,7 +21,7 @@ import { languageOf } from '../scan/syntax.js';
 import { isOwnJson } from '../scan/walk-files.js';
 import { toUrl } from '../text/addresses.js';
 import { renderJson } from '../text/escape.js';
-import type { scan } from './catalogue/use.js';
+import type { scan } from './catalogue/use-commands.js';
 import { configFlags, type GivenTo, type Io, type RawOptions } from './command.js';
 import { withAnnotations } from './github-actions.js';
 import { flagOf } from './option.js';

@@ -22,7 +22,7 @@ import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { rowsOf, streamJson } from '../text/rows.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { status } from './catalogue/look.js';
+import type { status } from './catalogue/look-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
 

@@ -5,7 +5,7 @@ import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { readOutcome } from '../report/build-report.js';
 import { newPause } from '../runtime/pause.js';
-import type { verify } from './catalogue/decide.js';
+import type { verify } from './catalogue/decide-commands.js';
 import { withMaxWait } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';

@@ -13,7 +13,7 @@ import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
 import { findCrossProblems } from './cross-checks.js';
-import { configError, describeIssue, lineOf, type Problem, problemsOf, type SourceText } from './problems.js';
+import { type ConfigText, configError, describeIssue, lineOf, type Problem, problemsOf } from './problems.js';
 import {
   configSchema,
   DEFAULT_CONFIG_FILES,
@@ -64,7 +64,7 @@ export function parseConfigValue(value: unknown, file: string, nowMs: number): C
   return parseConfig({ file: resolve(file), text: '', tree: undefined }, value, nowMs);
 }
 
-function parseConfig(source: SourceText, value: unknown, nowMs: number, database?: string): Config {
+function parseConfig(source: ConfigText, value: unknown, nowMs: number, database?: string): Config {
   const parsed = configSchema.safeParse(value, { error: describeIssue });
   const problems = [...problemsOf(parsed.error?.issues ?? []), ...findCrossProblems(value)];
   if (!parsed.success || problems.length > 0) throw configError(source, problems);
@@ -136,7 +136,7 @@ type EndpointSettings = Pick<
  *
  * @throws SvcError `config` for a missing or unreadable file, a syntax error (with its position) or a repeated key
  */
-function parseConfigFile(file: string): { readonly source: SourceText; readonly value: unknown } {
+function parseConfigFile(file: string): { readonly source: ConfigText; readonly value: unknown } {
   const text = readConfigText(file);
   assertShallow(file, text);
   const errors: ParseError[] = [];
@@ -194,7 +194,7 @@ function assertShallow(file: string, text: string): void {
 }
 
 /** Reports only the position: the text around an error may be a pasted key. */
-function syntaxError({ file, text }: SourceText, error: ParseError): SvcError {
+function syntaxError({ file, text }: ConfigText, error: ParseError): SvcError {
   const line = lineOf(text, error.offset);
   const column = error.offset - text.lastIndexOf('\n', error.offset - 1);
   const what = printParseErrorCode(error.error)

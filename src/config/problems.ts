@@ -10,7 +10,7 @@ export interface Problem {
 }
 
 /** The text of a configuration with its syntax tree, for line numbers. */
-export interface SourceText {
+export interface ConfigText {
   readonly file: string;
   readonly text: string;
   readonly tree: Node | undefined;
@@ -77,7 +77,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
 const MAX_SHOWN = 100;
 
 /** One error for all problems, each with its path and line. */
-export function configError(source: SourceText, problems: readonly Problem[]): SvcError {
+export function configError(source: ConfigText, problems: readonly Problem[]): SvcError {
   const lines = problems.slice(0, MAX_SHOWN).map((problem) => describe(source, problem));
   const [only] = lines;
   if (problems.length > lines.length) lines.push(`and ${problems.length - lines.length} more`);
@@ -126,7 +126,7 @@ function describeBound(
   return `must be ${inclusive === false ? moreThan : atLeast} ${limit}`;
 }
 
-function describe(source: SourceText, { path, message }: Problem): string {
+function describe(source: ConfigText, { path, message }: Problem): string {
   const line = lineAt(source, path);
   const parts = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`));
   const place = path.length === 0 ? 'the configuration' : parts.join('').replace(/^\./, '');
@@ -134,7 +134,7 @@ function describe(source: SourceText, { path, message }: Problem): string {
 }
 
 /** The line of the setting, or of the nearest existing object around it. */
-function lineAt({ text, tree }: SourceText, path: readonly PropertyKey[]): number | null {
+function lineAt({ text, tree }: ConfigText, path: readonly PropertyKey[]): number | null {
   if (tree === undefined) return null;
   for (let length = path.length; length > 0; length--) {
     const segments = path.slice(0, length).map((part) => (typeof part === 'number' ? part : String(part)));

@@ -1,6 +1,6 @@
 import { ORDINARY_FATE } from './fates.js';
 import { badParameter } from './list-query.js';
-import { recordAt } from './records.js';
+import { recordAt } from './record-at.js';
 import { createRequestCounter, Draw, happens, hashOf, mix, mixText } from './seeded-random.js';
 import type { Table } from './tables.js';
 import type { World } from './world.js';

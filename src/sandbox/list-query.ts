@@ -1,6 +1,6 @@
 import { isList, type Json } from './fields.js';
 import type { FieldKind, ModelShape } from './models.js';
-import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './records.js';
+import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './record-at.js';
 import { mixText } from './seeded-random.js';
 import type { World } from './world.js';
 

@@ -1,5 +1,5 @@
 import { badParameter, passes, type Query } from './list-query.js';
-import { recordAt, type StoredRecord } from './records.js';
+import { recordAt, type StoredRecord } from './record-at.js';
 import { mix, mixText } from './seeded-random.js';
 import type { Table, TableMember } from './tables.js';
 import type { World } from './world.js';

@@ -54,7 +54,7 @@ export interface TableMember {
 }
 
 /** Which record of a table it is: the member, and the group and slot in its block. */
-export interface Place {
+export interface RecordPlace {
   readonly member: number;
   readonly group: number;
   readonly slot: number;
@@ -64,7 +64,7 @@ const SLOTS = 4;
 const GROUPS = 2 ** 32;
 
 /** A place as one number. */
-export function packPlace({ member, group, slot }: Place): number {
+export function packPlace({ member, group, slot }: RecordPlace): number {
   return (member * GROUPS + group) * SLOTS + slot;
 }
 
@@ -93,7 +93,7 @@ export interface Table extends TableOptions {
   readonly ids: IdSpace;
   /** Changes by position; empty without the fault `mutate`. */
   readonly changes: Map<number, Change>;
-  placeAt(position: number): Place;
+  placeAt(position: number): RecordPlace;
 }
 
 /** Lays out the records of companies in a seeded order. It needs about 20 bytes per record. */
@@ -113,7 +113,7 @@ export function buildTable(
     }
   }
   const places = shuffle(present, hash).concat(shuffle(arriving, mix(hash, 1)));
-  const placeAt = (position: number): Place => {
+  const placeAt = (position: number): RecordPlace => {
     const place = places[position];
     if (place === undefined) throw new RangeError(`There is no record ${position}.`);
     const group = Math.floor(place / SLOTS);

@@ -8,7 +8,7 @@ import {
   recordAt,
   type StoredRecord,
   svcIdOf,
-} from './records.js';
+} from './record-at.js';
 import { type Block, type Company, packPlace, type Table } from './tables.js';
 import type { Connection, World } from './world.js';
 

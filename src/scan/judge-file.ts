@@ -1,8 +1,8 @@
 import { sha256Of } from '../runtime/sha256.js';
 import { parseUrl } from './parse-url.js';
-import { baseUrl, companyFilter, hardCodedId, queryParameter, route } from './rules/addresses.js';
-import { clientLibrary, graphql, isGenerated, webhook } from './rules/clients.js';
-import { envelope, recordedResponse } from './rules/envelope.js';
+import { baseUrl, companyFilter, hardCodedId, queryParameter, route } from './rules/address-rules.js';
+import { clientLibrary, graphql, isGenerated, webhook } from './rules/client-rules.js';
+import { envelope, recordedResponse } from './rules/envelope-rules.js';
 import {
   type Address,
   CERTAINTIES,

@@ -46,11 +46,11 @@ const TYPES_BY_PART = {
 } as const;
 
 /** What a part of a source file is to the rules. */
-export type Part = keyof typeof TYPES_BY_PART;
+export type SyntaxPart = keyof typeof TYPES_BY_PART;
 
 /** The part of each node type. In `block`, languages differ: it is a function in Ruby alone. */
-function partsOf(language: string): ReadonlyMap<string, Part> {
-  const parts: Part[] = ['literal', 'symbol', 'hole', 'function', 'comment', 'import'];
+function partsOf(language: string): ReadonlyMap<string, SyntaxPart> {
+  const parts: SyntaxPart[] = ['literal', 'symbol', 'hole', 'function', 'comment', 'import'];
   if (language === 'php') parts.push('variable');
   const entries = parts.flatMap((part) =>
     TYPES_BY_PART[part].split(/\s+/).map((type) => [type, part] as const),
@@ -60,7 +60,7 @@ function partsOf(language: string): ReadonlyMap<string, Part> {
 
 /** A part of a source file; positions count UTF-16 units. */
 export interface SourcePart {
-  readonly part: Part;
+  readonly part: SyntaxPart;
   readonly start: number;
   readonly end: number;
 }
@@ -81,7 +81,7 @@ export class SyntaxParser {
   readonly #parser: Parser;
   readonly #grammars = new Map<
     string,
-    { readonly grammar: Grammar; readonly parts: ReadonlyMap<string, Part> }
+    { readonly grammar: Grammar; readonly parts: ReadonlyMap<string, SyntaxPart> }
   >();
 
   private constructor(parser: Parser) {

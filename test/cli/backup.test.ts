@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRemap } from '../../src/index.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readTopic } from '../../src/docs/topics.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { reportSchema } from '../../src/report/report-schema.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 describe('a job with decisions', () => {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { CAMPAIGN_SIZE } from '../support/campaign.js';
 import { hasPty, onTerminal } from './on-terminal.js';
 import { makeFolder, runCli } from './run-cli.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderAnnotation, renderAnnotations } from '../../src/report/render-actions.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { HOSTILE_TEXT } from '../report/sample-report.js';
 import { REPORTS } from '../report/sample-reports.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { buildJsonSchemas, OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 let sandbox: Sandbox;

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { type Ended, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { alterDatabase } from '../support/seal.js';
 import { serveHttp } from '../support/serve-http.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';

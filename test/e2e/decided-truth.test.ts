@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/config/user-files.js';
 import { buildRemap } from '../../src/match/build-remap.js';
-import { startSandbox } from '../../src/sandbox/start.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { findContradictions } from '../../src/store/conservation.js';
 import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { readDecisionCounts, readIdleDecisions } from '../../src/store/remap-tables.js';

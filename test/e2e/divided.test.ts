@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { startSandbox } from '../../src/sandbox/start.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { campaign } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';
 import { doWholeJob } from '../support/whole-job.js';

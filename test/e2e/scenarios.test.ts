@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/start.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/start-sandbox.js';
 import { openDatabase } from '../../src/store/open.js';
 import { type Ended, keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { sandboxStarter } from '../sandbox/sandboxes.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
-import { startSandbox } from '../../src/sandbox/start.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { campaign } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';
 import { judgeSeeds } from '../support/judge-seeds.js';

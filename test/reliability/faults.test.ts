@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { EXIT_BY_CODE } from '../../src/errors.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { describeError } from '../../src/text/describe-error.js';
 import { answerFaults } from '../support/answer-faults.js';
 import { campaign } from '../support/campaign.js';

@@ -13,7 +13,7 @@ import { request } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
 import { spawnCli } from '../cli/spawn-cli.js';

@@ -1,7 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
 import { runShell, spawnCli } from '../cli/spawn-cli.js';
 import { campaignCases } from '../support/campaign.js';

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { type Ended, filesIn, keysOf, runCli } from '../cli/run-cli.js';
 import { type SpawnOptions, spawnCli } from '../cli/spawn-cli.js';

@@ -1,4 +1,4 @@
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 
 /** A record as JSON gives it, with ids as text so that none loses digits. */
 export interface Row {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FAULTS, type FaultSetting, parseFault } from '../../src/sandbox/faults.js';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 import type { TruthRow } from '../../src/sandbox/truth.js';
 import { get, getAll, getPage, getPages, type Row } from './client.js';
 import { firstRegion, sandboxStarter } from './sandboxes.js';

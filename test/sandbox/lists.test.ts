@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 import { get, getAll, getPage, getPages, getV4Companies, type PageBody, type Row } from './client.js';
 import { firstRegion, sandboxStarter } from './sandboxes.js';
 

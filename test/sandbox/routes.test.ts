@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { MODELS } from '../../src/sandbox/models.js';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 import { get, getAll, getPage, getV4Companies, parseExact, type Row } from './client.js';
 import { firstRegion, sandboxStarter } from './sandboxes.js';
 

@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/start-sandbox.js';
 
 /** Starts sandboxes that are closed after each test of the file. */
 export function sandboxStarter(): (options: SandboxOptions) => Promise<Sandbox> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MODELS } from '../../src/sandbox/models.js';
-import type { Sandbox, SandboxOptions } from '../../src/sandbox/start.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/start-sandbox.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
 import { firstRegion, sandboxStarter } from './sandboxes.js';
 

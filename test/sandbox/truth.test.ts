@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { MODELS } from '../../src/sandbox/models.js';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
 import { sandboxStarter } from './sandboxes.js';
 

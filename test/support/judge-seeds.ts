@@ -1,5 +1,5 @@
 import { buildReport } from '../../src/report/build-report.js';
-import { startSandbox } from '../../src/sandbox/start.js';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { EVERYTHING } from '../../src/store/remap-rows.js';
 import { compareWithTruth } from './compare-truth.js';
 import { doWholeJob } from './whole-job.js';

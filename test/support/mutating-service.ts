@@ -1,5 +1,5 @@
 import { parseConfigValue } from '../../src/config/load-config.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import type { TruthRow } from '../../src/sandbox/truth.js';
 import type { Db } from '../../src/store/open.js';
 import { createSmallJob, createVirtualTime, START_MS } from './small-job.js';

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 
 /** A true answer of the service, as bytes. */
 export interface Recorded {

@@ -1,6 +1,6 @@
 import { type Api, createApi } from '../../src/api/client.js';
 import type { Config } from '../../src/config/config.js';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 
 /** The keys of a sandbox under the names that its configuration expects. */
 export function keysFor({ apiKey }: Sandbox): Record<string, string> {

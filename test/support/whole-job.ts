@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
-import type { Sandbox } from '../../src/sandbox/start.js';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { createVirtualTime, exportOne } from './small-job.js';
 

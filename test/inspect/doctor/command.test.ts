@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../src/inspect/doctor/check.js';
 import { addQuirk, NO_QUIRKS } from '../../../src/sandbox/faults.js';
-import type { Sandbox, SandboxOptions } from '../../../src/sandbox/start.js';
+import type { Sandbox, SandboxOptions } from '../../../src/sandbox/start-sandbox.js';
 import { filesIn, keysOf, makeFolder, runCli } from '../../cli/run-cli.js';
 import { sandboxStarter } from '../../sandbox/sandboxes.js';
 import { serveHttp } from '../../support/serve-http.js';

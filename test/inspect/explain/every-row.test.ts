@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { explainRecord } from '../../../src/inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../../../src/inspect/explain/render-explanation.js';
-import { startSandbox } from '../../../src/sandbox/start.js';
+import { startSandbox } from '../../../src/sandbox/start-sandbox.js';
 import { EVERYTHING, type RemapRow, readRemap } from '../../../src/store/remap-rows.js';
 import { campaign } from '../../support/campaign.js';
 import { doWholeJob, type Job } from '../../support/whole-job.js';

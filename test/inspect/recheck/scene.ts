@@ -12,7 +12,7 @@ import {
   recheck,
 } from '../../../src/inspect/recheck/recheck-findings.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/start-sandbox.js';
 import { prepareReadOutcome, readOpenRows } from '../../../src/store/open-findings.js';
 import { openSandboxApi } from '../../support/sandbox-api.js';
 import { copyJob, doWholeJob, type Job } from '../../support/whole-job.js';

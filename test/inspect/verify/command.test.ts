@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/start-sandbox.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
 import { newIo, withDatabase } from '../../report/support.js';
 import { givenOf, type OptionValues, runNamed } from '../../support/given.js';

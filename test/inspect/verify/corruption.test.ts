@@ -3,7 +3,7 @@ import type { Api } from '../../../src/api/client.js';
 import type { ParsedRecord } from '../../../src/domain.js';
 import { createLiveReader, type PairReader, type RecordRef } from '../../../src/inspect/live-records.js';
 import { createRandom, type VerifyResult, verifyRemap } from '../../../src/inspect/verify/verify-remap.js';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/start.js';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/start-sandbox.js';
 import { campaign } from '../../support/campaign.js';
 import { allowEdits } from '../../support/remap-edits.js';
 import { openSandboxApi } from '../../support/sandbox-api.js';
