@@ -143,6 +143,8 @@ export abstract class ServerSession<C> implements Session {
     const isOfConnection = this.connection === null || this.#kind.isConnectionLost(error);
     if (!(told instanceof SvcError) || !isOfConnection || told.code === 'interrupted') return told;
     const { hint, facts, cause, message } = told;
+    // An inner call described it.
+    if ('server' in facts) return told;
     const server = serverOf(this.url);
     return new SvcError(told.code, message.replace(/\.$/, ` (${server}).`), {
       hint,

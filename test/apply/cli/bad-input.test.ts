@@ -38,6 +38,17 @@ describe('what cannot be applied to', () => {
     }
   });
 
+  it.each(['postgres', 'mysql'])('is a server that does not answer, named once: %s', async (kind) => {
+    const ended = await makeScene().run(['apply', 'find', 'DOWN'], {
+      env: { DOWN: `${kind}://u:p@127.0.0.1:1/d` },
+    });
+    const [said = ''] = ended.stderr.split('\n');
+    expect([ended.code, said]).toEqual([
+      6,
+      expect.stringMatching(/could not be made \(127\.0\.0\.1:1\/d\)\.$/),
+    ]);
+  });
+
   it('is counted by how it is written, and never guessed', async () => {
     const scene = makeScene();
     createOrders(
