@@ -35,13 +35,13 @@ export async function runStatus(
   io: Io,
 ): Promise<number> {
   const config = await loadConfig();
-  const text = await readDatabase(config, async (db) => {
+  const { text, chunks } = await readDatabase(config, async (db) => {
     const facts = readFacts(db, config, io);
     const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
-    const chunks = () => streamJson(buildStatusJson(facts, unfinished));
-    if (json !== undefined) await writeOutput({ target: json, chunks }, io);
-    return renderStatus(facts, io);
+    const inJson = json === undefined ? [] : [...streamJson(buildStatusJson(facts, unfinished))];
+    return { text: renderStatus(facts, io), chunks: inJson };
   });
+  if (json !== undefined) await writeOutput({ target: json, chunks: () => chunks }, io);
   if (json !== '-') await writeText(io.stdout, [text]);
   return 0;
 }
