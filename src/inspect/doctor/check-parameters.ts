@@ -38,10 +38,12 @@ export async function checkParameters({ config, ask, v4 }: RemoteContext): Promi
     own === undefined
       ? Promise.resolve('unknown' as const)
       : probe((name, value) => ask(withoutExpand(own), FEW, [[name, value]]), own);
-  const [deleted, eq, gte] = await Promise.all([
+  const [deleted, eq, gte, sort, select] = await Promise.all([
     probeDeleted(ask, longest),
     effectIn(list, probeEq),
     effectIn(list, (askBare) => probeGte(askBare, `${config.fieldPrefix}updated_at[gte]`)),
+    effectIn(list, (askBare) => probeSort(askBare, `sort[${config.fieldPrefix}created_at]`)),
+    effectIn(list, probeSelect),
   ]);
   const name = 'v4.includeDeleted';
   const correct = (value: boolean, why: string) => [
@@ -49,7 +51,7 @@ export async function checkParameters({ config, ask, v4 }: RemoteContext): Promi
   ];
   const { includeDeleted } = config.v4;
   return {
-    facts: { parameters: { ...deleted, eq, gte } },
+    facts: { parameters: { ...deleted, eq, gte, sort, select } },
     findings: [
       judgeDeletedParameter(deleted, includeDeleted),
       judgeFilter(
@@ -59,6 +61,8 @@ export async function checkParameters({ config, ask, v4 }: RemoteContext): Promi
         'recheck and verify then read whole lists instead of single records.',
       ),
       judgeFilter('gte', '{field}[gte]', gte, 'only V3 needs it: V4 is always read again in full.'),
+      judgeFilter('sort', 'sort', sort, 'nothing depends on it: V4 is read in its own order.'),
+      judgeFilter('select', 'select', select, 'nothing depends on it: records are read whole.'),
     ],
     corrections:
       deleted.include_deleted_records === 'refused' && includeDeleted !== false
@@ -144,6 +148,43 @@ export function judgeGte(late: ListAnswer, early: ListAnswer | null): Effect {
   if (late.kind !== 'answers') return effectOfFailure(late);
   if (late.records.length > 0) return 'ignored';
   return early?.kind === 'answers' && early.records.length > 0 ? 'honoured' : 'unknown';
+}
+
+async function probeSort(askBare: AskBare, name: string): Promise<Effect> {
+  const [up, down] = await Promise.all([askBare(name, 'ASC'), askBare(name, 'DESC')]);
+  return judgeSort(up, down);
+}
+
+/** Compares both directions; the same order in both means that the parameter is ignored. */
+export function judgeSort(up: ListAnswer, down: ListAnswer): Effect {
+  if (up.kind === 'refused' || down.kind === 'refused') return 'refused';
+  if (up.kind !== 'answers' || down.kind !== 'answers') return 'unknown';
+  const [rising, falling] = [datesOf(up), datesOf(down)];
+  if (rising === null || falling === null || new Set([...rising, ...falling]).size < 2) return 'unknown';
+  if (isRising(rising) && isRising([...falling].reverse())) return 'honoured';
+  return up.records.every(({ svcId }, at) => svcId === down.records[at]?.svcId) ? 'ignored' : 'unknown';
+}
+
+/** Null if a record has no date. */
+function datesOf({ records }: ListContent): readonly number[] | null {
+  const dates = records.flatMap(({ createdMs }) => createdMs ?? []);
+  return dates.length === records.length ? dates : null;
+}
+
+function isRising(dates: readonly number[]): boolean {
+  return dates.every((ms, at) => at === 0 || ms >= (dates[at - 1] ?? ms));
+}
+
+async function probeSelect(askBare: AskBare, list: FilledList): Promise<Effect> {
+  return judgeSelect(list.answer, await askBare('select', 'data_hash'));
+}
+
+/** Compares answers without and with `select=data_hash`. */
+export function judgeSelect(before: ListContent, selected: ListAnswer): Effect {
+  if (selected.kind !== 'answers') return effectOfFailure(selected);
+  if (selected.records.length === 0) return 'unknown';
+  if (before.records.some(({ hasHash }) => hasHash)) return 'always';
+  return selected.records.some(({ hasHash }) => hasHash) ? 'honoured' : 'ignored';
 }
 
 function judgeFilter(code: string, name: string, effect: Effect, consequence: string): Finding {

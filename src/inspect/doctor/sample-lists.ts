@@ -10,6 +10,10 @@ import { fetchPage, type ListRef } from '../live-records.js';
 export interface SampledRecord extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted'> {
   /** Digests of the fields by which companies are paired, see `api/field-digests.ts`. */
   readonly fieldDigests: string;
+  /** When the service stored the record; null if unknown. */
+  readonly createdMs: number | null;
+  /** Whether it has `data_hash`, which the service sends only where `select` names it. */
+  readonly hasHash: boolean;
 }
 
 /** The response to one request for a list. */
@@ -86,18 +90,25 @@ function buildParameters({ companyId, pair }: ListRef, limit: number, fieldPrefi
 
 const bodySchema = z.record(z.string(), z.unknown());
 
-function summarise(page: ParsedPage, expand: readonly string[], { backfill }: Config): ListAnswer {
+function summarise(
+  page: ParsedPage,
+  expand: readonly string[],
+  { fieldPrefix, backfill }: Config,
+): ListAnswer {
   const fields = listFields(backfill.dateFields);
   const bodies = page.records.map(({ raw }) => {
     const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
     return bodySchema.parse(JSON.parse(text));
   });
-  const records = page.records.map((record) => {
+  const records = page.records.map((record, at) => {
     const { svcId, companyId, platformId, deleted, members } = record;
     const { names, words } = members ?? { names: '[]', words: new Int32Array(0) };
     const bytes = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
     const fieldDigests = fieldDigestsOf(bytes, 0, placesOf(fields, JSON.parse(names)));
-    return { svcId, companyId, platformId, deleted, fieldDigests };
+    const created = Date.parse(String(bodies[at]?.[`${fieldPrefix}created_at`]));
+    const createdMs = Number.isNaN(created) ? null : created;
+    const hasHash = typeof bodies[at]?.['data_hash'] === 'string';
+    return { svcId, companyId, platformId, deleted, createdMs, fieldDigests, hasHash };
   });
   const isMissing = (field: string): boolean => !bodies.some((body) => Object.hasOwn(body, field));
   return {

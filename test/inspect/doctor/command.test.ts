@@ -94,6 +94,8 @@ describe('doctor', () => {
       refusesDeletedByName: false,
       eq: 'honoured',
       gte: 'honoured',
+      sort: 'honoured',
+      select: 'honoured',
     });
     expect(
       looked.facts.v4.models.every(({ answers, absent }) => answers.length === 5 && absent.length === 0),
@@ -201,7 +203,7 @@ describe('doctor', () => {
   });
 
   it('knows flags that are ignored from those that are refused', async () => {
-    const flags = ['include_deleted_records', 'eq', 'gte'];
+    const flags = ['include_deleted_records', 'eq', 'gte', 'sort', 'select'];
     const ignoring = await (await newScene(flags.map((flag) => `ignore=${flag}`))).look();
     expect(ignoring.code).toBe(0);
     expect(ignoring.facts.parameters).toMatchObject({
@@ -209,6 +211,8 @@ describe('doctor', () => {
       include_deleted_records: 'unknown',
       eq: 'ignored',
       gte: 'ignored',
+      sort: 'ignored',
+      select: 'ignored',
     });
     const refusing = await (await newScene(flags.map((flag) => `refuse=${flag}`))).look();
     expect(refusing.code).toBe(0);

@@ -14,6 +14,8 @@ import {
   judgeDeletedParameter,
   judgeEq,
   judgeGte,
+  judgeSelect,
+  judgeSort,
 } from '../../../src/inspect/doctor/check-parameters.js';
 import { CHECKS, runChecks } from '../../../src/inspect/doctor/checks.js';
 import type {
@@ -29,8 +31,8 @@ const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-11-01T00:00:00Z');
 
 function record(svcId: number, more: Partial<SampledRecord> = {}): SampledRecord {
-  const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false };
-  return { svcId: BigInt(svcId), fieldDigests: '', ...usual, ...more };
+  const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false, createdMs: svcId };
+  return { svcId: BigInt(svcId), fieldDigests: '', hasHash: false, ...usual, ...more };
 }
 
 function answers(records: readonly SampledRecord[], more: Partial<ListContent> = {}): ListContent {
@@ -52,6 +54,7 @@ const REFUSED: ListAnswer = { kind: 'refused', error: new SvcError('http_status'
 const FAILED: ListAnswer = { kind: 'failed', error: new SvcError('network', 'down') };
 const [A, B] = [record(1), record(2)];
 const GONE = record(3, { deleted: true });
+const HASHED = record(4, { hasHash: true });
 
 describe('a parameter is judged by the answers with and without it', () => {
   const cases: readonly (readonly [string, string, string])[] = [
@@ -68,6 +71,20 @@ describe('a parameter is judged by the answers with and without it', () => {
     ['gte shows none late and some early', judgeGte(NONE, answers([A])), 'honoured'],
     ['gte shows nothing at all', judgeGte(NONE, NONE), 'unknown'],
     ['gte is refused', judgeGte(REFUSED, null), 'refused'],
+    ['sort turns the list around', judgeSort(answers([A, B]), answers([B, A])), 'honoured'],
+    ['sort changes nothing', judgeSort(answers([A, B]), answers([A, B])), 'ignored'],
+    ['sort cannot show in one record', judgeSort(answers([A]), answers([A])), 'unknown'],
+    [
+      'sort cannot show where all dates are equal',
+      judgeSort(answers([A, record(2, { createdMs: 1 })]), answers([A, record(2, { createdMs: 1 })])),
+      'unknown',
+    ],
+    ['sort gives another wrong order', judgeSort(answers([B, A]), answers([A, B])), 'unknown'],
+    ['sort is refused one way', judgeSort(REFUSED, answers([A])), 'refused'],
+    ['the hash comes when asked for', judgeSelect(answers([A]), answers([HASHED])), 'honoured'],
+    ['the hash does not come', judgeSelect(answers([A]), answers([A])), 'ignored'],
+    ['the hash comes unasked', judgeSelect(answers([HASHED]), answers([HASHED])), 'always'],
+    ['nothing comes', judgeSelect(answers([A]), NONE), 'unknown'],
   ];
   it.each(cases)('%s', (_, verdict, expected) => expect(verdict).toBe(expected));
 });
