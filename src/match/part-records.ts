@@ -236,6 +236,8 @@ export function preparePartRecords(
       throwIfStopped();
       for (record.open(bytes); record.next(); at++) addRecord(records, at, record, fullStreams);
     }
+    // the memory still holds the records of another part
+    if (at !== records.length) throw damaged('A stored record');
     records.seal();
     return records;
   };

@@ -1,3 +1,4 @@
+import { damaged } from './checksum.js';
 import type { Db } from './sqlite.js';
 
 /** Where saved bytes are: few stay in memory, because there can be 100,000 companies. */
@@ -23,6 +24,8 @@ export class Spool {
   }
 
   read(saved: SavedBytes): Buffer {
-    return typeof saved === 'object' ? saved : (this.#read.get(saved) ?? Buffer.alloc(0));
+    const bytes = typeof saved === 'object' ? saved : this.#read.get(saved);
+    if (bytes === undefined) throw damaged('A row of a temporary table');
+    return bytes;
   }
 }
