@@ -260,7 +260,7 @@ const POSTGRES_TEXT: SqlText = {
   },
   rowNumber: 'row_number() OVER ()',
   createView: (view, query) => [`CREATE OR REPLACE VIEW ${view} AS ${query}`],
-  asCell: (_, term) => `${term}::text`,
+  asCell: (_, term) => `${term}::text COLLATE "C"`,
   groupsCells: true,
   exactText: (term) => `('t' || (${term})::text)`,
   updateFrom: updateFromSql,
