@@ -97,8 +97,8 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
   const verdict = judgeCheck(plan, age);
   const isPass = verdict.exitCode === 0;
   const title = `${isPass ? 'PASS' : 'FAIL'}: ${describeIds(verdict.ids)}\n`;
-  const isWritten = (await listRuns(task.stores)).some(({ state }) => state !== 'undone');
-  const next = formatCommand(isWritten ? 'verify' : 'plan');
+  // Where nothing is left to write, the plan leads on to the verification.
+  const next = formatCommand(verdict.ids.stored === 0 ? 'verify' : 'plan');
   return {
     exitCode: verdict.exitCode,
     text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, { width, isVerbose })}`,

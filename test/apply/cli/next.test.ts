@@ -33,7 +33,7 @@ it.each([
   ['a check', [1, 2], ['check', ...CSV, ...INVOICES], 'plan', []],
   ['a run', [1, 2], ['write', ...CSV, ...INVOICES, '--yes'], 'verify', []],
   ['a verification of nothing', [1, 2], ['verify', ...CSV], 'find', []],
-  ['a check of what is written', [1, 2], ['check', ...CSV, ...INVOICES], 'verify', ['write']],
+  ['a check of what is written', [1, 2], ['check', ...CSV, ...INVOICES], 'plan', ['write']],
   ['a verification', [1, 2], ['verify', ...CSV], 'cutover', ['write']],
   ['runs', [1, 2], ['runs', ...CSV], 'undo', ['write']],
   ['undo', [1, 2], ['undo', ...CSV], 'plan', ['write']],
