@@ -151,6 +151,18 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     await close();
   });
 
+  it('are named by a plan where a later remap gives other ids, also after a run took what came since', async () => {
+    const place = await begin();
+    const { store, laterStore, close } = place;
+    const changed = async (own: DataStore) => (await own.survey()).map(({ earlier }) => earlier.changedSince);
+    await write(store, 'run-1');
+    expect([await changed(store), await changed(laterStore)]).toEqual([[0], [3]]);
+    await place.run('INSERT INTO t(k, svc_id) VALUES (7, 1)');
+    await write(laterStore, 'run-2');
+    expect([await changed(store), await changed(laterStore)]).toEqual([[2], [3]]);
+    await close();
+  });
+
   it('are filled once and undone, wherever both are stopped', async () => {
     let stops = 0;
     for (let nth = 0, goesOn = true; goesOn; nth += STRIDE) {

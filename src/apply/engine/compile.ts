@@ -325,12 +325,12 @@ function enteredKeys(
   ];
 }
 
-/** Databases join at most about sixty tables. */
+/** Databases join at most about sixty tables: for each column its map, these lists, and the rest of them as one. */
 const MOST_JOINED = 20;
 
 /**
- * SQL for the rows of a table that no run lists as its own under one of the labels. `at`: sets its names apart. Each list is
- * joined by itself, because MariaDB has no index on a UNION of long keys.
+ * SQL for the rows of a table that no run lists as its own under one of the labels. `at`: sets its names apart. `columns`: how
+ * many one statement may ask for. Each list is joined by itself, because MariaDB has no index on a UNION of long keys.
  */
 export function rowsNotEntered(
   dialect: Compiler,
@@ -338,10 +338,10 @@ export function rowsNotEntered(
   key: readonly string[],
   runs: readonly (readonly [plan: Rewrite, labels: readonly string[]])[],
   labels: readonly string[],
-  at: number,
+  { at, columns }: { readonly at: number; readonly columns: number },
 ): { readonly join: string; readonly where: string; readonly sql: string } {
   const lists = runs.flatMap((run) => enteredKeys(dialect, run, labels));
-  const rest = lists.splice(MOST_JOINED).join(' UNION ');
+  const rest = lists.splice(Math.floor(MOST_JOINED / columns)).join(' UNION ');
   const joined = (rest === '' ? lists : [...lists, rest]).map((entered, nth) => {
     const alias = `e${at}_${nth}`;
     const isRow = key.map((name, part) => dialect.isKey(`${alias}.k${part}`, `t.${dialect.quote(name)}`));

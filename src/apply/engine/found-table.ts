@@ -231,14 +231,17 @@ function addStillApplied(earlier: Earlier, since: number, all: readonly StillApp
 /** SQL for the rows of a column to look up: those without a ledger entry and, for a platform_id, without a value. */
 export function rowsToLookUp(
   engine: Engine,
-  found: Pick<FoundTable, 'facts' | 'runs' | 'handling'>,
+  found: Pick<FoundTable, 'target' | 'facts' | 'runs' | 'handling'>,
   id: IdColumn,
   at = 0,
 ): { readonly join: string; readonly where: string; readonly sql: string } {
   const { dialect } = engine;
   const { facts, handling } = found;
   const runs = runsByKey(engine, found);
-  const rows = rowsNotEntered(dialect, facts.table, handling.key, runs, rewrittenLabels(id), at);
+  const rows = rowsNotEntered(dialect, facts.table, handling.key, runs, rewrittenLabels(id), {
+    at,
+    columns: found.target.ids.length,
+  });
   if (!writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) === undefined) return rows;
   const isEmpty = ` AND t.${dialect.quote(columnLabel(id))} IS NULL`;
   return { join: rows.join, where: rows.where + isEmpty, sql: rows.sql + isEmpty };

@@ -32,11 +32,11 @@ import { type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
 import { readStillApplied, rowsToLookUp } from './found-table.js';
 import { writesPlatformId } from './id-columns.js';
-import { keptMaps } from './id-maps.js';
+import { buildMap, keptMapTable } from './id-maps.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { noRoomNote, parkingTerm } from './move-rows.js';
-import { columnOf, type FoundTable } from './table-facts.js';
-import { isForeign } from './verify-run.js';
+import { columnOf, type FoundTable, type TableRun } from './table-facts.js';
+import { isForeign, readOutdated } from './verify-run.js';
 
 /** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */
 export async function surveyTable(
@@ -105,7 +105,7 @@ async function surveyColumn(
   const isColumnThere = !writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) !== undefined;
   const work = openTableColumn(engine, id, facts);
   const left: UnmappedCount[][] = [];
-  const map = findMap(engine, found, id);
+  const { map, run } = findMap(engine, found, id) ?? { map: null };
   let unfilled = 0;
   for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
@@ -113,7 +113,7 @@ async function surveyColumn(
     unfilled += await tallyCells(engine, found, { work: own, source, rows, onUnmapped, map });
     if (!isNew) addUnmapped(left, own, source);
   }
-  const changed = map === null ? new NamedRows() : await readForeign(engine, found, map, onUnmapped);
+  const changed = map === null ? new NamedRows() : await readForeign(engine, found, { map, run }, onUnmapped);
   if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
     const { key } = handling;
     await readStillApplied(engine, found, id, (value, values) =>
@@ -133,20 +133,27 @@ async function surveyColumn(
   return { plans, notes, unfilled, changed };
 }
 
+/** A new column's map, and the run that filled it. */
+interface Filled {
+  readonly map: IdMap;
+  readonly run: TableRun;
+}
+
 /** The map of the run that filled the new column of an id column, if the new column is there. */
-function findMap(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): IdMap | null {
+function findMap(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): Filled | null {
   if (engine.context.policy.mode !== 'new') return null;
   if (findColumn(engine, facts, newColumnOf(id)) === undefined) return null;
   const run = runs.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
   if (run === undefined) return null;
-  return keptMaps(engine, facts, run)[run.labels.indexOf(columnLabel(id))] ?? null;
+  const table = keptMapTable(run, run.labels.indexOf(columnLabel(id)));
+  return { map: buildMap(engine.dialect, facts, id, { table, isKept: true }), run };
 }
 
 /** The cells of a new column that hold something other than what its run wrote. */
 async function readForeign(
   engine: Engine,
   found: FoundTable,
-  map: IdMap,
+  { map, run }: Filled,
   onUnmapped: OnUnmapped | undefined,
 ): Promise<NamedRows> {
   const { session, dialect } = engine;
@@ -154,18 +161,22 @@ async function readForeign(
   const name = newColumnOf(map.id);
   const terms = [name, map.id.column, ...key].map((column) => dialect.asText(`t.${dialect.quote(column)}`));
   const foreign = new NamedRows();
+  const add = (holds: string | null, value: string | null, values: readonly (string | null)[]): void => {
+    foreign.add(`${name} ${String(holds)}`);
+    reportRow(onUnmapped, found.target.name, map.id, {
+      kind: 'changed_since',
+      reason: 'changed',
+      value: value ?? '',
+      key: keyValues(key, values),
+    });
+  };
   const from = `${dialect.tableSql(found.facts.table)} AS t WHERE ${isForeign(dialect, map)}`;
   for await (const rows of session.read(`SELECT ${terms.join(', ')} FROM ${from}`)) {
-    for (const [holds, value, ...values] of rows) {
-      foreign.add(`${name} ${String(holds)}`);
-      reportRow(onUnmapped, found.target.name, map.id, {
-        kind: 'changed_since',
-        reason: 'changed',
-        value: String(value ?? ''),
-        key: keyValues(key, values),
-      });
-    }
+    for (const [holds = null, value = null, ...values] of rows.map((row) => row.map(cellText)))
+      add(holds, value, values);
   }
+  for await (const [value = null, holds = null, ...values] of readOutdated(engine, run, map, terms.slice(2)))
+    add(holds, value, values);
   return foreign;
 }
 

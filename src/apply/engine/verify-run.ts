@@ -159,22 +159,51 @@ async function compareColumn(
 
 /** Judges the values of a run's last write again, if the remap is the one that it used; returns those it does not give. */
 async function judgeMapsAgain(engine: Engine, run: TableRun): Promise<NamedRows> {
-  const { context, session, dialect } = engine;
   const wrong = new NamedRows();
-  if (run.remapSha256 !== context.remapVersion.sha256) return wrong;
-  const facts = await dialect.readFacts(run.target);
+  if (run.remapSha256 !== engine.context.remapVersion.sha256) return wrong;
+  const facts = await engine.dialect.readFacts(run.target);
   for (const map of keptMaps(engine, facts, run)) {
-    const [old = '', ...scopes] = mapKey(map, dialect);
-    const terms = [dialect.asCell(map.id, old), ...scopes.map(dialect.asText), dialect.asText('new')];
-    const judge = buildCellJudge(openColumn(context, map.id, { ...context.policy, ...run.policy }), 'new');
-    const sql = `SELECT ${terms.join(', ')} FROM ${map.table} WHERE keep = 0 AND fill = (SELECT max(fill) FROM ${map.table})`;
-    for await (const rows of session.read(sql)) {
-      for (const [cell = null, ...others] of rows) {
-        const result = judgeCell(judge, cell, others.slice(0, -1));
-        if (result !== undefined && cellText(result) === others.at(-1)) continue;
-        wrong.add(`${map.id.column} ${String(cell)}: the remap gives another id`);
-      }
-    }
+    const isLast = `m.fill = (SELECT max(fill) FROM ${map.table})`;
+    for (const [value] of await listOutdated(engine, run, map, isLast))
+      wrong.add(`${map.id.column} ${value}: the remap gives another id`);
   }
   return wrong;
+}
+
+/** SQL for a row `m` of a map: its key and its new value. */
+function termsOf(dialect: Engine['dialect'], map: IdMap): string[] {
+  const [old = '', ...scopes] = mapKey(map, dialect).map((name) => `m.${name}`);
+  return [dialect.asCell(map.id, old), ...scopes.map(dialect.asText), dialect.asText('m.new')];
+}
+
+/** Rows of a map, as `termsOf`, whose new value the remap does not give. */
+async function listOutdated({ context, session, dialect }: Engine, run: TableRun, map: IdMap, where: string) {
+  const judge = buildCellJudge(openColumn(context, map.id, { ...context.policy, ...run.policy }), 'new');
+  const found: (string | null)[][] = [];
+  const sql = `SELECT ${termsOf(dialect, map).join(', ')} FROM ${map.table} AS m WHERE m.keep = 0 AND ${where}`;
+  for await (const rows of session.read(sql)) {
+    for (const [cell = null, ...others] of rows) {
+      const result = judgeCell(judge, cell, others.slice(0, -1));
+      if (result === undefined || cellText(result) !== others.at(-1))
+        found.push([cell, ...others].map(cellText));
+    }
+  }
+  return found;
+}
+
+/** Rows whose new column holds what its map gives, but the remap does not: value, what they hold, and the terms `extra`. */
+export async function* readOutdated(engine: Engine, run: TableRun, map: IdMap, extra: readonly string[]) {
+  const { session, dialect } = engine;
+  const outdated = new Set((await listOutdated(engine, run, map, 'TRUE')).map((one) => JSON.stringify(one)));
+  if (outdated.size === 0) return;
+  const terms = termsOf(dialect, map);
+  const holds = holdsMapped(dialect, map, newColumnOf(map.id));
+  const from = `${dialect.tableSql(run.table)} AS t JOIN ${map.table} AS m ON ${mapMatch(dialect, map, 'm')} AND ${holds}`;
+  const sql = `SELECT ${[...terms, ...extra].join(', ')} FROM ${from} WHERE m.keep = 0`;
+  for await (const rows of session.read(sql)) {
+    for (const row of rows.map((one) => one.map(cellText))) {
+      if (outdated.has(JSON.stringify(row.slice(0, terms.length))))
+        yield [row[0] ?? null, row[terms.length - 1] ?? null, ...row.slice(terms.length)];
+    }
+  }
 }
