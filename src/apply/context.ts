@@ -96,6 +96,8 @@ export const runVerificationSchema = z.strictObject({
   changedSinceCount: count,
   /** Why the target could not be recomputed; null if it was. */
   notChecked: z.string().nullable(),
+  /** Whether cells were compared with what the run wrote alone, because the remap is another one since. */
+  byLedgerAlone: z.boolean(),
 });
 export type RunVerification = Readonly<z.output<typeof runVerificationSchema>>;
 

@@ -292,7 +292,8 @@ export function renderVerified(verified: readonly RunVerification[], width: numb
     verified.flatMap((one) => {
       const { target, run, checked, wrong, wrongCount, changedSince, changedSinceCount, notChecked } = one;
       if (notChecked !== null) return [`${target}, run ${run}: not checked, ${notChecked} since`];
-      const says = wrongCount === 0 ? 'as ledger and remap say' : `${groupDigits(wrongCount)} WRONG`;
+      const good = one.byLedgerAlone ? 'as the ledger says' : 'as ledger and remap say';
+      const says = wrongCount === 0 ? good : `${groupDigits(wrongCount)} WRONG`;
       const since =
         changedSinceCount === 0 ? '' : `; ${groupDigits(changedSinceCount)} changed by others since`;
       return [

@@ -157,6 +157,8 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     const changed = async (own: DataStore) => (await own.survey()).map(({ earlier }) => earlier.changedSince);
     await write(store, 'run-1');
     expect([await changed(store), await changed(laterStore)]).toEqual([[0], [3]]);
+    const byLedger = async (own: DataStore) => (await own.verify(null)).map((one) => one.byLedgerAlone);
+    expect([await byLedger(store), await byLedger(laterStore)]).toEqual([[false], [true]]);
     await place.run('INSERT INTO t(k, svc_id) VALUES (7, 1)');
     await write(laterStore, 'run-2');
     expect([await changed(store), await changed(laterStore)]).toEqual([[2], [3]]);

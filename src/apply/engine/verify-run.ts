@@ -51,6 +51,7 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
     wrongCount: found.wrong.count,
     changedSince: found.changed.names,
     changedSinceCount: found.changed.count,
+    byLedgerAlone: run.mode === 'new' && !isOfRemap(engine, run),
   };
 }
 
@@ -157,10 +158,15 @@ async function compareColumn(
   return Number(await session.one(`SELECT count(${fresh}) FROM ${from}`));
 }
 
+/** Whether the last write of a run used the remap that is there now. */
+function isOfRemap({ context }: Engine, run: TableRun): boolean {
+  return run.remapSha256 === context.remapVersion.sha256;
+}
+
 /** Judges the values of a run's last write again, if the remap is the one that it used; returns those it does not give. */
 async function judgeMapsAgain(engine: Engine, run: TableRun): Promise<NamedRows> {
   const wrong = new NamedRows();
-  if (run.remapSha256 !== engine.context.remapVersion.sha256) return wrong;
+  if (!isOfRemap(engine, run)) return wrong;
   const facts = await engine.dialect.readFacts(run.target);
   for (const map of keptMaps(engine, facts, run)) {
     const isLast = `m.fill = (SELECT max(fill) FROM ${map.table})`;
