@@ -2,7 +2,7 @@ import { fieldDigestsOf, hashFields, placesOf } from '../api/field-digests.js';
 import { LIST_WORDS } from '../api/member-digests.js';
 import { Texts } from '../json/record-columns.js';
 import { damaged } from '../store/checksum.js';
-import { prepareReadMemberList } from '../store/member-digests.js';
+import { prepareReadMemberList } from '../store/member-lists.js';
 import type { Db } from '../store/open.js';
 import { type SavedBytes, Spool } from '../store/spool.js';
 import { hashBytes, SELECT_RECORDS, StoredRecords } from './record-bytes.js';

@@ -1,7 +1,7 @@
 import { areEqualDigests, LIST_WORDS } from '../api/member-digests.js';
 import type { Config } from '../config/config.js';
 import { listNumber } from '../json/record-columns.js';
-import { prepareReadMemberList } from '../store/member-digests.js';
+import { prepareReadMemberList } from '../store/member-lists.js';
 import type { Db } from '../store/open.js';
 import { prepareReadPayload } from '../store/payloads.js';
 import { type DriftedField, type DriftRules, findDrift, isCompared } from './compare-payloads.js';

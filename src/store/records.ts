@@ -1,6 +1,6 @@
 import type { ParsedRecord } from '../domain.js';
 import { checksumOfValues } from './checksum.js';
-import { prepareMemberDigests } from './member-digests.js';
+import { prepareMemberDigests } from './member-lists.js';
 import { type PayloadWriter, preparePayloadWriter } from './payloads.js';
 import type { Db } from './sqlite.js';
 

@@ -1,10 +1,11 @@
 import { damaged } from './checksum.js';
 import type { Db } from './sqlite.js';
 
-/** Where saved bytes are: few stay in memory, because there can be 100,000 companies. */
+/** Saved bytes, if they are few, or the id of their row: there can be 100,000 companies with a few bytes each. */
 export type SavedBytes = Buffer | bigint | number;
 
-const FEW = 2048;
+/** Fewer bytes stay in memory. */
+const BYTES_PER_ROW = 2048;
 
 /** Keeps bytes in a temporary table. */
 export class Spool {
@@ -20,7 +21,7 @@ export class Spool {
   }
 
   save(bytes: Buffer): SavedBytes {
-    return bytes.length < FEW ? Buffer.from(bytes) : this.#insert.run(bytes).lastInsertRowid;
+    return bytes.length < BYTES_PER_ROW ? Buffer.from(bytes) : this.#insert.run(bytes).lastInsertRowid;
   }
 
   read(saved: SavedBytes): Buffer {

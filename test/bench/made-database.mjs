@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pageParser } from '../../dist/api/envelope.js';
 import { recordsOf } from '../../dist/json/record-columns.js';
 import { checksumOf, checksumOfValues } from '../../dist/store/checksum.js';
-import { prepareMemberDigests } from '../../dist/store/member-digests.js';
+import { prepareMemberDigests } from '../../dist/store/member-lists.js';
 import { openDatabase } from '../../dist/store/open.js';
 import { preparePayloadWriter } from '../../dist/store/payloads.js';
 import { sealV4Companies } from '../../dist/store/streams.js';
