@@ -54,15 +54,15 @@ export async function runDoctor(given: GivenTo<typeof doctor>, io: Io): Promise<
   const read = await readLocally(config, io);
   if (offline) {
     const diagnosis = checkLocally(read.local);
-    const isReady = judgeFindings(diagnosis.findings) === 0;
+    const isReady = judgeFindings(diagnosis) === 0;
     const next = isReady ? 'svc-migrate doctor' : 'svc-migrate doctor --offline';
     return writeDiagnosis(target, diagnosis, next, renderSettings(config), io);
   }
   const diagnosis = await checkRemotely(read, io);
   if (newConfig === undefined) return writeDiagnosis(target, diagnosis, nextOf(diagnosis, config), '', io);
-  const text = await writeConfig(newConfig, config, diagnosis.corrections, io);
+  const text = await writeConfig(newConfig, config, correctionsOf(diagnosis), io);
   await writeResult(target, { json: () => renderDoctorJson(diagnosis), text: () => text }, io);
-  return judgeFindings(diagnosis.findings);
+  return judgeFindings(diagnosis);
 }
 
 async function writeDiagnosis(
@@ -74,7 +74,7 @@ async function writeDiagnosis(
 ): Promise<number> {
   const json = () => renderDoctorJson(diagnosis);
   await writeResult(target, { json, text: () => before + renderDoctor(diagnosis, next, io.width) }, io);
-  return judgeFindings(diagnosis.findings);
+  return judgeFindings(diagnosis);
 }
 
 /** The settings that are in force. */
@@ -128,8 +128,8 @@ function describeLimits({ global, models }: Config['limits']): string {
 /** The result without a valid configuration, which all other checks need. */
 function judgeWithout({ message, hint }: SvcError): Diagnosis {
   const invalid = problem('config_invalid', 2, message, hint ?? 'Correct the configuration.');
-  const program = Array.from(checkProgram(readVersions()).findings, (one) => ({ ...one, area: 'program' }));
-  return { findings: [...program, { ...invalid, area: 'configuration' }], corrections: [], facts: null };
+  const program = checkProgram(readVersions()).map((one) => ({ ...one, area: 'program' }));
+  return [...program, { ...invalid, area: 'configuration' }];
 }
 
 function nextWithoutConfig({ raw }: GivenTo<typeof doctor>, env: Io['env']): string {
@@ -141,14 +141,18 @@ function nextWithoutConfig({ raw }: GivenTo<typeof doctor>, env: Io['env']): str
 /** The file beside the configuration that `Next:` proposes for a corrected one. */
 const CORRECTED_FILE = 'corrected.jsonc';
 
-function nextOf({ findings, corrections }: Diagnosis, config: Config): string {
+function nextOf(findings: Diagnosis, config: Config): string {
   if (judgeFindings(findings) === 0) return 'svc-migrate run';
   const file = join(dirname(config.file), CORRECTED_FILE);
   const force = existsSync(file) ? ['--force'] : [];
-  const isCorrected = corrections.some(({ confirms }) => confirms !== true);
+  const isCorrected = correctionsOf(findings).some(({ confirms }) => confirms !== true);
   return !isCorrected || file === config.file
     ? 'svc-migrate doctor'
     : shellLine(['svc-migrate', 'doctor', '--write-config', relative('', file), ...force]);
+}
+
+function correctionsOf(findings: Diagnosis): readonly Correction[] {
+  return findings.flatMap(({ corrections = [] }) => corrections);
 }
 
 /** What is known without the network, the usable keys, and the company pairs that the user named. */

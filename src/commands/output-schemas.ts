@@ -49,18 +49,6 @@ const doctor = z.strictObject({
       exitCode: z.int().nullable().describe('The exit code for this kind of problem.'),
     }),
   ),
-  facts: z
-    .looseObject({
-      hosts: z.array(z.looseObject({ label: z.string(), baseUrl: z.string() })),
-      v3: z.array(z.looseObject({ region: z.string(), model: z.string(), answer: z.string() })),
-      v4: z
-        .looseObject({ companies: count, models: z.array(z.looseObject({ model: z.string() })) })
-        .nullable(),
-      pairs: z.array(z.looseObject({ v3CompanyId: id, v4CompanyId: nullableId })),
-      disk: z.looseObject({}),
-    })
-    .nullable()
-    .describe('What the findings are based on; null without a valid configuration.'),
 });
 
 const pairSide = z

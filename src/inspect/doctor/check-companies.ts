@@ -4,31 +4,22 @@ import {
   type CompanyEvidence,
   type CompanySide,
   NO_UNCOUNTED,
-  type PairingInput,
   pairCompanies,
 } from '../../match/pair-companies.js';
 import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
-import { groupBy } from '../../text/rows.js';
+import { append } from '../../text/rows.js';
 import type { ListRef } from '../live-records.js';
-import {
-  type Checked,
-  type DatabaseFacts,
-  type Finding,
-  note,
-  ok,
-  type RemoteContext,
-  warning,
-} from './check.js';
+import { type DatabaseFacts, type Finding, note, ok, type RemoteContext, warning } from './check.js';
 import type { AskList, SampledList, SampledRecord } from './sample-lists.js';
 
 const MAX_PAIRS = 5;
 
 /** How companies pair: from the last remap if there is one, otherwise from samples. */
-export async function checkCompanies(context: RemoteContext): Promise<Checked> {
-  const preview = context.v4.answered ? await previewCompanies(context) : [];
-  const findings = judgeStored(context.database) ?? judgePreview(preview);
-  return { findings, facts: { pairs: preview } };
+export async function checkCompanies(context: RemoteContext): Promise<Finding[]> {
+  const stored = judgeStored(context.database);
+  if (stored !== null || !context.v4.answered) return stored ?? [];
+  return judgePreview(await previewPairs(context), new Set(context.v4.companies));
 }
 
 function judgeStored(database: DatabaseFacts): Finding[] | null {
@@ -45,56 +36,49 @@ function judgeStored(database: DatabaseFacts): Finding[] | null {
 
 /** A V3 company with the V4 company that it would be paired with. */
 interface PairPreview {
-  readonly region: string;
-  readonly v3CompanyId: bigint;
+  readonly company: SampledCompany;
   readonly v4CompanyId: bigint | null;
   readonly matchedBy: CompanyMatch;
-  /** Shared keys that could be compared, and those that agree; 0 without a pair. */
-  readonly comparable: number;
-  readonly agreeing: number;
-  /** V4 companies that an ambiguous one may be, likeliest first. */
+  /** V4 companies that share keys with it, the pair or the likeliest first. */
   readonly candidates: AmbiguousCompany['candidates'];
-  /** Whether V4 lists a company of the same id. */
-  readonly hasSameId: boolean;
 }
 
-function judgePreview(preview: readonly PairPreview[]): Finding[] {
+/** `listed`: the companies of V4. */
+function judgePreview(preview: readonly PairPreview[], listed: ReadonlySet<bigint>): Finding[] {
   if (preview.length === 0) return [];
-  const paired = preview.filter(({ v4CompanyId }) => v4CompanyId !== null).length;
-  const open = preview.filter(isOpen).length;
+  const isOpen = ({ matchedBy }: PairPreview) => matchedBy === 'ambiguous';
+  const toAmbiguous = ({ company, candidates }: PairPreview): AmbiguousCompany => ({
+    region: company.region,
+    v3CompanyId: String(company.companyId),
+    candidates,
+  });
+  const [paired, open, sameId] = [
+    preview.filter(({ v4CompanyId }) => v4CompanyId !== null).length,
+    preview.filter(isOpen).length,
+    preview.filter(({ company }) => listed.has(company.companyId)).length,
+  ];
   const alone = preview.length - paired - open;
-  const sameId = preview.filter(({ hasSameId }) => hasSameId).length;
-  const seen = countOf(preview.length, 'V3 company', 'V3 companies');
   const parts = [
-    `shared records pair ${groupDigits(paired)} of ${seen} seen`,
+    `shared records pair ${groupDigits(paired)} of ${countOf(preview.length, 'V3 company', 'V3 companies')} seen`,
     ...(open > 0 ? [`${groupDigits(open)} ambiguous`] : []),
     ...(alone > 0 ? [`${groupDigits(alone)} without a pair`] : []),
   ];
   const text = `Preview from samples, which leave records out: ${parts.join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
+  const describe = prepareDescribeAmbiguous(preview.filter(isOpen).map(toAmbiguous));
   // Pairs that a person must decide come first.
   const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, MAX_PAIRS);
-  const describe = prepareDescribeAmbiguous(preview.filter(isOpen).map(toAmbiguous));
-  return [note('pairs_preview', text), ...shown.map((one) => note('pair', describePair(one, describe)))];
+  const lines = shown.map((one) => (isOpen(one) ? `${describe(toAmbiguous(one))}.` : describePair(one)));
+  return [note('pairs_preview', text), ...lines.map((line) => note('pair', line))];
 }
 
-function isOpen({ matchedBy }: PairPreview): boolean {
-  return matchedBy === 'ambiguous';
-}
-
-function toAmbiguous({ region, v3CompanyId, candidates }: PairPreview): AmbiguousCompany {
-  return { region, v3CompanyId: String(v3CompanyId), candidates };
-}
-
-function describePair(pair: PairPreview, describe: (company: AmbiguousCompany) => string): string {
-  const { region, v3CompanyId, v4CompanyId, matchedBy, comparable, agreeing } = pair;
-  if (isOpen(pair)) return `${describe(toAmbiguous(pair))}.`;
-  const company = `V3 company ${v3CompanyId}${region === 'default' ? '' : ` in ${region}`}`;
-  if (v4CompanyId === null) {
-    return `${company}: no shared record seen.`;
-  }
+function describePair({ company: v3, v4CompanyId, matchedBy, candidates }: PairPreview): string {
+  const company = `V3 company ${v3.companyId}${v3.region === 'default' ? '' : ` in ${v3.region}`}`;
+  if (v4CompanyId === null) return `${company}: no shared record seen.`;
   if (matchedBy === 'file') return `${company} is V4 company ${v4CompanyId}: named in the companies file.`;
-  const agree = agreeing === 1 ? 'agrees' : 'agree';
-  return `${company} looks like V4 company ${v4CompanyId}: ${agreeing} of ${countOf(comparable, 'shared record')} ${agree}.`;
+  const own = candidates.find((one) => one.v4CompanyId === String(v4CompanyId));
+  const { agreeingKeys = 0, comparableKeys = 0 } = own ?? {};
+  const agree = agreeingKeys === 1 ? 'agrees' : 'agree';
+  return `${company} looks like V4 company ${v4CompanyId}: ${agreeingKeys} of ${countOf(comparableKeys, 'shared record')} ${agree}.`;
 }
 
 const MAX_REQUESTS = 60;
@@ -106,16 +90,13 @@ interface Sample extends ListRef {
   readonly records: readonly SampledRecord[];
 }
 
-/** Previews pairs from the samples and, if V4 honours the filter, from look-ups of single keys. */
-async function previewCompanies({
-  config,
-  ask,
-  v3,
-  v4,
-  named,
-}: RemoteContext): Promise<readonly PairPreview[]> {
+/**
+ * Pairs the companies of the samples by the rules of the remap. A sample leaves records out, so equal ids alone decide nothing
+ * here, and a company without a pair may still have one.
+ */
+async function previewPairs({ config, ask, v3, v4, named }: RemoteContext): Promise<readonly PairPreview[]> {
   const { include, exclude, match } = config.companies;
-  const isWanted = (id: bigint): boolean =>
+  const isWanted = ({ companyId: id }: SampledRecord): boolean =>
     (include.length === 0 || include.includes(id)) && !exclude.includes(id);
   const samplesOf = (lists: readonly SampledList[]): Sample[] =>
     lists.flatMap(({ answer, ...list }) =>
@@ -123,11 +104,29 @@ async function previewCompanies({
     );
   const inV3 = samplesOf(v3.flatMap(({ lists }) => lists)).map((sample) => ({
     ...sample,
-    records: sample.records.filter(({ companyId }) => isWanted(companyId)),
+    records: sample.records.filter(isWanted),
   }));
-  const inV4 = [...samplesOf(v4.lists), ...(await lookUpKeys(ask, inV3, v4.asked))];
-  const mode = typeof match === 'string' ? match : 'auto';
-  return previewPairs({ v3: inV3, v4: inV4, listed: v4.companies, mode, named });
+  const found = await lookUpKeys(ask, inV3, v4.asked);
+  const [v3Companies, v4Companies] = [inV3, [...samplesOf(v4.lists), ...found]].map(groupByCompany);
+  if (v3Companies === undefined || v4Companies === undefined) return [];
+  const evidence = v3Companies.flatMap((a) => v4Companies.flatMap((b) => compareCompanies(a, b) ?? []));
+  const { v3: pairs } = pairCompanies({
+    ...{ v3: v3Companies, v4: v4Companies, evidence, named, uncounted: NO_UNCOUNTED },
+    mode: typeof match === 'string' ? match : 'auto',
+  });
+  return v3Companies.map((company) => {
+    const { v4: twin, matchedBy } = pairs.get(company.id) ?? { v4: null, matchedBy: 'none' as const };
+    const candidates = evidence
+      .filter((row) => row.v3 === company.id)
+      .sort((a, b) => b.agreeing - a.agreeing)
+      .map((row) => ({
+        v4CompanyId: String(v4Companies[row.v4]?.companyId),
+        comparableKeys: row.comparable,
+        agreeingKeys: row.agreeing,
+      }));
+    const v4CompanyId = twin === null ? null : (v4Companies[twin]?.companyId ?? null);
+    return { company, v4CompanyId, matchedBy, candidates };
+  });
 }
 
 /**
@@ -137,24 +136,23 @@ async function previewCompanies({
 async function lookUpKeys(
   ask: AskList,
   v3: readonly Sample[],
-  candidates: readonly bigint[],
+  v4Companies: readonly bigint[],
 ): Promise<readonly Sample[]> {
-  const lookUp = async ({ pair, key, candidate }: (typeof requests)[number]): Promise<Sample | null> => {
-    const list = { region: '', companyId: candidate, pair };
-    const answer = await ask(list, KEY_LIMIT, [['platform_id[eq]', key]]);
-    const records = answer.kind === 'answers' ? answer.records : null;
-    return records?.every(({ platformId }) => platformId === key) ? { ...list, records } : null;
-  };
   const requests = pickKeys(v3)
-    .flatMap((one) => candidates.map((candidate) => ({ ...one, candidate })))
+    .flatMap((one) => v4Companies.map((candidate) => ({ ...one, candidate })))
     // A company of the same id first: it is usually the pair.
     .sort((a, b) => Number(b.candidate === b.companyId) - Number(a.candidate === a.companyId))
     .slice(0, MAX_REQUESTS);
-  const [first, ...others] = requests;
-  const tried = first === undefined ? null : await lookUp(first);
-  if (tried === null) return [];
-  const samples = [tried, ...(await Promise.all(others.map(lookUp)))];
-  return samples.filter((sample) => sample !== null);
+  const lookUp = async ({ pair, key, candidate }: (typeof requests)[number]): Promise<Sample[]> => {
+    const list = { region: '', companyId: candidate, pair };
+    const answer = await ask(list, KEY_LIMIT, [['platform_id[eq]', key]]);
+    const records = answer.kind === 'answers' ? answer.records : null;
+    return records?.every(({ platformId }) => platformId === key) ? [{ ...list, records }] : [];
+  };
+  // One request shows whether the filter is honoured.
+  const tried = await Promise.all(requests.slice(0, 1).map(lookUp));
+  if (tried.flat().length === 0) return [];
+  return [...tried, ...(await Promise.all(requests.slice(1).map(lookUp)))].flat();
 }
 
 /** The latest keys of each V3 company, of different models if possible. */
@@ -174,50 +172,9 @@ function pickKeys(samples: readonly Sample[]) {
   return [...picked.values()].flat();
 }
 
-interface PreviewInput extends Pick<PairingInput, 'mode' | 'named'> {
-  readonly v3: readonly Sample[];
-  readonly v4: readonly Sample[];
-  /** Companies that V4 lists. */
-  readonly listed: readonly bigint[];
-}
-
-/**
- * Pairs the companies of two samples by the rules of the remap. A sample leaves records out, so equal ids alone decide
- * nothing here, and a company without a pair may still have one.
- */
-function previewPairs({ listed, mode, named, ...samples }: PreviewInput): readonly PairPreview[] {
-  const [v3, v4] = [groupByCompany(samples.v3), groupByCompany(samples.v4)];
-  const evidence = buildEvidence(v3, v4);
-  const evidenceOf = groupBy(evidence, (row) => row.v3);
-  const listedIds = new Set(listed);
-  const pairing = pairCompanies({ v3, v4, evidence, uncounted: NO_UNCOUNTED, mode, named });
-  return v3.map(({ id, region, companyId }) => {
-    const { v4: twin, matchedBy } = pairing.v3.get(id) ?? { v4: null, matchedBy: 'none' as const };
-    const seen = evidenceOf.get(id) ?? [];
-    const own = seen.find((row) => row.v4 === twin);
-    const candidates = seen
-      .toSorted((a, b) => b.agreeing - a.agreeing)
-      .map((row) => ({
-        v4CompanyId: String(v4[row.v4]?.companyId),
-        comparableKeys: row.comparable,
-        agreeingKeys: row.agreeing,
-      }));
-    return {
-      region,
-      v3CompanyId: companyId,
-      v4CompanyId: twin === null ? null : (v4[twin]?.companyId ?? null),
-      matchedBy,
-      comparable: own?.comparable ?? 0,
-      agreeing: own?.agreeing ?? 0,
-      candidates: matchedBy === 'ambiguous' ? candidates : [],
-      hasSameId: listedIds.has(companyId),
-    };
-  });
-}
-
 interface SampledCompany extends CompanySide {
   /** Field digests of the company's records, by model and key. */
-  readonly fieldDigests: Map<string, string[]>;
+  readonly digests: Map<string, string[]>;
 }
 
 /** The companies of the samples; their `id` is their index. */
@@ -226,48 +183,31 @@ function groupByCompany(samples: readonly Sample[]): readonly SampledCompany[] {
   for (const { pair, region, records } of samples) {
     for (const { companyId, platformId, fieldDigests } of records) {
       const name = `${region} ${companyId}`;
-      const fresh = { id: found.size, region, companyId, scopeFull: false, fieldDigests: new Map() };
+      const fresh = { id: found.size, region, companyId, scopeFull: false, digests: new Map() };
       const company = found.get(name) ?? fresh;
       found.set(name, company);
-      if (platformId === null) continue;
-      const key = `${pair.v3} ${platformId}`;
-      company.fieldDigests.set(key, [...(company.fieldDigests.get(key) ?? []), fieldDigests]);
+      if (platformId !== null) append(company.digests, `${pair.v3} ${platformId}`, fieldDigests);
     }
   }
   return [...found.values()];
 }
 
-/** Compares the companies that share keys; by V3 company, then by V4 company. */
-function buildEvidence(v3: readonly SampledCompany[], v4: readonly SampledCompany[]): CompanyEvidence[] {
-  const holders = groupBy(
-    v4.flatMap((company) => [...company.fieldDigests.keys()].map((key) => ({ key, company }))),
-    ({ key }) => key,
-  );
-  return v3.flatMap((a) => {
-    const sharing = new Set(
-      [...a.fieldDigests.keys()].flatMap((key) => holders.get(key)?.map(({ company }) => company) ?? []),
-    );
-    return [...sharing]
-      .sort((one, other) => one.id - other.id)
-      .flatMap((b) => {
-        const verdicts = [...a.fieldDigests].flatMap(([key, digests]) =>
-          compareAll(digests, b.fieldDigests.get(key) ?? []),
-        );
-        if (verdicts.length === 0) return [];
-        return {
-          v3: a.id,
-          v4: b.id,
-          shared: verdicts.length,
-          comparable: verdicts.filter((verdict) => verdict !== 'incomparable').length,
-          agreeing: verdicts.filter((verdict) => verdict === 'agrees').length,
-          smallerKeys: Math.min(a.fieldDigests.size, b.fieldDigests.size),
-        };
-      });
+/** The keys that two companies share; null if there are none. A key agrees if any of its records do. */
+function compareCompanies(v3: SampledCompany, v4: SampledCompany): CompanyEvidence | null {
+  const shared = [...v3.digests].flatMap(([key, digests]) => {
+    const others = v4.digests.get(key) ?? [];
+    const verdicts = digests.flatMap((one) => others.map((other) => compareFieldDigests(one, other)));
+    return VERDICTS.find((one) => verdicts.includes(one)) ?? [];
   });
+  if (shared.length === 0) return null;
+  return {
+    v3: v3.id,
+    v4: v4.id,
+    shared: shared.length,
+    comparable: shared.filter((verdict) => verdict !== 'incomparable').length,
+    agreeing: shared.filter((verdict) => verdict === 'agrees').length,
+    smallerKeys: Math.min(v3.digests.size, v4.digests.size),
+  };
 }
 
-/** The verdict for a shared key: `agrees` if any of its records do. */
-function compareAll(a: readonly string[], b: readonly string[]) {
-  const verdicts = a.flatMap((one) => b.map((other) => compareFieldDigests(one, other)));
-  return (['agrees', 'differs', 'incomparable'] as const).find((one) => verdicts.includes(one)) ?? [];
-}
+const VERDICTS = ['agrees', 'differs', 'incomparable'] as const;

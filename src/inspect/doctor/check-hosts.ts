@@ -3,8 +3,6 @@ import { isNotFound, type SvcError } from '../../errors.js';
 import { isLoopback } from '../../text/addresses.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 import {
-  type Checked,
-  type Correction,
   type Finding,
   judgeContent,
   judgeFailures,
@@ -25,9 +23,9 @@ import {
 } from './sample-lists.js';
 
 /** Whether every host answers and accepts its key, and how it is reached. */
-export function checkHosts({ config, v3, v4, keyErrors, endpoints }: RemoteContext): Checked {
+export function checkHosts({ config, v3, v4, keyErrors, endpoints }: RemoteContext): Finding[] {
   const states = endpoints();
-  const findings = [...v3, v4].flatMap((host): Finding[] => {
+  return [...v3, v4].flatMap((host): Finding[] => {
     const { label, endpoint, error, answered } = host;
     const { baseUrl, keySource, region } = endpoint;
     const proxy = stateOf(states, host)?.proxy ?? null;
@@ -49,13 +47,6 @@ export function checkHosts({ config, v3, v4, keyErrors, endpoints }: RemoteConte
     }
     return found;
   });
-  const hosts = [...v3, v4].map((host) => ({
-    label: host.label,
-    baseUrl: host.endpoint.baseUrl,
-    answered: host.answered,
-    clockOffsetMs: stateOf(states, host)?.clockOffsetMs ?? null,
-  }));
-  return { findings, facts: { hosts } };
 }
 
 type EndpointState = ReturnType<RemoteContext['endpoints']>[number];
@@ -83,9 +74,8 @@ function judgeHostError({ label, endpoint }: SampledHost, error: SvcError): Find
 }
 
 /** Whether V3 has every model, and any records; tries `/v3` behind addresses that know no model. */
-export async function checkV3({ v3, askAt }: Pick<RemoteContext, 'v3' | 'askAt'>): Promise<Checked> {
+export async function checkV3({ v3, askAt }: Pick<RemoteContext, 'v3' | 'askAt'>): Promise<Finding[]> {
   const findings: Finding[] = [];
-  const corrections: Correction[] = [];
   for (const { label, endpoint, lists } of v3) {
     if (lists.length === 0) continue;
     if (lists.some(({ answer }) => answer.kind !== 'absent')) {
@@ -97,20 +87,17 @@ export async function checkV3({ v3, askAt }: Pick<RemoteContext, 'v3' | 'askAt'>
       address === null
         ? 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.'
         : `Set its baseUrl to ${address}, which answers.`;
-    findings.push(problem('v3_absent', 2, `${label} answers 404 to every model.`, fix));
-    if (address === null) continue;
     const path = ['v3', 'regions', endpoint.region, 'baseUrl'];
-    corrections.push({ path, value: address, text: `${endpoint.baseUrl} → ${address}, which answers` });
+    const corrections =
+      address === null
+        ? []
+        : [{ path, value: address, text: `${endpoint.baseUrl} → ${address}, which answers` }];
+    findings.push({
+      ...problem('v3_absent', 2, `${label} answers 404 to every model.`, fix),
+      corrections,
+    });
   }
-  const facts = v3.flatMap(({ lists }) =>
-    lists.map(({ region, pair, answer }) => ({
-      region,
-      model: pair.v3,
-      answer: answer.kind,
-      totalCount: answer.kind === 'answers' ? answer.totalCount : null,
-    })),
-  );
-  return { findings, corrections, facts: { v3: facts } };
+  return findings;
 }
 
 async function findAddress(
@@ -151,7 +138,11 @@ function judgeRegion(label: string, lists: readonly SampledList[]): Finding[] {
 const CLOCK_OFFSET_MS = 60_000;
 
 /** Whether the clocks agree. Sweeps use the service's time; the age of the evidence uses the local clock. */
-export function checkClocks({ v3, v4, endpoints }: Pick<RemoteContext, 'v3' | 'v4' | 'endpoints'>): Checked {
+export function checkClocks({
+  v3,
+  v4,
+  endpoints,
+}: Pick<RemoteContext, 'v3' | 'v4' | 'endpoints'>): Finding[] {
   const states = endpoints();
   const known = [...v3, v4].flatMap((host) => {
     const offsetMs = stateOf(states, host)?.clockOffsetMs ?? null;
@@ -160,15 +151,14 @@ export function checkClocks({ v3, v4, endpoints }: Pick<RemoteContext, 'v3' | 'v
   const off = known.filter(({ offsetMs }) => Math.abs(offsetMs) >= CLOCK_OFFSET_MS);
   if (off.length === 0 && known.length > 0) {
     const text = 'The clocks of this machine and the service agree within a minute.';
-    return { findings: [ok('clock_agrees', text)] };
+    return [ok('clock_agrees', text)];
   }
-  const findings = off.map(({ label, offsetMs }) => {
+  return off.map(({ label, offsetMs }) => {
     const side = offsetMs > 0 ? 'ahead of' : 'behind';
     const text = `The clock of ${label} is ${formatDuration(Math.abs(offsetMs))} ${side} this machine's.`;
     const fix = 'Set the clock of this machine (NTP), or ask the operator about theirs';
     return warning('clock_off', text, `${fix}: times in the report would be off.`);
   });
-  return { findings };
 }
 
 /** Page sizes to try, up to the largest that the configuration accepts. */
@@ -188,19 +178,20 @@ interface PageSize {
 }
 
 /** Whether pages have the configured size, and which larger ones the hosts send. */
-export async function checkPages({ config, ask, v3, v4 }: RemoteContext): Promise<Checked> {
-  const seen = await Promise.all(
+export async function checkPages({ config, ask, v3, v4 }: RemoteContext): Promise<Finding[]> {
+  const pages = await Promise.all(
     [...v3, v4].map((host) => probePageSize(ask, host, config.http.maxBodyBytes)),
   );
-  const pages = seen.filter((page) => page !== null);
-  const corrections = pages.flatMap(({ label, asked, largest: value }): Correction[] => {
-    if (value === null || value === 0 || value === asked) return [];
-    const region = config.v3.regions.length > 1 ? label.slice('V3 '.length) : null;
-    const ofV3 = region === null ? ['v3', 'pageSize'] : ['v3', 'regions', region, 'pageSize'];
-    const path = label === 'V4' ? ['v4', 'pageSize'] : ofV3;
-    return [{ path, value, text: `${label}: pages of ${asked} → ${value}, the most it sends` }];
+  return pages.flatMap((page) => {
+    if (page === null) return [];
+    const { label, asked, largest: value } = page;
+    const finding = judgePageSize(page);
+    if (value === null || value === 0 || value === asked) return [finding];
+    const region = config.v3.regions.length > 1 ? ['regions', label.slice('V3 '.length)] : [];
+    const path = label === 'V4' ? ['v4', 'pageSize'] : ['v3', ...region, 'pageSize'];
+    const text = `${label}: pages of ${asked} → ${value}, the most it sends`;
+    return [{ ...finding, corrections: [{ path, value, text }] }];
   });
-  return { findings: pages.map(judgePageSize), corrections, facts: { pages } };
 }
 
 /**

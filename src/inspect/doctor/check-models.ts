@@ -4,7 +4,6 @@ import type { ModelPair } from '../../domain.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { suggest } from '../../text/suggest.js';
 import {
-  type Checked,
   type Correction,
   type Finding,
   judgeContent,
@@ -26,13 +25,13 @@ import {
 } from './sample-lists.js';
 
 /** Whether V4 has companies and records. */
-export function checkV4({ v4 }: Pick<RemoteContext, 'v4'>): Checked {
+export function checkV4({ v4 }: Pick<RemoteContext, 'v4'>): Finding[] {
   const { companies, asked, lists, answered: isThere } = v4;
-  if (!isThere) return { findings: [], facts: { v4: null } };
+  if (!isThere) return [];
   if (companies.length === 0) {
     const fix = 'Ask the operator to copy the connections, then run doctor again.';
     const text = 'V4 lists no company: no connection was copied yet.';
-    return { findings: [problem('v4_no_companies', 5, text, fix)] };
+    return [problem('v4_no_companies', 5, text, fix)];
   }
   const listed = `V4 lists ${countOf(companies.length, 'company', 'companies')}`;
   const sampled = `${listed}; a sample of ${asked.length} was asked for every model.`;
@@ -51,7 +50,7 @@ export function checkV4({ v4 }: Pick<RemoteContext, 'v4'>): Checked {
       'V4 holds no record in any requested list: its first sync has not started or has not finished.';
     findings.push(problem('v4_empty', 5, text, 'Wait for it: svc-migrate export v4 --wait.'));
   }
-  return { findings };
+  return findings;
 }
 
 /** A model that no service has, with underscores as in real names. */
@@ -63,43 +62,31 @@ export async function checkModels({
   ask,
   v3,
   v4,
-}: Pick<RemoteContext, 'config' | 'ask' | 'v3' | 'v4'>): Promise<Checked> {
-  const { companies, asked, lists, answered } = v4;
-  if (!answered || companies.length === 0) return { findings: [] };
+}: Pick<RemoteContext, 'config' | 'ask' | 'v3' | 'v4'>): Promise<Finding[]> {
+  const { companies, lists, answered } = v4;
+  if (!answered || companies.length === 0) return [];
   const [one] = lists;
   const impossible = one && { ...one, pair: { ...one.pair, expand: [], v4: IMPOSSIBLE_MODEL } };
   const answersAnything = impossible !== undefined && (await ask(impossible, 1)).kind === 'answers';
   const suggestions = await probeNames(ask, config, lists);
-  const models = config.models.map(({ v3: model, v4: name, v4Guessed }) => {
-    const own = lists.filter(({ pair }) => pair.v3 === model);
-    const companiesWith = (...kinds: readonly string[]) =>
-      own.filter(({ answer }) => kinds.includes(answer.kind)).map(({ companyId }) => String(companyId));
-    return {
-      ...{ model, v4: name, guessed: v4Guessed },
-      answers: companiesWith('answers'),
-      absent: companiesWith('absent'),
-      failed: companiesWith('failed', 'refused'),
-      suggestions: suggestions.get(model) ?? [],
-    };
-  });
   const anything = 'V4 answers 200 to a model that cannot exist, so an answer to a name proves nothing.';
-  return {
-    facts: { v4: { companies: companies.length, asked: asked.map(String), answersAnything, models } },
-    findings: [
-      ...(answersAnything
-        ? [warning('answers_anything', anything, 'Confirm the V4 names with the operator.')]
-        : []),
-      ...judgeMissing(v4, suggestions, answersAnything),
-      ...judgeFailures('v4_list_failed', lists, ({ pair }) => pair.v4 ?? pair.v3),
-      ...judgeAnswering(v4, config),
-      ...judgeHollow(
-        v4,
-        v3.flatMap((host) => host.lists),
-        answersAnything,
-      ),
-    ],
-    corrections: answersAnything ? [] : correctNames(config, lists, suggestions),
-  };
+  const corrections = answersAnything ? [] : correctNames(config, lists, suggestions);
+  const found = `${countOf(corrections.length, 'V4 name')} can be written into the configuration.`;
+  const write = '`svc-migrate doctor --write-config FILE` writes it.';
+  return [
+    ...(answersAnything
+      ? [warning('answers_anything', anything, 'Confirm the V4 names with the operator.')]
+      : []),
+    ...judgeMissing(v4, suggestions, answersAnything),
+    ...judgeFailures('v4_list_failed', lists, ({ pair }) => pair.v4 ?? pair.v3),
+    ...judgeAnswering(v4, config),
+    ...judgeHollow(
+      v4,
+      v3.flatMap((host) => host.lists),
+      answersAnything,
+    ),
+    ...(corrections.length === 0 ? [] : [{ ...note('names_found', found, write), corrections }]),
+  ];
 }
 
 /** Names that V4 answers to, by the V3 path of the models that it did not find. */

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { type Checked, type Finding, note, ok, problem, type RemoteContext, warning } from './check.js';
+import { type Correction, type Finding, note, ok, problem, type RemoteContext, warning } from './check.js';
 import { type AskList, type ListAnswer, type ListContent, type SampledList, sizeOf } from './sample-lists.js';
 
 /** Whether a parameter does what its name says; `always`: also without the parameter. */
@@ -23,58 +23,47 @@ interface FilledList extends SampledList {
   readonly answer: ListContent;
 }
 
+/** Parameters other than `include_deleted_records`: how each is tried, and what follows if it has no effect. */
+const PROBES: readonly (readonly [code: string, name: string, probe: Probe, consequence: string])[] = [
+  ['eq', '{field}[eq]', probeEq, 'recheck and verify then read whole lists instead of single records.'],
+  ['gte', '{field}[gte]', probeGte, 'only V3 needs it: V4 is always read again in full.'],
+  ['sort', 'sort', probeSort, 'nothing depends on it: V4 is read in its own order.'],
+  ['select', 'select', probeSelect, 'nothing depends on it: records are read whole.'],
+];
+
 /** Finds out how V4 treats parameters, by comparing its answers with and without them. */
-export async function checkParameters({ config, ask, v4 }: RemoteContext): Promise<Checked> {
-  if (v4.asked.length === 0) return { findings: [], facts: { parameters: null } };
+export async function checkParameters({ config, ask, v4 }: RemoteContext): Promise<Finding[]> {
+  if (v4.asked.length === 0) return [];
   const longest = v4.lists
     .filter(isFilled)
     .sort((a, b) => sizeOf(b.answer) - sizeOf(a.answer))
     .slice(0, MAX_LISTS);
   const [list] = longest;
-  const effectIn = (
-    own: FilledList | undefined,
-    probe: (askBare: AskBare, list: FilledList) => Promise<Effect>,
-  ) =>
-    own === undefined
-      ? Promise.resolve('unknown' as const)
-      : probe((name, value) => ask(withoutExpand(own), FEW, [[name, value]]), own);
-  const [deleted, eq, gte, sort, select] = await Promise.all([
+  const askBare: AskBare = (own, name, value) => ask(withoutExpand(own), FEW, [[name, value]]);
+  const [deleted, ...others] = await Promise.all([
     probeDeleted(ask, longest),
-    effectIn(list, probeEq),
-    effectIn(list, (askBare) => probeGte(askBare, `${config.fieldPrefix}updated_at[gte]`)),
-    effectIn(list, (askBare) => probeSort(askBare, `sort[${config.fieldPrefix}created_at]`)),
-    effectIn(list, probeSelect),
+    ...PROBES.map(async ([code, name, probe, consequence]) => {
+      const effect = list === undefined ? 'unknown' : await probe(askBare, list, config.fieldPrefix);
+      const text = `V4 ${name} ${MEANINGS[effect]}`;
+      return effect === 'honoured' ? ok(code, `${text}.`) : note(code, `${text}; ${consequence}`);
+    }),
   ]);
-  const name = 'v4.includeDeleted';
-  const correct = (value: boolean, why: string) => [
-    { path: ['v4', 'includeDeleted'], value, text: `${name} → ${value}: V4 ${why} include_deleted_records` },
-  ];
-  const { includeDeleted } = config.v4;
-  return {
-    facts: { parameters: { ...deleted, eq, gte, sort, select } },
-    findings: [
-      judgeDeletedParameter(deleted, includeDeleted),
-      judgeFilter(
-        'eq',
-        '{field}[eq]',
-        eq,
-        'recheck and verify then read whole lists instead of single records.',
-      ),
-      judgeFilter('gte', '{field}[gte]', gte, 'only V3 needs it: V4 is always read again in full.'),
-      judgeFilter('sort', 'sort', sort, 'nothing depends on it: V4 is read in its own order.'),
-      judgeFilter('select', 'select', select, 'nothing depends on it: records are read whole.'),
-    ],
-    corrections:
-      deleted.include_deleted_records === 'refused' && includeDeleted !== false
-        ? correct(false, 'refuses')
-        : deleted.include_deleted_records === 'honoured' && includeDeleted === false
-          ? correct(true, 'honours')
-          : [],
-  };
+  const finding = judgeDeletedParameter(deleted, config.v4.includeDeleted);
+  return [{ ...finding, corrections: correctDeleted(deleted, config.v4.includeDeleted) }, ...others];
 }
 
+/** Asks for V4's deleted records where it honours that, and not where it refuses it. */
+function correctDeleted({ effect }: DeletedEffect, setting: Config['v4']['includeDeleted']): Correction[] {
+  const value = effect === 'honoured';
+  if (value ? setting !== false : effect !== 'refused' || setting === false) return [];
+  const text = `v4.includeDeleted → ${value}: V4 ${value ? 'honours' : 'refuses'} include_deleted_records`;
+  return [{ path: ['v4', 'includeDeleted'], value, text }];
+}
+
+type Probe = (askBare: AskBare, list: FilledList, fieldPrefix: string) => Promise<Effect>;
+
 /** Requests a few records of a list with one more parameter. */
-type AskBare = (name: string, value: string) => Promise<ListAnswer>;
+type AskBare = (list: FilledList, name: string, value: string) => Promise<ListAnswer>;
 
 function isFilled(list: SampledList): list is FilledList {
   return list.answer.kind === 'answers' && list.answer.records.length > 0;
@@ -85,7 +74,7 @@ function withoutExpand(list: FilledList): FilledList {
 }
 
 interface DeletedEffect {
-  readonly include_deleted_records: Effect;
+  readonly effect: Effect;
   /** Whether it is refused with a 400 that names the parameter: only then an export continues without it. */
   readonly refusesDeletedByName: boolean;
 }
@@ -100,16 +89,16 @@ async function probeDeleted(ask: AskList, lists: readonly FilledList[]): Promise
       withDeleted.kind === 'refused' &&
       withDeleted.error.facts['status'] === 400 &&
       String(withDeleted.error.facts['answer']).includes('include_deleted');
-    if (effect !== 'unknown') return { include_deleted_records: effect, refusesDeletedByName };
+    if (effect !== 'unknown') return { effect, refusesDeletedByName };
     if (withDeleted.kind !== 'answers' || before.totalCount === null) continue;
     if ((withDeleted.totalCount ?? 0) <= before.totalCount) continue;
     // Rules out a list that grew meanwhile.
     const again = await ask(withoutExpand(list), 1);
     if (again.kind === 'answers' && again.totalCount === before.totalCount) {
-      return { include_deleted_records: 'honoured', refusesDeletedByName };
+      return { effect: 'honoured', refusesDeletedByName };
     }
   }
-  return { include_deleted_records: 'unknown', refusesDeletedByName: false };
+  return { effect: 'unknown', refusesDeletedByName: false };
 }
 
 function effectOfFailure(answer: Exclude<ListAnswer, ListContent>): Effect {
@@ -127,7 +116,7 @@ async function probeEq(askBare: AskBare, list: FilledList): Promise<Effect> {
   const keys = new Set(list.answer.records.map(({ platformId }) => platformId));
   const key = [...keys].find((one) => one !== null);
   if (key == null) return 'unknown';
-  return judgeEq(key, keys.size > 1, await askBare('platform_id[eq]', key));
+  return judgeEq(key, keys.size > 1, await askBare(list, 'platform_id[eq]', key));
 }
 
 /** `others`: the list is known to hold other keys as well. */
@@ -137,10 +126,11 @@ export function judgeEq(key: string, others: boolean, answer: ListAnswer): Effec
   return answer.records.length > 0 && others ? 'honoured' : 'unknown';
 }
 
-async function probeGte(askBare: AskBare, name: string): Promise<Effect> {
-  const late = await askBare(name, '2100-01-01T00:00:00.000Z');
+async function probeGte(askBare: AskBare, list: FilledList, fieldPrefix: string): Promise<Effect> {
+  const after = (time: string) => askBare(list, `${fieldPrefix}updated_at[gte]`, time);
+  const late = await after('2100-01-01T00:00:00.000Z');
   const isEmpty = late.kind === 'answers' && late.records.length === 0;
-  return judgeGte(late, isEmpty ? await askBare(name, '1970-01-01T00:00:00.000Z') : null);
+  return judgeGte(late, isEmpty ? await after('1970-01-01T00:00:00.000Z') : null);
 }
 
 /** For a list with records: `late` must return none, `early` must return some. */
@@ -150,9 +140,9 @@ export function judgeGte(late: ListAnswer, early: ListAnswer | null): Effect {
   return early?.kind === 'answers' && early.records.length > 0 ? 'honoured' : 'unknown';
 }
 
-async function probeSort(askBare: AskBare, name: string): Promise<Effect> {
-  const [up, down] = await Promise.all([askBare(name, 'ASC'), askBare(name, 'DESC')]);
-  return judgeSort(up, down);
+async function probeSort(askBare: AskBare, list: FilledList, fieldPrefix: string): Promise<Effect> {
+  const sorted = (direction: string) => askBare(list, `sort[${fieldPrefix}created_at]`, direction);
+  return judgeSort(...(await Promise.all([sorted('ASC'), sorted('DESC')])));
 }
 
 /** Compares both directions; the same order in both means that the parameter is ignored. */
@@ -176,7 +166,7 @@ function isRising(dates: readonly number[]): boolean {
 }
 
 async function probeSelect(askBare: AskBare, list: FilledList): Promise<Effect> {
-  return judgeSelect(list.answer, await askBare('select', 'data_hash'));
+  return judgeSelect(list.answer, await askBare(list, 'select', 'data_hash'));
 }
 
 /** Compares answers without and with `select=data_hash`. */
@@ -187,14 +177,9 @@ export function judgeSelect(before: ListContent, selected: ListAnswer): Effect {
   return selected.records.some(({ hasHash }) => hasHash) ? 'honoured' : 'ignored';
 }
 
-function judgeFilter(code: string, name: string, effect: Effect, consequence: string): Finding {
-  const text = `V4 ${name} ${MEANINGS[effect]}`;
-  return effect === 'honoured' ? ok(code, `${text}.`) : note(code, `${text}; ${consequence}`);
-}
-
 /** What the effect of include_deleted_records means for an export. */
 export function judgeDeletedParameter(
-  { include_deleted_records: effect, refusesDeletedByName }: DeletedEffect,
+  { effect, refusesDeletedByName }: DeletedEffect,
   includeDeleted: Config['v4']['includeDeleted'],
 ): Finding {
   const code = 'include_deleted_records';

@@ -19,12 +19,14 @@ export interface Finding {
   readonly fix?: string;
   /** Only for problems: the exit code of the kind of problem. */
   readonly exitCode?: ProblemCode;
+  /** What `doctor --write-config` changes because of it. */
+  readonly corrections?: readonly Correction[];
 }
 
 /** 2 configuration, 3 key refused, 4 network, 5 V4 not there yet, 6 this machine. */
 export type ProblemCode = 2 | 3 | 4 | 5 | 6;
 
-/** A setting that `doctor --write-config` changes. */
+/** A setting that the answers of the APIs correct. */
 export interface Correction {
   /** Its path in the configuration; a model is named by its index. */
   readonly path: readonly (string | number)[];
@@ -33,14 +35,6 @@ export interface Correction {
   readonly text: string;
   /** Set if the value stays the same: it was a guess, which is now confirmed. */
   readonly confirms?: true;
-}
-
-/** The result of a check. */
-export interface Checked {
-  readonly findings: Iterable<Finding>;
-  readonly corrections?: readonly Correction[];
-  /** For programs: what the findings are based on; added to `facts` of the JSON output. */
-  readonly facts?: Readonly<Record<string, unknown>>;
 }
 
 interface Named {
@@ -52,12 +46,12 @@ interface Named {
 
 /** A check that sends nothing. */
 export interface LocalCheck extends Named {
-  readonly run: (context: LocalContext) => Checked;
+  readonly run: (context: LocalContext) => readonly Finding[];
 }
 
 /** A check of what both APIs answer; it may ask for more. */
 export interface RemoteCheck extends Named {
-  readonly ask: (context: RemoteContext) => Checked | Promise<Checked>;
+  readonly ask: (context: RemoteContext) => readonly Finding[] | Promise<readonly Finding[]>;
 }
 
 export type Check = LocalCheck | RemoteCheck;

@@ -4,7 +4,6 @@ import { countOf } from '../../text/numbers.js';
 import { displayWidth, wrapProse } from '../../text/text-layout.js';
 import {
   type Check,
-  type Correction,
   type Finding,
   judgeFindings,
   type LocalCheck,
@@ -38,47 +37,30 @@ function isLocal(check: Check): check is LocalCheck {
   return 'run' in check;
 }
 
-/** A finding with the check that made it. */
-interface FoundBy extends Finding {
-  readonly area: string;
-}
-
-/** What all checks found. */
-export interface Diagnosis {
-  readonly findings: readonly FoundBy[];
-  readonly corrections: readonly Correction[];
-  /** Null if nothing was asked. */
-  readonly facts: Readonly<Record<string, unknown>> | null;
-}
+/** What all checks found, each finding with the check that made it. */
+export type Diagnosis = readonly (Finding & { readonly area: string })[];
 
 /** Runs the checks that send nothing. */
 export function checkLocally(context: LocalContext): Diagnosis {
-  const findings = CHECKS.filter(isLocal).flatMap(({ id, run }) =>
-    Array.from(run(context).findings, (one) => ({ ...one, area: id })),
-  );
-  return { findings, corrections: [], facts: null };
+  return CHECKS.filter(isLocal).flatMap(({ id, run }) => run(context).map((one) => ({ ...one, area: id })));
 }
 
 /** Runs every check, one after the other. */
 export async function runChecks(context: RemoteContext, onProgress: OnProgress): Promise<Diagnosis> {
-  const findings: FoundBy[] = [];
-  const corrections: Correction[] = [];
-  const facts: Record<string, unknown> = {};
+  const findings: Diagnosis[number][] = [];
   for (const check of CHECKS) {
     if (!isLocal(check)) onProgress({ kind: 'step', name: check.title, done: 0, total: null });
-    const checked = isLocal(check) ? check.run(context) : await check.ask(context);
-    for (const one of checked.findings) findings.push({ ...one, area: check.id });
-    corrections.push(...(checked.corrections ?? []));
-    Object.assign(facts, checked.facts);
+    const found = isLocal(check) ? check.run(context) : await check.ask(context);
+    findings.push(...found.map((one) => ({ ...one, area: check.id })));
   }
-  return { findings, corrections, facts };
+  return findings;
 }
 
 const LABELS = { ok: 'ok', note: 'note', warning: 'WARN' } as const;
 const INDENT = 8;
 
 /** The findings by check, then the problems to fix. */
-export function renderDoctor({ findings }: Diagnosis, next: string, width: number): string {
+export function renderDoctor(findings: Diagnosis, next: string, width: number): string {
   const lines: string[] = [];
   const problems = findings.filter(({ level }) => level === 'problem');
   let heading = '';
@@ -121,16 +103,13 @@ function layOut(label: string, text: string, width: number): string[] {
   return [head + ' '.repeat(INDENT - displayWidth(head)) + first.slice(INDENT), ...others];
 }
 
-/** The findings for programs, with the facts behind them; ids are digits in text. */
-export function renderDoctorJson({ findings, facts }: Diagnosis): string {
+/** The findings for programs. */
+export function renderDoctorJson(findings: Diagnosis): string {
   const exit = judgeFindings(findings);
   return renderJson({
     schemaVersion: 1,
     ready: exit === 0,
     exitCode: exit,
-    findings: findings.map(({ level, area, code, text, fix, exitCode }) => {
-      return { level, area, code, text, fix: fix ?? null, exitCode: exitCode ?? null };
-    }),
-    facts,
+    findings: findings.map(({ corrections: _, ...one }) => ({ fix: null, exitCode: null, ...one })),
   });
 }

@@ -16,12 +16,6 @@ interface Looked {
   readonly ready: boolean;
   readonly findings: readonly Finding[];
   readonly problems: readonly string[];
-  readonly facts: {
-    readonly parameters: Record<string, string | boolean>;
-    readonly v4: { models: { model: string; answers: string[]; absent: string[]; suggestions: string[] }[] };
-    readonly pages: { label: string; got: number | null }[];
-    readonly pairs: { v3CompanyId: string; v4CompanyId: string | null }[];
-  };
   readonly stderr: string;
 }
 
@@ -80,6 +74,13 @@ async function newScene(
   };
 }
 
+const FILTERS = ['eq', 'gte', 'sort', 'select'];
+
+/** What doctor says of a parameter. */
+function effectOf(looked: Looked, code: string): string | undefined {
+  return /is (honoured|ignored|refused|unknown)[.;:]/.exec(found(looked, code)?.text ?? '')?.[0];
+}
+
 function found({ findings }: Looked, code: string): Finding | undefined {
   return findings.find((one) => one.code === code);
 }
@@ -89,25 +90,21 @@ describe('doctor', () => {
     const { look, sandbox, cwd } = await newScene([], allModels, { companies: 4 });
     const looked = await look();
     expect([looked.code, looked.problems]).toEqual([0, []]);
-    expect(looked.facts.parameters).toEqual({
-      include_deleted_records: 'honoured',
-      refusesDeletedByName: false,
-      eq: 'honoured',
-      gte: 'honoured',
-      sort: 'honoured',
-      select: 'honoured',
-    });
-    expect(
-      looked.facts.v4.models.every(({ answers, absent }) => answers.length === 5 && absent.length === 0),
-    ).toBe(true);
+    for (const flag of ['include_deleted_records', ...FILTERS]) {
+      expect([flag, effectOf(looked, flag)]).toEqual([flag, 'is honoured.']);
+    }
+    expect(found(looked, 'models_answer')?.text.match(/"\w+"/g)).toHaveLength(modelsOf(sandbox).length);
     const truth = new Map(
       [...sandbox.truth()]
         .filter(({ status }) => status === 'matched')
         .map((row) => [row.v3_company_id, row.v4_company_id]),
     );
-    const paired = looked.facts.pairs.filter(({ v4CompanyId }) => v4CompanyId !== null);
+    const paired = looked.findings.flatMap(({ text }) => {
+      const [, v3 = '', v4] = /^V3 company (\d+) looks like V4 company (\d+): /.exec(text) ?? [];
+      return v4 === undefined ? [] : [[v3, v4] as const];
+    });
     expect(paired).toHaveLength(4);
-    for (const { v3CompanyId, v4CompanyId } of paired) expect(truth.get(v3CompanyId)).toBe(v4CompanyId);
+    for (const [v3, v4] of paired) expect(truth.get(v3)).toBe(v4);
     expect(filesIn(cwd)).toEqual(['svc-migrate.config.json']);
     expect(new Set(sandbox.requests().map(({ method }) => method))).toEqual(new Set(['GET']));
     expect(sandbox.requests().length).toBeLessThan(150);
@@ -180,13 +177,14 @@ describe('doctor', () => {
     });
     const looked = await look();
     expect([looked.code, looked.problems]).toEqual([2, ['model_unknown', 'model_unknown', 'model_unknown']]);
-    const suggestions = Object.fromEntries(looked.facts.v4.models.map((one) => [one.model, one.suggestions]));
-    expect(suggestions).toMatchObject({
-      'accounting/invoices': ['invoices'],
-      'payments/items': ['payment_items'],
-      'crm/stages': ['stages'],
-      'crm/companies': [],
-    });
+    const fixes = looked.findings.flatMap(({ code, fix }) => (code === 'model_unknown' ? fix : []));
+    expect(
+      fixes.map((fix) => /^Set "v4" of (\S+) in "models" to "(\w+)", which/.exec(fix ?? '')?.slice(1)),
+    ).toEqual([
+      ['accounting/invoices', 'invoices'],
+      ['payments/items', 'payment_items'],
+      ['crm/stages', 'stages'],
+    ]);
   });
 
   it('sees a wrong name also where V4 answers to any', async () => {
@@ -203,20 +201,16 @@ describe('doctor', () => {
   });
 
   it('knows flags that are ignored from those that are refused', async () => {
-    const flags = ['include_deleted_records', 'eq', 'gte', 'sort', 'select'];
+    const flags = ['include_deleted_records', ...FILTERS];
     const ignoring = await (await newScene(flags.map((flag) => `ignore=${flag}`))).look();
     expect(ignoring.code).toBe(0);
-    expect(ignoring.facts.parameters).toMatchObject({
-      // Nothing tells a flag that is ignored from a list without deleted records.
-      include_deleted_records: 'unknown',
-      eq: 'ignored',
-      gte: 'ignored',
-      sort: 'ignored',
-      select: 'ignored',
-    });
+    // Nothing tells a flag that is ignored from a list without deleted records.
+    expect(effectOf(ignoring, 'include_deleted_records')).toBe('is unknown:');
+    for (const flag of FILTERS) expect([flag, effectOf(ignoring, flag)]).toEqual([flag, 'is ignored;']);
     const refusing = await (await newScene(flags.map((flag) => `refuse=${flag}`))).look();
     expect(refusing.code).toBe(0);
-    for (const flag of flags) expect([flag, refusing.facts.parameters[flag]]).toEqual([flag, 'refused']);
+    for (const flag of flags)
+      expect([flag, effectOf(refusing, flag)?.slice(0, -1)]).toEqual([flag, 'is refused']);
   });
 
   it('does not let a refused flag be insisted on', async () => {
@@ -228,9 +222,10 @@ describe('doctor', () => {
   it('sees a cap on pages, and a limit that is refused', async () => {
     const small = v4With({ pageSize: 20 });
     const capped = await (await newScene(['page-cap=10'], small)).look();
-    expect(capped.facts.pages).toMatchObject([
-      { label: 'V3', got: 10 },
-      { label: 'V4', got: 10 },
+    const caps = capped.findings.flatMap(({ code, text }) => (code === 'page_size_capped' ? text : []));
+    expect(caps.map((text) => text.slice(0, 30))).toEqual([
+      'V3 sends at most 10 records a ',
+      'V4 sends at most 10 records a ',
     ]);
     expect([capped.code, found(capped, 'page_size_capped')?.level]).toEqual([0, 'note']);
     const refused = await (await newScene(['page-limit=200'])).look();
@@ -244,10 +239,6 @@ describe('doctor', () => {
       v3: { ...Object(sandbox.config()['v3']), pageSize: 10 },
     }));
     const looked = await scene.look(['--write-config', 'new.json']);
-    expect(looked.facts.pages).toMatchObject([
-      { label: 'V3', asked: 10, got: 10, largest: 25 },
-      { label: 'V4', asked: 10, got: 10, largest: 25 },
-    ]);
     expect([looked.code, found(looked, 'page_size_larger')?.level]).toEqual([0, 'note']);
     const written = JSON.parse(readFileSync(join(scene.cwd, 'new.json'), 'utf8'));
     expect([written.v3.pageSize, written.v4.pageSize]).toEqual([25, 25]);
@@ -355,7 +346,7 @@ describe('doctor', () => {
     expect([other.code, other.problems]).toEqual([6, ['companies_file', 'database_other_configuration']]);
     writeFileSync(join(cwd, 'svc-migrate.config.json'), JSON.stringify({ ...config, databse: 'x' }));
     const broken = await look();
-    expect([broken.code, broken.problems, broken.facts]).toEqual([2, ['config_invalid'], null]);
+    expect([broken.code, broken.problems]).toEqual([2, ['config_invalid']]);
     expect(found(broken, 'config_invalid')?.text).toContain('did you mean "database"');
   });
 
