@@ -14,8 +14,8 @@ import {
   argumentsOf,
   type Command,
   configFlags,
-  groupByHeading,
   type Io,
+  optionsOf,
   type RawOptions,
   sentenceOf,
   type Unparsed,
@@ -38,8 +38,7 @@ const MIN_WIDTH = 40;
 export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Opens standard input. Not every command reads it. */
-  readonly openInput: () => Unparsed['input'];
+  readonly openInput: Unparsed['openInput'];
 }
 
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -95,24 +94,16 @@ function configure(command: CommanderCommand, host: ProgramHost): CommanderComma
     });
 }
 
-/** Options from which on the examples are shown before them. */
-const MANY_OPTIONS = 20;
-
 function addCommand(parser: Parser, command: Command): void {
   const { program, host, runner } = parser;
-  const { name, summary, more, options, examples } = command;
+  const { name, summary, more, examples } = command;
   const [first = '', second] = name.split(' ');
   const parent = second === undefined ? program : groupOf(parser, first);
   const parsed = configure(parent.command(`${second ?? first} ${argumentsOf(command)}`.trim()), host);
-  const lines = Object.entries(examples).map(([line, does]) => `  # ${does}\n  ${line}`);
-  const example = `\n\nExamples:\n${lines.join('\n')}`;
-  const isLong = options.length >= MANY_OPTIONS;
-  const described = more === undefined ? sentenceOf(summary) : `${sentenceOf(summary)}\n\n${more}`;
-  parsed.description(isLong ? described + example : described).summary(summary);
-  for (const [heading, listed] of groupByHeading(command)) {
-    for (const option of listed) parsed.addOption(buildOption(option, heading));
-  }
-  if (!isLong) parsed.addHelpText('after', example.slice(1));
+  const lines = Object.entries(examples).map(([line, does]) => `  # ${does}\n  ${line}\n`);
+  parsed.description([sentenceOf(summary), more ?? []].flat().join('\n\n')).summary(summary);
+  for (const option of optionsOf(command)) parsed.addOption(buildOption(option));
+  parsed.addHelpText('after', `\nExamples:\n${lines.join('')}`.trimEnd());
   parsed.action(async () => {
     const given = givenOf(parsed, command, host);
     if (name === 'help') await showHelp(parser, parsed.args, () => runner(command, given));
@@ -154,9 +145,8 @@ function groupOf({ program, groups, host }: Parser, name: string): CommanderComm
   return group;
 }
 
-function buildOption(listed: ListedOption, heading = ''): Option {
+function buildOption(listed: ListedOption): Option {
   const option = new Option(listed.flags, describeOption(listed));
-  if (heading !== '') option.helpGroup(`${heading}:`);
   return listed.isList ? option.argParser<string[]>((value, before) => [...(before ?? []), value]) : option;
 }
 
@@ -170,11 +160,8 @@ function givenOf(parsed: CommanderCommand, { options }: Command, host: ProgramHo
   };
   return {
     raw,
-    args: parsed.args,
     commands: COMMANDS,
-    get input() {
-      return host.openInput();
-    },
+    openInput: host.openInput,
     config: () => {
       config ??= load();
       return config;

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { ApplyResult } from '../apply/actions.js';
 import { assertTargetKinds, type EmitRequest } from '../apply/emit/layouts.js';
 import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
@@ -20,8 +19,9 @@ import {
   splitRun,
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
+import { askYesNo, terminalOf } from './ask.js';
 import type { plan, sql, write } from './catalogue/apply-commands.js';
-import type { Given, GivenTo, Io, RawOptions } from './command.js';
+import type { Given, GivenTo, Input, Io, RawOptions } from './command.js';
 import { printText, writeResult } from './with-outputs.js';
 
 /** What a command asks of the thread. */
@@ -56,7 +56,7 @@ async function savePlan(file: string, plan: Plan, io: Io): Promise<void> {
 /** `apply write`: exits as `apply plan`, and with 7 if it stopped part-way. */
 export async function runWrite(given: GivenTo<typeof write>, io: Io): Promise<number> {
   const { yes, plan: file, json } = given.options;
-  const input = !yes && json !== '-' && io.isTty && given.input.isTTY === true ? given.input : null;
+  const input = yes || json === '-' ? null : terminalOf(given, io);
   if (!yes && input === null)
     throw new SvcError('usage', 'apply write changes your data, and there is no terminal to ask on.', {
       hint: 'Say --yes, after a look at `svc-migrate apply plan`.',
@@ -70,7 +70,7 @@ export async function runWrite(given: GivenTo<typeof write>, io: Io): Promise<nu
 }
 
 /** Shows the plan and asks. The plan that was agreed to; `no`; or the exit code of a plan that cannot be carried out. */
-async function askForPlan(call: Call, input: Given<unknown>['input'], io: Io): Promise<Plan | 'no' | number> {
+async function askForPlan(call: Call, input: Input, io: Io): Promise<Plan | 'no' | number> {
   const { request } = call;
   const planned = await runJob({ ...call, request: { ...request, action: 'plan', unmapped: undefined } }, io);
   await printText(escapeLines(planned.text), io);
@@ -79,19 +79,10 @@ async function askForPlan(call: Call, input: Given<unknown>['input'], io: Io): P
   const cells = plan.targets.reduce((sum, { changes }) => sum + changes, 0);
   const places = plan.targets.filter(({ changes }) => changes > 0);
   const what = places.every(({ kind }) => kind !== 'csv' && kind !== 'ndjson') ? 'table' : 'target';
-  const question = `Rewrite ${countOf(cells, 'cell')} in ${countOf(places.length, what)}? [y/N] `;
+  const question = `Rewrite ${countOf(cells, 'cell')} in ${countOf(places.length, what)}?`;
   if (cells === 0 || (await askYesNo(question, input, io))) return plan;
   await printText('Nothing was written.\n', io);
   return 'no';
-}
-
-async function askYesNo(question: string, input: Given<unknown>['input'], io: Io): Promise<boolean> {
-  const terminal = createInterface({ input, output: io.stderr, terminal: true });
-  try {
-    return /^y(es)?$/i.test((await terminal.question(question, { signal: io.signal })).trim());
-  } finally {
-    terminal.close();
-  }
 }
 
 /** `apply check`: exits with 0 if every stored V3 id has a V4 id, otherwise with 1. */

@@ -45,16 +45,18 @@ export interface WorkIo extends Pick<Io, 'env' | 'clock' | 'width' | 'signal' | 
   readonly startMs: number;
 }
 
+/** Standard input. */
+export type Input = Readable & { readonly isTTY?: boolean };
+
 /** A command line after parsing. */
 export interface Given<Options> {
   readonly options: Options;
   /** What was typed. */
   readonly raw: RawOptions;
-  readonly args: readonly string[];
   /** All commands, for those that explain them. */
   readonly commands: readonly Command[];
-  /** Standard input. */
-  readonly input: Readable & { readonly isTTY?: boolean };
+  /** Standard input, which not every command reads. */
+  openInput(): Input;
   /**
    * The configuration, from file, environment and flags.
    *
@@ -76,16 +78,10 @@ export interface CommandDefinition<Options extends z.ZodObject> {
   readonly more?: string;
   /** Arguments in their order, and options: made by the functions of `option.ts`. */
   readonly options: Options;
-  /** Pairs of options of which only one can be given, and what to do instead. */
-  readonly conflicts?: readonly (readonly [
-    one: keyof Options['shape'],
-    other: keyof Options['shape'],
-    hint?: string,
-  ])[];
+  /** Pairs of options of which only one can be given. */
+  readonly conflicts?: readonly (readonly [one: keyof Options['shape'], other: keyof Options['shape']])[];
   /** Options that mean nothing without another one. */
   readonly needs?: readonly (readonly [one: keyof Options['shape'], needed: keyof Options['shape']])[];
-  /** Headings of help for some of the options, by their names. */
-  readonly headings?: Readonly<Record<string, readonly (keyof Options['shape'])[]>>;
   /** Whether it is run without a valid configuration, too: `config` of its command line is then rejected. */
   readonly runsWithoutConfig?: true;
   /** Command lines, each with its explanation. */
@@ -105,7 +101,6 @@ export interface Command
     'name' | 'summary' | 'more' | 'examples' | 'runsWithoutConfig'
   > {
   readonly options: readonly ListedOption[];
-  readonly headings: Readonly<Record<string, readonly PropertyKey[]>>;
   /**
    * Parses the options and runs the command.
    *
@@ -136,29 +131,13 @@ export function runs<Options extends z.ZodObject>(
   load: () => Promise<(given: Given<z.output<Options>>, io: Io) => Promise<number>>,
   loadInputs?: LoadInputs,
 ): Command {
-  const { options, headings = {}, conflicts: _, needs: __, ...rest } = definition;
   return {
-    ...rest,
-    headings,
+    ...definition,
     loadInputs,
-    options: listOptions(options),
+    options: listOptions(definition.options),
     run: async (given, io) => {
-      const values = parseOptions(definition, given.raw);
-      const run = await load();
-      const { raw, args, config, commands } = given;
-      return run(
-        {
-          options: values,
-          raw,
-          args,
-          config,
-          commands,
-          get input() {
-            return given.input;
-          },
-        },
-        io,
-      );
+      const options = parseOptions(definition, given.raw);
+      return (await load())({ ...given, options }, io);
     },
   };
 }
@@ -183,10 +162,9 @@ export function parseOptions<Options extends z.ZodObject>(
 ): z.output<Options> {
   const given = Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== undefined));
   const isGiven = (name: PropertyKey) => Object.hasOwn(given, name) && given[String(name)] !== false;
-  for (const [one, other, hint] of conflicts) {
+  for (const [one, other] of conflicts) {
     if (!isGiven(one) || !isGiven(other)) continue;
-    const text = `${flagOf(String(one))} cannot be combined with ${flagOf(String(other))}.`;
-    throw new SvcError('usage', text, { hint });
+    throw new SvcError('usage', `${flagOf(String(one))} cannot be combined with ${flagOf(String(other))}.`);
   }
   for (const [one, needed] of needs) {
     if (!isGiven(one) || isGiven(needed)) continue;
@@ -224,15 +202,7 @@ export function sentenceOf(summary: string): string {
   return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
 }
 
-/** The options of a command, without its arguments, by the heading in help; '' for those that have none. */
-export function groupByHeading({ options, headings }: Command): Map<string, ListedOption[]> {
-  const groups = new Map<string, ListedOption[]>();
-  for (const option of options) {
-    if (option.role === 'argument') continue;
-    const [heading = ''] = Object.entries(headings).find(([, names]) => names.includes(option.name)) ?? [];
-    const group = groups.get(heading) ?? [];
-    group.push(option);
-    groups.set(heading, group);
-  }
-  return groups;
+/** The options of a command, without its arguments. */
+export function optionsOf({ options }: Pick<Command, 'options'>): ListedOption[] {
+  return options.filter(({ role }) => role !== 'argument');
 }

@@ -4,7 +4,7 @@ import { writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
 import type { completion } from './catalogue/tool-commands.js';
-import type { Command, GivenTo, Io } from './command.js';
+import { type Command, type GivenTo, type Io, optionsOf } from './command.js';
 import { type ListedOption, listOptions } from './option.js';
 
 /** Calls `completion words`, which prints the possible words, or `:files` where the shell should offer files. */
@@ -75,7 +75,7 @@ type Source = readonly Word[] | 'files';
 function listWords(typed: readonly string[], commands: readonly Command[]): readonly Word[] {
   const last = typed.at(-1) ?? '';
   const { command, given } = readWords(typed.slice(0, -1), commands);
-  const options = optionsOf(command);
+  const options = offeredOptions(command);
   const valued = options.find((one) => one.flags.startsWith(`${typed.at(-2)} `));
   const source =
     valued === undefined
@@ -85,10 +85,8 @@ function listWords(typed: readonly string[], commands: readonly Command[]): read
   return source.filter(([word]) => word.startsWith(last));
 }
 
-function optionsOf(command: Command | undefined): ListedOption[] {
-  return [...listOptions(COMMON_OPTIONS), ...(command?.options ?? [])].filter(
-    ({ role }) => role !== 'argument',
-  );
+function offeredOptions(command: Command | undefined): ListedOption[] {
+  return [...listOptions(COMMON_OPTIONS), ...(command === undefined ? [] : optionsOf(command))];
 }
 
 interface TypedLine {
@@ -104,7 +102,7 @@ function readWords(words: readonly string[], commands: readonly Command[]): Type
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? '';
     if (!word.startsWith('-')) plain.push(word);
-    else if (optionsOf(commandOf()).some(({ flags }) => flags.startsWith(`${word} `))) at += 1;
+    else if (offeredOptions(commandOf()).some(({ flags }) => flags.startsWith(`${word} `))) at += 1;
   }
   const command = commandOf();
   const given = command === undefined ? plain : plain.slice(command.name.split(' ').length);

@@ -17,8 +17,9 @@ import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
+import { terminalOf } from './ask.js';
 import { type NarrowingOptions, narrowingOf, scopeOf } from './catalogue/options.js';
-import type { Given, Io } from './command.js';
+import type { Given, Input, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 
 /** Candidates have the keys 1 to 9. */
@@ -53,7 +54,8 @@ interface Session {
  * what the file holds already, so that the session can be left at any time.
  */
 export async function runDecide(given: Given<NarrowingOptions>, io: Io): Promise<number> {
-  if (!io.isTty || given.input.isTTY !== true) {
+  const input = terminalOf(given, io);
+  if (input === null) {
     throw new SvcError('usage', 'decide asks on a terminal, and this is none.', {
       hint: 'Draft the files instead: svc-migrate findings --write-decisions FILE --write-companies FILE.',
     });
@@ -63,7 +65,7 @@ export async function runDecide(given: Given<NarrowingOptions>, io: Io): Promise
   const filter = { ...scopeOf(narrowing), statuses: null, reasons: null };
   const open = await readOpenQuestions(config, filter, narrowing.companies, io);
   const session: Session = { answers: 0, skipped: 0, isOver: false, isInterrupted: false };
-  const prompt = prepareAsk(given, session, io);
+  const prompt = prepareAsk(input, session, io);
   const files = { companies: openCompanies(config, io), decisions: openDecisions(config, io) };
   await askCompanies(open.companies, files.companies, { session, prompt, io });
   await askRecords(open.records, files.decisions, { session, prompt, io, config });
@@ -128,7 +130,7 @@ function checkDay(text = ''): string | undefined {
   return z.iso.date().safeParse(text).success ? undefined : 'A day such as 2027-01-31.';
 }
 
-function prepareAsk({ input }: Pick<Given<unknown>, 'input'>, session: Session, io: Io): Prompt {
+function prepareAsk(input: Input, session: Session, io: Io): Prompt {
   // Each prompt leaves a listener on its signal: Node.js would warn of the eleventh on one.
   const terminal = () => ({
     input,

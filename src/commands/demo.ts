@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Config } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
@@ -32,12 +30,7 @@ const FILES = {
  * like `check`.
  */
 export async function runDemo(given: GivenTo<typeof demo>, io: Io): Promise<number> {
-  const { seed, output, step } = given.options;
-  if (step && (!io.isTty || given.input.isTTY !== true)) {
-    throw new SvcError('usage', '--step waits for Enter on a terminal, and this is none.', {
-      hint: 'Leave it out.',
-    });
-  }
+  const { seed, output } = given.options;
   const folder = makeFolder(output);
   const sandbox = await startSandbox({ seed, isStory: true });
   try {
@@ -49,12 +42,12 @@ export async function runDemo(given: GivenTo<typeof demo>, io: Io): Promise<numb
 
 async function tellAll(
   { folder, sandbox }: { readonly folder: string; readonly sandbox: Sandbox },
-  { options, input, commands }: GivenTo<typeof demo>,
+  { options, openInput, commands }: GivenTo<typeof demo>,
   io: Io,
 ): Promise<number> {
   const outputs = outputsOf(options);
   const isTold = !Object.values(outputs).includes('-');
-  const story = openStory({ folder, sandbox, input, commands, waits: options.step, isTold }, io);
+  const story = openStory({ folder, sandbox, openInput, commands, isTold }, io);
   await tellDecisions(story);
   const inFolder = Object.entries(FILES).map(([name, file]) => [name, join(folder, file)]);
   const files: ReportOutputs = { ...Object.fromEntries(inFolder), ...outputs };
@@ -116,17 +109,15 @@ const INVOICES = 'accounting/invoices';
 const STORED_INVOICES = 120;
 const STORED_ORDERS = 40;
 
-export interface TellingOptions extends Pick<Unparsed, 'input' | 'commands'> {
+interface TellingOptions extends Pick<Unparsed, 'openInput' | 'commands'> {
   readonly folder: string;
   readonly sandbox: Sandbox;
-  /** Whether to wait for Enter after each step. */
-  readonly waits: boolean;
   /** Whether anything is printed. */
   readonly isTold: boolean;
 }
 
 /** A migration that is told command by command. */
-export interface Telling extends TellingOptions {
+interface Telling extends TellingOptions {
   /** The input and output of its commands. */
   readonly io: Io;
   config(): Config;
@@ -135,12 +126,10 @@ export interface Telling extends TellingOptions {
   print(...lines: readonly string[]): Promise<void>;
   /** Runs a command and prints its command line, then those lines of its text that `shows` takes. */
   run(name: string, raw: RawOptions, shows: (line: string) => boolean): Promise<void>;
-  /** Ends a step: waits for Enter, if so asked. */
-  pause(): Promise<void>;
 }
 
 /** Prepares the folder: configuration, API key, and a table and a file of stored ids. */
-export function openStory(options: TellingOptions, io: Io): Telling {
+function openStory(options: TellingOptions, io: Io): Telling {
   const { folder, sandbox, isTold } = options;
   const file = join(folder, CONFIG_FILE);
   const configure = (settings: Readonly<Record<string, unknown>>) => {
@@ -167,25 +156,16 @@ export function openStory(options: TellingOptions, io: Io): Telling {
       typeof value === 'string' ? [flagOf(option), relative(folder, value)] : [flagOf(option)],
     );
     await print(`$ ${shellLine(['svc-migrate', ...name.split(' '), ...words])}`);
-    const lines = await runCommandOf(name, { ...options, raw, config }, own);
+    const lines = await runCommandOf(name, { ...options, raw, config: async () => config() }, own);
     const shown = lines.filter((line) => line !== '' && shows(line)).map((line) => INDENT + line);
     if (shown.length > 0) await print(...shown.map((line) => line.replaceAll(`${folder}/`, '')));
   };
-  return { ...options, io: own, config, configure, print, run, pause: () => waitForEnter(options, io) };
+  return { ...options, io: own, config, configure, print, run };
 }
 
 /** Runs a command; returns the lines that it prints. */
-async function runCommandOf(
-  name: string,
-  {
-    raw,
-    config,
-    input,
-    commands,
-  }: Pick<Unparsed, 'raw' | 'input' | 'commands'> & { readonly config: () => Config },
-  io: Io,
-): Promise<string[]> {
-  const command = commands.find((one) => one.name === name);
+async function runCommandOf(name: string, given: Unparsed, io: Io): Promise<string[]> {
+  const command = given.commands.find((one) => one.name === name);
   if (command === undefined) throw new TypeError(`There is no command ${name}.`);
   const chunks: string[] = [];
   const stdout = new Writable({
@@ -194,22 +174,8 @@ async function runCommandOf(
       done();
     },
   });
-  await command.run({ raw, args: [], commands, input, config: async () => config() }, { ...io, stdout });
+  await command.run(given, { ...io, stdout });
   return chunks.join('').split('\n');
-}
-
-async function waitForEnter({ waits, input }: TellingOptions, { stdout, signal }: Io): Promise<void> {
-  if (!waits) return;
-  await writeText(stdout, ['[Enter] ']);
-  const lines = createInterface({ input, terminal: false });
-  try {
-    await Promise.race([once(lines, 'line', { signal }), once(lines, 'close', { signal })]);
-  } catch (cause) {
-    if (!signal.aborted) throw cause;
-    throw new SvcError('interrupted', 'Stopped; the files of the demo stay.', { cause });
-  } finally {
-    lines.close();
-  }
 }
 
 const TARGETS = [
@@ -257,18 +223,16 @@ function createFilter(): (line: string) => boolean {
 }
 
 /** From the first verdict to a gate that passes: what a person does, and what each step changes. */
-export async function tellDecisions(story: Telling): Promise<void> {
-  const { folder, sandbox, print, run, pause } = story;
+async function tellDecisions(story: Telling): Promise<void> {
+  const { folder, sandbox, print, run } = story;
   const html = { html: join(folder, 'report.html') };
   await print('1. Read V3 and V4, join them, judge. (A local service; about 800 records.)', '');
   await print(`$ cd ${shellLine([folder])}`);
   await run('run', html, createFilter());
-  await pause();
 
   await print('', '2. Ask the operator for a full sync. It arrives: V4 loads the empty company.', '');
   sandbox.completeFullSync();
   await run('run', html, createVerdictFilter());
-  await pause();
 
   const limits = { outside_backfill_window: '100%' };
   await print('', '3. Nobody needs the rest of what is older than V4. A limit in the configuration');
@@ -276,7 +240,6 @@ export async function tellDecisions(story: Telling): Promise<void> {
   await print(`${INDENT}"limits": ${JSON.stringify(limits)}`, '');
   story.configure({ limits });
   await run('check', html, createVerdictFilter());
-  await pause();
 
   await print('', '4. One V3 order became two in V4. A person answers in `svc-migrate decide`,');
   await print('   and adds that the other is new in V4. decisions.csv, now configured, holds:');
@@ -285,7 +248,6 @@ export async function tellDecisions(story: Telling): Promise<void> {
   story.configure({ limits, decisions: 'decisions.csv' });
   await run('remap', {}, () => false);
   await run('check', html, createVerdictFilter());
-  await pause();
 }
 
 /** Takes the lines of the verdict alone. */
@@ -325,14 +287,12 @@ function toId(text: string | null): bigint | null {
 }
 
 /** A table and a file of stored ids: planned, written, verified and undone. */
-export async function tellApply({ print, run, pause }: Telling): Promise<void> {
+async function tellApply({ print, run }: Telling): Promise<void> {
   await print('', '5. Rewrite the V3 ids that you store: here a table in shop.db, and payments.csv.', '');
   await run('apply plan', {}, (line) => / map\b/.test(line));
   await run('apply write', { yes: true }, (line) => line.includes('rewritten'));
   await run('apply verify', {}, createFilter());
-  await pause();
   await print('', '6. And back: every value as it was.', '');
   await run('apply undo', {}, createFilter());
   await print('');
-  await pause();
 }

@@ -24,7 +24,7 @@ export async function runLookup(given: GivenTo<typeof lookup>, io: Io): Promise<
   const place = { path: path ?? '', region, companyId: options.company ?? null };
   const from = options.reverse ? 'v4' : 'v3';
   const { ids, json: target } = options;
-  const input = options.stdin ? given.input : undefined;
+  const input = options.stdin ? given.openInput() : undefined;
   if (ids.length === 0 && input === undefined) {
     throw new SvcError('usage', 'No ids were given.', {
       hint: 'Name them after the model, or read them from stdin with --stdin.',

@@ -29,25 +29,25 @@ export interface ListedOption extends OptionFacts {
 
 const FACTS = z.registry<OptionFacts>();
 
-function withFacts<Type extends z.ZodType>(type: Type, facts: OptionFacts): Type {
-  FACTS.add(type, facts);
+/** Adds what is known of an option to its type; `of`: the type of one value, which may be a closed list of words. */
+function withFacts<Type extends z.ZodType>(
+  type: Type,
+  facts: Pick<OptionFacts, 'summary'> & Partial<OptionFacts>,
+  of?: z.ZodType,
+): Type {
+  const choices = of instanceof z.ZodEnum ? of.options.map(String) : [];
+  FACTS.add(type, { value: null, role: 'value', isList: false, choices, ...facts });
   return type;
-}
-
-function choicesOf(type: z.ZodType): readonly string[] {
-  return type instanceof z.ZodEnum ? type.options.map(String) : [];
 }
 
 /** An option without a value. */
 export function flag(summary: string) {
-  const facts = { summary, value: null, role: 'value', isList: false, choices: [] } as const;
-  return withFacts(z.boolean().default(false), facts);
+  return withFacts(z.boolean().default(false), { summary });
 }
 
 /** An option with a value, undefined where it is left out. */
 export function option<Type extends z.ZodType>(value: string, summary: string, type: Type) {
-  const facts = { summary, value, role: 'value', isList: false, choices: choicesOf(type) } as const;
-  return withFacts(z.optional(type), facts);
+  return withFacts(z.optional(type), { summary, value }, type);
 }
 
 /** An option with a value, and the text that stands for it where it is left out. */
@@ -57,44 +57,37 @@ export function optionOr<Type extends z.ZodType<unknown, string>>(
   type: Type,
   fallback: z.input<Type>,
 ) {
-  const facts = { summary, value, role: 'value', isList: false, choices: choicesOf(type), fallback } as const;
-  return withFacts(z.prefault(type, fallback), facts);
+  return withFacts(z.prefault(type, fallback), { summary, value, fallback }, type);
 }
 
 /** An option that may be given several times. */
 export function listOption<Type extends z.ZodType>(value: string, summary: string, type: Type) {
-  const facts = { summary, value, role: 'value', isList: true, choices: choicesOf(type) } as const;
-  return withFacts(z.prefault(z.array(type), []), facts);
+  return withFacts(z.prefault(z.array(type), []), { summary, value, isList: true }, type);
 }
 
-/** A file that the command writes, or `-` for stdout. If it fails, the file holds the error; see `ERROR_RENDERERS`. */
+/** A file that the command writes, or `-` for stdout. If it fails, the file holds the error; see `runWithOutputs`. */
 export function output(summary: string) {
-  const facts = { summary, value: '<file>', role: 'output', isList: false, choices: [] } as const;
-  return withFacts(z.optional(z.string()), facts);
+  return withFacts(z.optional(z.string()), { summary, value: '<file>', role: 'output' });
 }
 
 /** A file that the command reads, which no output may replace. */
 export function input(summary: string) {
-  const facts = { summary, value: '<file>', role: 'input', isList: false, choices: [] } as const;
-  return withFacts(z.optional(z.string()), facts);
+  return withFacts(z.optional(z.string()), { summary, value: '<file>', role: 'input' });
 }
 
 /** An argument that must be given, such as `<model>`. */
 export function argument<Type extends z.ZodType>(value: `<${string}>`, summary: string, type: Type) {
-  const facts = { summary, value, role: 'argument', isList: false, choices: choicesOf(type) } as const;
-  return withFacts(type.clone(), facts);
+  return withFacts(type.clone(), { summary, value, role: 'argument' }, type);
 }
 
 /** An argument that may be left out, such as `[id]`. */
 export function optionalArgument<Type extends z.ZodType>(value: `[${string}]`, summary: string, type: Type) {
-  const facts = { summary, value, role: 'argument', isList: false, choices: choicesOf(type) } as const;
-  return withFacts(z.optional(type), facts);
+  return withFacts(z.optional(type), { summary, value, role: 'argument' }, type);
 }
 
 /** The last arguments, any number of them, such as `[paths...]`. */
 export function listArgument<Type extends z.ZodType>(value: `[${string}...]`, summary: string, type: Type) {
-  const facts = { summary, value, role: 'argument', isList: true, choices: choicesOf(type) } as const;
-  return withFacts(z.prefault(z.array(type), []), facts);
+  return withFacts(z.prefault(z.array(type), []), { summary, value, role: 'argument', isList: true }, type);
 }
 
 /** The options and arguments of a command, in the order of its definition. */

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
-import { createInterface } from 'node:readline/promises';
 import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { countPayloads } from '../store/payloads.js';
 import { purgePayloads } from '../store/stream-contents.js';
 import { countOf, groupDigits } from '../text/numbers.js';
+import { askYesNo, terminalOf } from './ask.js';
 import type { purge } from './catalogue/tool-commands.js';
 import type { Given, GivenTo, Io } from './command.js';
 import { readDatabase, withDatabase } from './database.js';
@@ -38,19 +38,12 @@ function sizeOf(file: string): string {
 }
 
 /** @throws SvcError `usage` where nobody can be asked, `interrupted` if the answer is not yes */
-async function confirm(question: string, { input }: Given<unknown>, io: Io): Promise<void> {
-  if (!io.isTty || input.isTTY !== true) {
+async function confirm(question: string, given: Given<unknown>, io: Io): Promise<void> {
+  const input = terminalOf(given, io);
+  if (input === null) {
     throw new SvcError('usage', `${question} Nothing was changed.`, { hint: 'Confirm it with --yes.' });
   }
   await writeText(io.stderr, ['Ids, keys and the remap stay. Drift cannot be measured afterwards.\n']);
-  const terminal = createInterface({ input, output: io.stderr, terminal: true });
-  try {
-    const answer = await terminal.question(`${question} [y/N] `, { signal: io.signal });
-    if (/^y(es)?$/i.test(answer.trim())) return;
-  } catch {
-    // Ctrl-C, or the end of input.
-  } finally {
-    terminal.close();
-  }
-  throw new SvcError('interrupted', 'Stopped; nothing was changed.');
+  if (!(await askYesNo(question, input, io)))
+    throw new SvcError('interrupted', 'Stopped; nothing was changed.');
 }

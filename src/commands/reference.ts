@@ -1,7 +1,7 @@
 import { readTopic, TOPICS } from '../docs/topics.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import { argumentsOf, type Command, sentenceOf } from './command.js';
+import { argumentsOf, type Command, optionsOf, sentenceOf } from './command.js';
 import { describeOption, type ListedOption, listOptions } from './option.js';
 
 const HEAD = `# Commands
@@ -22,7 +22,7 @@ export function renderCommands(): string {
 
 function describeCommand(command: Command): string {
   const { examples } = command;
-  const listed = typedOptions(command).map(describeTyped);
+  const listed = optionsOf(command).map(describeTyped);
   const lines = Object.entries(examples).map(([line, does]) => `${line}   # ${does}`);
   return [
     `### \`${usageOf(command)}\``,
@@ -46,10 +46,6 @@ function usageOf(command: Command): string {
 
 function explain({ summary, more = '' }: Command): string {
   return `${sentenceOf(summary)} ${more}`.trim();
-}
-
-function typedOptions({ options }: Command): ListedOption[] {
-  return options.filter(({ role }) => role !== 'argument');
 }
 
 const ENVIRONMENT = {
@@ -95,7 +91,7 @@ function renderCommand(command: Command): string[] {
   return [
     `.SS ${escapeRoff(usageOf(command))}`,
     escapeRoff(explain(command)),
-    ...renderOptions(typedOptions(command)),
+    ...renderOptions(optionsOf(command)),
     '.PP',
     '.nf',
     ...lines.map(escapeRoff),

@@ -2,11 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
-import { CAMPAIGN_SIZE } from '../support/campaign.js';
-import { hasPty, onTerminal } from './on-terminal.js';
 import { makeFolder, runCli } from './run-cli.js';
 
-const STEPS = 6;
 const TWO_SCREENS = 96;
 const COLUMNS = 80;
 
@@ -79,18 +76,6 @@ describe('demo', () => {
   it('keeps the key out of its configuration', () => {
     const key = readFileSync(join(folder, 'api-key'), 'utf8').trim();
     expect(readFileSync(join(folder, 'svc-migrate.config.json'), 'utf8')).not.toContain(key);
-  });
-
-  it('refuses --step without a terminal, before it writes anything', async () => {
-    const cwd = makeFolder();
-    const ended = await runCli(['demo', '--step', '--output', 'steps'], { cwd });
-    expect([ended.code, existsSync(join(cwd, 'steps'))]).toEqual([2, false]);
-  });
-
-  it.runIf(hasPty && CAMPAIGN_SIZE !== 'small')('waits for Enter after each step', async () => {
-    const enter = Array.from({ length: STEPS }, () => ({ at: /\[Enter\] /, text: '\r' }));
-    const ended = await onTerminal('demo --step', { cwd: makeFolder(), env: {} }, enter);
-    expect([ended.code, ended.text.match(/\[Enter\]/g)?.length]).toEqual([0, STEPS]);
   });
 });
 

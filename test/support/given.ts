@@ -15,7 +15,7 @@ export function givenOf(
   options: OptionValues = {},
   args: readonly string[] = [],
   input: AsyncIterable<string | Uint8Array> = Readable.from([]),
-): Unparsed {
+): Unparsed & { readonly args: readonly string[] } {
   const typed = Object.entries(options).map(([name, value]) => [
     name,
     typeof value === 'bigint' ? String(value) : value,
@@ -25,7 +25,7 @@ export function givenOf(
     args,
     commands: COMMANDS,
     // Commands iterate over it, and ask whether it is a terminal.
-    input: input as NodeJS.ReadStream,
+    openInput: () => input as NodeJS.ReadStream,
     config: async () => {
       if (config === null) throw new Error('This command line has no configuration.');
       return config;
@@ -34,7 +34,7 @@ export function givenOf(
 }
 
 /** Runs a command by its name, as the program does after it has split the command line. */
-export function runNamed(name: string, given: Unparsed, io: Io): Promise<number> {
+export function runNamed(name: string, given: ReturnType<typeof givenOf>, io: Io): Promise<number> {
   const command = COMMANDS.find((one) => one.name === name);
   if (command === undefined) throw new Error(`there is no command ${name}`);
   const places = command.options.filter(({ role }) => role === 'argument');

@@ -71,12 +71,10 @@ export const demo = defineCommand({
   options: z.object({
     seed: optionOr('<n>', 'seed of the test data', wholeNumber(), '1'),
     output: option('<folder>', 'new folder for the files (default: a temporary folder)', text),
-    step: flag('wait for Enter after each step, on a terminal'),
     ...OUTPUTS,
   }),
   examples: {
     'svc-migrate demo': 'see what svc-migrate does',
-    'svc-migrate demo --step': 'the same, one step at a time',
     'svc-migrate demo --seed 7 --output rehearsal': 'use other data and a folder of your choice',
   },
   runsWithoutConfig: true,
