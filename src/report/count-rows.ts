@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.js';
-import { COMPANY_MATCHES, type CompanyMatch, type Generation, type RowUnit } from '../domain.js';
-import { bareReason, type Status } from '../reasons.js';
+import type { CompanyMatch, Generation, RowUnit } from '../domain.js';
+import { bareReason } from '../reasons.js';
 import type { Pause } from '../runtime/pause.js';
 import type { Db } from '../store/open.js';
 import { type RemapGroup, readRemapGroups } from '../store/remap-groups.js';
 import { prepareRowsById, type RemapRow, type Scope, v4CompaniesOf } from '../store/remap-rows.js';
-import { type CompanyRow, iterateCompanyRows } from '../store/remap-tables.js';
+import { iterateCompanyRows } from '../store/remap-tables.js';
 import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/scoped-streams.js';
 import { openVerifiedRemap } from '../store/verified-remap.js';
 import { sortReasons } from '../text/reason-counts.js';
@@ -13,38 +13,23 @@ import { compare } from '../text/rows.js';
 import { kindOf, type RowCount } from './gate.js';
 import type { Counts } from './report-schema.js';
 
-type Plain = 'v3Records' | 'v3Children' | 'v4Records' | 'v4Children' | 'rejected' | 'uniqueIdConflicts';
-
-/** One number of `Counts`; the last form is one of `byReason`, with its `status/reason`. */
-type CountName = Plain | `byStatus ${Status}` | `v3ByStatus ${Status}` | `byReason ${string}`;
-
-type CountOf = (name: CountName) => number;
-
-/** Builds counts from single numbers. `reasons`: all that may have occurred, in order. */
-function countsFrom(countOf: CountOf, reasons: readonly string[]): Counts {
-  const found = reasons.map((key) => [key, countOf(`byReason ${key}`)] as const).filter(([, n]) => n > 0);
+function newCounts(): Counts {
   return {
-    v3Records: countOf('v3Records'),
-    v3Children: countOf('v3Children'),
-    v4Records: countOf('v4Records'),
-    v4Children: countOf('v4Children'),
-    rejected: countOf('rejected'),
-    uniqueIdConflicts: countOf('uniqueIdConflicts'),
-    byStatus: {
-      matched: countOf('byStatus matched'),
-      unmatched: countOf('byStatus unmatched'),
-      deleted: countOf('byStatus deleted'),
-      ambiguous: countOf('byStatus ambiguous'),
-      v4_only: countOf('byStatus v4_only'),
-    },
-    v3ByStatus: {
-      matched: countOf('v3ByStatus matched'),
-      unmatched: countOf('v3ByStatus unmatched'),
-      deleted: countOf('v3ByStatus deleted'),
-      ambiguous: countOf('v3ByStatus ambiguous'),
-    },
-    byReason: Object.fromEntries(found),
+    v3Records: 0,
+    v3Children: 0,
+    v4Records: 0,
+    v4Children: 0,
+    rejected: 0,
+    uniqueIdConflicts: 0,
+    byStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 },
+    v3ByStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0 },
+    byReason: {},
   };
+}
+
+function withSortedReasons(counts: Counts): Counts {
+  const keys = sortReasons(Object.keys(counts.byReason));
+  return { ...counts, byReason: Object.fromEntries(keys.map((key) => [key, counts.byReason[key] ?? 0])) };
 }
 
 /** A company or a pair of companies. */
@@ -53,90 +38,8 @@ interface CountedCompany {
   readonly v3CompanyId: bigint | null;
   readonly v4CompanyId: bigint | null;
   readonly matchedBy: CompanyMatch | null;
+  readonly counts: Counts;
 }
-
-/**
- * The counts of companies. Each count is an array with a number for each company: with an object for each company, a
- * hundred thousand companies would take ten times the memory.
- */
-class CompanyCounts {
-  readonly #companies: CountedCompany[] = [];
-  /** Indexes in `#companies` of companies that are in V3, by region. */
-  readonly #v3 = new Map<string, Map<bigint, number>>();
-  /** Indexes of companies that are only in V4. */
-  readonly #v4Only = new Map<bigint, number>();
-  /** Indexes of all companies with a V4 id that were added. */
-  readonly #byV4 = new Map<bigint, number>();
-  readonly #columns = new Map<CountName, Float64Array>();
-  readonly #regions = new Map<string, string>();
-
-  add(company: CountedCompany): void {
-    const at = this.#insert(company);
-    if (company.v4CompanyId !== null) this.#byV4.set(company.v4CompanyId, at);
-  }
-
-  /** The index of a company, which is added if it is new; null if both ids are null. */
-  find(region: string | null, v3: bigint | null, v4: bigint | null): number | null {
-    if (v3 !== null) {
-      const known = this.#v3.get(region ?? '')?.get(v3);
-      return known ?? this.#insert({ region, v3CompanyId: v3, v4CompanyId: null, matchedBy: null });
-    }
-    if (v4 === null) return null;
-    const known = this.#byV4.get(v4) ?? this.#v4Only.get(v4);
-    return known ?? this.#insert({ region: null, v3CompanyId: null, v4CompanyId: v4, matchedBy: null });
-  }
-
-  increase(at: number, name: CountName, n: number): void {
-    const column = this.#columns.get(name);
-    const long = column !== undefined && at < column.length ? column : this.#lengthen(name, at);
-    long[at] = (long[at] ?? 0) + n;
-  }
-
-  /** By region and ids; companies that are only in V4 come last. */
-  *list(reasons: readonly string[]): Generator<CountedCompany & { readonly counts: Counts }> {
-    const order = Uint32Array.from(this.#companies.keys());
-    const companyAt = (at: number) => this.#companies[at] ?? NO_COMPANY;
-    order.sort((a, b) => compareCompanies(companyAt(a), companyAt(b)));
-    for (const at of order) {
-      const countOf: CountOf = (name) => this.#columns.get(name)?.[at] ?? 0;
-      yield { ...companyAt(at), counts: countsFrom(countOf, reasons) };
-    }
-  }
-
-  #insert({ region, v3CompanyId, v4CompanyId, matchedBy: match }: CountedCompany): number {
-    const matchedBy = COMPANY_MATCHES.find((one) => one === match) ?? null;
-    const [places, id] =
-      v3CompanyId === null ? [this.#v4Only, v4CompanyId] : [this.#ofRegion(region), v3CompanyId];
-    const at = places.get(id ?? 0n) ?? this.#companies.length;
-    this.#companies[at] = { region: this.#shared(region), v3CompanyId, v4CompanyId, matchedBy };
-    places.set(id ?? 0n, at);
-    return at;
-  }
-
-  #ofRegion(region: string | null): Map<bigint, number> {
-    const places = this.#v3.get(region ?? '') ?? new Map<bigint, number>();
-    this.#v3.set(region ?? '', places);
-    return places;
-  }
-
-  /** The name of a region as one shared string: SQLite returns a new one for each row. */
-  #shared(region: string | null): string | null {
-    if (region === null) return null;
-    const known = this.#regions.get(region) ?? region;
-    this.#regions.set(region, known);
-    return known;
-  }
-
-  #lengthen(name: CountName, at: number): Float64Array {
-    // rarely more than the companies that were added first
-    const longer = new Float64Array(Math.ceil(1.1 * Math.max(at + 1, this.#companies.length)));
-    longer.set(this.#columns.get(name) ?? []);
-    this.#columns.set(name, longer);
-    return longer;
-  }
-}
-
-const NO_COMPANY: CountedCompany = { region: null, v3CompanyId: null, v4CompanyId: null, matchedBy: null };
 
 function compareCompanies(a: CountedCompany, b: CountedCompany): number {
   if ((a.v3CompanyId === null) !== (b.v3CompanyId === null)) return a.v3CompanyId === null ? 1 : -1;
@@ -181,8 +84,6 @@ interface SideCount {
   readonly company_id: bigint | null;
 }
 
-type Increase = (name: CountName, n: number) => void;
-
 const RECORDS = ['v3_record', 'v4_record'] as const satisfies readonly RowUnit[];
 const LINE_ITEMS = ['v3_line_item', 'v4_line_item'] as const satisfies readonly RowUnit[];
 
@@ -194,10 +95,10 @@ class RowCounter {
   readonly #scope: Scope;
   /** V4 companies of the V3 companies in scope; null for all. */
   readonly #v4Scope: readonly bigint[] | null;
-  readonly #totals = new Map<CountName, number>();
-  readonly #models = new Map<string, Map<CountName, number>>();
-  readonly #companies = new CompanyCounts();
-  readonly #reasons = new Set<string>();
+  readonly #totals = newCounts();
+  readonly #models = new Map<string, Counts>();
+  /** By region and V3 id, or by V4 id; pairs by both. */
+  readonly #companies = new Map<string, CountedCompany>();
   readonly #rows = new Map<string, Mutable<RowCount>>();
   readonly #v3Rows = new Map<string, number>();
   readonly #outside = new Map<string, OutsideCount>();
@@ -212,55 +113,62 @@ class RowCounter {
     this.#scope = scope;
     this.#v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
     for (const { v3 } of config.models) {
-      if (scope.models?.includes(v3) ?? true) this.#models.set(v3, new Map());
+      if (scope.models?.includes(v3) ?? true) this.#models.set(v3, newCounts());
     }
-    for (const company of iterateCompanyRows(db)) this.#addCompany(company);
+    for (const { region, v3_company_id: v3, v4_company_id: v4, matched_by } of iterateCompanyRows(db)) {
+      const wanted = v3 === null ? this.#v4Scope : scope.companies;
+      if (wanted === null || wanted.includes(v3 ?? v4 ?? 0n)) this.#company(region, v3, v4, matched_by);
+    }
   }
 
-  #addCompany({ region, v3_company_id: v3, v4_company_id: v4, matched_by: matchedBy }: CompanyRow): void {
-    const inScope =
-      v3 === null
-        ? this.#v4Scope === null || (v4 !== null && this.#v4Scope.includes(v4))
-        : (this.#scope.companies?.includes(v3) ?? true);
-    if (!inScope) return;
-    this.#companies.add({ region, v3CompanyId: v3, v4CompanyId: v4, matchedBy });
+  #company(
+    region: string | null,
+    v3CompanyId: bigint | null,
+    v4CompanyId: bigint | null,
+    matchedBy: CompanyMatch | null = null,
+  ): Counts {
+    const byV4 = `v4 ${v4CompanyId}`;
+    const key = v3CompanyId === null ? byV4 : `v3 ${v3CompanyId} ${region}`;
+    const known = this.#companies.get(key);
+    if (known !== undefined) return known.counts;
+    const company = { region, v3CompanyId, v4CompanyId, matchedBy, counts: newCounts() };
+    this.#companies.set(key, company);
+    if (matchedBy !== null && v4CompanyId !== null) this.#companies.set(byV4, company);
+    return company.counts;
   }
 
-  /** Returns a function that adds to the totals, to the model and, if it is known, to the company. */
-  #adder(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Increase {
-    const ofModel = this.#models.get(model) ?? new Map<CountName, number>();
+  /** The totals, and the counts of the model and, if it is known, of the company. */
+  #countsOf(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Counts[] {
+    const ofModel = this.#models.get(model) ?? newCounts();
     this.#models.set(model, ofModel);
-    const company = this.#companies.find(region, v3, v4);
-    return (name, n) => {
-      if (n === 0) return;
-      for (const counts of [this.#totals, ofModel]) counts.set(name, (counts.get(name) ?? 0) + n);
-      if (company !== null) this.#companies.increase(company, name, n);
-    };
+    const isKnown = v3 !== null || v4 !== null;
+    return [this.#totals, ofModel, ...(isKnown ? [this.#company(region, v3, v3 === null ? v4 : null)] : [])];
   }
 
-  #adderOfSide({ generation, model, region, company_id: id }: SideCount): Increase {
-    return generation === 'v3' ? this.#adder(model, region, id, null) : this.#adder(model, null, null, id);
+  #countsOfSide({ generation, model, region, company_id: id }: SideCount): Counts[] {
+    return generation === 'v3'
+      ? this.#countsOf(model, region, id, null)
+      : this.#countsOf(model, null, null, id);
   }
 
   addExported(exported: ExportedCount): void {
     const { generation } = exported;
     this.#deleted[generation] += Number(exported.deleted);
-    const increase = this.#adderOfSide(exported);
-    increase(`${generation}Records`, Number(exported.records));
-    increase(`${generation}Children`, Number(exported.children));
+    for (const counts of this.#countsOfSide(exported)) {
+      counts[`${generation}Records`] += Number(exported.records);
+      counts[`${generation}Children`] += Number(exported.children);
+    }
   }
 
   addGroup(group: RemapGroup): void {
     const { model, region, status, reason } = group;
     const [n, v3] = [Number(group.n), Number(group.v3)];
-    const increase = this.#adder(model, region, group.v3_company_id, group.v4_company_id);
-    increase(`byStatus ${status}`, n);
-    if (status !== 'v4_only') increase(`v3ByStatus ${status}`, v3);
-    increase('uniqueIdConflicts', Number(group.conflicts));
-    if (reason !== null) {
+    for (const counts of this.#countsOf(model, region, group.v3_company_id, group.v4_company_id)) {
+      counts.byStatus[status] += n;
+      if (status !== 'v4_only') counts.v3ByStatus[status] += v3;
+      counts.uniqueIdConflicts += Number(group.conflicts);
       const key = `${status}/${reason}`;
-      this.#reasons.add(key);
-      increase(`byReason ${key}`, n);
+      if (reason !== null && n > 0) counts.byReason[key] = (counts.byReason[key] ?? 0) + n;
     }
     const [ofV3, ofV4] = group.isChild === 1n ? LINE_ITEMS : RECORDS;
     this.#addRows({ model, status, reason, unit: ofV3, count: v3 });
@@ -286,14 +194,8 @@ class RowCounter {
     if (bareReason(group.reason ?? '') !== 'outside_backfill_window' || status !== 'unmatched') return;
     if (region === null || v3CompanyId === null) return;
     const key = JSON.stringify([region, String(v3CompanyId), model]);
-    const row = this.#outside.get(key) ?? {
-      region,
-      v3CompanyId,
-      v4CompanyId,
-      model,
-      records: 0,
-      children: 0,
-    };
+    const place = { region, v3CompanyId, v4CompanyId, model };
+    const row = this.#outside.get(key) ?? { ...place, records: 0, children: 0 };
     row[group.isChild === 1n ? 'children' : 'records'] += Number(group.n);
     this.#outside.set(key, row);
   }
@@ -321,18 +223,21 @@ class RowCounter {
       const inScope =
         (this.#scope.models?.includes(model) ?? true) && (id === null || (companies?.includes(id) ?? true));
       if (!inScope) continue;
-      this.#adderOfSide(rejected)('rejected', Number(n));
+      for (const counts of this.#countsOfSide(rejected)) counts.rejected += Number(n);
     }
   }
 
+  /** By region and ids; companies that are only in V4 come last. */
+  *#listCompanies(): Generator<CountedCompany> {
+    const sorted = [...new Set(this.#companies.values())].sort(compareCompanies);
+    for (const company of sorted) yield { ...company, counts: withSortedReasons(company.counts) };
+  }
+
   finish() {
-    const reasons = sortReasons(this.#reasons);
-    const countsOf = (counts: ReadonlyMap<CountName, number>) =>
-      countsFrom((name) => counts.get(name) ?? 0, reasons);
     return {
-      totals: countsOf(this.#totals),
-      models: new Map([...this.#models].map(([model, counts]) => [model, countsOf(counts)])),
-      companies: () => this.#companies.list(reasons),
+      totals: withSortedReasons(this.#totals),
+      models: new Map([...this.#models].map(([model, counts]) => [model, withSortedReasons(counts)])),
+      companies: () => this.#listCompanies(),
       rows: [...this.#rows.values()].sort((a, b) => compare(kindOf(a), kindOf(b))),
       v3Rows: this.#v3Rows,
       outside: [...this.#outside.values()].sort(
