@@ -9,7 +9,7 @@ import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { EVERYTHING, hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
-import { readAmbiguousCompanies } from '../store/remap-tables.js';
+import { type DecisionCount, readAmbiguousCompanies, readDecisionCounts } from '../store/remap-tables.js';
 import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { countReasons } from '../text/reason-counts.js';
@@ -19,15 +19,7 @@ import { type CountedRows, countRows } from './count-rows.js';
 import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
-import {
-  buildMonths,
-  countStaleDecisions,
-  type Dates,
-  prepareFullSync,
-  readDates,
-  readDecisions,
-  readDrift,
-} from './sections.js';
+import { buildMonths, type Dates, prepareFullSync, readDates, readDecisions, readDrift } from './sections.js';
 
 export interface ReportInputs {
   readonly config: Config;
@@ -48,55 +40,28 @@ const HOUR_MS = 3_600_000;
  */
 export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report> {
   const { config, scope, pause, nowMs } = inputs;
-  const countedScope = countedScopeOf(config, scope);
-  const facts = readReadiness(db, config, countedScope);
-  const counts = await countRows(db, config, countedScope, pause);
+  // All configured models, unless models were named.
+  const counted: Scope = { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
+  const facts = readReadiness(db, config, counted);
+  const counts = await countRows(db, config, counted, pause);
   const isCurrent = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
-  const dates = isCurrent ? readDates(db, countedScope) : { days: [], ranges: new Map() };
+  const dates = isCurrent ? readDates(db, counted) : { days: [], ranges: new Map() };
   const age = readAge(facts.groups, nowMs);
-  const drift = readDrift(db, countedScope, counts.matchedRecords);
-  return assembleReport(db, inputs, { facts, counts, dates, age, drift });
-}
-
-/** What `check` says of everything in the database. Call it inside a transaction; throws as `buildReport` does. */
-export async function readOutcome(
-  db: Db,
-  inputs: Pick<ReportInputs, 'config' | 'nowMs' | 'pause'>,
-): Promise<Report['outcome']> {
-  return (await buildReport(db, { ...inputs, scope: EVERYTHING, toolVersion: '' })).outcome;
-}
-
-/** All configured models, unless models were named. */
-function countedScopeOf(config: Config, scope: Scope): Scope {
-  return { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
-}
-
-interface Parts {
-  readonly facts: Readiness;
-  readonly counts: CountedRows;
-  readonly dates: Dates;
-  readonly age: EvidenceAge;
-  readonly drift: DriftSection;
-}
-
-function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
-  const { facts, counts, dates, age, drift } = parts;
-  const { config, scope, nowMs } = inputs;
-  const { groups } = facts;
+  const drift = readDrift(db, counted, counts.matchedRecords);
+  const parts = { facts, counts, age, drift };
   const { totals } = counts;
-  const gateCounts = {
-    rows: counts.rows,
-    staleDecisions: countStaleDecisions(db, scope, nowMs),
-    ...countForGate(parts),
-  };
+  const decisionCounts = readDecisionCounts(db, scope, nowMs);
   const limitedModels = Object.entries(config.limits.models).filter(
     ([model]) => scope.models?.includes(model) ?? true,
   );
   const limits = { global: config.limits.global, models: Object.fromEntries(limitedModels) };
-  const gate = judge(gateCounts, limits, config.maxAgeMs);
+  const gate = judge(countForGate(parts, decisionCounts), limits, config.maxAgeMs);
   const blockers = findBlockers(db, scope, parts);
   const outcome = decideOutcome(blockers, gate.pass);
   const v4NameOf = (model: string) => config.models.find((pair) => pair.v3 === model)?.v4 ?? null;
+  const firstLists = (filter: StreamFilter) => [
+    ...iterateStreams(db, counted, { ...filter, limit: MAX_NAMED }),
+  ];
   return {
     schemaVersion: 1,
     tool: { name: 'svc-migrate', version: inputs.toolVersion },
@@ -121,7 +86,7 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
     })),
     reasons: countReasons(counts.rows),
     completeness: rowsOf(
-      () => iterateStreams(db, countedScopeOf(config, scope)),
+      () => iterateStreams(db, counted),
       (stream) => toReportStream(stream, v4NameOf(stream.model)),
     ),
     fullSync: rowsOf(() => counts.outside, prepareFullSync(dates.ranges)),
@@ -131,31 +96,45 @@ function assembleReport(db: Db, inputs: ReportInputs, parts: Parts): Report {
       fullList: '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database',
     },
     drift,
-    decisions: readDecisions(db, config, scope, nowMs),
+    decisions: readDecisions(db, config, scope, decisionCounts, nowMs),
     cannotSee: listCannotSee({
-      ...{ config, scope, groups, drift, totals, deleted: counts.deleted },
-      short: firstLists(db, inputs, { states: ['short'] }),
-      absentInV3: firstLists(db, inputs, { generation: 'v3', states: ['absent'] }),
+      ...{ config, scope, groups: facts.groups, drift, totals, deleted: counts.deleted },
+      short: firstLists({ states: ['short'] }),
+      absentInV3: firstLists({ generation: 'v3', states: ['absent'] }),
     }),
     timeline: buildTimeline(config, dates, age.newest),
     evidence: describeEvidence(db, config, parts),
   };
 }
 
-function firstLists(db: Db, { config, scope }: ReportInputs, filter: StreamFilter): ListRow[] {
-  return [...iterateStreams(db, countedScopeOf(config, scope), { ...filter, limit: MAX_NAMED })];
+/** What `check` says of everything in the database. Call it inside a transaction; throws as `buildReport` does. */
+export async function readOutcome(
+  db: Db,
+  inputs: Pick<ReportInputs, 'config' | 'nowMs' | 'pause'>,
+): Promise<Report['outcome']> {
+  return (await buildReport(db, { ...inputs, scope: EVERYTHING, toolVersion: '' })).outcome;
 }
 
-/** What limits are compared with, except rows and stale decisions. */
-function countForGate({ facts, counts, age, drift }: Parts): Omit<GateCounts, 'rows' | 'staleDecisions'> {
+interface Parts {
+  readonly facts: Readiness;
+  readonly counts: CountedRows;
+  readonly age: EvidenceAge;
+  readonly drift: DriftSection;
+}
+
+/** What limits are compared with. */
+function countForGate({ facts, counts, age, drift }: Parts, decisions: readonly DecisionCount[]): GateCounts {
   const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
     new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
   const shortStreams = new Map<string, number>();
   for (const { state, model, lists } of facts.groups) {
     if (state === 'short') shortStreams.set(model, (shortStreams.get(model) ?? 0) + lists);
   }
+  const stale = decisions.filter(({ outcome }) => outcome === 'stale');
   return {
+    rows: counts.rows,
     v3Rows: counts.v3Rows,
+    staleDecisions: new Map(stale.map(({ model, n }) => [model, Number(n)])),
     rejected: perModel('rejected'),
     shortStreams,
     uniqueIdConflicts: perModel('uniqueIdConflicts'),

@@ -235,7 +235,7 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
   scope_incomplete: () => ['run'],
   unexplained: explainSample,
   unique_id_conflict: () => ['dump', '--output', 'remap.csv'],
-  drift: explainDrift,
+  drift: () => ['report', '--ndjson', 'findings.ndjson'],
   rejected: () => ['doctor'],
   short: () => ['status'],
   decision_stale: () => ['remap'],
@@ -267,9 +267,4 @@ function explainSample(key: string, report: Report): readonly string[] {
   const id = sample?.v3_svc_id ?? sample?.v4_svc_id;
   if (sample === undefined || id == null) return findingsCommand(key);
   return ['explain', sample.model, id, ...(sample.path === '' ? [] : ['--path', sample.path])];
-}
-
-function explainDrift(_: string, { drift }: Report): readonly string[] {
-  const [sample] = drift.samples;
-  return sample === undefined ? ['run'] : ['explain', sample.model, sample.v3_svc_id];
 }

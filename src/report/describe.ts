@@ -35,7 +35,7 @@ const BY_LIMIT: Readonly<Record<string, KeyText>> = {
   drift: {
     title: 'Pairs with different fields',
     meaning: 'Fields of a matched pair differ.',
-    action: 'Compare the pairs: `svc-migrate explain MODEL ID`.',
+    action: 'Compare them: `svc-migrate report --ndjson findings.ndjson` lists the pairs with both values.',
   },
   maxAge: {
     title: 'Evidence too old',

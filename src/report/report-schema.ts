@@ -146,20 +146,6 @@ const driftSchema = z.strictObject({
   measured: z.boolean().describe('false: some pairs were not compared, so no limit on drift can pass.'),
   ...driftCounts,
   models: z.array(z.strictObject({ model: z.string(), ...driftCounts })),
-  samples: z.array(
-    z.strictObject({
-      model: z.string(),
-      region: z.string(),
-      v3_company_id: id,
-      v4_company_id: id,
-      platform_id: z.string(),
-      v3_svc_id: id,
-      v4_svc_id: id,
-      fields: z
-        .array(z.strictObject({ field: z.string(), v3: z.string(), v4: z.string() }))
-        .describe('At most 10; values as JSON text, cut after 200 characters.'),
-    }),
-  ),
 });
 
 const decisionsSchema = z.strictObject({

@@ -4,24 +4,11 @@ import { readRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { readDatedRecords } from '../store/remap-groups.js';
 import type { Scope } from '../store/remap-rows.js';
-import {
-  type DriftRow,
-  readDecisionCounts,
-  readDriftCounts,
-  readDriftSamples,
-  readIdleDecisions,
-} from '../store/remap-tables.js';
+import { type DecisionCount, readDriftCounts, readIdleDecisions } from '../store/remap-tables.js';
 import { compare } from '../text/rows.js';
-import { cutText } from '../text/text-layout.js';
-import * as z from '../zod.js';
 import type { OutsideCount } from './count-rows.js';
 import { whyIdle } from './describe.js';
 import type { DecisionsSection, DriftSection, FullSync, Report } from './report-schema.js';
-
-const MAX_SAMPLES_PER_MODEL = 3;
-const MAX_SAMPLES = 50;
-const MAX_FIELDS = 10;
-const MAX_VALUE_CHARS = 200;
 
 /**
  * Differences between matched records, as found by the last remap.
@@ -43,34 +30,20 @@ export function readDrift(db: Db, scope: Scope, matchedRecords: number): DriftSe
     compared,
     differing: sum('differing'),
     models,
-    samples: readDriftSamples(db, scope, MAX_SAMPLES_PER_MODEL, MAX_SAMPLES).map(toDriftSample),
-  };
-}
-
-const fieldsSchema = z.array(z.object({ field: z.string(), v3: z.unknown(), v4: z.unknown() }));
-
-function toDriftSample(row: DriftRow): DriftSection['samples'][number] {
-  const cut = (text: string) => cutText(text, MAX_VALUE_CHARS);
-  const textOf = (value: unknown) => cut(JSON.stringify(value) ?? 'null');
-  const fields = fieldsSchema.parse(JSON.parse(row.fields)).slice(0, MAX_FIELDS);
-  return {
-    model: row.model,
-    region: row.region,
-    v3_company_id: String(row.v3_company_id),
-    v4_company_id: String(row.v4_company_id),
-    platform_id: row.platform_id,
-    v3_svc_id: String(row.v3_svc_id),
-    v4_svc_id: String(row.v4_svc_id),
-    fields: fields.map(({ field, v3, v4 }) => ({ field: cut(field), v3: textOf(v3), v4: textOf(v4) })),
   };
 }
 
 const MAX_DECISIONS = 1000;
 
 /** The outcome of the decisions in the last remap; null if there were none and none are configured. */
-export function readDecisions(db: Db, config: Config, scope: Scope, nowMs: number): DecisionsSection | null {
+export function readDecisions(
+  db: Db,
+  config: Config,
+  scope: Scope,
+  counts: readonly DecisionCount[],
+  nowMs: number,
+): DecisionsSection | null {
   const sha256 = readRemapInputs(db)['decisions'] ?? null;
-  const counts = readDecisionCounts(db, scope, nowMs);
   if (config.decisions === null && sha256 === null && counts.length === 0) return null;
   const total = (wanted: string) =>
     counts.reduce((sum, { outcome, n }) => sum + (outcome === wanted ? Number(n) : 0), 0);
@@ -95,12 +68,6 @@ export function readDecisions(db: Db, config: Config, scope: Scope, nowMs: numbe
       text: whyIdle(row),
     })),
   };
-}
-
-/** Decisions that the data do not support, by model. */
-export function countStaleDecisions(db: Db, scope: Scope, nowMs: number): ReadonlyMap<string, number> {
-  const stale = readDecisionCounts(db, scope, nowMs).filter(({ outcome }) => outcome === 'stale');
-  return new Map(stale.map(({ model, n }) => [model, Number(n)]));
 }
 
 /**

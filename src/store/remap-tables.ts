@@ -155,21 +155,6 @@ export interface DriftCount {
   readonly differing: bigint;
 }
 
-/** A matched pair whose shared fields differ. */
-export interface DriftRow {
-  readonly model: string;
-  readonly region: string;
-  readonly v3_company_id: bigint;
-  readonly v4_company_id: bigint;
-  readonly platform_id: string;
-  readonly v3_svc_id: bigint;
-  readonly v4_svc_id: bigint;
-  /** JSON text: a list of field, v3 and v4. */
-  readonly fields: string;
-}
-
-const COLUMNS = 'model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields';
-
 /** The counts of the last remap's comparison, by model. */
 export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
   const where = v3Scope(scope);
@@ -178,20 +163,6 @@ export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
     FROM drift_scope AS r LEFT JOIN found ON found.model = r.model
     WHERE ${where} GROUP BY r.model ORDER BY r.model`;
   return db.prepare<[object], DriftCount>(sql).all(scopeParams(db, scope));
-}
-
-/** The first `perModel` differing pairs of each model, at most `total`. */
-export function readDriftSamples(db: Db, scope: Scope, perModel: number, total: number): DriftRow[] {
-  return db
-    .prepare<[object], DriftRow>(
-      `WITH numbered AS (
-         SELECT rowid AS at, row_number() OVER (PARTITION BY model ORDER BY rowid) AS n
-         FROM drift AS r WHERE ${v3Scope(scope)}
-       )
-       SELECT ${COLUMNS} FROM numbered JOIN drift ON drift.rowid = numbered.at
-       WHERE n <= @perModel ORDER BY n, at LIMIT @total`,
-    )
-    .all({ ...scopeParams(db, scope), perModel: BigInt(perModel), total: BigInt(total) });
 }
 
 /** Every differing pair as a row of the remap, with the differing fields as evidence. */

@@ -50,17 +50,11 @@ function withPayloads<T>(
 }
 
 describe('drift in the report', () => {
-  it('has counts, and samples with names and both values', async () => {
+  it('has counts', async () => {
     await withPayloads(BODIES, {}, async ({ report }) => {
       const { drift, cannotSee } = reportSchema.parse(await report());
       const counts = { pairs: 2, compared: 2, differing: 1 };
       expect(drift).toMatchObject({ measured: true, ...counts, models: [{ model: INVOICES, ...counts }] });
-      expect(drift.samples.map((one) => [one.v3_svc_id, one.v4_svc_id, one.platform_id])).toEqual([
-        ['2', '12', HOSTILE_TEXT],
-      ]);
-      const fields = drift.samples[0]?.fields ?? [];
-      expect(fields.map(({ v4 }) => v4).sort()).toEqual(['""', '"y"']);
-      expect(fields.find(({ field }) => field === 'long')?.v3).toBe(`"${'x'.repeat(199)}…`);
       expect(cannotSee.map(({ code }) => code)).toContain('other_fields');
       expect(cannotSee.map(({ code }) => code)).not.toContain('drift_not_measured');
     });

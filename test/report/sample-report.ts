@@ -82,7 +82,7 @@ export function makeReport({ models, companies, text = 'INV-1' }: ReportSize): W
       latest: '2026-08-01T00:00:00.000Z',
     })),
     findings: { total: totals.byStatus.unmatched, samples: listSamples(names, text), fullList: 'remap' },
-    drift: makeDrift(text),
+    drift: makeDrift(),
     decisions: makeDecisions(text),
     cannotSee: [
       {
@@ -240,22 +240,9 @@ function makeDecisions(text: string): WrittenReport['decisions'] {
   };
 }
 
-function makeDrift(text: string): WrittenReport['drift'] {
+function makeDrift(): WrittenReport['drift'] {
   const counts = { pairs: 900, compared: 900, differing: 2 };
-  const ids = { v3_company_id: '1000', v4_company_id: '5000', v3_svc_id: '7', v4_svc_id: '8' };
-  const sample = {
-    ...ids,
-    model: 'accounting/model_01',
-    region: 'eu',
-    platform_id: text,
-    fields: [{ field: text, v3: text, v4: text }],
-  };
-  return {
-    measured: true,
-    ...counts,
-    models: [{ model: 'accounting/model_01', ...counts }],
-    samples: [sample],
-  };
+  return { measured: true, ...counts, models: [{ model: 'accounting/model_01', ...counts }] };
 }
 
 function makeTimeline(): WrittenReport['timeline'] {
