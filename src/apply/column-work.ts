@@ -9,7 +9,7 @@ import { didYouMeanEnding } from '../text/suggest.js';
 import type { ApplyContext } from './context.js';
 import type { FinalIds } from './engine/final-ids.js';
 import { partsOf, writesPlatformId } from './engine/id-columns.js';
-import type { Category, Id, InvalidForm, ModelIds } from './ids/model-ids.js';
+import { type Category, hashId, type InvalidForm, type ModelIds, mix } from './ids/model-ids.js';
 import { buildPatternResolver, type PatternResolver } from './ids/pattern-resolver.js';
 import type { RemapIds } from './ids/remap-ids.js';
 import {
@@ -247,7 +247,7 @@ export class ColumnTally {
 function bitsOf(counter: Counter, ids: ModelIds): Uint8Array {
   let bits = counter.bits.get(ids);
   if (bits === undefined) {
-    bits = new Uint8Array(Math.ceil(ids.answers.length / 8));
+    bits = new Uint8Array(Math.ceil(ids.slots / 8));
     counter.bits.set(ids, bits);
   }
   return bits;
@@ -274,20 +274,6 @@ function keepSmallest(samples: string[], text: string): void {
 
 function isSmaller(a: string, b: string): boolean {
   return a.length === b.length ? a < b : a.length < b.length;
-}
-
-/** A 32-bit hash of the two halves of an id. */
-function hashId(id: Id): number {
-  if (typeof id === 'number') return mix(Math.floor(id / 2 ** 32), id);
-  return mix(Number(BigInt.asIntN(32, id >> 32n)), Number(BigInt.asIntN(32, id)));
-}
-
-/** The finaliser of MurmurHash3 over the lowest 32 bits of two integers. */
-function mix(hi: number, lo: number): number {
-  let h = lo ^ Math.imul(hi, 0x9e37_79b1);
-  h = Math.imul(h ^ (h >>> 16), 0x85eb_ca6b);
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2_ae35);
-  return (h ^ (h >>> 16)) >>> 0;
 }
 
 /** FNV-1a over UTF-16 units. */

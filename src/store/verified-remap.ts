@@ -156,7 +156,13 @@ export function openVerifiedRemap(db: Db): VerifiedRemap {
 }
 
 function createBlocks(db: Db): VerifiedRemap {
-  const readBlock = prepareVerifiedBlocks(db);
+  const verifyBlock = prepareVerifiedBlocks(db);
+  const verified = new Map<number, Uint32Array>();
+  const readBlock = (block: number): Uint32Array => {
+    const groups = verified.get(block) ?? verifyBlock(block);
+    verified.set(block, groups);
+    return groups;
+  };
   const modelOf = prepareModelOf(db);
   const readRange = db
     .prepare<[string], [bigint | null, bigint | null]>(
@@ -181,7 +187,7 @@ function createBlocks(db: Db): VerifiedRemap {
       const [first, last] = readRange.get(model) ?? [null, null];
       if (first === null || last === null) return;
       for (let block = blockOf(Number(first)); block <= blockOf(Number(last)); block++) {
-        readBlock(block);
+        verifyBlock(block);
         yield [BigInt(block * ROWS_PER_BLOCK + 1), BigInt((block + 1) * ROWS_PER_BLOCK)];
       }
     },
@@ -202,14 +208,10 @@ function prepareVerifiedBlocks(db: Db): (block: number) => Uint32Array {
   const text = readBlocks(db, 'rows') ?? '';
   const digests = text.slice(text.indexOf('\n') + 1);
   const read = prepareRowBlock(db);
-  const verified = new Map<number, Uint32Array>();
   return (block) => {
-    const known = verified.get(block);
-    if (known !== undefined) return known;
     const { groups, whole } = read(block);
     if (whole === '' || whole !== digests.slice(block * DIGEST_LENGTH, (block + 1) * DIGEST_LENGTH))
       throw damagedRemap('rows');
-    verified.set(block, groups);
     return groups;
   };
 }

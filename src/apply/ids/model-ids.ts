@@ -31,105 +31,124 @@ export class IdSet {
   }
 }
 
-const FREE = -1;
-
-/**
- * The slots of ids that are numbers: a hash table with linear probing, at most half full. A `Map` allocates an object for
- * every number beyond 2^31 and takes two to six times as long.
- */
-class NumberIndex {
-  #keys = new Float64Array(1024);
-  #slots = new Int32Array(1024).fill(FREE);
-  #count = 0;
-
-  /** The slot of an id, or -1. */
-  get(id: number): number {
-    return this.#slots[this.#placeOf(id)] ?? FREE;
-  }
-
-  /** Adds an id that is not there yet. */
-  add(id: number, slot: number): void {
-    this.#count += 1;
-    if (2 * this.#count > this.#keys.length) this.#grow();
-    this.#put(id, slot);
-  }
-
-  #put(id: number, slot: number): void {
-    const place = this.#placeOf(id);
-    this.#keys[place] = id;
-    this.#slots[place] = slot;
-  }
-
-  /** Where an id is, or the free place for it. */
-  #placeOf(id: number): number {
-    const last = this.#keys.length - 1;
-    let place = hashOf(id) & last;
-    while (this.#slots[place] !== FREE && this.#keys[place] !== id) place = (place + 1) & last;
-    return place;
-  }
-
-  #grow(): void {
-    const [keys, slots] = [this.#keys, this.#slots];
-    this.#keys = new Float64Array(2 * keys.length);
-    this.#slots = new Int32Array(2 * keys.length).fill(FREE);
-    for (const [place, slot] of slots.entries()) {
-      if (slot !== FREE) this.#put(keys[place] ?? 0, slot);
-    }
-  }
+/** The high half of a 64-bit integer, as a 32-bit integer. */
+function highOf(id: Id): number {
+  return typeof id === 'number' ? Math.floor(id / 2 ** 32) | 0 : Number(BigInt.asIntN(32, id >> 32n));
 }
 
-/** Mixes both halves of a 53-bit integer; the constants are those of the golden ratio and of MurmurHash3's finalizer. */
-function hashOf(id: number): number {
-  const mixed = Math.imul(id ^ Math.imul(id / 2 ** 32, 0x9e3779b1), 0x85ebca6b);
-  return mixed ^ (mixed >>> 15);
+function lowOf(id: Id): number {
+  return typeof id === 'number' ? id | 0 : Number(BigInt.asIntN(32, id));
 }
 
-/** Region and company of a remap row. */
-export interface RemapScope {
+/** A 32-bit hash of an id. */
+export function hashId(id: Id): number {
+  return mix(highOf(id), lowOf(id));
+}
+
+/** The finaliser of MurmurHash3 over the lowest 32 bits of two integers. */
+export function mix(hi: number, lo: number): number {
+  let h = lo ^ Math.imul(hi, 0x9e37_79b1);
+  h = Math.imul(h ^ (h >>> 16), 0x85eb_ca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2_ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}
+
+/** What a row of the remap says of its V3 id, apart from the V4 id. */
+export interface IdAnswer {
+  readonly category: Category;
+  /** Null where scopes are not used. */
   readonly region: string | null;
   /** Digits. */
   readonly company: string | null;
 }
 
-/** What a V3 id maps to: the new id or, if it is not mapped, its category. */
-type Answer = Id | Category;
-
 /** The category of an id whose rows do not agree or, with scopes, of one that has several rows. */
 export const SEVERAL = 'unknown/several_scopes';
 
-/** The V3 ids of one model with their answers. An id keeps its slot, so that one bit per slot can count distinct ids. */
+/** With more of the slots in use, finding out that an id is absent takes long. */
+const MOST_IN_USE = 0.9;
+
+/**
+ * The V3 ids of one model with their answers, for tens of millions of them: a hash table of a fixed size with linear probing,
+ * which takes 19 bytes for each id. An id keeps its slot, so that one bit per slot can count distinct ids.
+ */
 export class ModelIds {
   readonly ref: ModelRef;
-  /** By slot. */
-  readonly answers: Answer[] = [];
-  /** By slot; empty without scopes. */
-  readonly scopes: RemapScope[] = [];
+  /** Slots are below it; some hold no id. */
+  readonly slots: number;
   /** The platform_id of each slot, undefined if the rows of the id differ; null until they are loaded. */
   platformIds: readonly (string | null | undefined)[] | null = null;
-  readonly #numbers = new NumberIndex();
-  readonly #bigints = Array.from({ length: SHARDS }, () => new Map<bigint, number>());
+  /** The high and low halves of the ids, by slot. */
+  readonly #v3: Int32Array;
+  readonly #v4: Int32Array;
+  /** By slot, the number of its answer, from 1; 0: the slot is free. */
+  readonly #numbers: Uint8Array | Uint32Array;
+  readonly #answers: IdAnswer[] = [];
+  readonly #numberOf = new Map<string, number>();
+  readonly #isScoped: boolean;
 
-  constructor(ref: ModelRef) {
+  /** `size`: the most ids that are added. */
+  constructor(ref: ModelRef, size: number, isScoped: boolean) {
     this.ref = ref;
+    this.slots = Math.ceil(size / MOST_IN_USE) + 1;
+    this.#v3 = new Int32Array(2 * this.slots);
+    this.#v4 = new Int32Array(2 * this.slots);
+    this.#numbers = isScoped ? new Uint32Array(this.slots) : new Uint8Array(this.slots);
+    this.#isScoped = isScoped;
   }
 
   /** The slot of an id, or -1. */
   find(id: Id): number {
-    return typeof id === 'number' ? this.#numbers.get(id) : (this.#bigints[shardOf(id)]?.get(id) ?? -1);
+    const slot = this.#slotFor(id);
+    return this.#numbers[slot] === 0 ? -1 : slot;
+  }
+
+  /** Null if the slot is free. */
+  answerAt(slot: number): IdAnswer | null {
+    return this.#answers[(this.#numbers[slot] ?? 0) - 1] ?? null;
+  }
+
+  /** The V4 id in a slot; 0 if none was added. */
+  v4At(slot: number): Id {
+    const [high, low] = [this.#v4[2 * slot] ?? 0, (this.#v4[2 * slot + 1] ?? 0) >>> 0];
+    const number = high * 2 ** 32 + low;
+    return Number.isSafeInteger(number) ? number : (BigInt(high) << 32n) | BigInt(low);
   }
 
   /** Adds a row. An id with several rows becomes `SEVERAL`, unless scopes are not used and all its rows agree. */
-  add(id: Id, answer: Answer, scope: RemapScope | null): void {
-    const slot = this.find(id);
-    if (slot < 0) {
-      const added = this.answers.push(answer) - 1;
-      if (typeof id === 'number') this.#numbers.add(id, added);
-      else this.#bigints[shardOf(id)]?.set(id, added);
-      if (scope !== null) this.scopes.push(scope);
-    } else if (scope !== null || this.answers[slot] !== answer) {
-      this.answers[slot] = SEVERAL;
+  add(v3: Id, answer: IdAnswer, v4: Id): void {
+    const slot = this.#slotFor(v3);
+    const number = this.#number(answer);
+    if (this.#numbers[slot] === 0) {
+      this.#numbers[slot] = number;
+      put(this.#v3, slot, v3);
+      put(this.#v4, slot, v4);
+    } else if (this.#isScoped || this.#numbers[slot] !== number || this.v4At(slot) !== v4) {
+      this.#numbers[slot] = this.#number({ ...answer, category: SEVERAL });
     }
   }
+
+  /** Where an id is, or the free slot for it. */
+  #slotFor(id: Id): number {
+    const [high, low] = [highOf(id), lowOf(id)];
+    let slot = Math.floor((mix(high, low) * this.slots) / 2 ** 32);
+    while (this.#numbers[slot] !== 0 && (this.#v3[2 * slot + 1] !== low || this.#v3[2 * slot] !== high))
+      slot = slot + 1 === this.slots ? 0 : slot + 1;
+    return slot;
+  }
+
+  #number(answer: IdAnswer): number {
+    const { category, region, company } = answer;
+    const key = this.#isScoped ? [category, region, company].join('\0') : category;
+    const known = this.#numberOf.get(key) ?? this.#answers.push(answer);
+    this.#numberOf.set(key, known);
+    return known;
+  }
+}
+
+function put(halves: Int32Array, slot: number, id: Id): void {
+  halves[2 * slot] = highOf(id);
+  halves[2 * slot + 1] = lowOf(id);
 }
 
 /** The form of a stored value that is not a plain id. Plans list such values; they are never converted into ids. */

@@ -3,7 +3,7 @@ import type { Db } from '../../store/open.js';
 import { assertDigests, damagedRemap } from '../../store/remap-digest.js';
 import { openVerifiedRemap, type VerifiedRemap } from '../../store/verified-remap.js';
 import type { Category } from './model-ids.js';
-import { type Id, ModelIds, type RemapScope, toId } from './model-ids.js';
+import { type Id, ModelIds, toId } from './model-ids.js';
 
 export interface LoadOptions {
   readonly ref: ModelRef;
@@ -48,30 +48,33 @@ export class RemapIds {
   /** Loads all V3 ids of a model, once: looking up a million of them one by one takes three to eight times as long. */
   load({ ref, isScoped, mapDeleted }: LoadOptions): ModelIds {
     const key = `${formatModelRef(ref)} ${isScoped} ${mapDeleted}`;
-    const ids = this.#loaded.get(key) ?? new ModelIds(ref);
-    if (this.#loaded.has(key)) return ids;
-    // One object for all rows that say the same.
-    const scopes = new Map<string, RemapScope>();
-    const scopeOf = (region: string | null, company: string | null): RemapScope => {
-      const name = `${region ?? ''}\0${company ?? ''}`;
-      const scope = scopes.get(name) ?? { region, company };
-      scopes.set(name, scope);
-      return scope;
-    };
+    const known = this.#loaded.get(key);
+    if (known !== undefined) return known;
+    let left = this.#countV3(ref);
+    const ids = new ModelIds(ref, left, isScoped);
     const scope = isScoped ? 'region, CAST(v3_company_id AS TEXT)' : 'NULL, NULL';
     const columns = `v3_svc_id, v4_svc_id, ${categorySql(mapDeleted)}, ${scope}`;
     this.#readModel<RemapCells>(ref, columns, ([v3, v4, category, region, company]) => {
-      const answer = category === 'mapped' && v4 !== null ? toId(v4) : category;
-      ids.add(toId(v3), answer, isScoped ? scopeOf(region, company) : null);
+      if (left-- === 0) throw damagedRemap('remap_group');
+      const isMapped = category === 'mapped' && v4 !== null;
+      ids.add(toId(v3), { category, region, company }, isMapped ? toId(v4) : 0);
     });
     this.#loaded.set(key, ids);
     return ids;
   }
 
+  /** The number of rows with a V3 id. */
+  #countV3({ model, path }: ModelRef): number {
+    assertDigests(this.#db, ['remap_group']);
+    const sql =
+      'SELECT coalesce(sum(count), 0) FROM remap_group WHERE model = ? AND path = ? AND v3_company_id IS NOT NULL';
+    return Number(this.#db.prepare<[string, string], bigint>(sql).pluck().get(model, path) ?? 0);
+  }
+
   /** The `platform_id`s of loaded ids, by slot; undefined where the rows of an id differ. */
   loadPlatformIds(ids: ModelIds): readonly (string | null | undefined)[] {
-    const found = new Array<string | null | undefined>(ids.answers.length);
-    const isKnown = new Uint8Array(ids.answers.length);
+    const found = new Array<string | null | undefined>(ids.slots);
+    const isKnown = new Uint8Array(ids.slots);
     this.#readModel<[bigint, string | null]>(ids.ref, 'v3_svc_id, platform_id', ([id, platformId]) => {
       const slot = ids.find(toId(id));
       if (slot < 0) return;

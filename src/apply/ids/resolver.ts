@@ -153,9 +153,8 @@ export class Resolver implements CellResolver {
     this.ids = ids;
     this.slot = slot;
     if (slot < 0) return this.#lookUpUnknown(ids, id);
-    const answer = ids.answers[slot] ?? SEVERAL;
-    const category = typeof answer === 'string' ? answer : 'mapped';
-    if (typeof answer !== 'string') this.newValue = answer;
+    const category = ids.answerAt(slot)?.category ?? SEVERAL;
+    if (category === 'mapped') this.newValue = ids.v4At(slot);
     return this.#isScoped ? this.#lookUpScoped(ids, slot, category, scope) : category;
   }
 
@@ -196,7 +195,7 @@ export class Resolver implements CellResolver {
       (this.#lookUp.company === null && company === null);
     if (isUnnamed) return 'unknown/no_scope';
     if (category === SEVERAL) return this.#lookUpRows(ids.ref, named);
-    const own = ids.scopes[slot];
+    const own = ids.answerAt(slot);
     const isOther =
       (region !== null && own?.region !== region) || (company !== null && own?.company !== company);
     return isOther ? 'unknown/other_scope' : category;

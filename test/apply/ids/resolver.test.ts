@@ -29,14 +29,16 @@ describe('an id', () => {
   });
 });
 
+const MAPPED = { category: 'mapped', region: null, company: null };
+
 describe('ModelIds', () => {
   it('is found among many: close together, far apart, and alike in their low bits', () => {
     const many = [1n, 2n ** 20n, 2n ** 32n, 10n ** 12n, -(2n ** 41n)].flatMap((step) =>
       Array.from({ length: 5000 }, (_, at) => toId(step * BigInt(at + 1))),
     );
-    const ids = new ModelIds({ model: INVOICES, path: '' });
-    for (const id of many) ids.add(id, id, null);
-    expect(many.filter((id) => ids.answers[ids.find(id)] !== id)).toEqual([]);
+    const ids = new ModelIds({ model: INVOICES, path: '' }, many.length, false);
+    for (const id of many) ids.add(id, MAPPED, id);
+    expect(many.filter((id) => ids.v4At(ids.find(id)) !== id)).toEqual([]);
     const known = new Set(many);
     const absent = many.map((id) => toId(BigInt(id) + 3n)).filter((id) => !known.has(id));
     expect(absent.filter((id) => ids.find(id) !== -1)).toEqual([]);
@@ -48,13 +50,13 @@ describe('ModelIds', () => {
         fc.uniqueArray(int64, { maxLength: 200 }),
         fc.array(int64, { maxLength: 50 }),
         (keys, others) => {
-          const ids = new ModelIds({ model: 'm', path: '' });
+          const ids = new ModelIds({ model: 'm', path: '' }, keys.length, false);
           const set = new IdSet();
           keys.forEach((key, at) => {
-            ids.add(toId(key), at, null);
+            ids.add(toId(key), MAPPED, at);
             expect([set.add(toId(key)), set.add(toId(key))]).toEqual([true, false]);
           });
-          expect(keys.map((key) => ids.answers[ids.find(toId(key))])).toEqual(keys.map((_, at) => at));
+          expect(keys.map((key) => ids.v4At(ids.find(toId(key))))).toEqual(keys.map((_, at) => at));
           for (const other of others) if (!keys.includes(other)) expect(ids.find(toId(other))).toBe(-1);
         },
       ),
