@@ -94,6 +94,8 @@ export const runVerificationSchema = z.strictObject({
   /** Rows that another program changed or removed since: the first few, and how many. */
   changedSince: texts,
   changedSinceCount: count,
+  /** Empty cells of new columns whose ids came after the run and map: the next write fills them. */
+  cameSince: count,
   /** Why the target could not be recomputed; null if it was. */
   notChecked: z.string().nullable(),
   /** Whether cells were compared with what the run wrote alone, because the remap is another one since. */

@@ -26,7 +26,9 @@ export const idCountsSchema = z.strictObject({
   unknown: count,
   done: count.describe('Cells that earlier runs rewrote, by the ledger.'),
   since: count.describe('Cells without a ledger entry, skipped by a finished run or added since.'),
-  changedSince: count.describe('Cells that earlier runs rewrote and other programs changed since.'),
+  changedSince: count.describe(
+    'Cells that earlier runs rewrote and that do not hold what ledger and remap say.',
+  ),
 });
 export type IdCounts = Readonly<z.output<typeof idCountsSchema>>;
 
@@ -170,14 +172,14 @@ function countIds(plan: Plan): IdCounts {
   };
 }
 
-/** `Changed since: 3 cells hold something other than what the run wrote (row 4, row 7, row 8)`. */
+/** `Changed since: 3 cells do not hold what ledger and remap say (row 4, row 7, row 8)`. */
 export function describeChanged(
   { changedSince: count, changedRows: rows }: Earlier,
   unit: 'cell' | 'line' = 'cell',
 ): string {
   const more = count > rows.length ? `, … and ${groupDigits(count - rows.length)} more` : '';
-  const hold = count === 1 ? 'holds' : 'hold';
-  return `Changed since: ${countOf(count, unit)} ${hold} something other than what the run wrote (${rows.join(', ')}${more})`;
+  const does = count === 1 ? 'does' : 'do';
+  return `Changed since: ${countOf(count, unit)} ${does} not hold what ledger and remap say (${rows.join(', ')}${more})`;
 }
 
 /** The blocking notes of all targets. */

@@ -296,8 +296,9 @@ export function renderVerified(verified: readonly RunVerification[], width: numb
       const says = wrongCount === 0 ? good : `${groupDigits(wrongCount)} WRONG`;
       const since =
         changedSinceCount === 0 ? '' : `; ${groupDigits(changedSinceCount)} changed by others since`;
+      const came = one.cameSince === 0 ? '' : `; ${groupDigits(one.cameSince)} came since and are not filled`;
       return [
-        `${target}, run ${run}: ${countOf(checked, 'cell')} checked, ${says}${since}`,
+        `${target}, run ${run}: ${countOf(checked, 'cell')} checked, ${says}${since}${came}`,
         ...named(wrong, wrongCount),
         ...named(changedSince, changedSinceCount),
       ];

@@ -46,15 +46,18 @@ export async function verifyRuns(
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
   const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
   const isOlder = verified.some(({ byLedgerAlone }) => byLedgerAlone);
+  const isOpen = isOlder || verified.some(({ cameSince }) => cameSince > 0);
   const advice = isOlder
     ? 'The remap is another one since: the next write says whether it gives other ids.\n'
-    : 'Your programs can read the V4 ids now.\n';
+    : isOpen
+      ? 'The next write fills what came since.\n'
+      : 'Your programs can read the V4 ids now.\n';
   return {
     exitCode: isGood ? 0 : 1,
     text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}${isGood ? advice : ''}`,
     json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
     next: isGood
-      ? isOlder
+      ? isOpen
         ? formatCommand('write')
         : 'svc-migrate help cutover'
       : isRight || none !== ''

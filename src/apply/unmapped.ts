@@ -142,7 +142,7 @@ const KIND_TEXTS: Readonly<Record<UnmappedKind, string>> = {
   emptied: 'emptied',
   left_alone: 'left alone',
   came_since: 'not rewritten: added since the run, with an id that maps',
-  changed_since: 'changed by another program since the run',
+  changed_since: 'not as ledger and remap say: changed since the run',
 };
 
 /** `orders, invoice_id: 3 cells emptied: unmatched/unexplained. …` */

@@ -14,11 +14,17 @@ const MODEL = [{ column: 'svc_id', model: INVOICES }];
 
 const folder = makeFolder();
 const [first, second] = ['first', 'second'].map((name) => join(folder, `${name}.remap`)) as [string, string];
-createRemap(first, [{ v3: 1, v4: 11, platformId: 'a' }, { v3: 2, v4: 12, platformId: 'b' }, { v3: 5 }]);
+createRemap(first, [
+  { v3: 1, v4: 11, platformId: 'a' },
+  { v3: 2, v4: 12, platformId: 'b' },
+  { v3: 3, v4: 13, platformId: 'c' },
+  { v3: 5 },
+]);
 // The same ids became others, and one has none any more.
 createRemap(second, [
   { v3: 1, v4: 91, platformId: 'x' },
   { v3: 2, platformId: 'y' },
+  { v3: 3, v4: 13, platformId: 'c' },
   { v3: 5, v4: 15, platformId: 'z' },
 ]);
 
@@ -162,6 +168,22 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     await place.run('INSERT INTO t(k, svc_id) VALUES (7, 1)');
     await write(laterStore, 'run-2');
     expect([await changed(store), await changed(laterStore)]).toEqual([[2], [3]]);
+    await close();
+  });
+
+  it('are counted once where two writes gave them the same id, and verified with what came since', async () => {
+    const place = await begin();
+    const { store, laterStore, close } = place;
+    await write(store, 'run-1');
+    await place.run('INSERT INTO t(k, svc_id) VALUES (7, 1), (8, 3)');
+    const came = async (own: DataStore) => (await own.verify(null)).map(({ cameSince }) => cameSince);
+    // The later remap gives one to 5 too.
+    expect([await came(store), await came(laterStore)]).toEqual([[1], [2]]);
+    await write(store, 'run-2');
+    expect([await came(store), await verdict(store)]).toEqual([[0], [[5, 0, 0]]]);
+    const [plan] = await laterStore.survey();
+    expect(plan?.earlier).toMatchObject({ changedSince: 4 });
+    expect(plan?.earlier.changedRows[0]).toBe('svc_id_v4 11: the remap gives another id');
     await close();
   });
 

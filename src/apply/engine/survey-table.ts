@@ -89,7 +89,7 @@ interface SurveyedColumn {
   readonly notes: readonly Note[];
   /** Empty cells of a new column for which there is an id. */
   readonly unfilled: number;
-  /** Cells of a new column that hold something other than what the run wrote. */
+  /** Cells of a new column that hold something other than what the run wrote, or than what the remap gives now. */
   readonly changed: NamedRows;
 }
 
@@ -149,7 +149,7 @@ function findMap(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): Fil
   return { map: buildMap(engine.dialect, facts, id, { table, isKept: true }), run };
 }
 
-/** The cells of a new column that hold something other than what its run wrote. */
+/** The cells of a new column that hold something other than what its run wrote, or than what the remap gives now. */
 async function readForeign(
   engine: Engine,
   found: FoundTable,
@@ -161,8 +161,13 @@ async function readForeign(
   const name = newColumnOf(map.id);
   const terms = [name, map.id.column, ...key].map((column) => dialect.asText(`t.${dialect.quote(column)}`));
   const foreign = new NamedRows();
-  const add = (holds: string | null, value: string | null, values: readonly (string | null)[]): void => {
-    foreign.add(`${name} ${String(holds)}`);
+  const add = (
+    holds: string | null,
+    value: string | null,
+    values: readonly (string | null)[],
+    why = '',
+  ): void => {
+    foreign.add(`${name} ${String(holds)}${why}`);
     reportRow(onUnmapped, found.target.name, map.id, {
       kind: 'changed_since',
       reason: 'changed',
@@ -176,7 +181,7 @@ async function readForeign(
       add(holds, value, values);
   }
   for await (const [value = null, holds = null, ...values] of readOutdated(engine, run, map, terms.slice(2)))
-    add(holds, value, values);
+    add(holds, value, values, ': the remap gives another id');
   return foreign;
 }
 

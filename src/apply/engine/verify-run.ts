@@ -1,5 +1,5 @@
 import { newColumnOf } from '../../config/apply-targets.js';
-import { openColumn } from '../column-work.js';
+import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
 import { droppedColumns } from './added-columns.js';
 import { CELL, compileRewrite, type Rewrite, type RewrittenColumn, rewriteOf, sourceOf } from './compile.js';
@@ -16,6 +16,7 @@ interface Findings {
   checked: number;
   readonly wrong: NamedRows;
   readonly changed: NamedRows;
+  cameSince: number;
 }
 
 /** Recomputes a finished run: every listed row from the remap and in the table or, in a new column, from its map. */
@@ -23,17 +24,17 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
   const { session } = engine;
   const runs = await session.retry(() => readRunsOfTable(engine, run.ledger, run.table));
   const notChecked = lostSource(run, runs);
-  const found: Findings = { checked: 0, wrong: new NamedRows(), changed: new NamedRows() };
+  const found: Findings = { checked: 0, wrong: new NamedRows(), changed: new NamedRows(), cameSince: 0 };
   if (notChecked === null && run.mode === 'new') {
-    const { checked, foreign, emptied, remapped, gone } = await session.transaction('read', async () => ({
-      ...(await compareWithMaps(engine, run)),
-      remapped: await judgeMapsAgain(engine, run),
-    }));
-    found.checked = checked;
-    found.wrong.merge(foreign);
-    found.wrong.merge(remapped);
-    found.changed.merge(emptied);
-    for (const name of gone) found.wrong.add(`column ${name} is gone`);
+    await session.transaction('read', async () => {
+      const { checked, foreign, emptied, maps, gone } = await compareWithMaps(engine, run);
+      found.checked = checked;
+      found.wrong.merge(foreign);
+      found.wrong.merge(await judgeMapsAgain(engine, run, maps));
+      found.changed.merge(emptied);
+      found.cameSince = await countCameSince(engine, run, maps);
+      for (const name of gone) found.wrong.add(`column ${name} is gone`);
+    });
   } else if (notChecked === null) {
     const facts = await session.retry(() => engine.dialect.readFacts(run.target));
     const gone = droppedColumns(engine, facts, run);
@@ -51,6 +52,7 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
     wrongCount: found.wrong.count,
     changedSince: found.changed.names,
     changedSinceCount: found.changed.count,
+    cameSince: found.cameSince,
     byLedgerAlone: run.mode === 'new' && !isOfRemap(engine, run),
   };
 }
@@ -107,21 +109,22 @@ interface ComparedColumns {
   readonly foreign: NamedRows;
   /** Empty cells for which a map has a value. */
   readonly emptied: NamedRows;
-  /** Columns that were dropped since. */
+  /** Columns that were dropped since, and the maps of the others. */
   readonly gone: readonly string[];
+  readonly maps: readonly IdMap[];
 }
 
 /** Compares every column that a run filled with its maps. Needs no remap. Call inside a transaction. */
 export async function compareWithMaps(engine: Engine, run: TableRun): Promise<ComparedColumns> {
   const facts = await engine.dialect.readFacts(run.target);
   const found = { foreign: new NamedRows(), emptied: new NamedRows() };
-  const gone: string[] = [];
+  const isThere = ({ id }: IdMap) => findColumn(engine, facts, newColumnOf(id)) !== undefined;
+  const all = keptMaps(engine, facts, run);
+  const maps = all.filter(isThere);
+  const gone = all.filter((map) => !isThere(map)).map(({ id }) => newColumnOf(id));
   let checked = 0;
-  for (const map of keptMaps(engine, facts, run)) {
-    if (findColumn(engine, facts, newColumnOf(map.id)) === undefined) gone.push(newColumnOf(map.id));
-    else checked += await compareColumn(engine, run.table, map, found);
-  }
-  return { ...found, checked, gone };
+  for (const map of maps) checked += await compareColumn(engine, run.table, map, found);
+  return { ...found, checked, maps, gone };
 }
 
 /** A condition: a map has a row for the value beside, which meets another condition on `m`. */
@@ -164,34 +167,31 @@ function isOfRemap({ context }: Engine, run: TableRun): boolean {
 }
 
 /** Judges the values of a run's last write again, if the remap is the one that it used; returns those it does not give. */
-async function judgeMapsAgain(engine: Engine, run: TableRun): Promise<NamedRows> {
+async function judgeMapsAgain(engine: Engine, run: TableRun, maps: readonly IdMap[]): Promise<NamedRows> {
   const wrong = new NamedRows();
   if (!isOfRemap(engine, run)) return wrong;
-  const facts = await engine.dialect.readFacts(run.target);
-  for (const map of keptMaps(engine, facts, run)) {
-    const isLast = `m.fill = (SELECT max(fill) FROM ${map.table})`;
-    for (const [value] of await listOutdated(engine, run, map, isLast))
-      wrong.add(`${map.id.column} ${value}: the remap gives another id`);
-  }
+  for (const map of maps)
+    wrong.merge(await judgeMap(engine, run, map, `m.fill = (SELECT max(fill) FROM ${map.table})`));
   return wrong;
 }
 
-/** SQL for a row `m` of a map: its key and its new value. */
-function termsOf(dialect: Engine['dialect'], map: IdMap): string[] {
-  const [old = '', ...scopes] = mapKey(map, dialect).map((name) => `m.${name}`);
-  return [dialect.asCell(map.id, old), ...scopes.map(dialect.asText), dialect.asText('m.new')];
+function openMapColumn({ context }: Engine, run: TableRun, map: IdMap): ColumnWork {
+  return openColumn(context, map.id, { ...context.policy, ...run.policy });
 }
 
-/** Rows of a map, as `termsOf`, whose new value the remap does not give. */
-async function listOutdated({ context, session, dialect }: Engine, run: TableRun, map: IdMap, where: string) {
-  const judge = buildCellJudge(openColumn(context, map.id, { ...context.policy, ...run.policy }), 'new');
-  const found: (string | null)[][] = [];
-  const sql = `SELECT ${termsOf(dialect, map).join(', ')} FROM ${map.table} AS m WHERE m.keep = 0 AND ${where}`;
+/** The values of a map for which the remap gives another id, or none. */
+async function judgeMap(engine: Engine, run: TableRun, map: IdMap, where: string): Promise<NamedRows> {
+  const { session, dialect } = engine;
+  const judge = buildCellJudge(openMapColumn(engine, run, map), 'new');
+  const found = new NamedRows();
+  const [old = '', ...scopes] = mapKey(map, dialect).map((name) => `m.${name}`);
+  const terms = [dialect.asCell(map.id, old), ...scopes.map(dialect.asText), dialect.asText('m.new')];
+  const sql = `SELECT ${terms.join(', ')} FROM ${map.table} AS m WHERE m.keep = 0 AND ${where}`;
   for await (const rows of session.read(sql)) {
     for (const [cell = null, ...others] of rows) {
       const result = judgeCell(judge, cell, others.slice(0, -1));
       if (result === undefined || cellText(result) !== others.at(-1))
-        found.push([cell, ...others].map(cellText));
+        found.add(`${map.id.column} ${cellText(cell)}: the remap gives another id`);
     }
   }
   return found;
@@ -199,17 +199,38 @@ async function listOutdated({ context, session, dialect }: Engine, run: TableRun
 
 /** Rows whose new column holds what its map gives, but the remap does not: value, what they hold, and the terms `extra`. */
 export async function* readOutdated(engine: Engine, run: TableRun, map: IdMap, extra: readonly string[]) {
-  const { session, dialect } = engine;
-  const outdated = new Set((await listOutdated(engine, run, map, 'TRUE')).map((one) => JSON.stringify(one)));
-  if (outdated.size === 0) return;
-  const terms = termsOf(dialect, map);
-  const holds = holdsMapped(dialect, map, newColumnOf(map.id));
-  const from = `${dialect.tableSql(run.table)} AS t JOIN ${map.table} AS m ON ${mapMatch(dialect, map, 'm')} AND ${holds}`;
-  const sql = `SELECT ${[...terms, ...extra].join(', ')} FROM ${from} WHERE m.keep = 0`;
-  for await (const rows of session.read(sql)) {
-    for (const row of rows.map((one) => one.map(cellText))) {
-      if (outdated.has(JSON.stringify(row.slice(0, terms.length))))
-        yield [row[0] ?? null, row[terms.length - 1] ?? null, ...row.slice(terms.length)];
+  const { dialect } = engine;
+  if ((await judgeMap(engine, run, map, 'TRUE')).count === 0) return;
+  const name = newColumnOf(map.id);
+  const isGiven = inMap(dialect, map, `m.keep = 0 AND ${holdsMapped(dialect, map, name)}`);
+  const judged = judgeCells(engine, {
+    work: openMapColumn(engine, run, map),
+    mode: 'new',
+    from: `${dialect.tableSql(run.table)} AS t WHERE ${isGiven}`,
+    extra: [dialect.asText(`t.${dialect.quote(name)}`), ...extra],
+  });
+  for await (const rows of judged) {
+    for (const { group, result, extra } of rows) {
+      if (result !== extra[0]) yield [cellText(group[0]), ...extra];
     }
   }
+}
+
+/** The number of empty cells of new columns whose ids no write of the run saw, and for which the remap gives an id. */
+async function countCameSince(engine: Engine, run: TableRun, maps: readonly IdMap[]): Promise<number> {
+  const { dialect } = engine;
+  let came = 0;
+  for (const map of maps) {
+    const cell = (name: string) => `t.${dialect.quote(name)}`;
+    const isOpen = `${cell(newColumnOf(map.id))} IS NULL AND ${cell(map.id.column)} IS NOT NULL`;
+    const judged = judgeCells(engine, {
+      work: openMapColumn(engine, run, map),
+      mode: 'new',
+      from: `${dialect.tableSql(run.table)} AS t WHERE ${isOpen} AND NOT ${inMap(dialect, map, 'm.keep = 0')}`,
+      isGrouped: true,
+    });
+    for await (const rows of judged)
+      came += rows.reduce((sum, { result, rows }) => sum + (typeof result === 'string' ? rows : 0), 0);
+  }
+  return came;
 }

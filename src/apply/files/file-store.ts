@@ -90,6 +90,7 @@ async function verifyOutput(
     wrongCount: wrong.length,
     changedSince: changed.names,
     changedSinceCount: changed.count,
+    cameSince: 0,
     byLedgerAlone: false,
   };
 }

@@ -135,7 +135,7 @@ describe.each(ENGINES)('$product', (engine) => {
       const red = await check(targets);
       expect(red).toMatchObject({ exitCode: 1, ids: { done: 4, changedSince: 1, since: 0 } });
       expect(red.blocks.map(({ note }) => note.text)).toEqual([
-        'Changed since: 1 cell holds something other than what the run wrote (row 2).',
+        'Changed since: 1 cell does not hold what ledger and remap say (row 2).',
       ]);
       expect(await apply(AGAIN, { targets, run: 'run-2' })).toEqual([]);
       expect(await ids()).toEqual(['20', '9', null]);
