@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs';
 import { dirname, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findConfigFile } from '../config/load-config.js';
-import { DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/settings.js';
-import { SERVERS } from '../domain.js';
+import { configSchema, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/settings.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { alreadyThere } from '../runtime/output-targets.js';
 import { createFile, writeText } from '../runtime/write-output.js';
 import { PLACEHOLDER_HOST } from '../text/addresses.js';
+import { wrapText } from '../text/text-layout.js';
+import * as z from '../zod.js';
 import type { init } from './catalogue/start-commands.js';
 import { configFlags, type GivenTo, type Io } from './command.js';
 
@@ -78,97 +79,80 @@ export function locateSchema(file: string, moduleUrl: string): string {
   return path.startsWith('../') ? path : `./${path}`;
 }
 
-/** Renders a commented configuration; settings that are commented out show their defaults. */
+const INDENT = '  ';
+/** Columns of a comment. */
+const COMMENT_WIDTH = 120;
+
+/** What the descriptions of settings do not say. */
+const NOTES: Readonly<Record<string, string>> = {
+  regions:
+    'Keys are never written here: name an environment variable, or a file only you can read (apiKeyFile).',
+  models: 'Only "invoices" is a documented V4 name; the others are guesses until you say so here.',
+  decisions: '`findings --write-decisions` drafts the file.',
+  limits:
+    'Unmatched and ambiguous ids are not accepted unless a line here says so, such as "outside_backfill_window": "100%".',
+  apply: '`apply find` proposes targets.',
+};
+
+/** Renders a commented configuration from its schema; settings that are commented out show their defaults. */
 export function renderStarter({ v3BaseUrls, v4BaseUrl, schema }: Starter): string {
-  const text = JSON.stringify;
-  const regions = Object.entries(v3BaseUrls).map(
-    ([region, url]) =>
-      `      ${text(region)}: { "baseUrl": ${text(url)}, "apiKeyEnv": ${text(DEFAULT_V3_KEY_ENV)} },`,
-  );
-  return `{
-  // For editors; svc-migrate help config describes every setting.
-  "$schema": ${text(schema)},
-
-  // Where everything is kept. Relative to this file.
-  // "database": "svc-migrate.db",
-
-  // The service's own prefix: <prefix>id, <prefix>company_id, <prefix>updated_at.
-  // "fieldPrefix": "svc_",
-
-  // The earlier API. Requests go to {baseUrl}/{category}/{model}. One entry per region.
-  "v3": {
-    "regions": {
-      // Keys are never written here: name an environment variable, or a file only you can read ("apiKeyFile").
-${regions.join('\n')}
-    },
-    // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
-    // Whether long lists are read company by company, in parallel: "auto", the ids of companies, or [] for never.
-    // "companies": "auto",
-    // How far the sweep for late changes reaches back before the start of the walk.
-    // "sweepOverlap": "15m",
-  },
-
-  // The current API. Requests go to {baseUrl}/v4/core/companies/…
-  "v4": {
-    "baseUrl": ${text(v4BaseUrl)}, "apiKeyEnv": ${text(DEFAULT_V4_KEY_ENV)},
-    // "pageSize": 500, "concurrency": 8, "requestsPerSecond": 20,
-    // Ask for deleted records too: "auto", true or false.
-    // "includeDeleted": "auto",
-    // Only these V4 companies, and the field of the company list that holds their id.
-    // "companies": [], "companyIdField": null,
-    // Where a webhook event holds its type, for export v4 --wait --listen.
-    // "eventTypeField": "type",
-  },
-
-  // V3 path and V4 name of each model. "v4": null says that V4 does not have it.
-  // Only "invoices" is a documented V4 name; the others are guesses until you say so here.
-${renderModels()}
-
-  // How V3 companies find their V4 twins: "auto", "same_id", "overlap" or { "file": "companies.csv" }.
-  // "companies": { "match": "auto", "include": [], "exclude": [] },
-
-  // What a person decided where evidence does not settle it; findings --write-decisions drafts the file. Not set by default.
-  // "decisions": "decisions.csv",
-
-  // What V4 loaded at its first sync: { "since": "2026-08-20T00:00:00Z" } or { "days": 90 }. Without it: inferred.
-  // "backfill": { "dateFields": ["posted_date", "created_at", "updated_at", "org_created_at"] },
-
-  // "http": { "timeoutMs": 60000, "attempts": 6, "maxWaitMs": 300000, "maxBodyMiB": 64, "allowHttp": false },
-
-  // How records are kept: "full" as received; "ids" only what matching needs.
-  // "payload": "full",
-
-  // Fields that may differ between a record and its twin, by V3 model or "*", for the limit "drift".
-  // "drift": { "ignore": {} },
-
-  // What the gate accepts, by reason or status: a count, or a share of the rows with a V3 id.
-  // Unmatched and ambiguous ids are not accepted unless a line here says so, such as
-  // "limits": { "outside_backfill_window": "100%", "models": { "crm/companies": { "unmatched": "2%" } } },
-  // "limits": {},
-
-  // Your own tables and files that hold V3 ids, for apply; apply find proposes them. Kinds: csv, ndjson, sqlite, ${SERVERS.map(({ kind }) => kind).join(', ')}. Such as
-  // "apply": { "targets": [ { "name": "orders", "kind": "postgres", "urlEnv": "DATABASE_URL", "table": "orders", "ids": [ { "column": "invoice_id", "model": "accounting/invoices" } ] } ] },
-  // Ids inside text: { "column": "cache_key", "model": "accounting/invoices", "pattern": "invoice:{id}" }.
-  // "apply": { "targets": [] },
-
-  // What svc-migrate scan looks for in code: paths of GraphQL on a V3 host, and packages that call V3.
-  // "scan": { "graphqlPaths": ["/graphql"], "clientPackages": [] },
-
-  // The gate fails if the evidence is older.
-  // "maxAge": "24h",
-}
-`;
+  const regions = Object.entries(v3BaseUrls).map(([region, baseUrl]) => [
+    region,
+    { baseUrl, apiKeyEnv: DEFAULT_V3_KEY_ENV },
+  ]);
+  const written = {
+    $schema: schema,
+    v3: { regions: Object.fromEntries(regions) },
+    v4: { baseUrl: v4BaseUrl, apiKeyEnv: DEFAULT_V4_KEY_ENV },
+  };
+  const settings = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
+  return `{${renderSettings(settings, written, INDENT).join('\n')}\n}\n`;
 }
 
-/** The default models, commented out, because guessed V4 names would otherwise count as confirmed. */
-function renderModels(): string {
-  const lines = DEFAULT_MODELS.map(({ v3, v4, expand, children }) => {
-    const more = [
-      ...(expand.length === 0 ? [] : [`"expand": ${JSON.stringify(expand)}`]),
-      ...(children.length === 0 ? [] : [`"children": ${JSON.stringify(children)}`]),
-    ];
-    const settings = [`"v3": ${JSON.stringify(v3)}`, `"v4": ${JSON.stringify(v4)}`, ...more];
-    return `  //   { ${settings.join(', ')} },`;
+type Schema = z.core.JSONSchema.BaseSchema;
+
+function membersOf({ properties = {} }: Schema): (readonly [name: string, schema: Schema])[] {
+  return Object.entries(properties).flatMap(([name, own]) => (typeof own === 'boolean' ? [] : [[name, own]]));
+}
+
+function renderSettings(settings: Schema, written: object, indent: string): string[] {
+  const given = new Map<string, unknown>(Object.entries(written));
+  return membersOf(settings).flatMap(([name, own]) => {
+    const value = given.get(name);
+    const usual =
+      name === 'models' ? DEFAULT_MODELS.map(({ v4Guessed: _, ...model }) => model) : defaultOf(own);
+    if (value === undefined && usual === undefined) return [];
+    const text = [own.description, NOTES[name] ?? []].flat().join(' ');
+    // At the top, a line stands between settings.
+    const comment = [indent === INDENT ? [''] : [], wrapText(text, COMMENT_WIDTH, `${indent}// `)].flat();
+    if (value === undefined) return [...comment, ...renderSetting(name, usual, `${indent}// `)];
+    if (own.properties === undefined || typeof value !== 'object' || value === null)
+      return [...comment, ...renderSetting(name, value, indent)];
+    const inner = renderSettings(own, value, indent + INDENT);
+    return [...comment, `${indent}${JSON.stringify(name)}: {`, ...inner, `${indent}},`];
   });
-  return ['  // "models": [', ...lines, '  // ],'].join('\n');
+}
+
+/** The default of a setting, or of all settings in a section; undefined where there is none. */
+function defaultOf(schema: Schema): unknown {
+  if (schema.properties === undefined) return schema.default;
+  const usual = membersOf(schema).map(([name, own]) => [name, defaultOf(own)]);
+  return Object.fromEntries(usual.filter(([, value]) => value !== undefined));
+}
+
+/** A setting on one line; what is in a list or an object of objects has lines of its own. */
+function renderSetting(name: string, value: unknown, indent: string): string[] {
+  const start = `${indent}${JSON.stringify(name)}: `;
+  const members = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const isObject = (one: unknown) => typeof one === 'object' && one !== null && !Array.isArray(one);
+  if (!members.some(([, one]) => isObject(one) && Object.keys(one).length > 0))
+    return [`${start}${compact(value)},`];
+  const isList = Array.isArray(value);
+  const lines = members.map(([key, one]) => `${isList ? '' : `${JSON.stringify(key)}: `}${compact(one)},`);
+  const [open, close] = isList ? '[]' : '{}';
+  return [`${start}${open}`, ...lines.map((line) => indent + INDENT + line), `${indent}${close},`];
+}
+
+function compact(value: unknown): string {
+  return JSON.stringify(value, null, 1).replace(/\n */g, ' ');
 }

@@ -203,7 +203,7 @@ export const applySettings = strict({
       const twice = names.find((one, at) => names.indexOf(one) !== at);
       if (twice !== undefined) context.addIssue(`uses the name "${twice}" twice`);
     })
-    .default([])
+    .prefault([])
     .describe('The tables and files that contain ids of the service.'),
 });
 

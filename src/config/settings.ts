@@ -181,7 +181,7 @@ const v3 = strict({
   companies: setting(
     z
       .union([z.literal('auto'), z.array(id)], { error: 'must be "auto" or a list of company ids' })
-      .default('auto'),
+      .prefault('auto'),
     'How V3 lists are read. auto: as one list each, and long ones company by company, so that their parts are read in parallel, where total_counts prove that nothing is missing. Company ids: as one list for each of these. Empty: always as one list.',
   ),
   sweepOverlap: setting(

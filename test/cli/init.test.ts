@@ -32,8 +32,6 @@ describe('the starter configuration', () => {
   it('shows the true default of everything that is commented out', () => {
     const uncommented = renderStarter(ANSWERED)
       .split('\n')
-      // Examples, which are not defaults.
-      .filter((line) => !/outside_backfill_window|DATABASE_URL|"decisions\.csv"/.test(line))
       .map((line) => line.replace(/^(\s*)\/\/ (?=["{\]]|\s)/, '$1'));
     const config = loadText(uncommented.join('\n'));
     const confirmed = DEFAULT_MODELS.map((model) => ({ ...model, v4Guessed: false }));
