@@ -141,22 +141,31 @@ function oldestReading(groups: readonly StreamGroup[]): string | undefined {
   return groups.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
 }
 
+/** Of lists that are not started, so many are named: the others are counted. */
+const NAMED_LISTS = 3;
+
 /** The first unfinished lists, V4's company list last. */
 function describeOpen({ groups, unfinished }: Readiness): string[] {
   const open = sumOf(groups.filter(isUnfinished), 'lists');
   if (open === 0) return [];
-  const shown = [...unfinished.v3, ...unfinished.v4].slice(0, OPEN_LISTS).map((stream) => {
-    const { totalCountLast: total, uniqueRecords } = stream;
+  const named = [...unfinished.v3, ...unfinished.v4].map((stream) => {
+    const { generation, state, pages, totalCountLast: total, uniqueRecords, endReason, endNote } = stream;
+    const name = `  ${generation.toUpperCase()} ${nameOfList(stream)}`;
+    const isBegun = state !== 'running' || pages > 0;
     const own = total === null ? '' : `${groupDigits(uniqueRecords)} of `;
     const records = `${own}${countOf(total ?? uniqueRecords, 'record')}`;
-    const why = stream.endReason === null ? '' : `: ${stream.endNote ?? stream.endReason}`;
-    const name = `  ${stream.generation.toUpperCase()} ${nameOfList(stream)}`;
-    return stateOf({ ...stream, isBegun: stream.pages > 0 }) === 'not started'
-      ? `${name}: not started`
-      : `${name}: ${stream.state} after ${countOf(stream.pages, 'page')}, ${records}${why}`;
+    const why = endReason === null ? '' : `: ${endNote ?? endReason}`;
+    const line = `${name}: ${isBegun ? `${state} after ${countOf(pages, 'page')}, ${records}${why}` : 'not started'}`;
+    return { isBegun, line };
   });
+  const begun = named.filter(({ isBegun }) => isBegun).slice(0, OPEN_LISTS);
+  const shown = [...begun, ...named.filter(({ isBegun }) => !isBegun).slice(0, NAMED_LISTS)];
   const more = open - shown.length;
-  return ['Unfinished:', ...shown, ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : [])];
+  return [
+    'Unfinished:',
+    ...shown.map(({ line }) => line),
+    ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : []),
+  ];
 }
 
 function describeRemap(facts: Readiness, outcomes: readonly OutcomeCount[]): string[] {

@@ -8,8 +8,8 @@ import { groupBy } from '../text/rows.js';
 import { cutText, wrapLines } from '../text/text-layout.js';
 
 /**
- * Findings for a terminal, by status and reason, each group with its meaning, and the next command; counts by reason if
- * not all are shown. `rows`: the first of them, without the line items that are findings because their records are, unless
+ * Findings for a terminal, by status and reason, each group with its meaning, and the next command; if not all are shown,
+ * also how many there are of these reasons. `rows`: the first of them, without the line items that are findings because their records are, unless
  * all are listed singly.
  */
 export function renderFindings(
@@ -43,11 +43,15 @@ export function renderFindings(
       ? []
       : ['Narrow them with --reason, --status, --model or --company, or show all with --limit 0.']),
   ];
-  const byReason = reasons.flatMap((one) => {
+  const ofShown = reasons.filter(({ key }) => groups.has(key));
+  const byReason = ofShown.flatMap((one) => {
     const [status = '', reason = null] = one.key.split('/');
     return [`  ${describeOutcome(status, reason).title} (${one.key})`, `    ${describeIds(one)}`];
   });
-  const end = isAll ? [] : [wrapLines(['Findings by reason:', ...byReason], width)];
+  const others = reasons.length - ofShown.length;
+  const more =
+    others === 0 ? [] : [`  and ${countOf(others, 'other reason')}: svc-migrate report counts all`];
+  const end = isAll ? [] : [wrapLines(['Findings of these reasons:', ...byReason, ...more], width)];
   const text = [...blocks, ...end, wrapLines(shown, width)].join('\n');
   return `${text}Next: ${nextFor(rows, reasons[0]?.key ?? '')}\n`;
 }

@@ -87,7 +87,7 @@ describe('findings', () => {
     }),
   );
 
-  it('shows as many as asked, and then counts all by reason', () =>
+  it('shows as many as asked, and then counts all of their reasons', () =>
     withScene(async ({ config }) => {
       const { out } = await run(config, { limit: '2' });
       expect(namesIn(out)).toHaveLength(2);
@@ -95,6 +95,7 @@ describe('findings', () => {
       expect(out).toMatch(
         /^ {2}Several V4 records share its platform_id \(ambiguous\/duplicate_platform_id_v4\)\n {4}1 V3 record with 1 line item, 1 other V3 line item; 2 V4 records, 2 other V4\n {4}line items$/m,
       );
+      expect(out).toMatch(/^ {2}and \d+ other reasons: svc-migrate report counts all$/m);
       expect(namesIn((await run(config, { limit: '0' })).out)).toHaveLength(12);
     }));
 

@@ -80,6 +80,16 @@ describe('status', () => {
     expect(lines.find((line) => line.startsWith('V4:'))).toContain('1 list (1 not started)');
   });
 
+  it('names three of the lists that are not started, and counts the others', async () => {
+    const lines =
+      await status(`WITH RECURSIVE numbers(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < 40)
+      INSERT INTO stream(generation, region, model, company_id, state, started_at, route, position)
+      SELECT 'v4', '', 'accounting/invoices', 10 + value, 'running', started_at, route, position
+      FROM stream, numbers WHERE generation = 'v4'`);
+    expect(lines.filter((line) => line.endsWith(': not started'))).toHaveLength(3);
+    expect(lines).toContain('  … and 37 more');
+  });
+
   it('says how far an export is', async () => {
     const lines = await status(
       "UPDATE stream SET state = 'running', pages = 1, unique_records = 3, total_count_last = 4 WHERE generation = 'v3'",
