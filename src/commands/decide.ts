@@ -28,25 +28,14 @@ const MAX_CANDIDATES = 9;
 const SKIP = { value: 's', label: 'skip: ask again next time' };
 const QUIT = { value: 'q', label: 'quit: answers so far are kept' };
 
-type Answer =
-  | { readonly kind: 'candidate'; readonly at: number }
-  | { readonly kind: 'none' | 'new' | 'accept' | 'skip' | 'quit' };
+/** Thrown where the person leaves: by the key, or with Ctrl-C. */
+class Left extends Error {
+  readonly isInterrupted: boolean;
 
-const KINDS: Readonly<Record<string, Exclude<Answer['kind'], 'candidate'>>> = {
-  n: 'none',
-  v: 'new',
-  a: 'accept',
-  s: 'skip',
-  q: 'quit',
-};
-
-/** How a session went. */
-interface Session {
-  answers: number;
-  skipped: number;
-  isOver: boolean;
-  /** Whether it was left with Ctrl-C. */
-  isInterrupted: boolean;
+  constructor(isInterrupted: boolean) {
+    super();
+    this.isInterrupted = isInterrupted;
+  }
 }
 
 /**
@@ -64,14 +53,69 @@ export async function runDecide(given: Given<NarrowingOptions>, io: Io): Promise
   const narrowing = narrowingOf(given.options, config);
   const filter = { ...scopeOf(narrowing), statuses: null, reasons: null };
   const open = await readOpenQuestions(config, filter, narrowing.companies, io);
-  const session: Session = { answers: 0, skipped: 0, isOver: false, isInterrupted: false };
-  const prompt = prepareAsk(input, session, io);
-  const files = { companies: openCompanies(config, io), decisions: openDecisions(config, io) };
-  await askCompanies(open.companies, files.companies, { session, prompt, io });
-  await askRecords(open.records, files.decisions, { session, prompt, io, config });
-  await writeText(io.stdout, [describeEnd(session, config, Object.values(files), io)]);
-  if (session.isInterrupted) throw new SvcError('interrupted', 'Stopped; the answers so far are kept.');
+  const session = new Session(input, io);
+  const [companies, decisions] = [openCompanies(config, io), openDecisions(config, io)];
+  let left: Left | null = null;
+  try {
+    await askCompanies(open.companies, companies, session);
+    await askRecords(open.records, decisions, session, config);
+  } catch (error) {
+    if (!(error instanceof Left)) throw error;
+    left = error;
+  }
+  await writeText(io.stdout, [describeEnd(session, config, [companies, decisions])]);
+  if (left?.isInterrupted === true)
+    throw new SvcError('interrupted', 'Stopped; the answers so far are kept.');
   return 0;
+}
+
+/** Asks on the terminal, and counts. */
+class Session {
+  answers = 0;
+  skipped = 0;
+  readonly io: Io;
+  readonly #input: Input;
+
+  constructor(input: Input, io: Io) {
+    this.#input = input;
+    this.io = io;
+  }
+
+  /** The key that was pressed; null: the question is skipped. */
+  async ask(
+    question: string,
+    answers: readonly { readonly value: string; readonly label: string }[],
+  ): Promise<string | null> {
+    const options = [...answers, SKIP, QUIT];
+    for (let message = question; ; message = `Enter is no answer: press one of the keys. ${question}`) {
+      const key = await selectKey({ message, options, ...this.#terminal() });
+      if (isCancel(key)) throw new Left(true);
+      if (key === QUIT.value) throw new Left(false);
+      if (key === SKIP.value) this.skipped += 1;
+      if (options.some(({ value }) => value === key)) return key === SKIP.value ? null : key;
+    }
+  }
+
+  /** A line that `validate` has nothing against. */
+  async askText(
+    message: string,
+    validate: (text: string | undefined) => string | undefined = () => undefined,
+  ): Promise<string> {
+    const text = await textPrompt({ message, validate, ...this.#terminal() });
+    if (isCancel(text)) throw new Left(true);
+    return text;
+  }
+
+  /** Prints lines after an empty one. */
+  async print(...lines: readonly string[]): Promise<void> {
+    await writeText(this.io.stdout, [`\n${wrapLines(lines, this.io.width)}`]);
+  }
+
+  #terminal() {
+    const { stdout: output, signal } = this.io;
+    // Each prompt leaves a listener on its signal: Node.js would warn of the eleventh on one.
+    return { input: this.#input, output, signal: AbortSignal.any([signal]), withGuide: false };
+  }
 }
 
 interface OpenQuestions {
@@ -111,122 +155,51 @@ function readOpenQuestions(
   });
 }
 
-type Ask = (
-  message: string,
-  options: readonly { readonly value: string; readonly label: string }[],
-) => Promise<Answer>;
-
-interface Prompt {
-  readonly ask: Ask;
-  /** Asks for a line that `validate` has nothing against; null if the person left. */
-  readonly askText: (
-    message: string,
-    validate?: (text: string | undefined) => string | undefined,
-  ) => Promise<string | null>;
-}
-
 /** What is wrong with a day. */
 function checkDay(text = ''): string | undefined {
   return z.iso.date().safeParse(text).success ? undefined : 'A day such as 2027-01-31.';
 }
 
-function prepareAsk(input: Input, session: Session, io: Io): Prompt {
-  // Each prompt leaves a listener on its signal: Node.js would warn of the eleventh on one.
-  const terminal = () => ({
-    input,
-    output: io.stdout,
-    signal: AbortSignal.any([io.signal]),
-    withGuide: false,
-  });
-  const leave = () => {
-    session.isOver = true;
-    session.isInterrupted = true;
-  };
-  return {
-    ask: async (question, options) => {
-      for (let message = question; ; message = `Enter is no answer: press one of the keys. ${question}`) {
-        const key = await selectKey({ message, options: [...options], ...terminal() });
-        if (isCancel(key)) {
-          leave();
-          return { kind: 'quit' };
-        }
-        if (/^\d$/.test(key)) return { kind: 'candidate', at: Number(key) - 1 };
-        const kind = KINDS[key];
-        if (kind !== undefined) return { kind };
-      }
-    },
-    askText: async (message, validate = () => undefined) => {
-      const text = await textPrompt({ message, validate, ...terminal() });
-      if (isCancel(text)) leave();
-      return isCancel(text) ? null : text;
-    },
-  };
-}
-
-interface Asking {
-  readonly session: Session;
-  readonly prompt: Prompt;
-  readonly io: Io;
-}
-
 async function askCompanies(
   companies: readonly AmbiguousCompany[],
-  file: ReturnType<typeof openCompanies>,
-  { session, prompt, io }: Asking,
+  { rows, add }: ReturnType<typeof openCompanies>,
+  session: Session,
 ): Promise<void> {
-  const isNamed = ({ region, v3CompanyId }: AmbiguousCompany) =>
-    file.rows.some((row) => row.region === region && String(row.v3CompanyId) === v3CompanyId);
-  for (const [at, company] of companies.entries()) {
-    if (session.isOver) return;
-    if (isNamed(company)) continue;
-    const { region, v3CompanyId, candidates } = company;
-    const ownerOf = ({ v4CompanyId }: Candidate) =>
-      file.rows.find((row) => String(row.v4CompanyId) === v4CompanyId);
-    const shown = candidates.filter((one) => ownerOf(one) === undefined).slice(0, MAX_CANDIDATES);
-    const head = `Company ${at + 1} of ${companies.length}: which V4 company is V3 company ${v3CompanyId} of ${region}?`;
-    const taken = candidates.flatMap((one) => {
-      const owner = ownerOf(one);
-      if (owner === undefined) return [];
-      return [
-        `  ${labelOf(one)}, but it was already given to V3 company ${owner.v3CompanyId} of ${owner.region}.`,
-      ];
-    });
-    const none = shown.length === 0 ? ['  No V4 company shares keys with it that is not named already.'] : [];
-    const lines = [...taken, ...none];
-    await writeText(io.stdout, [`\n${wrapLines([head, ...lines], io.width)}`]);
-    const options = shown.map((one, place) => ({ value: String(place + 1), label: labelOf(one) }));
-    const answer = await prompt.ask('Answer', [...options, SKIP, QUIT]);
-    const chosen = answer.kind === 'candidate' ? shown[answer.at] : undefined;
-    if (chosen === undefined) {
-      note(session, answer);
-      continue;
-    }
+  for (const [at, { region, v3CompanyId, candidates }] of companies.entries()) {
+    if (rows.some((row) => row.region === region && String(row.v3CompanyId) === v3CompanyId)) continue;
+    const known = candidates.map((one) => ({
+      ...one,
+      label: `V4 company ${one.v4CompanyId}: ${one.agreeingKeys} of ${countOf(one.comparableKeys, 'comparable key')} agree`,
+      owner: rows.find((row) => String(row.v4CompanyId) === one.v4CompanyId),
+    }));
+    const free = known.filter(({ owner }) => owner === undefined).slice(0, MAX_CANDIDATES);
+    await session.print(
+      `Company ${at + 1} of ${companies.length}: which V4 company is V3 company ${v3CompanyId} of ${region}?`,
+      ...known.flatMap(({ label, owner }) =>
+        owner === undefined
+          ? []
+          : [`  ${label}, but it was already given to V3 company ${owner.v3CompanyId} of ${owner.region}.`],
+      ),
+      ...(free.length === 0 ? ['  No V4 company shares keys with it that is not named already.'] : []),
+    );
+    const options = free.map(({ label }, place) => ({ value: String(place + 1), label }));
+    const chosen = free[Number(await session.ask('Answer', options)) - 1];
+    if (chosen === undefined) continue;
     const row = { region, v3CompanyId: BigInt(v3CompanyId), v4CompanyId: BigInt(chosen.v4CompanyId) };
-    await file.add([region, row.v3CompanyId, row.v4CompanyId], row);
+    await add([region, row.v3CompanyId, row.v4CompanyId], row);
     session.answers += 1;
   }
 }
 
-type Candidate = AmbiguousCompany['candidates'][number];
-
-function labelOf({ v4CompanyId, agreeingKeys, comparableKeys }: Candidate): string {
-  return `V4 company ${v4CompanyId}: ${agreeingKeys} of ${countOf(comparableKeys, 'comparable key')} agree`;
-}
-
-function note(session: Session, { kind }: Answer): void {
-  if (kind === 'skip') session.skipped += 1;
-  else session.isOver = true;
-}
-
 async function askRecords(
   rows: readonly RemapRow[],
-  file: ReturnType<typeof openDecisions>,
-  { session, prompt, io, config }: Asking & { readonly config: Config },
+  file: DecisionsFile,
+  session: Session,
+  config: Config,
 ): Promise<void> {
   const left = new Map<string, LeftOver>();
-  const wanted = new Set<string>();
+  const skipped = new Set<string>();
   for (const [at, row] of rows.entries()) {
-    if (session.isOver) return;
     const isDecided = file.rows.some((one) => isSamePlace(one, row) && one.v3SvcId === row.v3_svc_id);
     const story = await readStory(config, row);
     const v3 = story?.facts.v3;
@@ -238,33 +211,29 @@ async function askRecords(
     for (const v4 of candidates) left.set(nameOf({ row, v4 }), { row, v4 });
     if (isDecided) continue;
     const shown = candidates.slice(0, MAX_CANDIDATES);
-    await writeText(io.stdout, [
-      describeQuestion(`Question ${at + 1} of ${rows.length}`, story, v3, shown, config, io),
-    ]);
-    const answer = await prompt.ask('Which V4 id did it become?', [
+    const head = `Question ${at + 1} of ${rows.length}`;
+    await writeText(session.io.stdout, [describeQuestion(head, story, v3, shown, config, session.io)]);
+    const key = await session.ask('Which V4 id did it become?', [
       ...shown.map(({ svc_id: id }, place) => ({ value: String(place + 1), label: `V4 ${id}` })),
       { value: 'n', label: 'none: it has no V4 id' },
       { value: 'a', label: 'accept the finding until a day' },
-      SKIP,
-      QUIT,
     ]);
-    const isAccepted = answer.kind === 'accept';
-    const until = isAccepted ? await prompt.askText('Accept it before which day (UTC)?', checkDay) : null;
-    const hasWhy = answer.kind === 'none' || until !== null;
-    const why = hasWhy ? await prompt.askText('Why? A note for the file, or nothing.') : '';
-    const isLeft = why === null || (isAccepted && until === null);
-    if (isLeft || answer.kind === 'skip' || answer.kind === 'quit') {
-      note(session, isLeft ? { kind: 'quit' } : answer);
-      for (const v4 of candidates) wanted.add(nameOf({ row, v4 }));
+    if (key === null) {
+      for (const v4 of candidates) skipped.add(nameOf({ row, v4 }));
       continue;
     }
-    const v4SvcId = answer.kind === 'candidate' ? BigInt(shown[answer.at]?.svc_id ?? '') : null;
-    await saveDecision(file, { ...row, v4_svc_id: v4SvcId }, { until, why }, io);
-    session.answers += 1;
+    const until = key === 'a' ? await session.askText('Accept it before which day (UTC)?', checkDay) : null;
+    const chosen = shown[Number(key) - 1];
+    const why = chosen === undefined ? await session.askText('Why? A note for the file, or nothing.') : '';
+    const v4SvcId = chosen === undefined ? null : BigInt(chosen.svc_id);
+    await saveDecision(file, { ...row, v4_svc_id: v4SvcId }, { until, why }, session);
   }
-  const unasked = [...left].filter(([name]) => !wanted.has(name)).map(([, one]) => one);
-  await askLeftOver(unasked, file, { session, prompt, io });
+  for (const [name, one] of left) {
+    if (!skipped.has(name) && !isTaken(one, file)) await askLeftOver(one, file, session);
+  }
 }
+
+type DecisionsFile = ReturnType<typeof openDecisions>;
 
 /** A V4 record that was a candidate of decided V3 ids, and the row of one of these. */
 interface LeftOver {
@@ -276,41 +245,27 @@ function nameOf({ row, v4 }: LeftOver): string {
   return JSON.stringify([row.model, row.path, v4.company_id, v4.svc_id]);
 }
 
-function isTaken({ row, v4 }: LeftOver, { rows }: ReturnType<typeof openDecisions>): boolean {
+function isTaken({ row, v4 }: LeftOver, { rows }: DecisionsFile): boolean {
   return rows.some((one) => isSamePlace(one, row) && String(one.v4SvcId) === v4.svc_id);
 }
 
-/** Asks about candidates that no V3 id became: where all V3 ids of their key are decided, they are ambiguous no longer. */
-async function askLeftOver(
-  left: readonly LeftOver[],
-  file: ReturnType<typeof openDecisions>,
-  { session, prompt, io }: Asking,
-): Promise<void> {
-  for (const one of left) {
-    if (session.isOver) return;
-    if (isTaken(one, file)) continue;
-    const { row, v4 } = one;
-    const place = `${row.path === '' ? row.model : `${row.model} ${row.path}`} V4 ${v4.svc_id}, platform_id ${row.platform_id ?? '(none)'}`;
-    await writeText(io.stdout, [`\n${wrapLines([`No V3 id became ${place}.`], io.width)}`]);
-    const answer = await prompt.ask('Is it new in V4?', [
-      { value: 'v', label: 'yes: it has no V3 id' },
-      SKIP,
-      QUIT,
-    ]);
-    if (answer.kind !== 'new') {
-      note(session, answer);
-      continue;
-    }
-    await saveDecision(file, { ...row, v3_svc_id: null, v4_svc_id: BigInt(v4.svc_id) }, {}, io);
-    session.answers += 1;
-  }
+/** Asks about a candidate that no V3 id became: where all V3 ids of its key are decided, it is ambiguous no longer. */
+async function askLeftOver({ row, v4 }: LeftOver, file: DecisionsFile, session: Session): Promise<void> {
+  await session.print(
+    `No V3 id became ${modelOf(row)} V4 ${v4.svc_id}, platform_id ${row.platform_id ?? '(none)'}.`,
+  );
+  const key = await session.ask('Is it new in V4?', [{ value: 'v', label: 'yes: it has no V3 id' }]);
+  if (key === null) return;
+  await saveDecision(file, { ...row, v3_svc_id: null, v4_svc_id: BigInt(v4.svc_id) }, {}, session);
 }
 
-type Place = Pick<RemapRow, 'model' | 'path' | 'region' | 'v3_company_id'>;
+function modelOf({ model, path }: RemapRow): string {
+  return path === '' ? model : `${model} ${path}`;
+}
 
 function isSamePlace(
-  one: ReturnType<typeof openDecisions>['rows'][number],
-  { model, path, region, v3_company_id }: Place,
+  one: DecisionsFile['rows'][number],
+  { model, path, region, v3_company_id }: RemapRow,
 ): boolean {
   return (
     one.model === model && one.path === path && one.region === region && one.v3CompanyId === v3_company_id
@@ -339,8 +294,7 @@ function describeQuestion(
   config: Config,
   io: Io,
 ): string {
-  const name = row.path === '' ? row.model : `${row.model} ${row.path}`;
-  const place = `${name} V3 ${row.v3_svc_id}, company ${row.v3_company_id} in ${row.region}, platform_id ${row.platform_id ?? '(none)'}`;
+  const place = `${modelOf(row)} V3 ${row.v3_svc_id}, company ${row.v3_company_id} in ${row.region}, platform_id ${row.platform_id ?? '(none)'}`;
   const known =
     candidates.length === 0
       ? ['  No V4 candidate is left.']
@@ -350,27 +304,23 @@ function describeQuestion(
 }
 
 async function saveDecision(
-  file: ReturnType<typeof openDecisions>,
+  file: DecisionsFile,
   { model, path, region, v3_company_id, v3_svc_id, v4_svc_id: v4SvcId }: RemapRow,
   { until = null, why = '' }: { readonly until?: string | null; readonly why?: string },
-  io: Io,
+  session: Session,
 ): Promise<void> {
-  const today = `decided on ${new Date(io.clock.now()).toISOString().slice(0, 10)}`;
+  const today = `decided on ${new Date(session.io.clock.now()).toISOString().slice(0, 10)}`;
   const decided = why.trim() === '' ? today : `${why.trim()} (${today})`;
   const cells = [model, path, region, v3_company_id, v3_svc_id, v4SvcId, decided];
   const row = { model, path, region: region ?? '', v3CompanyId: v3_company_id ?? 0n, v3SvcId: v3_svc_id };
   await file.add(until === null ? cells : [...cells, until], { ...row, v4SvcId, note: decided, until });
+  session.answers += 1;
 }
 
 function describeEnd(
-  { answers, skipped }: Session,
+  { answers, skipped, io }: Session,
   config: Config,
-  files: readonly {
-    readonly file: string;
-    readonly isConfigured: boolean;
-    readonly rows: readonly unknown[];
-  }[],
-  io: Io,
+  files: readonly (Pick<DecisionsFile, 'file' | 'isConfigured'> & { readonly rows: readonly unknown[] })[],
 ): string {
   const missing = files.filter(({ isConfigured, rows }) => !isConfigured && rows.length > 0);
   const settings = missing.map(({ file }) => {

@@ -16,7 +16,7 @@ import {
   type PlannedStream,
   type StreamRow,
 } from '../store/streams.js';
-import { begin } from './decide.js';
+import { begin } from './decide-page.js';
 import { isoOf, type ReadingRules } from './passes.js';
 import type { PageSupply } from './prefetch.js';
 import { prepareApply } from './saver.js';

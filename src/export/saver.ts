@@ -19,7 +19,7 @@ import {
   prepareStoredCounts,
 } from '../store/stream-contents.js';
 import { prepareSaveStream, type StreamRow } from '../store/streams.js';
-import { decide } from './decide.js';
+import { decide } from './decide-page.js';
 import { decidePart, isLong } from './divide.js';
 import {
   type ErrorOutcome,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { begin, decide } from '../../src/export/decide.js';
+import { begin, decide } from '../../src/export/decide-page.js';
 import type { ReadingRules } from '../../src/export/passes.js';
 import type { StreamRow } from '../../src/store/streams.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';

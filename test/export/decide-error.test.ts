@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../src/export/decide.js';
+import { decide } from '../../src/export/decide-page.js';
 import type { ErrorOutcome, ReadingRules } from '../../src/export/passes.js';
 import type { StreamRow } from '../../src/store/streams.js';
 import { error, gist, ISO_NOW, NOW, row, V3, V4 } from './decide-cases.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../src/export/decide.js';
+import { decide } from '../../src/export/decide-page.js';
 import {
   MAX_IDLE_PAGES,
   MAX_RECOUNTS,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { watermarkOf } from '../../src/export/decide.js';
+import { watermarkOf } from '../../src/export/decide-page.js';
 import { createFakeService, type FakeService } from './fake-service.js';
 import { bench, records, storedIds, V3_LIST } from './support.js';
 

@@ -1,4 +1,4 @@
-import { begin, decide } from '../../src/export/decide.js';
+import { begin, decide } from '../../src/export/decide-page.js';
 import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/passes.js';
 import type { StreamRow } from '../../src/store/streams.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { begin, decide } from '../../src/export/decide.js';
+import { begin, decide } from '../../src/export/decide-page.js';
 import type { ReadingRules } from '../../src/export/passes.js';
 import { page } from '../export/decide-cases.js';
 import { campaign } from '../support/campaign.js';

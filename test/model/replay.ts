@@ -1,5 +1,5 @@
 import { SvcError } from '../../src/errors.js';
-import { begin } from '../../src/export/decide.js';
+import { begin } from '../../src/export/decide-page.js';
 import { createSaver, prepareApply } from '../../src/export/saver.js';
 import { type Db, openEmptyDatabase } from '../../src/store/open.js';
 import { ensureStreams, listStreams, type StreamRow } from '../../src/store/streams.js';
