@@ -1,4 +1,5 @@
-import type { ModelShape, PlatformDates } from './models.js';
+import type { PlatformDates } from './fields.js';
+import type { ModelShape } from './models.js';
 import { Draw, happens, mix } from './seeded-random.js';
 
 /**

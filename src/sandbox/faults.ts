@@ -1,8 +1,7 @@
-import { ORDINARY_FATE } from './fates.js';
+import { fateAt, ORDINARY_FATE } from './fates.js';
 import { badParameter } from './list-query.js';
-import { recordAt } from './record-at.js';
 import { createRequestCounter, Draw, happens, hashOf, mix, mixText } from './seeded-random.js';
-import type { Table } from './tables.js';
+import { addRecord, type StoredRecord, type Table } from './tables.js';
 import type { World } from './world.js';
 
 /**
@@ -77,23 +76,30 @@ export function createMutator(world: World): (table: Table, now: number) => void
   return (table, now) => {
     const draw = draws.get(table) ?? new Draw(hashOf(world.seed, 'mutate', table.hash));
     draws.set(table, draw);
-    if (draw.chance(0.3) && table.size < table.total) {
-      table.changes.set(table.size++, { createdMs: now, updatedMs: now, deleted: false });
-    } else if (table.changes.size < Math.min(40, table.present / 4)) {
-      const position = findOrdinary(world, table, draw);
-      if (position !== null) table.changes.set(position, { updatedMs: now, deleted: draw.chance(0.4) });
+    const [late] = table.arriving;
+    if (draw.chance(0.3) && late !== undefined) {
+      table.arriving.shift();
+      late.dates = { createdMs: now, updatedMs: now };
+      addRecord(late);
+      table.changed.add(late);
+    } else if (table.changed.size < Math.min(40, table.records.length / 4)) {
+      const record = findOrdinary(world, table, draw);
+      if (record === null) return;
+      record.dates = { ...record.dates, updatedMs: now };
+      record.deleted = draw.chance(0.4);
+      table.changed.add(record);
     }
   };
 }
 
-function findOrdinary(world: World, table: Table, draw: Draw): number | null {
-  for (let attempt = 0; attempt < 8 && table.present > 0; attempt++) {
-    const position = draw.below(table.present);
-    const { member, group } = recordAt(world, table, position);
-    const { block, company } = member;
+function findOrdinary(world: World, { records, changed }: Table, draw: Draw): StoredRecord | null {
+  for (let attempt = 0; attempt < 8; attempt++) {
+    const record = records[draw.below(records.length)];
+    if (record === undefined) return null;
+    const { block, company } = record.member;
     const isPaired =
       world.connections[company.connection]?.kind === 'normal' && block.generations.includes('v4');
-    if (isPaired && block.fates[group] === ORDINARY_FATE && !table.changes.has(position)) return position;
+    if (isPaired && record.fate === fateAt(ORDINARY_FATE) && !changed.has(record)) return record;
   }
   return null;
 }

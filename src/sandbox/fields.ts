@@ -25,27 +25,73 @@ export function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** Rounds to cents. */
-export function cents(amount: number): number {
-  return Math.round(amount * 100) / 100;
+/** How a field's values compare in filters; `decimal` is a number stored as text. */
+export type FieldKind = 'integer' | 'number' | 'decimal' | 'text' | 'texts' | 'timestamp';
+
+/** A record's dates on its platform, as text; null if the platform gave none. */
+export interface PlatformDates {
+  readonly created: string | null;
+  readonly updated: string | null;
+  readonly posted: string | null;
+}
+
+export const UNDATED: PlatformDates = { created: null, updated: null, posted: null };
+
+interface FieldRule {
+  readonly names: RegExp;
+  readonly kind: FieldKind;
+  readonly draw: (draw: Draw, dates: PlatformDates) => Json;
+}
+
+const rule = (names: RegExp, kind: FieldKind, draw: FieldRule['draw']): FieldRule => ({ names, kind, draw });
+
+/** What the platform's fields hold, by name: the first rule that matches. */
+const RULES: readonly FieldRule[] = [
+  rule(/^(org_)?created_at$|^fiscal_start_at$/, 'timestamp', (_, { created }) => created),
+  rule(/^updated_at$/, 'timestamp', (_, { updated }) => updated),
+  rule(/_date$/, 'timestamp', (_, { posted }) => posted),
+  rule(/^unit_price$/, 'decimal', (draw) => drawAmount(draw).toFixed(2)),
+  rule(/^(people_count|quantity)$/, 'integer', (draw) => draw.maybe(0.2, () => 1 + draw.below(5000))),
+  rule(/^(rate|deal_probability)$/, 'number', (draw) => draw.below(101) / 100),
+  rule(/(^|_)(amount|total|discount|credit|due)$/, 'number', drawAmount),
+  rule(/_ids$/, 'texts', (draw) =>
+    Array.from({ length: draw.below(3) }, () => String(1 + draw.below(99_999))),
+  ),
+  rule(/currency/, 'text', (draw) => draw.pick(['EUR', 'USD', 'GBP', 'SEK', 'JPY', 'PLN', 'ILS'])),
+  rule(/status$/, 'text', (draw) => draw.pick(['draft', 'open', 'paid', 'voided'])),
+  rule(/_id$/, 'text', (draw) => draw.maybe(0.1, () => String(1 + draw.below(99_999)))),
+  rule(/name$/, 'text', drawName),
+  rule(/^(memo|description)$/, 'text', (draw) => draw.maybe(0.33, () => draw.pick(SENTENCES))),
+  rule(/_type$/, 'text', (draw) => draw.pick(['item', 'account', 'expense', 'shipping'])),
+  rule(/^/, 'text', (draw) => `A-${draw.next().toString(36).toUpperCase()}`),
+];
+
+function ruleOf(name: string): FieldRule {
+  const found = RULES.find(({ names }) => names.test(name));
+  if (found === undefined) throw new TypeError(`No rule fills ${name}.`);
+  return found;
+}
+
+export function kindOf(name: string): FieldKind {
+  return ruleOf(name).kind;
+}
+
+const DRAWS = new Map<string, FieldRule['draw']>();
+
+/** Draws the platform's fields with these names. */
+export function drawFields(names: readonly string[], draw: Draw, dates: PlatformDates): JsonObject {
+  const fields: Record<string, Json> = {};
+  for (const name of names) {
+    const fill = DRAWS.get(name) ?? ruleOf(name).draw;
+    DRAWS.set(name, fill);
+    fields[name] = fill(draw, dates);
+  }
+  return fields;
 }
 
 /** An amount that two records rarely share. */
-export function drawAmount(draw: Draw): number {
-  return cents((100 + draw.below(9_999_900)) / 100);
-}
-
-export function drawCode(draw: Draw, prefix: string): string {
-  return `${prefix}${draw.next().toString(36).toUpperCase()}`;
-}
-
-/** A reference to another object on the platform; null for a tenth. */
-export function drawReference(draw: Draw): string | null {
-  return draw.maybe(0.1, () => String(1 + draw.below(99_999)));
-}
-
-export function drawCurrency(draw: Draw): string {
-  return draw.pick(['EUR', 'USD', 'GBP', 'SEK', 'JPY', 'PLN', 'ILS']);
+function drawAmount(draw: Draw): number {
+  return (100 + draw.below(9_999_900)) / 100;
 }
 
 const NAMES = [
@@ -77,11 +123,6 @@ const SENTENCES = [
   'Tax included 20 % <net 30>',
 ] as const;
 
-/** A free text; null for a third. */
-export function drawText(draw: Draw): string | null {
-  return draw.maybe(0.33, () => draw.pick(SENTENCES));
-}
-
 const LISTS = ['payments', 'phone_numbers', 'addresses', 'external_links'];
 
 /** A related object, or a list of them, as returned with `expand`; each has ids of its own. */
@@ -92,48 +133,4 @@ export function buildRelation(draw: Draw, name: string): Json {
     name: drawName(draw),
   });
   return LISTS.includes(name) ? Array.from({ length: draw.below(3) }, buildOne) : buildOne();
-}
-
-function drawAmounts(draw: Draw): JsonObject {
-  const unit = drawAmount(draw);
-  const quantity = 1 + draw.below(9);
-  const net = cents(unit * quantity);
-  const discount = draw.pick([0, cents(net / 10)]);
-  const tax = cents((net - discount) / 5);
-  return {
-    quantity,
-    unit_amount: unit,
-    sub_total: net,
-    total_discount: discount,
-    tax_amount: tax,
-    total_amount: cents(net - discount + tax),
-  };
-}
-
-/** The platform's fields of a line item of an accounting document; the caller adds its ids. */
-export function buildLineItem(draw: Draw, updatedAt: string | null): JsonObject {
-  return {
-    line_item_type: draw.pick(['item', 'account', 'expense']),
-    line_item_type_id: drawReference(draw),
-    tracking_category_ids: draw.chance(0.3) ? [String(1 + draw.below(40)), 'région-2'] : [],
-    project_id: draw.maybe(0.7, () => String(1 + draw.below(300))),
-    item_id: drawReference(draw),
-    tax_id: drawReference(draw),
-    account_id: drawReference(draw),
-    description: drawText(draw),
-    ...drawAmounts(draw),
-    updated_at: updatedAt,
-  };
-}
-
-/** A line item of an e-commerce order: it has no id of its own. */
-export function buildPlainLineItem(draw: Draw): JsonObject {
-  return {
-    item_id: drawReference(draw),
-    tax_id: drawReference(draw),
-    line_item_type_id: drawReference(draw),
-    line_item_type: draw.pick(['product', 'shipping', 'gift_card']),
-    description: drawText(draw),
-    ...drawAmounts(draw),
-  };
 }

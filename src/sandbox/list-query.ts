@@ -1,8 +1,8 @@
-import { isList, type Json } from './fields.js';
-import type { FieldKind, ModelShape } from './models.js';
-import { platformFields, type StoredRecord, serviceFields, svcIdOf } from './record-at.js';
+import { type FieldKind, isList, type Json } from './fields.js';
+import type { ModelShape } from './models.js';
+import { platformFields, uniqueIdOf, writtenKeyOf } from './record.js';
 import { mixText } from './seeded-random.js';
-import type { World } from './world.js';
+import type { StoredRecord } from './tables.js';
 
 /** A request that the service refuses, with the status and code of the answer. */
 export class RequestError extends Error {
@@ -154,14 +154,19 @@ function parseWords(
   return new Set(words);
 }
 
-const SERVICE_FIELDS: Readonly<Record<string, FieldKind>> = {
-  svc_id: 'integer',
-  svc_deleted_at: 'timestamp',
-  svc_created_at: 'timestamp',
-  svc_updated_at: 'timestamp',
-  svc_company_id: 'integer',
-  platform_id: 'text',
-  platform_unique_id: 'text',
+interface ServiceField {
+  readonly kind: FieldKind;
+  readonly read: (record: StoredRecord) => Comparable | null;
+}
+
+const SERVICE_FIELDS: Readonly<Record<string, ServiceField>> = {
+  svc_id: { kind: 'integer', read: ({ svcId }) => svcId },
+  svc_deleted_at: { kind: 'timestamp', read: ({ deleted, dates }) => (deleted ? dates.updatedMs : null) },
+  svc_created_at: { kind: 'timestamp', read: ({ dates }) => dates.createdMs },
+  svc_updated_at: { kind: 'timestamp', read: ({ dates }) => dates.updatedMs },
+  svc_company_id: { kind: 'integer', read: ({ member }) => member.company.id },
+  platform_id: { kind: 'text', read: (record) => toValue('text', writtenKeyOf(record)) },
+  platform_unique_id: { kind: 'text', read: uniqueIdOf },
 };
 
 /**
@@ -172,8 +177,8 @@ const SERVICE_FIELDS: Readonly<Record<string, FieldKind>> = {
  */
 function parseFilter(shape: ModelShape, field: string, operator: string, value: string): Filter {
   if (!Object.hasOwn(OPERATORS, operator)) throw badParameter(`${field}[${operator}]`, 'unknown operator');
-  const kinds = { ...shape.fields, ...SERVICE_FIELDS };
-  const kind = Object.hasOwn(kinds, field) ? kinds[field] : undefined;
+  const own = Object.hasOwn(shape.fields, field) ? shape.fields[field] : undefined;
+  const kind = serviceField(field)?.kind ?? own;
   if (kind === undefined) throw badParameter(`${field}[${operator}]`, 'unknown field');
   const operands = (operator === 'in' ? value.split(',') : [value]).map((text) => {
     const operand = text === 'null' ? null : toComparable(kind, text);
@@ -200,10 +205,18 @@ function toComparable(kind: FieldKind, value: string): Comparable | null {
   }
 }
 
+function serviceField(name: string): ServiceField | undefined {
+  return Object.hasOwn(SERVICE_FIELDS, name) ? SERVICE_FIELDS[name] : undefined;
+}
+
 /** Whether the record passes the filter; of a list, one value is enough, except for `ne`. */
-export function passes(world: World, stored: StoredRecord, filter: Filter): boolean {
-  const { operator, operands } = filter;
-  const values = readField(world, stored, filter);
+export function passes(record: StoredRecord, filter: Filter): boolean {
+  const { field, kind, operator, operands } = filter;
+  const ofService = serviceField(field);
+  const values =
+    ofService === undefined
+      ? toValues(kind, platformFields(record)[field] ?? null)
+      : [ofService.read(record)];
   const compare = OPERATORS[operator] ?? (() => false);
   return operands.some((operand) =>
     operator === 'ne'
@@ -212,33 +225,10 @@ export function passes(world: World, stored: StoredRecord, filter: Filter): bool
   );
 }
 
-/** The record's values of a field. Cheap fields are handled first, because filters read every record. */
-function readField(
-  world: World,
-  stored: StoredRecord,
-  { field, kind }: Filter,
-): readonly (Comparable | null)[] {
-  switch (field) {
-    case 'svc_created_at':
-      return [stored.dates.createdMs];
-    case 'svc_updated_at':
-      return [stored.dates.updatedMs];
-    case 'svc_deleted_at':
-      return [stored.deleted ? stored.dates.updatedMs : null];
-    case 'svc_company_id':
-      return [stored.member.company.id];
-    case 'svc_id':
-      return [svcIdOf(stored)];
-    default: {
-      const isService = Object.hasOwn(SERVICE_FIELDS, field);
-      const fields = isService ? serviceFields(world, stored) : platformFields(world, stored);
-      return toValues(kind, fields[field] ?? null);
-    }
-  }
+function toValues(kind: FieldKind, value: Json): readonly (Comparable | null)[] {
+  return isList(value) ? value.map(String) : [toValue(kind, value)];
 }
 
-function toValues(kind: FieldKind, value: Json): readonly (Comparable | null)[] {
-  if (value === null) return [null];
-  if (isList(value)) return value.map(String);
-  return [typeof value === 'object' ? null : toComparable(kind, String(value))];
+function toValue(kind: FieldKind, value: Json): Comparable | null {
+  return value === null || typeof value === 'object' ? null : toComparable(kind, String(value));
 }

@@ -72,13 +72,14 @@ export class Draw {
 }
 
 /** Shuffles a list in place. */
-export function shuffle<T extends number[] | Uint32Array>(list: T, hash: number): T {
+export function shuffle<T>(list: T[], hash: number): T[] {
   const draw = new Draw(hash);
   for (let last = list.length - 1; last > 0; last--) {
     const other = draw.below(last + 1);
-    const value = list[last] ?? 0;
-    list[last] = list[other] ?? 0;
-    list[other] = value;
+    const [a, b] = [list[last], list[other]];
+    if (a === undefined || b === undefined) continue;
+    list[last] = b;
+    list[other] = a;
   }
   return list;
 }

@@ -10,10 +10,10 @@ import {
 import { drawName, type JsonObject, writeJson } from './fields.js';
 import { badParameter, notFound, parseLimit, parseQuery, type Query, RequestError } from './list-query.js';
 import { MODELS, type ModelShape } from './models.js';
-import { listRecords, type Page, type RecordList, readCursor, readPage, writeCursor } from './pages.js';
-import { writeRecord } from './record-at.js';
+import { type Page, readCursor, readPage, writeCursor } from './pages.js';
+import { writeRecord } from './record.js';
 import { createRequestCounter, Draw, hashOf, hexOf, mix, mixText } from './seeded-random.js';
-import type { Company, Table } from './tables.js';
+import type { Company, StoredRecord } from './tables.js';
 import { regionsOf, type World } from './world.js';
 
 /** A parsed path of the service. */
@@ -115,8 +115,7 @@ function answerRoute(
       const table = world.v3.get(route.region)?.get(route.shape.v3);
       if (table === undefined) throw notFound(`region ${route.region}`);
       if (faults.strikes('mutate')) state.mutate(table, state.clock());
-      const { list, rest } = chooseV3List(world, table, query);
-      return answerPage(world, readFaultyPage(state, list, rest, faults), query, requestId, quirks);
+      return answerPage(readFaultyPage(state, table.records, query, faults), query, requestId, quirks);
     }
     case 'v4_companies':
       return answerCompanies(world, parameters, requestId);
@@ -125,15 +124,14 @@ function answerRoute(
       const query = readQuery(quirks, `${route.companyId} ${route.shape.v4}`, route.shape, honoured);
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
       const page = readFaultyPage(state, list, { ...query, returnCount: true }, faults);
-      return answerPage(world, page, query, requestId, quirks);
+      return answerPage(page, query, requestId, quirks);
     }
     case 'v4_record': {
       const query = parseQuery('record', route.shape, dropIgnoredParameters(quirks, parameters));
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
-      const ordinal = list.ordinalOf(route.svcId);
-      if (ordinal === null) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
-      const record = writeRecord(world, list.at(ordinal), query);
-      return ok([`{"data":${record},"request_id":${writeJson(requestId)}}`]);
+      const record = list.find(({ svcId }) => svcId === route.svcId);
+      if (record === undefined) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
+      return ok([`{"data":${writeRecord(record, query)},"request_id":${writeJson(requestId)}}`]);
     }
   }
 }
@@ -144,39 +142,33 @@ function readQuery(quirks: Quirks, list: string, shape: ModelShape, parameters: 
 }
 
 /** Reads a page, with the faults of paging applied. */
-function readFaultyPage(state: State, list: RecordList, query: Query, faults: AttemptFaults): Page {
+function readFaultyPage(state: State, list: Records, query: Query, faults: AttemptFaults): Page {
   const cursor = query.next ?? query.prev;
   if (cursor !== null && !state.expired.has(cursor) && faults.strikes('cursor-expiry')) {
     state.expired.add(cursor);
     throw new RequestError(410, 'cursor_expired', 'The cursor has expired.');
   }
-  const page = readPage(state.world, list, query);
+  const page = readPage(list, query);
   if (page.next !== null && query.next !== null && faults.strikes('cursor-loop')) {
     return { ...page, next: query.next };
   }
   return page.again !== null && faults.strikes('duplicate-pages') ? { ...page, next: page.again } : page;
 }
 
-/** For a filter on one company, reads that company's list instead of all records. */
-function chooseV3List(world: World, table: Table, query: Query): { list: RecordList; rest: Query } {
-  const wanted = query.filters.find(({ field, operator }) => field === 'svc_company_id' && operator === 'eq');
-  if (wanted === undefined) return { list: listRecords(world, table), rest: query };
-  const member = table.members.find(({ company }) => company.id === wanted.operands[0]);
-  const list = listRecords(world, table, member ?? { positions: [] });
-  return { list, rest: { ...query, filters: query.filters.filter((filter) => filter !== wanted) } };
-}
+type Records = readonly StoredRecord[];
 
 function chooseV4List(
   world: World,
   shape: ModelShape,
   companyId: bigint,
   share: ServiceOptions['loadedShare'],
-): RecordList {
+): Records {
   const table = world.v4.get(shape.v4);
   const member = table?.members.find(({ company }) => company.id === companyId);
   if (table === undefined || member === undefined) throw notFound(`company ${companyId}`);
   if (member.block.isAbsent) throw notFound(`data model ${shape.v4}`);
-  return listRecords(world, table, member, share(member.company.connection));
+  const { records, company } = member;
+  return records.slice(0, Math.floor(records.length * share(company.connection)));
 }
 
 /** A response before it is sent; the body is generated in pieces. */
@@ -190,20 +182,14 @@ export interface ServiceAnswer {
 type RequestId = string | null;
 
 /** Answers with a page of records in the envelope of its generation. */
-function answerPage(
-  world: World,
-  page: Page,
-  query: Query,
-  requestId: RequestId,
-  quirks: Quirks,
-): ServiceAnswer {
+function answerPage(page: Page, query: Query, requestId: RequestId, quirks: Quirks): ServiceAnswer {
   const { totalCount } = page;
   const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
   const write = function* (): Generator<string> {
     for (const stored of page.records) {
       const malformed = malformedBefore(quirks, mix(stored.table.hash, stored.position));
       if (malformed !== null) yield malformed;
-      yield writeRecord(world, stored, query);
+      yield writeRecord(stored, query);
     }
   };
   return answerList(write(), counted, requestId);
@@ -274,11 +260,11 @@ function answerCompanies(world: World, parameters: URLSearchParams, requestId: R
   const totalCount = companies.length;
   const limit = parseLimit(parameters.get('limit') ?? undefined);
   const [next, prev] = [parameters.get('next'), parameters.get('prev')];
-  const end = !next && prev ? readCursor('prev', prev, FINGERPRINT).ordinal : totalCount;
-  const start = next ? readCursor('next', next, FINGERPRINT).ordinal : prev ? Math.max(0, end - limit) : 0;
+  const end = !next && prev ? readCursor('prev', prev, FINGERPRINT).position : totalCount;
+  const start = next ? readCursor('next', next, FINGERPRINT).position : prev ? Math.max(0, end - limit) : 0;
   const after = Math.min(start + limit, end);
-  const write = (direction: 'next' | 'prev', ordinal: number): string =>
-    writeCursor({ direction, ordinal, updatedMs: 0, totalCount: null, copy: 0 }, FINGERPRINT);
+  const write = (direction: 'next' | 'prev', position: number): string =>
+    writeCursor({ direction, position, updatedMs: 0, copy: 0 }, FINGERPRINT);
   return answerList(
     companies.slice(start, after).map((company) => writeJson(buildCompany(world, company))),
     {

@@ -1,4 +1,15 @@
-import { ARRIVING_FATE, drawFate, fateAt, ORDINARY_FATE, type Scenario } from './fates.js';
+import {
+  ARRIVING_FATE,
+  drawFate,
+  type Fate,
+  fateAt,
+  ORDINARY_FATE,
+  type Scenario,
+  type ServiceDates,
+  type Slot,
+  serviceDates,
+  type Times,
+} from './fates.js';
 import type { ModelShape } from './models.js';
 import { mix, shuffle } from './seeded-random.js';
 
@@ -45,33 +56,29 @@ export function buildBlock({ groups, arriving, scenario, forced, ...block }: Blo
   return { ...block, fates };
 }
 
+/** A record of the service. Its fields are functions of the hashes, see `record.ts`. */
+export interface StoredRecord {
+  readonly table: Table;
+  readonly member: TableMember;
+  /** Its place in the order of creation. */
+  readonly position: number;
+  readonly group: number;
+  readonly fate: Fate;
+  readonly slot: Slot;
+  /** Its place in the order of ids. */
+  readonly number: number;
+  readonly svcId: bigint;
+  /** The same for all records, in V3 and V4, of one object on the platform. */
+  readonly entityHash: number;
+  dates: ServiceDates;
+  deleted: boolean;
+}
+
 /** The records of one company in a table. */
 export interface TableMember {
   readonly company: Company;
   readonly block: Block;
-  /** Their positions in the table, in the order of creation. */
-  readonly positions: readonly number[];
-}
-
-/** Which record of a table it is: the member, and the group and slot in its block. */
-export interface RecordPlace {
-  readonly member: number;
-  readonly group: number;
-  readonly slot: number;
-}
-
-const SLOTS = 4;
-const GROUPS = 2 ** 32;
-
-/** A place as one number. */
-export function packPlace({ member, group, slot }: RecordPlace): number {
-  return (member * GROUPS + group) * SLOTS + slot;
-}
-
-interface Change {
-  readonly createdMs?: number;
-  readonly updatedMs: number;
-  readonly deleted: boolean;
+  readonly records: StoredRecord[];
 }
 
 interface TableOptions {
@@ -79,98 +86,84 @@ interface TableOptions {
   readonly region: string | null;
   readonly shape: ModelShape;
   readonly hash: number;
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly times: Times;
 }
 
 /** All records of a model in one V3 region or in V4, in the order of creation. */
 export interface Table extends TableOptions {
   readonly members: readonly TableMember[];
-  /** Number of records that exist from the start; those that arrive later follow them. */
-  readonly present: number;
-  /** Number of records that exist now. */
-  size: number;
-  /** Number of records that will exist in the end. */
-  readonly total: number;
-  readonly ids: IdSpace;
-  /** Changes by position; empty without the fault `mutate`. */
-  readonly changes: Map<number, Change>;
-  placeAt(position: number): RecordPlace;
+  readonly records: StoredRecord[];
+  /** Records that do not exist yet. */
+  readonly arriving: StoredRecord[];
+  /** Records that were added, changed or deleted since the service started. */
+  readonly changed: Set<StoredRecord>;
 }
 
-/** Lays out the records of companies in a seeded order. It needs about 20 bytes per record. */
+/** Lays out the records of companies in a seeded order. */
 export function buildTable(
   options: TableOptions,
   blocks: readonly Pick<TableMember, 'company' | 'block'>[],
-  largeIds: boolean,
 ): Table {
-  const { generation, hash } = options;
-  const [present, arriving]: [number[], number[]] = [[], []];
-  for (const [member, { block }] of blocks.entries()) {
-    if (!block.generations.includes(generation)) continue;
-    for (const [group, fate] of block.fates.entries()) {
-      const list = fate === ARRIVING_FATE && generation === 'v3' ? arriving : present;
-      const { length } = fateAt(fate)[generation];
-      for (let slot = 0; slot < length; slot++) list.push(packPlace({ member, group, slot }));
+  const { generation, hash, scenario, times } = options;
+  const members = blocks.map((block): TableMember => ({ ...block, records: [] }));
+  const table: Table = { ...options, members, records: [], arriving: [], changed: new Set() };
+  const [present, arriving]: [Place[], Place[]] = [[], []];
+  for (const member of members) {
+    if (!member.block.generations.includes(generation)) continue;
+    for (const [group, fateNumber] of member.block.fates.entries()) {
+      const fate = fateAt(fateNumber);
+      const list = fateNumber === ARRIVING_FATE && generation === 'v3' ? arriving : present;
+      for (const slot of fate[generation]) list.push({ member, group, fate, slot });
     }
   }
   const places = shuffle(present, hash).concat(shuffle(arriving, mix(hash, 1)));
-  const placeAt = (position: number): RecordPlace => {
-    const place = places[position];
-    if (place === undefined) throw new RangeError(`There is no record ${position}.`);
-    const group = Math.floor(place / SLOTS);
-    return { member: Math.floor(group / GROUPS), group: group % GROUPS, slot: place % SLOTS };
-  };
-  const members = blocks.map((member) => ({ ...member, positions: [] as number[] }));
-  for (const position of places.keys()) members[placeAt(position).member]?.positions.push(position);
-  return {
-    ...options,
-    members,
-    present: present.length,
-    size: present.length,
-    total: places.length,
-    ids: createIdSpace(places.length, mix(hash, 2), largeIds),
-    changes: new Map(),
-    placeAt,
-  };
+  const numbers = shuffle([...places.keys()], mix(hash, 2));
+  for (const [position, place] of places.entries()) {
+    const number = numbers[position] ?? 0;
+    const record: StoredRecord = {
+      ...place,
+      table,
+      position,
+      number,
+      svcId: toId(scenario, number),
+      entityHash: mix(mix(place.member.block.hash, place.group), 0xe0 + place.slot.entity),
+      dates: serviceDates(generation, position, present.length, mix(hash, position), times, scenario),
+      deleted: place.slot.deleted,
+    };
+    if (position < present.length) addRecord(record);
+    else table.arriving.push(record);
+  }
+  return table;
+}
+
+type Place = Pick<StoredRecord, 'member' | 'group' | 'fate' | 'slot'>;
+
+/** Adds a record at the end of its table. */
+export function addRecord(record: StoredRecord): void {
+  record.table.records.push(record);
+  record.member.records.push(record);
 }
 
 /** Maximum number of line items with ids in one record. */
 const CHILD_PLACES = 8;
-
-/** The svc_ids of the records of a table and of their line items, which reveal nothing about the record. */
-interface IdSpace {
-  idAt(position: number): bigint;
-  childIdAt(position: number, place: number): bigint;
-  /** Null if no record has the id. */
-  positionOf(id: bigint): number | null;
-}
-
 const LARGEST = 2n ** 63n - 1n;
 const UNSAFE = 2n ** 53n;
-/** With large ids, three of this many ids are large. */
+/** In the ugly scenario, three of this many ids are large. */
 const PERIOD = 37;
 
 /**
- * Numbers `size` records in a seeded order. Ids are the small integers 1 … size, so that the ids of all tables overlap;
- * with `large`, some are above 2^53, where neighbouring ids are equal as doubles, and some just below 2^63.
+ * The id with a number. Ids are small integers, so that those of all tables overlap; in the ugly scenario some are above
+ * 2^53, where neighbouring ids are equal as doubles, and some just below 2^63.
  */
-function createIdSpace(size: number, hash: number, large: boolean): IdSpace {
-  const numbers = shuffle(
-    new Uint32Array(size).map((_, position) => position),
-    hash,
-  );
-  const toId = (number: number): bigint => {
-    const rest = large ? number % PERIOD : 0;
-    if (rest === 5) return LARGEST - BigInt(number);
-    return BigInt(number) + (rest === 6 || rest === 7 ? UNSAFE : 1n);
-  };
-  return {
-    idAt: (position) => toId(numbers[position] ?? 0),
-    childIdAt: (position, place) => toId((numbers[position] ?? 0) * CHILD_PLACES + place),
-    positionOf: (id) => {
-      const number = [id - 1n, id - UNSAFE, LARGEST - id].find(
-        (one) => one >= 0n && one < BigInt(size) && toId(Number(one)) === id,
-      );
-      return number === undefined ? null : numbers.indexOf(Number(number));
-    },
-  };
+function toId(scenario: Scenario, number: number): bigint {
+  const rest = scenario === 'ugly' ? number % PERIOD : 0;
+  if (rest === 5) return LARGEST - BigInt(number);
+  return BigInt(number) + (rest === 6 || rest === 7 ? UNSAFE : 1n);
+}
+
+/** The id of a line item of a record. */
+export function childIdOf({ table, number }: StoredRecord, place: number): bigint {
+  return toId(table.scenario, number * CHILD_PLACES + place);
 }

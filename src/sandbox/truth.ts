@@ -1,15 +1,6 @@
 import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
-import {
-  type ChildRecord,
-  childGroupsOf,
-  childrenIn,
-  driftedFields,
-  platformKeyOf,
-  recordAt,
-  type StoredRecord,
-  svcIdOf,
-} from './record-at.js';
-import { type Block, type Company, packPlace, type Table } from './tables.js';
+import { type ChildRecord, childGroupsOf, childrenIn, driftedFields, platformKeyOf } from './record.js';
+import type { Block, Company, StoredRecord, Table } from './tables.js';
 import type { Connection, World } from './world.js';
 
 /** The correct remap row of one record or line item. Ids are strings of digits, or null. */
@@ -89,7 +80,6 @@ function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
 
 /** A model of a pair of companies, or of a single company. */
 interface Scope {
-  readonly world: World;
   readonly block: Block;
   readonly v3: TableSide | null;
   readonly v4: TableSide | null;
@@ -99,10 +89,9 @@ interface Scope {
 
 /** The records of a company in a table. */
 interface TableSide {
-  readonly table: Table;
   readonly company: Company;
-  /** The position of each record, by group and slot. */
-  readonly positions: ReadonlyMap<number, number>;
+  /** Its records, by group. */
+  readonly groups: readonly (readonly StoredRecord[])[];
 }
 
 /**
@@ -119,43 +108,35 @@ export function* buildTruth(world: World): Generator<TruthRow> {
       const sides = isPaired
         ? [{ v3: v3[0] ?? null, v4: v4[0] ?? null }]
         : [...v3.map((side) => ({ v3: side, v4: null })), ...v4.map((side) => ({ v3: null, v4: side }))];
-      for (const side of sides) yield* truthOfScope({ world, block, isPaired, ...side }, kind);
+      for (const side of sides) yield* truthOfScope({ block, isPaired, ...side }, kind);
     }
   }
 }
 
 function sideOf(table: Table | undefined, company: Company): TableSide | null {
   const member = table?.members.find((candidate) => candidate.company === company);
-  if (table === undefined || member === undefined) return null;
-  const existing = member.positions.filter((position) => position < table.size);
-  const numberOf = (position: number) => packPlace({ ...table.placeAt(position), member: 0 });
-  return { table, company, positions: new Map(existing.map((position) => [numberOf(position), position])) };
+  if (member === undefined) return null;
+  const groups: StoredRecord[][] = Array.from(member.block.fates, () => []);
+  for (const record of member.records) groups[record.group]?.push(record);
+  return { company, groups };
 }
 
 function* truthOfScope(scope: Scope, kind: Connection['kind']): Generator<TruthRow> {
   const { fates, isAbsent } = scope.block;
   for (const [group, number] of fates.entries()) {
+    const fate = fateAt(number);
+    const find = (side: TableSide | null, slot: Slot | undefined) =>
+      side?.groups[group]?.find((record) => record.slot === slot) ?? null;
     const shown = new Set<number | null>();
-    for (const row of rowsFor(kind, isAbsent, fateAt(number))) {
-      const v3 = storedAt(scope.world, scope.v3, group, row.v3);
-      const v4 = storedAt(scope.world, scope.v4, group, row.v4);
+    for (const row of rowsFor(kind, isAbsent, fate)) {
+      const v3 = find(scope.v3, fate.v3[row.v3 ?? -1]);
+      const v4 = find(scope.v4, fate.v4[row.v4 ?? -1]);
       if (v3 === null && v4 === null) continue;
       const isFirstOfV4 = row.v4 === null || !shown.has(row.v4);
       shown.add(row.v4);
       yield* truthOfRecord(scope, v3, v4, amend(row, number, v3, v4), isFirstOfV4);
     }
   }
-}
-
-function storedAt(
-  world: World,
-  side: TableSide | null,
-  group: number,
-  slot: number | null,
-): StoredRecord | null {
-  if (side === null || slot === null) return null;
-  const position = side.positions.get(packPlace({ member: 0, group, slot }));
-  return position === undefined ? null : recordAt(world, side.table, position);
 }
 
 /** The row of a record, corrected for records not added yet or deleted meanwhile. */
@@ -176,7 +157,6 @@ function* truthOfRecord(
   { status, reason }: FateRow,
   isFirstOfV4: boolean,
 ): Generator<TruthRow> {
-  const { world } = scope;
   const one = v3 ?? v4;
   if (one === null) return;
   const stable = [v3, v4].every(isStable);
@@ -184,17 +164,17 @@ function* truthOfRecord(
     ...companiesOf(scope, v3 !== null),
     stable,
     path: '',
-    platform_id: platformKeyOf(world, one),
+    platform_id: platformKeyOf(one),
     parent_v3_svc_id: null,
     parent_v4_svc_id: null,
     v3_svc_id: idText(v3),
     v4_svc_id: idText(v4),
     status,
     reason,
-    drifted: status === 'matched' && v3 !== null && v4 !== null ? driftedFields(world, v3, v4) : [],
+    drifted: status === 'matched' && v3 !== null && v4 !== null ? driftedFields(v3, v4) : [],
   };
   const inherited = { status, reason: reason === null ? null : `parent_${reason}` };
-  for (const child of childrenOf(world, v3, v4, one)) {
+  for (const child of childrenOf(v3, v4, one)) {
     if (child.v3 === null && !isFirstOfV4) continue;
     yield {
       ...companiesOf(scope, child.v3 !== null),
@@ -218,14 +198,13 @@ interface ChildRow extends Pick<FateRow, 'status' | 'reason'> {
 
 /** The line items of a pair, with their own fates, or of a record without a twin. */
 function childrenOf(
-  world: World,
   v3: StoredRecord | null,
   v4: StoredRecord | null,
   one: StoredRecord,
 ): readonly ChildRow[] {
-  return childGroupsOf(world, one).flatMap((group) => {
-    const inV3 = v3 === null ? [] : childrenIn(world, v3, group);
-    const inV4 = v4 === null ? [] : childrenIn(world, v4, group);
+  return childGroupsOf(one).flatMap((group) => {
+    const inV3 = v3 === null ? [] : childrenIn(v3, group);
+    const inV4 = v4 === null ? [] : childrenIn(v4, group);
     const none = { v3: null, v4: null, status: '', reason: null };
     if (v4 === null) return inV3.map((child) => ({ ...none, v3: child }));
     if (v3 === null) return inV4.map((child) => ({ ...none, v4: child }));
@@ -249,9 +228,9 @@ function companiesOf({ block, isPaired, v3, v4 }: Scope, isInV3: boolean) {
 
 function isStable(stored: StoredRecord | null): boolean {
   if (stored === null) return true;
-  return stored.fate !== fateAt(ARRIVING_FATE) && !stored.table.changes.has(stored.position);
+  return stored.fate !== fateAt(ARRIVING_FATE) && !stored.table.changed.has(stored);
 }
 
 function idText(stored: StoredRecord | null): string | null {
-  return stored === null ? null : svcIdOf(stored).toString();
+  return stored === null ? null : stored.svcId.toString();
 }

@@ -58,11 +58,12 @@ export function regionsOf(scenario: Scenario): readonly string[] {
   return scenario === 'clean' ? ['default'] : ['eu', 'us'];
 }
 
-/** Plans the data of the service, in less than 50 bytes for each V3 or V4 record; the records are built on demand. */
+/** Plans the data of the service. */
 export function buildWorld(options: WorldOptions): World {
   const { seed, scenario = 'clean', windowDays = 90 } = options;
   const hash = hashOf(seed, 'world');
   const nowMs = options.now ?? defaultNow(hash);
+  const times = { nowMs, sinceMs: nowMs - windowDays * 86_400_000 };
   const connections = planBlocks(
     options,
     planConnections(options, options.idsSurvive ?? happens(mix(hash, 1), 0.5)),
@@ -75,15 +76,15 @@ export function buildWorld(options: WorldOptions): World {
         return block === undefined ? [] : [{ company, block }];
       });
       const place = region === null ? [generation, model] : [generation, region, model];
-      const tableOptions = { generation, region, shape, hash: hashOf(seed, ...place) };
-      return [shape[generation], buildTable(tableOptions, members, scenario === 'ugly')] as const;
+      const tableOptions = { generation, region, shape, hash: hashOf(seed, ...place), seed, scenario, times };
+      return [shape[generation], buildTable(tableOptions, members)] as const;
     });
     return new Map(tables);
   };
   return {
     seed,
     scenario,
-    times: { nowMs, sinceMs: nowMs - windowDays * 86_400_000 },
+    times,
     connections,
     v3: new Map(regionsOf(scenario).map((region) => [region, buildTables('v3', region)])),
     v4: buildTables('v4', null),

@@ -1,27 +1,16 @@
 import { createHash } from 'node:crypto';
+import { drawFate, type Fate, fateAt, isServedBeforeWindow, platformDates, type Scenario } from './fates.js';
 import {
-  drawFate,
-  type Fate,
-  fateAt,
-  isServedBeforeWindow,
-  platformDates,
-  type Scenario,
-  type ServiceDates,
-  type Slot,
-  serviceDates,
-} from './fates.js';
-import {
-  buildLineItem,
-  buildPlainLineItem,
   buildRelation,
+  drawFields,
   type Json,
   type JsonObject,
+  type PlatformDates,
+  UNDATED,
   writeJson,
 } from './fields.js';
-import { type PlatformDates, UNDATED } from './models.js';
 import { Draw, happens, hashOf, hexOf, mix } from './seeded-random.js';
-import type { Table, TableMember } from './tables.js';
-import type { World } from './world.js';
+import { childIdOf, type StoredRecord } from './tables.js';
 
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2015, 0, 1);
@@ -119,119 +108,77 @@ function writtenKey(key: string, scenario: Scenario, hash: number): Json {
   return BigInt(key);
 }
 
-/** The position of one record; its fields are built on demand. */
-export interface StoredRecord {
-  readonly table: Table;
-  readonly member: TableMember;
-  readonly position: number;
-  readonly group: number;
-  readonly fate: Fate;
-  readonly slot: Slot;
-  /** The same for all records, in V3 and V4, of one object on the platform. */
-  readonly entityHash: number;
-  readonly dates: ServiceDates;
-  readonly deleted: boolean;
-}
-
-/** The record at a position of a table. */
-export function recordAt({ times, scenario }: World, table: Table, position: number): StoredRecord {
-  const place = table.placeAt(position);
-  const { group } = place;
-  const member = table.members[place.member];
-  const fate = fateAt(member?.block.fates[group] ?? 0);
-  const slot = fate[table.generation][place.slot];
-  if (member === undefined || slot === undefined) throw new RangeError(`There is no record ${position}.`);
-  const change = table.changes.get(position);
-  const hash = mix(table.hash, position);
-  return {
-    table,
-    member,
-    position,
-    group,
-    fate,
-    slot,
-    entityHash: mix(mix(member.block.hash, group), 0xe0 + slot.entity),
-    dates: { ...serviceDates(table.generation, position, table.present, hash, times, scenario), ...change },
-    deleted: change?.deleted ?? slot.deleted,
-  };
-}
-
 /** A record's key as text; null if it has none. */
-export function platformKeyOf(world: World, { member, group, slot }: StoredRecord): string | null {
+export function platformKeyOf({ table, member: { block }, group, slot }: StoredRecord): string | null {
   if (slot.key === 'none') return null;
-  const { block } = member;
   const hash = mix(mix(block.hash, group), 0xc0);
   if (slot.key === 'other') return otherKey(hash);
-  const key = keyText(hashOf(world.seed, 'scheme', block.shape.v3), world.scenario, group, hash);
+  const key = keyText(hashOf(table.seed, 'scheme', block.shape.v3), table.scenario, group, hash);
   return slot.key === 'variant' ? variantOf(key, hash) : key;
 }
 
-function writtenKeyOf(world: World, stored: StoredRecord): Json {
-  const hash = mix(mix(stored.table.hash, stored.position), 0xc2);
-  const key = platformKeyOf(world, stored);
-  if (key !== null) return writtenKey(key, world.scenario, hash);
-  return world.scenario === 'clean' ? null : noKey(hash);
+/** A record's `platform_id` as written by the service. */
+export function writtenKeyOf(record: StoredRecord): Json {
+  const { table, position } = record;
+  const hash = mix(mix(table.hash, position), 0xc2);
+  const key = platformKeyOf(record);
+  if (key !== null) return writtenKey(key, table.scenario, hash);
+  return table.scenario === 'clean' ? null : noKey(hash);
 }
 
-function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string | null {
+export function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string | null {
   if (slot.uniqueId === 'none') return null;
   if (slot.uniqueId !== 'own')
     return uniqueIdText(mix(mix(member.block.hash, group), slot.uniqueId === 'a' ? 1 : 2));
   return happens(mix(entityHash, 5), 0.4) ? null : uniqueIdText(mix(entityHash, 6));
 }
 
-export function svcIdOf({ table, position }: StoredRecord): bigint {
-  return table.ids.idAt(position);
-}
-
-/** The service's fields, which are cheaper than the whole record. */
-export function serviceFields(world: World, stored: StoredRecord): JsonObject {
-  const { dates } = stored;
+function serviceFields(record: StoredRecord): JsonObject {
+  const { dates, deleted, member, svcId } = record;
   return {
-    svc_id: svcIdOf(stored),
-    svc_deleted_at: stored.deleted ? new Date(dates.updatedMs).toISOString() : null,
+    svc_id: svcId,
+    svc_deleted_at: deleted ? new Date(dates.updatedMs).toISOString() : null,
     svc_created_at: new Date(dates.createdMs).toISOString(),
     svc_updated_at: new Date(dates.updatedMs).toISOString(),
-    svc_company_id: stored.member.company.id,
-    platform_id: writtenKeyOf(world, stored),
-    platform_unique_id: uniqueIdOf(stored),
+    svc_company_id: member.company.id,
+    platform_id: writtenKeyOf(record),
+    platform_unique_id: uniqueIdOf(record),
   };
 }
 
 /** Share of old records without platform dates, which are judged by the service's dates. */
 const UNDATED_RATE = 0.15;
 
-function platformDatesOf(world: World, stored: StoredRecord): PlatformDates {
-  const { fate, dates, entityHash, member, table } = stored;
-  const mayBeUndated = table.generation === 'v3' && fate.dates === 'outside' && fate.v4.length === 0;
-  if (mayBeUndated && isServedBeforeWindow(dates, world.times) && happens(mix(entityHash, 8), UNDATED_RATE)) {
+function platformDatesOf({ table, fate, dates, entityHash }: StoredRecord): PlatformDates {
+  const { generation, scenario, shape, times } = table;
+  const mayBeUndated = generation === 'v3' && fate.dates === 'outside' && fate.v4.length === 0;
+  if (mayBeUndated && isServedBeforeWindow(dates, times) && happens(mix(entityHash, 8), UNDATED_RATE)) {
     return UNDATED;
   }
-  return platformDates(fate.dates, member.block.shape, entityHash, world.times, world.scenario);
+  return platformDates(fate.dates, shape, entityHash, times, scenario);
 }
 
 const DRIFT_RATE = 0.06;
 const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
 
 /** The platform's fields, the same in V3 and V4 except for a few that drifted in the ugly scenario. */
-export function platformFields(world: World, stored: StoredRecord): JsonObject {
-  const { entityHash, member } = stored;
-  const { shape } = member.block;
-  const fields = shape.build(new Draw(entityHash), platformDatesOf(world, stored));
-  const field = driftedField(world, stored);
+export function platformFields(record: StoredRecord): JsonObject {
+  const names = Object.keys(record.table.shape.fields);
+  const fields = drawFields(names, new Draw(record.entityHash), platformDatesOf(record));
+  const field = driftedField(record);
   return field === null ? fields : { ...fields, [field]: 'changed since V3 read it' };
 }
 
 /** The field of a V4 record that drifted, if one did. */
-function driftedField({ scenario }: World, { entityHash, member, table }: StoredRecord): string | null {
-  const drifts = scenario === 'ugly' && table.generation === 'v4';
+function driftedField({ entityHash, table }: StoredRecord): string | null {
+  const drifts = table.scenario === 'ugly' && table.generation === 'v4';
   if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
-  return DRIFTING.find((name) => name in member.block.shape.fields) ?? null;
+  return DRIFTING.find((name) => name in table.shape.fields) ?? null;
 }
 
 /** Names of the platform's fields that differ between the V3 and V4 records of one object. */
-export function driftedFields(world: World, v3: StoredRecord, v4: StoredRecord): readonly string[] {
-  const field = driftedField(world, v4);
+export function driftedFields(v3: StoredRecord, v4: StoredRecord): readonly string[] {
+  const field = driftedField(v4);
   const isRenamed = uniqueIdOf(v3) !== uniqueIdOf(v4);
   return [...(field === null ? [] : [field]), ...(isRenamed ? ['platform_unique_id'] : [])];
 }
@@ -255,74 +202,75 @@ const MAX_GROUPS = 3;
 const SLOTS_PER_GROUP = 2;
 
 /** The groups of line items with ids of an object, the same in V3 and V4; empty if the model has no such line items. */
-export function childGroupsOf({ scenario }: World, stored: StoredRecord): readonly ChildGroup[] {
-  const { member, entityHash } = stored;
-  if (member.block.shape.lineItems !== 'ids') return [];
+export function childGroupsOf({ table, entityHash }: StoredRecord): readonly ChildGroup[] {
+  if (table.shape.lineItems !== 'ids') return [];
   const objectHash = mix(entityHash, 0xc1);
   return Array.from({ length: objectHash % (MAX_GROUPS + 1) }, (_, number) => {
     const hash = mix(objectHash, number);
-    return { number, hash, fate: fateAt(drawFate('child', scenario, mix(hash, 1)), 'child') };
+    return { number, hash, fate: fateAt(drawFate('child', table.scenario, mix(hash, 1)), 'child') };
   });
 }
 
 /** The line items of a group in the record of one side. */
-export function childrenIn(world: World, stored: StoredRecord, group: ChildGroup): readonly ChildRecord[] {
-  const { table, position, member } = stored;
+export function childrenIn(record: StoredRecord, group: ChildGroup): readonly ChildRecord[] {
+  const { table, member } = record;
   const writtenHash = mix(group.hash, table.generation === 'v3' ? 3 : 4);
   return group.fate[table.generation].map((slot, at) => {
-    const svcId = table.ids.childIdAt(position, group.number * SLOTS_PER_GROUP + at);
+    const svcId = childIdOf(record, group.number * SLOTS_PER_GROUP + at);
     if (slot.key === 'none') return { svcId, key: null, written: noKey(writtenHash) };
     // Documents often use the same line numbers.
     const base = member.block.hash % 3 === 0 ? hexOf(group.hash) : String(group.number + 1);
     const key = slot.key === 'variant' ? variantOf(base, group.hash) : base;
-    return { svcId, key, written: writtenKey(key, world.scenario, writtenHash) };
+    return { svcId, key, written: writtenKey(key, table.scenario, writtenHash) };
   });
 }
 
 /** A record as sent by the service, as JSON text. */
 export function writeRecord(
-  world: World,
-  stored: StoredRecord,
+  record: StoredRecord,
   { expand, select }: Readonly<Record<'expand' | 'select', ReadonlySet<string>>>,
 ): string {
-  const { table, entityHash } = stored;
-  const fields = platformFields(world, stored);
-  const members = [writeJson(serviceFields(world, stored)), JSON.stringify(fields)].map(membersOf);
+  const { table, entityHash } = record;
+  const fields = platformFields(record);
   const draw = new Draw(mix(entityHash, 12));
+  const members: Record<string, Json> = { ...serviceFields(record), ...fields };
   for (const name of table.shape.expand) {
-    if (!expand.has(name)) continue;
-    const isList = name === 'line_items';
-    const text = isList ? writeLineItems(world, stored) : JSON.stringify(buildRelation(draw, name));
-    members.push(`"${name}":${text}`);
+    if (expand.has(name))
+      members[name] = name === 'line_items' ? lineItemsOf(record) : buildRelation(draw, name);
   }
-  if (select.has('raw_data')) {
-    members.push(`"raw_data":${JSON.stringify({ source: table.shape.v3, fields })}`);
-  }
+  if (select.has('raw_data')) members['raw_data'] = { source: table.shape.v3, fields };
   if (select.has('data_hash')) {
-    const hash = createHash('sha256').update(JSON.stringify(fields)).digest('hex').slice(0, 32);
-    members.push(`"data_hash":"${hash}"`);
+    const hash = createHash('sha256').update(writeJson(fields)).digest('hex');
+    members['data_hash'] = hash.slice(0, 32);
   }
-  return `{${members.join(',')}}`;
+  return writeJson(members);
 }
 
-function membersOf(object: string): string {
-  return object.slice(1, -1);
-}
+const ITEM_FIELDS =
+  'item_id tax_id line_item_type_id line_item_type description quantity unit_amount sub_total total_discount tax_amount total_amount'.split(
+    ' ',
+  );
+const DOCUMENT_ITEM_FIELDS = [
+  ...ITEM_FIELDS,
+  'tracking_category_ids',
+  'project_id',
+  'account_id',
+  'updated_at',
+];
 
-function writeLineItems(world: World, stored: StoredRecord): string {
-  const { table, entityHash } = stored;
+function lineItemsOf(record: StoredRecord): readonly JsonObject[] {
+  const { table, entityHash } = record;
   const lineHash = mix(entityHash, 14);
   if (table.shape.lineItems === 'plain') {
     const lines = Array.from({ length: 1 + (lineHash % 3) }, (_, line) => new Draw(mix(lineHash, line)));
-    return JSON.stringify(lines.map(buildPlainLineItem));
+    return lines.map((draw) => drawFields(ITEM_FIELDS, draw, UNDATED));
   }
-  const updatedAt = platformDatesOf(world, stored).updated;
-  const texts = childGroupsOf(world, stored).flatMap((group) =>
-    childrenIn(world, stored, group).map(({ svcId, written }) => {
-      const ids = writeJson({ svc_id: svcId, platform_id: written });
-      const line = JSON.stringify(buildLineItem(new Draw(group.hash), updatedAt));
-      return `{${membersOf(ids)},${membersOf(line)}}`;
-    }),
+  const dates = platformDatesOf(record);
+  return childGroupsOf(record).flatMap((group) =>
+    childrenIn(record, group).map(({ svcId, written }) => ({
+      svc_id: svcId,
+      platform_id: written,
+      ...drawFields(DOCUMENT_ITEM_FIELDS, new Draw(group.hash), dates),
+    })),
   );
-  return `[${texts.join(',')}]`;
 }
