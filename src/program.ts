@@ -150,13 +150,14 @@ function buildOption(listed: ListedOption): Option {
   return listed.isList ? option.argParser<string[]>((value, before) => [...(before ?? []), value]) : option;
 }
 
-function givenOf(parsed: CommanderCommand, { options }: Command, host: ProgramHost): Unparsed {
+function givenOf(parsed: CommanderCommand, command: Command, host: ProgramHost): Unparsed {
+  const { options, runsWithoutTargets = false } = command;
   const raw = rawOptions(parsed, [...options, ...listOptions(COMMON_OPTIONS)]);
   const flags = configFlags(raw);
   let config: Promise<Config> | undefined;
   const load = async () => {
     const { loadConfig } = await import('./config/load-config.js');
-    return loadConfig({ env: host.env, flags, nowMs: Date.now() });
+    return loadConfig({ env: host.env, flags, nowMs: Date.now(), isWithoutTargets: runsWithoutTargets });
   };
   return {
     raw,

@@ -84,6 +84,8 @@ export interface CommandDefinition<Options extends z.ZodObject> {
   readonly needs?: readonly (readonly [one: keyof Options['shape'], needed: keyof Options['shape']])[];
   /** Whether it is run without a valid configuration, too: `config` of its command line is then rejected. */
   readonly runsWithoutConfig?: true;
+  /** Whether it needs neither limits nor targets: mistakes in these parts of the configuration do not stop it. */
+  readonly runsWithoutTargets?: true;
   /** Command lines, each with its explanation. */
   readonly examples: Readonly<Record<string, string>>;
 }
@@ -98,7 +100,7 @@ export type GivenTo<Definition extends { readonly options: z.ZodObject }> = Give
 export interface Command
   extends Pick<
     CommandDefinition<z.ZodObject>,
-    'name' | 'summary' | 'more' | 'examples' | 'runsWithoutConfig'
+    'name' | 'summary' | 'more' | 'examples' | 'runsWithoutConfig' | 'runsWithoutTargets'
   > {
   readonly options: readonly ListedOption[];
   /**

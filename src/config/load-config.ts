@@ -38,7 +38,7 @@ export interface ConfigFlags {
  * Loads the configuration from defaults, file, environment (`SVC_MIGRATE_CONFIG`, `SVC_MIGRATE_DB`) and flags; later
  * ones override earlier ones. Paths in the file are relative to it, others to the working directory.
  *
- * `nowMs`: the time that `backfill.days` is subtracted from.
+ * `nowMs`: the time that `backfill.days` is subtracted from. `isWithoutTargets`: leave out `limits` and `apply`, and mistakes in them.
  *
  * @throws SvcError `config`, naming every problem with its path
  */
@@ -46,9 +46,12 @@ export function loadConfig(given: {
   readonly env: Env;
   readonly flags?: ConfigFlags;
   readonly nowMs: number;
+  readonly isWithoutTargets?: boolean;
 }): Config {
-  const { env, flags = {}, nowMs } = given;
+  const { env, flags = {}, nowMs, isWithoutTargets = false } = given;
   const { source, value } = parseConfigFile(findConfigFile(env, flags.config));
+  if (isWithoutTargets && typeof value === 'object' && value !== null)
+    Object.assign(value, { limits: undefined, apply: undefined });
   return parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
 }
 

@@ -93,6 +93,7 @@ export const status = defineCommand({
   options: z.object({
     json: output('the state as JSON, with the command to run next (- is stdout)'),
   }),
+  runsWithoutTargets: true,
   examples: {
     'svc-migrate status': 'show the present state',
     'svc-migrate status --json -': 'for a script',

@@ -8,6 +8,7 @@ export const backup = defineCommand({
   summary: 'make a consistent copy of the database',
   more: 'Copies the state of one moment and checks the copy before it gets its name. Another command may write the database meanwhile. Only the owner of the copy can read it. An existing file is replaced only with --force.',
   options: z.object({ file: argument('<file>', 'the copy', text), ...FORCE }),
+  runsWithoutTargets: true,
   examples: {
     'svc-migrate backup before-cutover.db': 'keep what the cutover was decided on',
     'svc-migrate backup nightly.db --force': "replace last night's copy",

@@ -31,6 +31,7 @@ export const lookup = defineCommand({
     path: option('<field>', 'ids of children in this field, such as line_items', text),
     ...ALLOW_INCOMPLETE,
   }),
+  runsWithoutTargets: true,
   examples: {
     'svc-migrate lookup accounting/invoices 1001 1002': 'translate two ids',
     'svc-migrate lookup accounting/invoices --stdin --json - < ids.txt':

@@ -38,6 +38,16 @@ describe('what cannot be applied to', () => {
     }
   });
 
+  it('is a configuration with mistakes, which stop only what needs its targets', async () => {
+    const scene = makeScene([{ name: 'shop', kind: 'sqlite' }]);
+    for (const args of [['status'], ['lookup', 'accounting/invoices', '1'], ['backup', 'copy.db']])
+      expect(await scene.run(args)).toMatchObject({ code: 0 });
+    for (const args of [['apply', 'plan'], ['check']]) {
+      const ended = await scene.run(args);
+      expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('apply.targets[0].file')]);
+    }
+  });
+
   it.each(['postgres', 'mysql'])('is a server that does not answer, named once: %s', async (kind) => {
     const ended = await makeScene().run(['apply', 'find', 'DOWN'], {
       env: { DOWN: `${kind}://u:p@127.0.0.1:1/d` },
