@@ -1,9 +1,9 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pid } from 'node:process';
 import { buildFingerprint, type Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { describeProcess, isGone, type Owner, ownerSchema, thisProcess } from '../runtime/owner.js';
+import { describeProcess, readOwner, saveOwner, thisProcess } from '../runtime/owner.js';
 import { newPause } from '../runtime/pause.js';
 import { moveInto, onFile, temporaryBeside, writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
@@ -117,7 +117,7 @@ export interface DatabaseHold {
 export async function withDatabase<T>(hold: DatabaseHold, work: (db: Db) => Promise<T>): Promise<T> {
   const { file, mode, command, nowMs } = hold;
   const db = withLockOwner(file, () => openDatabase(file, mode));
-  saveOwner(file, thisProcess(command, nowMs));
+  saveOwner(noteOf(file), thisProcess(command, nowMs));
   try {
     return await work(db);
   } finally {
@@ -135,7 +135,7 @@ export async function withOwnerNote<T>(
   { file, command, nowMs }: Omit<DatabaseHold, 'mode'>,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (readOwner(file) === null) saveOwner(file, thisProcess(command, nowMs));
+  if (readOwner(noteOf(file)) === null) saveOwner(noteOf(file), thisProcess(command, nowMs));
   try {
     return await work();
   } finally {
@@ -145,7 +145,7 @@ export async function withOwnerNote<T>(
 
 /** Removes the owner note if it is of this process, including its terminated threads. */
 export function removeOwnerNote(file: string): void {
-  if (readOwner(file)?.pid === pid) rmSync(noteOf(file), { force: true });
+  if (readOwner(noteOf(file))?.pid === pid) rmSync(noteOf(file), { force: true });
 }
 
 /** Runs `open`; adds the owner to an error `locked`, if there is a note. */
@@ -163,29 +163,11 @@ export function withLockOwner<T>(file: string, open: () => T): T {
 
 /** Describes the process that uses a database; null if there is no note of one. */
 export function describeOwner(file: string): string | null {
-  const owner = readOwner(file);
+  const owner = readOwner(noteOf(file));
   return owner === null ? null : describeProcess(owner);
 }
 
 /** The file beside the database that names the process using it, for the error messages of other processes. It is not the lock. */
 function noteOf(file: string): string {
   return `${file}.lock`;
-}
-
-function saveOwner(file: string, owner: Owner): void {
-  try {
-    rmSync(noteOf(file), { force: true });
-    writeFileSync(noteOf(file), JSON.stringify(owner), { mode: 0o600, flag: 'wx' });
-  } catch {
-    // The note is only for messages; the lock is SQLite's.
-  }
-}
-
-function readOwner(file: string): Owner | null {
-  try {
-    const owner = ownerSchema.parse(JSON.parse(readFileSync(noteOf(file), 'utf8')));
-    return isGone(owner) ? null : owner;
-  } catch {
-    return null;
-  }
 }

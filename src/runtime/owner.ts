@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { kill, pid } from 'node:process';
 import { errorCodeOf } from '../errors.js';
 import * as z from '../zod.js';
 
 /** A process that uses a file. */
-export const ownerSchema = z.object({
+const ownerSchema = z.object({
   pid: z.int(),
   host: z.string(),
   /** When the system started the process, so that a later one with the same number is not taken for it; '': not known. */
@@ -13,7 +13,7 @@ export const ownerSchema = z.object({
   since: z.iso.datetime(),
   command: z.string(),
 });
-export type Owner = z.infer<typeof ownerSchema>;
+type Owner = z.infer<typeof ownerSchema>;
 
 /** This process as the owner of a file. */
 export function thisProcess(command: string, nowMs: number): Owner {
@@ -25,8 +25,28 @@ export function describeProcess({ command, pid, host, since }: Owner): string {
   return `svc-migrate ${command} (process ${pid} on ${host}) since ${time}`;
 }
 
+/** Writes the file `note`, which names the process that uses another file. It is not the lock. */
+export function saveOwner(note: string, owner: Owner): void {
+  try {
+    rmSync(note, { force: true });
+    writeFileSync(note, JSON.stringify(owner), { mode: 0o600, flag: 'wx' });
+  } catch {
+    // The note is only for messages; the lock is SQLite's.
+  }
+}
+
+/** The process that a note names; null if there is no note, or the process no longer runs. */
+export function readOwner(note: string): Owner | null {
+  try {
+    const owner = ownerSchema.parse(JSON.parse(readFileSync(note, 'utf8')));
+    return isGone(owner) ? null : owner;
+  } catch {
+    return null;
+  }
+}
+
 /** Whether the process no longer runs. False for processes on other machines, which cannot be asked. */
-export function isGone(owner: Pick<Owner, 'pid' | 'host' | 'started'>): boolean {
+function isGone(owner: Pick<Owner, 'pid' | 'host' | 'started'>): boolean {
   if (owner.host !== hostname()) return false;
   try {
     kill(owner.pid, 0);
