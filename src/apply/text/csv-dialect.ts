@@ -11,9 +11,13 @@ export interface CsvDialect {
   readonly header: readonly string[];
   /** Cells of the first record. */
   readonly width: number;
-  /** Offset of the first record after the header. */
+  /** Offset of the first record after the header, and the line it is on. */
   readonly dataStart: number;
+  readonly dataLine: number;
 }
+
+/** The bytes that structure a file. */
+type Separators = Pick<CsvDialect, 'delimiter' | 'terminator'>;
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -59,6 +63,7 @@ export function detectDialect(head: Buffer, request: DialectRequest): CsvDialect
     header: request.header ? fits.cells : [],
     width: fits.cells.length,
     dataStart: request.header ? fits.end : start,
+    dataLine: request.header ? 1 + fits.lines : 1,
   };
 }
 
@@ -72,6 +77,7 @@ interface Reading {
   readonly delimiter: number;
   readonly cells: readonly string[];
   readonly end: number;
+  readonly lines: number;
 }
 
 function indexOf(reading: Reading, name: string, request: DialectRequest): number {
@@ -84,34 +90,64 @@ function numbered(name: string, width: number): number {
 }
 
 /** The cells of the record that begins at `start`, and where the next one begins. */
-export function readRecord(
-  bytes: Buffer,
-  start: number,
-  { delimiter, terminator }: Pick<CsvDialect, 'delimiter' | 'terminator'>,
-): Reading {
-  const cells: string[] = [];
-  let at = start;
-  for (;;) {
-    const end = cellEnd(bytes, at, delimiter, terminator);
-    const isLast = end >= bytes.length || bytes[end] === terminator;
-    const trimmed = isLast && terminator === LF && bytes[end - 1] === CR && end > at ? end - 1 : end;
-    cells.push(readCell(bytes.subarray(at, trimmed)));
-    if (isLast) return { delimiter, cells, end: Math.min(end + 1, bytes.length) };
-    at = end + 1;
-  }
+export function readRecord(bytes: Buffer, start: number, separators: Separators): Reading {
+  const record = new CsvRecord();
+  const end = record.read(bytes, start, bytes.length, true, separators);
+  const cells = Array.from({ length: record.width }, (_, at) => record.cell(bytes, at));
+  return { delimiter: separators.delimiter, cells, end, lines: record.lines };
 }
 
-function cellEnd(bytes: Buffer, start: number, delimiter: number, terminator: number): number {
-  let at = start;
-  if (bytes[at] === QUOTE) {
-    for (at += 1; at < bytes.length; at += 1) {
-      if (bytes[at] !== QUOTE) continue;
-      if (bytes[at + 1] !== QUOTE) break;
-      at += 1;
+/** The cells of one record: where each begins and ends, with its quotes. */
+export class CsvRecord {
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  /** Number of cells. */
+  width = 0;
+  /** Number of lines that it takes. */
+  lines = 0;
+  /** Whether a quote is never closed. */
+  isOpen = false;
+
+  /** Reads the record at `start`; returns the start of the next one, or -1 if this one is incomplete. With `isLast` it is complete. */
+  read(
+    bytes: Buffer,
+    start: number,
+    length: number,
+    isLast: boolean,
+    { delimiter, terminator }: Separators,
+  ): number {
+    this.lines = 1;
+    this.isOpen = false;
+    for (let at = start, cell = 0; ; at += 1, cell += 1) {
+      const from = at;
+      if (bytes[at] === QUOTE && at < length) at = this.#skipQuoted(bytes, at, length, terminator);
+      while (at < length && bytes[at] !== delimiter && bytes[at] !== terminator) at += 1;
+      if (at >= length && !isLast) return -1;
+      const isEnd = at >= length || bytes[at] === terminator;
+      this.starts[cell] = from;
+      this.ends[cell] = isEnd && terminator === LF && at > from && bytes[at - 1] === CR ? at - 1 : at;
+      if (!isEnd) continue;
+      this.width = cell + 1;
+      return Math.min(at + 1, length);
     }
   }
-  while (at < bytes.length && bytes[at] !== delimiter && bytes[at] !== terminator) at += 1;
-  return at;
+
+  /** The offset after a cell's closing quote; the end of the bytes if there is none. */
+  #skipQuoted(bytes: Buffer, start: number, length: number, terminator: number): number {
+    for (let at = start + 1; at < length; at += 1) {
+      if (bytes[at] === terminator) this.lines += 1;
+      if (bytes[at] !== QUOTE) continue;
+      if (at + 1 < length && bytes[at + 1] === QUOTE) at += 1;
+      else return at + 1;
+    }
+    this.isOpen = true;
+    return length;
+  }
+
+  /** The text of a cell without its quotes; '' if there is no such cell. */
+  cell(bytes: Buffer, at: number): string {
+    return at < this.width ? readCell(bytes.subarray(this.starts[at], this.ends[at])) : '';
+  }
 }
 
 /** Looks outside quotes. LF takes precedence: in files with LF, a CR alone is data. */
@@ -134,7 +170,7 @@ export function encodingOf(bytes: Uint8Array): 'utf8' | 'latin1' {
 }
 
 /** Decodes a cell without its quotes. */
-export function readCell(bytes: Uint8Array): string {
+function readCell(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(encodingOf(bytes));
   if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
   return text.slice(1, -1).replaceAll('""', '"');

@@ -1,6 +1,5 @@
 import { JsonSyntaxError } from '../../json/json-scanner.js';
 import type { ColumnWork } from '../column-work.js';
-import type { CsvDialect } from './csv-dialect.js';
 import { buildJsonRewriter, type Edit, findEdits } from './rewrite-json.js';
 
 /** Called for each range of bytes to replace by a text in Latin-1; ranges are ascending and do not overlap. */
@@ -8,8 +7,6 @@ export type OnEdit = (start: number, end: number, text: string) => void;
 
 /** Finds, looks up and counts the ids in the records of a file, and reports the edits. */
 export interface RecordScanner {
-  /** The format of a CSV file; null for NDJSON. */
-  readonly dialect: CsvDialect | null;
   /** Offset of the first record. */
   readonly dataStart: number;
   /**
@@ -27,33 +24,6 @@ export interface RecordScanner {
 export interface RecordPosition {
   readonly row: number;
   readonly line: number;
-}
-
-/** Counts lines in consecutive pieces of bytes, only as far as needed. */
-export class LineCounter {
-  readonly #terminator: number;
-  #line: number;
-  #counted = 0;
-
-  /** `head`: the bytes before the first piece. */
-  constructor(terminator: number, head: Uint8Array) {
-    this.#terminator = terminator;
-    this.#line = 1 + head.reduce((sum, byte) => sum + (byte === terminator ? 1 : 0), 0);
-  }
-
-  /** The line number of an offset in the piece. */
-  lineAt(bytes: Buffer, at: number): number {
-    let next = bytes.indexOf(this.#terminator, this.#counted);
-    for (; next >= 0 && next < at; next = bytes.indexOf(this.#terminator, next + 1)) this.#line += 1;
-    this.#counted = Math.max(this.#counted, at);
-    return this.#line;
-  }
-
-  /** Ends the piece; the next one begins at offset `consumed`. */
-  endPiece(bytes: Buffer, consumed: number): void {
-    this.lineAt(bytes, consumed);
-    this.#counted = 0;
-  }
 }
 
 export interface ScanFound {
@@ -105,7 +75,6 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
     }
   };
   return {
-    dialect: null,
     dataStart,
     position: () => ({ row: rows, line }),
     found: () => ({ rows, defects: log.list() }),
