@@ -73,7 +73,6 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'output_exists',
   'other_output',
   'same_output',
-  'symbolic_link',
   'new_column_exists',
   'new_column_gone',
   'new_column_name',

@@ -96,6 +96,15 @@ export function buildRequest(
   const { targets, source } = chooseTargets(action, { ...options, targets: words }, config, env);
   const policy = { ...DEFAULT_POLICY, ...asked };
   if (asked.missing === 'keep-v3') assertNewFiles(policy, targets);
+  const file = targets.find(isTextFile);
+  if (asked.mode === 'in_place' && file !== undefined)
+    throw new SvcError(
+      'usage',
+      `--in-place is for tables: ${file.name} is a file, and gets a new one beside it.`,
+      {
+        hint: 'Leave --in-place out, or name tables only.',
+      },
+    );
   return {
     action,
     emit,
@@ -125,7 +134,7 @@ function askedPolicy(options: ApplyOptions): Partial<Policy> {
 
 /** @throws SvcError `usage` where `--missing keep-v3` would mean the same as `keep`, or V3 ids in a column of V4 ids */
 function assertNewFiles({ mode }: Policy, targets: readonly ApplyTarget[]): void {
-  const table = targets.find(({ kind }) => kind !== 'csv' && kind !== 'ndjson');
+  const table = targets.find((target) => !isTextFile(target));
   if (mode === 'new' && table === undefined) return;
   const why =
     mode === 'in_place'

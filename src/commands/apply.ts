@@ -1,6 +1,6 @@
 import type { ApplyResult } from '../apply/actions.js';
 import { assertTargetKinds, type EmitRequest } from '../apply/emit/layouts.js';
-import { defaultOutput, sideCarFile } from '../apply/files/side-car.js';
+import { outputOf, sideCarFile } from '../apply/files/side-car.js';
 import { type Plan, readPlan, renderPlan } from '../apply/plan.js';
 import type { ApplyTarget, FileTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
@@ -156,8 +156,7 @@ function targetsOfPlan(file: string): readonly ApplyTarget[] {
 /** The files that a target reads or writes. */
 function filesOf(target: Pick<FileTarget, 'file' | 'output'> | ApplyTarget): string[] {
   if (!('file' in target)) return target.urlFile === undefined ? [] : [target.urlFile];
-  const output = 'output' in target ? target.output : undefined;
-  return [target.file, output ?? defaultOutput(target.file)].flatMap((file) => [file, sideCarFile(file)]);
+  return [target.file, outputOf(target)].flatMap((file) => [file, sideCarFile(file)]);
 }
 
 async function runAndPrint(call: Call, io: Io): Promise<number> {

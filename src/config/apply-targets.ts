@@ -168,6 +168,9 @@ const postgres = strict({
 
 const mysql = strict({ ...targetOf('mysql'), ...server, ids }).superRefine(needsOneUrl);
 
+/** A target that is a file of records. */
+export const fileTargetSchema = z.discriminatedUnion('kind', [csv, ndjson]);
+
 export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqlite, postgres, mysql], {
   error: `must be ${KINDS}`,
 });
@@ -209,11 +212,10 @@ export const applySettings = strict({
 
 export type ApplyTarget = z.output<typeof applyTargetSchema>;
 export type CsvTarget = Extract<ApplyTarget, { kind: 'csv' }>;
-export type NdjsonTarget = Extract<ApplyTarget, { kind: 'ndjson' }>;
 export type SqliteTarget = Extract<ApplyTarget, { kind: 'sqlite' }>;
 export type PostgresTarget = Extract<ApplyTarget, { kind: 'postgres' }>;
 export type MysqlTarget = Extract<ApplyTarget, { kind: 'mysql' }>;
-export type FileTarget = CsvTarget | NdjsonTarget;
+export type FileTarget = z.output<typeof fileTargetSchema>;
 /** Tables behind a connection string. */
 export type ServerTarget = Extract<ApplyTarget, { kind: Server['kind'] }>;
 export type TableTarget = SqliteTarget | ServerTarget;

@@ -247,7 +247,8 @@ function syncIfPossible(fd: number): void {
   }
 }
 
-function syncFolder(folder: string): void {
+/** Makes renames in a folder durable. */
+export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r');
   try {
     syncIfPossible(fd);

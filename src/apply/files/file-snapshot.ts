@@ -60,27 +60,22 @@ export async function takeSnapshot(file: string): Promise<FileSnapshot | null> {
   return { sha256: hash.digest('hex'), stats };
 }
 
-/** Whether a path still names the file of a snapshot, and the file was not modified since. */
-export function isUnchangedFile(file: string, { stats }: Pick<FileSnapshot, 'stats'>): boolean {
-  const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
-  return (
-    now?.dev === stats.dev &&
-    now.ino === stats.ino &&
-    now.size === stats.size &&
-    now.mtimeNs === stats.mtimeNs
-  );
-}
-
 /**
  * Removes the file of a snapshot. It is renamed first, so that a file that took its place meanwhile is not removed
  * instead.
  *
  * @throws SvcError `bad_input` if it is not the file of the snapshot; then it stays
  */
-export function removeUnchanged(file: string, seen: FileSnapshot): void {
+export function removeUnchanged(file: string, { stats }: FileSnapshot): void {
   const aside = `${file}.${randomBytes(6).toString('hex')}.svc-migrate-tmp`;
   renameSync(file, aside);
-  if (!isUnchangedFile(aside, seen)) {
+  const now = lstatSync(aside, { bigint: true });
+  if (
+    now.dev !== stats.dev ||
+    now.ino !== stats.ino ||
+    now.size !== stats.size ||
+    now.mtimeNs !== stats.mtimeNs
+  ) {
     renameToFreeName(aside, file);
     throw changedMeanwhile(file);
   }

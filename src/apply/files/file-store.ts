@@ -3,13 +3,7 @@ import { dirname } from 'node:path';
 import type { CsvTarget, FileTarget } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
-import {
-  type ApplyContext,
-  type DataStore,
-  type LedgerRun,
-  NamedRows,
-  type RunVerification,
-} from '../context.js';
+import type { ApplyContext, DataStore, LedgerRun, RunVerification } from '../context.js';
 import {
   addJsonLeaves,
   bounded,
@@ -20,7 +14,7 @@ import {
   SAMPLED_VALUES,
 } from '../scan/column-sample.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
-import { changedLines, recompute, sourceOf } from './recompute.js';
+import { compareOutput } from './recompute.js';
 import { findOutput, type SideCar, type WrittenOutput, writtenOutputs } from './side-car.js';
 import { surveyFile } from './survey-file.js';
 import { undoFile, writeFile } from './write-file.js';
@@ -45,9 +39,9 @@ export function openFileStore(context: ApplyContext, target: FileTarget): DataSt
 
 function listRuns(target: FileTarget): LedgerRun[] {
   return writtenOutputs(target).map(({ output, sideCar }) => {
-    const { run, changed, at, planSha256, definition, mode } = sideCar;
+    const { run, changed, at, planSha256, definition } = sideCar;
     const state = sideCar.state === 'done' ? 'done' : 'working';
-    const found = { run, target: sideCar.target, definition, place: output, mode };
+    const found = { run, target: sideCar.target, definition, place: output, mode: 'new' } as const;
     return { ...found, state, changed, startedAt: at, planSha256 };
   });
 }
@@ -64,23 +58,13 @@ async function verifyFile(
   return found;
 }
 
-async function verifyOutput(
-  context: ApplyContext,
-  { output, sideCar, target }: WrittenOutput,
-): Promise<RunVerification> {
-  const wrong: string[] = [];
-  const source = sourceOf(target, output, sideCar);
-  if (!existsSync(output)) wrong.push(`${output} is gone`);
-  if (!existsSync(source)) wrong.push(`${source} is gone`);
-  else if ((await sha256OfFile(source)) !== sideCar.input.sha256) wrong.push(`${source} changed since`);
-  else if (
-    (await recompute(context, { ...target, file: source }, sideCar)).sha256 !== sideCar.output.sha256
-  ) {
-    const isSameRemap = sideCar.remapSha256 === context.remapVersion.sha256;
-    wrong.push(isSameRemap ? `${output} is not what the remap gives` : 'the current remap gives other ids');
-  }
-  const isChanged = existsSync(output) && (await sha256OfFile(output)) !== sideCar.output.sha256;
-  const changed = isChanged ? await changedLines(context, target, output, sideCar) : new NamedRows();
+async function verifyOutput(context: ApplyContext, written: WrittenOutput): Promise<RunVerification> {
+  const { output, sideCar, target } = written;
+  const { problem, changed } = await compareOutput(context, written);
+  const wrong = [
+    ...(existsSync(output) ? [] : [`${output} is gone`]),
+    ...(problem === null ? [] : [problem]),
+  ];
   return {
     target: target.name,
     run: sideCar.run,
@@ -151,7 +135,7 @@ async function sampleNdjson(file: string): Promise<PlaceSample> {
 }
 
 function runOf(written: SideCar | null, column: string): string | null {
-  return written?.columns.some((one) => one.column === column) === true ? written.run : null;
+  return written?.definition.ids.some((one) => one.column === column) === true ? written.run : null;
 }
 
 function readHead(file: string): { readonly bytes: Buffer; readonly isWhole: boolean } {

@@ -1,51 +1,44 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
-import type { FileTarget } from '../../config/apply-targets.js';
+import { sha256OfFile } from '../../runtime/sha256.js';
 import { type ApplyContext, NamedRows } from '../context.js';
-import { backupOf, type SideCar } from './side-car.js';
+import type { WrittenOutput } from './side-car.js';
 import { Copier, openColumns, streamTarget } from './stream-file.js';
 
-/** The file that an output was made from: its backup or, if the run wrote a new file, the target's file. */
-export function sourceOf(target: FileTarget, output: string, sideCar: SideCar): string {
-  return backupOf(output, sideCar) ?? target.file;
+/** What became of a new file. */
+interface ComparedOutput {
+  /** Why its content cannot be what source and remap give; null if it is. */
+  readonly problem: string | null;
+  /** The lines that differ from what its run wrote. */
+  readonly changed: NamedRows;
 }
 
 /**
- * Rewrites the source of an output again, with the current remap and the policy of the run. `target` names the source.
- * `sink` receives the bytes and must not use them after it returns.
+ * Makes the content of a new file again, from its source with the current remap and the policy of its run, and compares it with what
+ * the run wrote and with what is there now.
  */
-export async function recompute(
+export async function compareOutput(
   given: ApplyContext,
-  target: FileTarget,
-  sideCar: SideCar,
-  sink: (bytes: Buffer) => void = () => {},
-): Promise<{ readonly sha256: string; readonly edits: number }> {
-  const context = { ...given, policy: { ...given.policy, ...sideCar.policy, mode: sideCar.mode } };
-  const copier = new Copier(sink);
+  { output, sideCar, target }: WrittenOutput,
+): Promise<ComparedOutput> {
+  const isChanged = existsSync(output) && (await sha256OfFile(output)) !== sideCar.output.sha256;
+  const unknown = new NamedRows();
+  if (isChanged) unknown.add('(the lines cannot be determined)');
+  if (!existsSync(target.file)) return { problem: `${target.file} is gone`, changed: unknown };
+  const lines = isChanged ? new LineComparison(output) : null;
+  const copier = new Copier((bytes) => lines?.push(bytes));
+  const context = { ...given, policy: { ...given.policy, ...sideCar.policy } };
   const works = openColumns(context, target);
   const pass = await streamTarget(context, target, works, { step: 'checking', copier });
-  return { sha256: copier.sha256, edits: pass.edits };
+  const changed = lines?.finish() ?? unknown;
+  if (pass.sha256 !== sideCar.input.sha256)
+    return { problem: `${target.file} changed since`, changed: unknown };
+  if (copier.sha256 === sideCar.output.sha256) return { problem: null, changed };
+  const isSameRemap = sideCar.remapSha256 === given.remapVersion.sha256;
+  const problem = isSameRemap ? `${output} is not what the remap gives` : 'the current remap gives other ids';
+  return { problem, changed: unknown };
 }
 
 const LF = 0x0a;
-
-/** The lines of an output that differ from what its run wrote, which is recomputed from the source. */
-export async function changedLines(
-  context: ApplyContext,
-  target: FileTarget,
-  output: string,
-  sideCar: SideCar,
-): Promise<NamedRows> {
-  const source = sourceOf(target, output, sideCar);
-  const unknown = new NamedRows();
-  unknown.add('(the lines cannot be determined)');
-  if (!existsSync(source)) return unknown;
-  const comparison = new LineComparison(output);
-  const again = await recompute(context, { ...target, file: source }, sideCar, (bytes) =>
-    comparison.push(bytes),
-  );
-  const changed = comparison.finish();
-  return again.sha256 === sideCar.output.sha256 ? changed : unknown;
-}
 
 /** Compares a stream of bytes with a file, line by line. */
 class LineComparison {

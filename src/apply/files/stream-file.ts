@@ -225,7 +225,7 @@ export class Copier {
 export function openColumns(context: ApplyContext, target: FileTarget): ColumnWork[] {
   const { policy } = context;
   // A new file holds V4 ids only, unless the V3 ids were asked for.
-  const missing = policy.mode === 'new' && policy.missing === 'keep' ? 'null' : policy.missing;
+  const missing = policy.missing === 'keep' ? 'null' : policy.missing;
   return target.ids.map((column) => openColumn(context, column, { ...policy, missing }));
 }
 
@@ -265,7 +265,7 @@ function scannerOf(target: FileTarget, works: readonly ColumnWork[]): (head: Buf
   }
   const { file, delimiter, header } = target;
   const columns = target.ids.flatMap(namesOf);
-  return (head) => buildCsvScanner(detectDialect(head, { file, delimiter, header, columns }), works, head);
+  return (head) => buildCsvScanner(detectDialect(head, { file, delimiter, header, columns }), works);
 }
 
 function namesOf({ column, modelColumn, regionColumn, companyColumn }: IdColumn): string[] {

@@ -57,7 +57,7 @@ const OTHERS = {
   ),
 };
 
-const IN_PLACE = { inPlace: flag('rewrite the column or file itself instead of adding a new one') };
+const IN_PLACE = { inPlace: flag('rewrite the column of a table itself instead of adding a new one') };
 
 const POLICY = {
   ...IN_PLACE,

@@ -41,20 +41,6 @@ describe('apply on a CSV file', () => {
     expect([existsSync(scene.path('orders.v4.csv')), scene.read('orders.csv')]).toEqual([false, before]);
   });
 
-  it('rewrites in place once, and gives the original back', async () => {
-    const scene = makeScene();
-    const before = csvOf(upTo(MAPPED));
-    writeFileSync(scene.path('orders.csv'), before);
-    const done = await scene.run(['apply', 'write', ...CSV, '--in-place', '--yes']);
-    const after = csvOf(upTo(MAPPED).map(scene.v4Of));
-    expect([done.code, scene.read('orders.csv')]).toEqual([0, after]);
-    const again = await scene.run(['apply', 'write', ...CSV, '--in-place', '--yes']);
-    expect([again.code, scene.read('orders.csv')]).toEqual([0, after]);
-    expect(again.stdout).toContain('Nothing was left to do');
-    expect(await scene.run(['apply', 'undo', runOf(done), 'orders.csv'])).toMatchObject({ code: 0 });
-    expect(scene.read('orders.csv')).toBe(before);
-  });
-
   it('writes nothing while ids are without a twin, unless told what becomes of them', async () => {
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), csvOf([1, 2, 181]));

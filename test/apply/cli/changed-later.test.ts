@@ -77,14 +77,12 @@ describe.each(shops)('what others did to a rewritten table in %s', (_, open) => 
 });
 
 describe('what others did to a rewritten file', () => {
-  it.each([
-    { mode: [], output: 'orders.v4.csv' },
-    { mode: ['--in-place'], output: 'orders.csv' },
-  ])('is listed by --verify, which exits with 1 ($output)', async ({ mode, output }) => {
+  it('is listed by --verify, which exits with 1', async () => {
+    const output = 'orders.v4.csv';
     const scene = makeScene();
     writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n2\n');
     const csv = ['orders.csv', ...IDS];
-    expect(await scene.run(['apply', 'write', ...csv, ...mode, '--yes'])).toMatchObject({ code: 0 });
+    expect(await scene.run(['apply', 'write', ...csv, '--yes'])).toMatchObject({ code: 0 });
     appendFileSync(scene.path(output), '3\n');
     const verified = await scene.run(['apply', 'verify', ...csv.slice(0, 1), '--json', '-']);
     expect(JSON.parse(verified.stdout)).toMatchObject({

@@ -25,7 +25,7 @@ async function follow(scene: Scene, args: readonly string[]) {
 }
 
 it.each([
-  ['a plan', [1, 2], ['plan', ...CSV, ...INVOICES, '--in-place'], 'write', []],
+  ['a plan', [1, 2], ['plan', ...CSV, ...INVOICES], 'write', []],
   ['a plan with an id without a twin', [1, 181], ['plan', ...CSV, ...INVOICES], 'accounting/invoices', []],
   ['a plan with other values', [1, 9999], ['plan', ...CSV, ...INVOICES], 'plan', []],
   ['a plan for what a run wrote', [1, 2], ['plan', 'orders.v4.csv', ...INVOICES], 'runs', ['write']],

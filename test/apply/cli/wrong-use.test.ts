@@ -16,12 +16,13 @@ const EFFECTIVE: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     [
       ...['dialect', 'layout', 'output', 'run', 'targets', 'yes', 'plan', 'save', 'json', 'unmapped'],
-      ...['inPlace', 'missing', 'unknown', 'mapDeleted', 'allowIncomplete', 'others', 'again'],
+      ...['missing', 'unknown', 'mapDeleted', 'allowIncomplete', 'others', 'again'],
     ].map((name) => [name, EVERYWHERE]),
   ),
   // The configuration says which columns a target of its own has.
   ids: ['orders.csv', 'shop.db', 'SHOP_URL'],
   table: ['shop.db', 'SHOP_URL'],
+  inPlace: ['configuration', 'shop.db', 'SHOP_URL'],
 };
 
 const VALUES: Readonly<Record<string, string>> = {
@@ -90,7 +91,7 @@ describe.each(APPLY.map((command) => [command.name, command] as const))('%s', (n
           { config: CONFIG, env: { SHOP_URL: 'postgres://h/d' } },
         );
       if (pair.every(isOwn)) expect(build().targets).toHaveLength(1);
-      else expect(build, pair.join()).toThrow(/^--(table|ids)/);
+      else expect(build, pair.join()).toThrow(/^--(table|ids|in-place)/);
     }
   });
 });
@@ -105,6 +106,7 @@ describe('a target on the command line', () => {
     [['orders.csv', '--ids', 'invoice_id=accounting/invoice'], 'did you mean "accounting/invoices"?\n'],
     [['orders.csv', '--ids', '{invoice_id}'], 'is not JSON'],
     [['orders.csv', '--table', 'orders', '--ids', INVOICES], 'orders.csv is a CSV file'],
+    [['orders.csv', '--in-place', '--ids', INVOICES], '--in-place is for tables'],
     [['shop.db', '--ids', INVOICES], 'needs --table'],
     [
       ['SHOP_URL', '--table', 'orders', '--ids', INVOICES],

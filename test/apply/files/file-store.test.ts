@@ -1,14 +1,4 @@
-import {
-  appendFileSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { DataStore } from '../../../src/apply/context.js';
@@ -28,8 +18,6 @@ interface Setup {
   readonly folder: string;
   readonly file: string;
   readonly open: (policy: Policy, changes?: object) => DataStore;
-  /** `onWritten` is called when the new content is complete, but not recorded yet. */
-  readonly openWith: (policy: Policy, onWritten: () => void) => DataStore;
 }
 
 function setUp(input = INPUT): Setup {
@@ -54,16 +42,6 @@ function setUp(input = INPUT): Setup {
     folder,
     file,
     open: (policy, changes = {}) => openFileStore(openContext(remap, policy), targetWith(changes)),
-    openWith: (policy, onWritten) => {
-      let calls = 0;
-      // the lock says when it was taken, and then the side-car when it was made
-      const now = () => {
-        calls += 1;
-        if (calls === 2) onWritten();
-        return 0;
-      };
-      return openFileStore({ ...openContext(remap, policy), now }, targetWith({}));
-    },
   };
 }
 
@@ -77,27 +55,9 @@ const blocksOf = async (store: DataStore) =>
     notes.filter((note) => note.level === 'blocks').map(({ code }) => code),
   );
 
-describe('files that could be rewritten wrongly', () => {
-  it('are refused where a column is named twice', async () => {
-    const ids = ['id', 'id'].map((column) => ({ column, model: INVOICES }));
-    expect(await blocksOf(setUp().open(NEW, { ids }))).toEqual(['named_twice']);
-  });
-
-  it('are refused in place behind a symbolic link', async () => {
-    const { folder, file, open } = setUp();
-    renameSync(file, join(folder, 'real.csv'));
-    symlinkSync('real.csv', file);
-    expect(await blocksOf(open(IN_PLACE))).toEqual(['symbolic_link']);
-    expect(await blocksOf(open(NEW))).toEqual([]);
-  });
-
-  it('are refused beside an original whose side-car is gone', async () => {
-    const { file, open } = setUp();
-    await apply(open(IN_PLACE), '20261120-141000-3f9a');
-    rmSync(`${file}.svc-migrate.json`);
-    expect(await blocksOf(open(IN_PLACE))).toEqual(['lost_side_car']);
-    expect(await blocksOf(open(NEW))).toEqual(['lost_side_car']);
-  });
+it('a file of which a column is named twice is refused', async () => {
+  const ids = ['id', 'id'].map((column) => ({ column, model: INVOICES }));
+  expect(await blocksOf(setUp().open(NEW, { ids }))).toEqual(['named_twice']);
 });
 
 describe('files, new file beside the old', () => {
@@ -124,7 +84,6 @@ describe('files, new file beside the old', () => {
     await apply(open(NEW));
     const output = join(folder, 'orders.v4.csv');
     expect(await blocksOf(open(NEW, { file: output }))).toEqual(['known_output']);
-    expect(await blocksOf(open(IN_PLACE, { file: output }))).toEqual(['known_output']);
     const renamed = join(folder, 'renamed.csv');
     writeFileSync(renamed, readFileSync(output));
     expect(await blocksOf(open(NEW, { file: renamed }))).toEqual(['known_output']);
@@ -152,6 +111,54 @@ describe('files, new file beside the old', () => {
     expect(await blocksOf(open(NEW, { output: other }))).toEqual(['other_output']);
   });
 
+  it('is not finished for other columns or another way to read the records', async () => {
+    const { open } = setUp('id,n\n20,30\n');
+    await apply(open(NEW));
+    const ids = ['id', 'n'].map((column) => ({ column, model: INVOICES }));
+    expect(await blocksOf(open(NEW, { ids }))).toEqual(['other_output']);
+    expect(await blocksOf(open(NEW, { delimiter: ',' }))).toEqual(['other_output']);
+    expect(await blocksOf(open(NEW, { name: 'other' }))).toEqual([]);
+  });
+
+  it('does not matter to a check, which judges the ids of the file', async () => {
+    const { folder, open } = setUp();
+    await apply(open(NEW));
+    appendFileSync(join(folder, 'orders.v4.csv'), '20,d\n');
+    const [plan] = await open(IN_PLACE).survey();
+    expect(plan).toMatchObject({
+      notes: [],
+      earlier: { state: 'none' },
+      columns: [{ counts: [{ ids: 3 }] }],
+    });
+  });
+
+  it('ends the same when it was killed before or after the new file got its name', async () => {
+    const { folder, open } = setUp();
+    const output = join(folder, 'orders.v4.csv');
+    await apply(open(NEW));
+    const car = readSideCar(output);
+    if (car === null) throw new Error('no side-car');
+    await writeSideCar(output, { ...car, state: 'writing' });
+    expect(await apply(open(NEW), 'run-2')).toMatchObject([{ alreadyDone: true, run: 'run-1' }]);
+    expect([readSideCar(output)?.state, readFileSync(output, 'utf8')]).toEqual(['done', OUTPUT]);
+    rmSync(output);
+    await writeSideCar(output, { ...car, state: 'writing' });
+    writeFileSync(`${output}.svc-migrate-tmp`, 'half');
+    expect(await apply(open(NEW), 'run-3')).toMatchObject([{ alreadyDone: false, run: 'run-3' }]);
+    expect(readFileSync(output, 'utf8')).toBe(OUTPUT);
+    expect(await open(NEW).undo('run-3')).toMatchObject([{ restored: 3 }]);
+    expect(readdirSync(folder)).toEqual(['orders.csv']);
+  });
+
+  it('writes nothing where the file changed after it was planned for', async () => {
+    const { file, folder, open } = setUp();
+    const store = open(NEW);
+    const plans = await store.survey();
+    appendFileSync(file, '20,late\n');
+    await expect(store.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
+    expect(readdirSync(folder)).toEqual(['orders.csv']);
+  });
+
   it('is taken back by removing the new file, unless that changed', async () => {
     const { folder, open } = setUp();
     await apply(open(NEW));
@@ -163,79 +170,6 @@ describe('files, new file beside the old', () => {
     writeFileSync(output, OUTPUT);
     expect(await open(NEW).undo('run-0')).toEqual([]);
     expect(await open(NEW).undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
-    expect(readdirSync(folder).sort()).toEqual(['orders.csv']);
-  });
-});
-
-describe('files, in place', () => {
-  it('rewrites the file, keeps its mode and is taken back byte by byte', async () => {
-    const { file, folder, open } = setUp();
-    const before = statSync(file);
-    await apply(open(IN_PLACE));
-    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
-    expect(statSync(file).mode).toBe(before.mode);
-    expect(await open(IN_PLACE).undo('run-1')).toMatchObject([{ restored: 3 }]);
-    expect(readFileSync(file, 'utf8')).toBe(INPUT);
-    expect(statSync(file).ino).toBe(before.ino);
-    expect(readdirSync(folder).sort()).toEqual(['orders.csv']);
-  });
-
-  it('is the same after three times as after once', async () => {
-    const { file, open } = setUp();
-    await apply(open(IN_PLACE));
-    for (const again of ['run-2', 'run-3']) {
-      expect(await apply(open(IN_PLACE), again)).toMatchObject([{ alreadyDone: true, run: 'run-1' }]);
-    }
-    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
-  });
-
-  it('is finished after a run that had nothing to change', async () => {
-    const { file, open } = setUp('id,n\n60,a\n');
-    const policy: Policy = { ...IN_PLACE, missing: 'keep' };
-    await apply(open(policy));
-    expect(await blocksOf(open(policy))).toEqual([]);
-    expect(await apply(open(policy), 'run-2')).toMatchObject([
-      { alreadyDone: true, run: 'run-1', changed: 0 },
-    ]);
-    await open(policy).undo('run-1');
-    expect(readFileSync(file, 'utf8')).toBe('id,n\n60,a\n');
-  });
-
-  it('refuses a rewritten file that changed since: it may hold ids of both kinds', async () => {
-    const { file, open } = setUp();
-    await apply(open(IN_PLACE));
-    appendFileSync(file, '20,new\n');
-    expect(await blocksOf(open(IN_PLACE))).toEqual(['changed_output']);
-    expect(await open(IN_PLACE).undo('run-1')).toMatchObject([{ restored: 0, changedSince: ['line 5'] }]);
-  });
-
-  it('ends the same when it was killed before or after the file got its name', async () => {
-    const { file, open } = setUp();
-    await apply(open(IN_PLACE));
-    const car = readSideCar(file);
-    if (car === null) throw new Error('no side-car');
-    // Killed after the rename: the file is the output, the side-car does not say so yet.
-    writeSideCar(file, { ...car, state: 'writing' });
-    expect(await apply(open(IN_PLACE), 'run-2')).toMatchObject([{ alreadyDone: true, run: 'run-1' }]);
-    expect(readSideCar(file)?.state).toBe('done');
-    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
-    // Killed before it: the file is still the input.
-    writeFileSync(file, INPUT);
-    writeSideCar(file, { ...car, state: 'writing' });
-    writeFileSync(`${file}.svc-migrate-tmp`, 'half');
-    expect(await apply(open(IN_PLACE), 'run-3')).toMatchObject([{ alreadyDone: false, run: 'run-3' }]);
-    expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
-    expect(await open(IN_PLACE).undo('run-3')).toMatchObject([{ restored: 3 }]);
-    expect(readFileSync(file, 'utf8')).toBe(INPUT);
-  });
-
-  it('writes nothing where the file changed after it was planned for', async () => {
-    const { file, folder, open } = setUp();
-    const store = open(IN_PLACE);
-    const plans = await store.survey();
-    appendFileSync(file, '20,late\n');
-    await expect(store.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
-    expect(readFileSync(file, 'utf8')).toBe(`${INPUT}20,late\n`);
     expect(readdirSync(folder).sort()).toEqual(['orders.csv']);
   });
 });
@@ -277,57 +211,32 @@ describe('file plans', () => {
   });
 });
 
-describe.each([
-  ['beside', NEW],
-  ['in its place', IN_PLACE],
-])('another process that writes the same file: %s', (_, policy) => {
+describe('another process that writes the same file', () => {
   it('refuses to write and to undo, and is named', async () => {
     const { folder, file, open } = setUp();
-    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
-    const plans = await open(policy).survey();
+    const output = join(folder, 'orders.v4.csv');
+    const plans = await open(NEW).survey();
     const refused = { code: 'locked', message: expect.stringContaining(`(process ${process.pid} on`) };
     const hold = { file: output, command: 'apply write', nowMs: 0 };
     await withFileLock(hold, async () => {
-      await expect(open(policy).write(plans, RUN)).rejects.toMatchObject(refused);
+      await expect(open(NEW).write(plans, RUN)).rejects.toMatchObject(refused);
     });
     expect(readdirSync(folder)).toEqual(['orders.csv']);
-    await open(policy).write(plans, RUN);
+    await open(NEW).write(plans, RUN);
     await withFileLock(hold, async () => {
-      await expect(open(policy).undo('run-1')).rejects.toMatchObject(refused);
+      await expect(open(NEW).undo('run-1')).rejects.toMatchObject(refused);
     });
     expect(readFileSync(output, 'utf8')).toBe(OUTPUT);
-    expect(await open(policy).undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    expect(await open(NEW).undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
     expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
   });
 
   it('and finishes after the plan keeps its run', async () => {
     const { folder, file, open } = setUp();
-    const plans = await open(policy).survey();
-    await apply(open(policy), 'other');
-    await expect(open(policy).write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
-    expect(await open(policy).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
+    const plans = await open(NEW).survey();
+    await apply(open(NEW), 'other');
+    await expect(open(NEW).write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
+    expect(await open(NEW).undo('other')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
     expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual([INPUT, ['orders.csv']]);
   });
-});
-
-it('a program that replaces the input while the new file is written leaves no record of the run', async () => {
-  const { folder, file, openWith } = setUp();
-  const store = openWith(IN_PLACE, () => {
-    writeFileSync(`${file}.new`, 'id,n\n20,z\n');
-    renameSync(`${file}.new`, file);
-  });
-  const plans = await store.survey();
-  await expect(store.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
-  expect([readFileSync(file, 'utf8'), readdirSync(folder)]).toEqual(['id,n\n20,z\n', ['orders.csv']]);
-});
-
-it('a file beside which a run to a new file was interrupted can be rewritten in place', async () => {
-  const { folder, file, open } = setUp();
-  await apply(open(NEW), 'other');
-  const done = readSideCar(join(folder, 'orders.v4.csv'));
-  if (done === null) throw new Error('no side-car');
-  for (const name of ['orders.v4.csv', 'orders.v4.csv.svc-migrate.json']) rmSync(join(folder, name));
-  writeSideCar(file, { ...done, state: 'writing' });
-  expect(await apply(open(IN_PLACE))).toMatchObject([{ changed: 3, alreadyDone: false }]);
-  expect(readFileSync(file, 'utf8')).toBe(OUTPUT);
 });

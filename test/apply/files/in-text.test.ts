@@ -1,11 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openFileStore } from '../../../src/apply/files/file-store.js';
 import type { FileTarget } from '../../../src/config/apply-targets.js';
 import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
-import { createRemap, IN_PLACE, INVOICES, openContext, pairs, seeded, target } from '../support/remap.js';
+import { createRemap, INVOICES, NEW, openContext, pairs, seeded, target } from '../support/remap.js';
 
 const FILES = campaign({ small: 30, full: 150, soak: 8000 });
 const folder = makeFolder();
@@ -104,18 +104,21 @@ it.each([
       writeFileSync(file, input);
       const given = { kind, file, ids: [{ column, model: INVOICES, pattern: PATTERN }] };
       const options = kind === 'csv' ? { delimiter: ',' } : {};
-      const context = openContext(remap, { ...IN_PLACE, missing: 'keep', unknown: 'keep' });
+      const context = openContext(remap, { ...NEW, missing: 'keep-v3', unknown: 'keep' });
       const store = openFileStore(context, target({ ...given, ...options }) as FileTarget);
       for (const run of ['run-1', 'run-2', 'run-3']) {
         const plans = await store.survey();
         expect(plans.flatMap(({ notes }) => notes.filter(({ level }) => level === 'blocks'))).toEqual([]);
         await store.write(plans, { run, planSha256: 'p', isExact: true });
-        const now = readFileSync(file);
+        const now = readFileSync(join(folder, `${seed}.v4.${kind}`));
         if (!now.equals(expected)) expect(`${seed} ${now}`).toBe(`${seed} ${expected}`);
       }
       expect(await store.verify(null)).toMatchObject([{ wrongCount: 0, changedSinceCount: 0 }]);
       await store.undo('run-1');
-      expect(readFileSync(file).equals(input)).toBe(true);
+      expect([readFileSync(file).equals(input), existsSync(join(folder, `${seed}.v4.${kind}`))]).toEqual([
+        true,
+        false,
+      ]);
       changed += input.equals(expected) ? 0 : 1;
       context.remap.close();
     }

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import fs, { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
@@ -6,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openFileStore } from '../../../src/apply/files/file-store.js';
 import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
-import { createRemap, IN_PLACE, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
+import { createRemap, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
 
 /** `dieAt`: the call that changes files, counted from 0, before which the process ends. It makes no other afterwards. */
 const life = { calls: 0, dieAt: Number.POSITIVE_INFINITY };
@@ -29,7 +28,6 @@ const STRIDE = campaign({ small: 2, full: 1 });
 
 const INPUT = 'id\n20\n30\n';
 const OUTPUT = 'id\n30\n20\n';
-const GONE = spawnSync(process.execPath, ['-e', '']).pid;
 
 const remap = join(makeFolder(), 'remap.db');
 createRemap(
@@ -47,7 +45,7 @@ function revive(): void {
 }
 
 /** Runs `work` and ends it before one of its calls; false if it made fewer. */
-async function killedAt(call: number, folder: string, work: () => Promise<unknown>): Promise<boolean> {
+async function killedAt(call: number, work: () => Promise<unknown>): Promise<boolean> {
   life.calls = 0;
   life.dieAt = call;
   const isKilled = await work().then(
@@ -55,26 +53,18 @@ async function killedAt(call: number, folder: string, work: () => Promise<unknow
     () => life.calls >= life.dieAt,
   );
   revive();
-  // Nothing runs any more under the number of a process that was killed.
-  for (const name of readdirSync(folder).filter((one) => /-lock[.0-9a-f]*$/.test(one))) {
-    const lock = join(folder, name);
-    writeFileSync(lock, JSON.stringify({ ...JSON.parse(readFileSync(lock, 'utf8')), pid: GONE }));
-  }
   return isKilled;
 }
 
-describe.each([
-  ['a new file', NEW],
-  ['a file in place', IN_PLACE],
-])('%s', (_, policy) => {
+describe('a new file', () => {
   const setUp = () => {
     const folder = makeFolder();
     const file = join(folder, 'orders.csv');
     writeFileSync(file, INPUT);
     const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }] });
     if (under.kind !== 'csv') throw new Error('not a file');
-    const open = () => openFileStore(openContext(remap, policy), under);
-    const output = policy === NEW ? join(folder, 'orders.v4.csv') : file;
+    const open = () => openFileStore(openContext(remap, NEW), under);
+    const output = join(folder, 'orders.v4.csv');
     const write = async (run: string) =>
       open().write(await open().survey(), { run, planSha256: 'p', isExact: false });
     const undo = async () => {
@@ -83,7 +73,7 @@ describe.each([
     const expectUntouched = async () => {
       expect(readFileSync(file, 'utf8')).toBe(INPUT);
       // A kill in the middle of taking a lock or removing a file leaves one under a name that nothing uses again.
-      const isUnused = (name: string) => /-lock\.|\.[0-9a-f]{12}\.svc-migrate-tmp$/.test(name);
+      const isUnused = (name: string) => /-lock$|-owner$|\.[0-9a-f]{12}\.(svc-migrate-)?tmp$/.test(name);
       expect(readdirSync(folder).filter((name) => !isUnused(name))).toEqual(['orders.csv']);
       const [plan] = await open().survey();
       expect(plan?.notes.filter(({ level }) => level === 'blocks')).toEqual([]);
@@ -100,9 +90,9 @@ describe.each([
   it('is written and undone after a kill at any call of the run, twice', async () => {
     let at = 0;
     for (let isKilled = true; isKilled; at += STRIDE) {
-      const { folder, write, writeAndUndo } = setUp();
-      isKilled = await killedAt(at, folder, () => write('run-1'));
-      await killedAt(at, folder, () => write('run-2'));
+      const { write, writeAndUndo } = setUp();
+      isKilled = await killedAt(at, () => write('run-1'));
+      await killedAt(at, () => write('run-2'));
       await writeAndUndo('run-3');
     }
     expect(at).toBeGreaterThan(15);
@@ -110,8 +100,8 @@ describe.each([
 
   it('is undone after a kill at any call of the run, and written then', async () => {
     for (let at = 0, isKilled = true; isKilled; at += STRIDE) {
-      const { folder, write, undo, writeAndUndo } = setUp();
-      isKilled = await killedAt(at, folder, () => write('run-1'));
+      const { write, undo, writeAndUndo } = setUp();
+      isKilled = await killedAt(at, () => write('run-1'));
       await undo();
       await writeAndUndo('run-2');
     }
@@ -120,9 +110,9 @@ describe.each([
   it('is undone after a kill at any call of undo', async () => {
     let at = 0;
     for (let isKilled = true; isKilled; at += STRIDE) {
-      const { folder, write, undo, writeAndUndo, expectUntouched } = setUp();
+      const { write, undo, writeAndUndo, expectUntouched } = setUp();
       await write('run-1');
-      isKilled = await killedAt(at, folder, undo);
+      isKilled = await killedAt(at, undo);
       await undo();
       if (!isKilled) await expectUntouched();
       await writeAndUndo('run-2');
