@@ -11,33 +11,7 @@ function cut(bytes: Uint8Array): Script {
   return (socket) => socket.end(bytes);
 }
 
-describe('an answer that does not end', () => {
-  const drips: readonly (readonly [string, Script])[] = [
-    ['nothing at all', () => {}],
-    ['headers only', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n')],
-    ['a byte now and then', drip('HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', ' ')],
-    ['informational answers for ever', drip('', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n')],
-    ['header bytes for ever', drip('HTTP/1.1 200 OK\r\nX-A: ', 'a')],
-    [
-      'empty-looking chunks for ever',
-      drip('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\n \r\n'),
-    ],
-  ];
-
-  it.each(drips)(
-    '%s: ends at the deadline of the whole request, and is asked again',
-    async (_name, script) => {
-      const { server, api, time } = await serve(
-        (socket, request) => (request.count < 3 ? script(socket, request) : socket.write(answer(V3_PAGE))),
-        { http: { timeoutMs: 250, attempts: 2 } },
-      );
-      const error = await failureOf(time.run(api.fetchPage(v3Request())));
-      expect(error).toMatchObject({ code: 'timeout', exitCode: 4, facts: { attempts: 2 } });
-      expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
-      expect(server.requests).toHaveLength(3);
-    },
-  );
-
+describe('an answer that arrived', () => {
   it('leaves no timer behind that keeps the process alive', async () => {
     const { api, time } = await serve((socket) => socket.write(answer(V3_PAGE)), {
       http: { timeoutMs: 3_600_000 },
@@ -51,15 +25,6 @@ describe('an answer that does not end', () => {
     );
   });
 });
-
-/** Writes `start`, then `more` every 5 ms until the socket goes. */
-function drip(start: string, more: string): Script {
-  return (socket) => {
-    socket.write(start);
-    const timer = setInterval(() => socket.write(more), 5);
-    socket.on('close', () => clearInterval(timer));
-  };
-}
 
 describe('a body over the cap', () => {
   const limits = { http: { maxBodyBytes: 100_000 } };

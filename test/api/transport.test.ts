@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { recordsOf } from '../../src/json/record-columns.js';
 import { campaign } from '../support/campaign.js';
-import { answer, chunkedAnswer, RawServer, type Script } from './support/raw-server.js';
+import { answer, chunkedAnswer, RawServer } from './support/raw-server.js';
 import { cleanups, serve } from './support/serve.js';
 import { createTestApi, failureOf, V3_PAGE, v3Request } from './support/test-api.js';
 
@@ -14,15 +14,6 @@ import { createTestApi, failureOf, V3_PAGE, v3Request } from './support/test-api
 const ROUNDS = campaign({ small: 2, full: 4 });
 const GZIP = ['Content-Encoding: gzip'];
 const ZIPPED = gzipSync(V3_PAGE);
-/** A page of some size, so that every cut is inside of it. */
-const LONG_PAGE = `{"data":[${Array.from({ length: 300 }, (_, index) => `{"svc_id":${index},"svc_company_id":2,"platform_id":"p${index}"}`).join(',')}],"next":null}`;
-
-function damaged(bytes: Uint8Array, at: number): Buffer {
-  const copy = Buffer.from(bytes);
-  copy[at] = (copy[at] ?? 0) ^ 0xff;
-  return copy;
-}
-
 /** A chunked answer whose chunks hold `size` bytes. */
 function inChunks(bytes: Uint8Array, size: number): Buffer {
   const parts: Uint8Array[] = [Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')];
@@ -37,121 +28,6 @@ function rawIdOf(raw: Uint8Array): number {
   const { svc_id: id }: { svc_id: number } = JSON.parse(Buffer.from(raw).toString());
   return id;
 }
-
-/** Writes what is given and closes the connection cleanly. */
-function cut(bytes: Uint8Array): Script {
-  return (socket) => socket.end(bytes);
-}
-
-const FAULTS: readonly (readonly [string, Script, string])[] = [
-  ['a connection reset before any byte', (socket) => socket.resetAndDestroy(), 'network'],
-  ['a connection closed before any byte', (socket) => socket.end(), 'network'],
-  ['a connection closed inside the headers', cut(answer(V3_PAGE).subarray(0, 25)), 'network'],
-  ['headers that are none', cut(Buffer.from('this is not http\r\n\r\n')), 'network'],
-  ['a body shorter than Content-Length', cut(answer(LONG_PAGE).subarray(0, -1)), 'network'],
-  [
-    'a body cut behind its first byte',
-    cut(answer(LONG_PAGE).subarray(0, answer(LONG_PAGE).length - LONG_PAGE.length + 1)),
-    'network',
-  ],
-  ['no last chunk', cut(chunkedAnswer(V3_PAGE, false)), 'network'],
-  [
-    'a chunk size that is none',
-    cut(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n')),
-    'network',
-  ],
-  [
-    'a reset inside the body',
-    (socket) => {
-      socket.write(answer(LONG_PAGE).subarray(0, 5000));
-      setImmediate(() => socket.resetAndDestroy());
-    },
-    'network',
-  ],
-  [
-    'a body cut where only the closing tells its end',
-    cut(Buffer.from(`HTTP/1.1 200 OK\r\n\r\n${LONG_PAGE.slice(0, -9)}`)),
-    'bad_response',
-  ],
-  [
-    'a Content-Length shorter than the body',
-    (socket) => socket.end(Buffer.concat([answer(V3_PAGE.slice(0, -3)), Buffer.from('l}]')])),
-    'bad_response',
-  ],
-  [
-    'gzip cut off, its length adjusted',
-    (socket) => socket.write(answer(ZIPPED.subarray(0, -1), GZIP)),
-    'bad_response',
-  ],
-  [
-    'gzip cut inside its data',
-    (socket) => socket.write(answer(ZIPPED.subarray(0, 30), GZIP)),
-    'bad_response',
-  ],
-  [
-    'gzip cut, chunked',
-    (socket) => socket.write(chunkedAnswer(ZIPPED.subarray(0, -6), true, GZIP)),
-    'bad_response',
-  ],
-  [
-    'gzip with a wrong checksum',
-    (socket) => socket.write(answer(damaged(ZIPPED, ZIPPED.length - 6), GZIP)),
-    'bad_response',
-  ],
-  [
-    'gzip with a wrong length',
-    (socket) => socket.write(answer(damaged(ZIPPED, ZIPPED.length - 2), GZIP)),
-    'bad_response',
-  ],
-  ['gzip with a damaged byte', (socket) => socket.write(answer(damaged(ZIPPED, 20), GZIP)), 'bad_response'],
-  ['no gzip where it is announced', (socket) => socket.write(answer(V3_PAGE, GZIP)), 'bad_response'],
-  ['nothing where gzip is announced', (socket) => socket.write(answer('', GZIP)), 'bad_response'],
-  ['gzip that is not announced', (socket) => socket.write(answer(ZIPPED)), 'bad_response'],
-  [
-    'an encoding nobody asked for',
-    (socket) => socket.write(answer(ZIPPED, ['Content-Encoding: br'])),
-    'bad_response',
-  ],
-  ['an answer without content', (socket) => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), 'bad_response'],
-  [
-    'headers without end',
-    (socket) => socket.write(`HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(100_000)}`),
-    'network',
-  ],
-];
-
-describe('a broken answer', () => {
-  it.each(FAULTS)('%s, once: the page is asked again', async (_name, fault) => {
-    const { server, api, time } = await serve((socket, request) => {
-      if (request.count === 1) fault(socket, request);
-      else socket.write(answer(V3_PAGE));
-    });
-    const page = await time.run(api.fetchPage(v3Request()));
-    expect(recordsOf(page.columns).map((record) => record.svcId)).toEqual([1n]);
-    expect(server.requests).toHaveLength(2);
-  });
-
-  it.each(FAULTS)('%s, until the last attempt: the page is read', async (_name, fault) => {
-    const { server, api, time } = await serve((socket, request) => {
-      if (request.count < 4) fault(socket, request);
-      else socket.write(answer(V3_PAGE));
-    });
-    expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
-    expect(server.requests).toHaveLength(4);
-  });
-
-  it.each(FAULTS)('%s, for ever: an error after four attempts', async (_name, fault, code) => {
-    const { server, api, time } = await serve(fault);
-    const error = await failureOf(time.run(api.fetchPage(v3Request())));
-    expect(error).toMatchObject({
-      code,
-      exitCode: 4,
-      facts: { route: '/v3/accounting/invoices', attempts: 4 },
-    });
-    expect(error.hint).toContain('Run the same command again: it continues where it stopped.');
-    expect(server.requests).toHaveLength(4);
-  });
-});
 
 describe('a whole answer', () => {
   const waysToSend: readonly (readonly [string, Buffer])[] = [

@@ -1,6 +1,5 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
-import { campaign } from '../support/campaign.js';
 import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
 import { failureOf, PAIR, until, V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
 
@@ -50,16 +49,6 @@ describe('Retry-After', () => {
       },
     ]);
   });
-
-  it.each(['soon', '-5', '', 'Thu, 01 Jan 2015 00:00:00 GMT', '0'])(
-    '"%s" leaves it to the own back-off',
-    async (header) => {
-      const { api, time } = createMockedApi();
-      nock(V3).get(V3_PATH).reply(503, 'busy', { 'Retry-After': header }).get(V3_PATH).reply(200, V3_PAGE);
-      await time.run(api.fetchPage(v3Request()));
-      expect(time.waits).toContain(250);
-    },
-  );
 
   it('as a date is measured on the clock of the server', async () => {
     const { api, time } = createMockedApi();
@@ -124,23 +113,6 @@ describe('a 429', () => {
 });
 
 describe('an outage', () => {
-  it.each([500, 429])(
-    'of %i for ever costs a tenth more than asking once, once the budget is spent',
-    async (status) => {
-      const { api, time } = createMockedApi({ endpoint: { concurrency: 4 } });
-      nock(V3).persist().get(V3_PATH).reply(status, 'down');
-      const budget = 4 * 3;
-      const streams = campaign({ small: 100, full: 300 });
-      const outcomes = await time.run(
-        Promise.allSettled(Array.from({ length: streams }, () => api.fetchPage(v3Request()))),
-      );
-      expect(outcomes.every((outcome) => outcome.status === 'rejected')).toBe(true);
-      const requests = api.endpoints()[0]?.requests ?? 0;
-      expect(requests).toBeLessThanOrEqual(streams * 1.1 + budget);
-      expect(requests).toBeGreaterThanOrEqual(streams);
-    },
-  );
-
   it('of one host leaves the budget of the other alone', async () => {
     const { api, time } = createMockedApi({ endpoint: { concurrency: 1 } });
     nock(V3).persist().get(V3_PATH).reply(500, 'down');

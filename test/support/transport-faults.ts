@@ -47,10 +47,16 @@ function compressed(change: (gzip: Buffer) => Buffer, framing: 'length' | 'close
   };
 }
 
-function flipLastBytes(gzip: Buffer): Buffer {
-  const changed = Buffer.from(gzip);
-  for (let at = changed.length - 8; at < changed.length - 4; at++) changed[at] = (changed[at] ?? 0) ^ 0xff;
-  return changed;
+/** Changes one byte, counted from the end where it is negative: gzip ends with four of the checksum and four of the length. */
+function flipByte(at: number) {
+  return (gzip: Buffer): Buffer => {
+    const changed = Buffer.from(gzip);
+    changed.writeUInt8(
+      changed.readUInt8((changed.length + at) % changed.length) ^ 0xff,
+      (changed.length + at) % changed.length,
+    );
+    return changed;
+  };
 }
 
 /** Closes the listener with the connection: this attempt is reset, the further ones are refused. */
@@ -69,20 +75,18 @@ function dribble({ socket, answer }: Exchange): void {
   }, 15);
 }
 
-function hintForEver({ socket }: Exchange): void {
-  const timer = setInterval(() => {
-    if (socket.destroyed) clearInterval(timer);
-    else socket.write('HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n');
-  }, 15);
+/** Writes `start`, then `more` for ever. */
+function drip(start: string, more: string, everyMs = 15): Strike {
+  return ({ socket }) => {
+    socket.write(start);
+    const timer = setInterval(() => {
+      if (socket.destroyed) clearInterval(timer);
+      else socket.write(more);
+    }, everyMs);
+  };
 }
 
-function headersForEver({ socket }: Exchange): void {
-  socket.write(`${OK}\r\n`);
-  const timer = setInterval(() => {
-    if (socket.destroyed) clearInterval(timer);
-    else socket.write(`x-more: ${'y'.repeat(4000)}\r\n`);
-  }, 1);
-}
+const HINT = 'HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n';
 
 /** More than the cap of one MiB, as sent or once decompressed. */
 const TOO_MUCH = Buffer.from(`{"data":[],"prev":null,"next":null,"x":"${'x'.repeat(1_500_000)}"}`);
@@ -132,7 +136,19 @@ export const TRANSPORT_FAULTS: readonly FaultKind[] = [
   retried('a cut body that ends with the connection', 'bad_response', rawBody(untilClosed, anywhere, 'fin')),
   retried('cut gzip', 'bad_response', compressed(half)),
   retried('gzip cut where the connection ends', 'bad_response', compressed(half, 'close')),
-  retried('gzip with a wrong checksum', 'bad_response', compressed(flipLastBytes)),
+  retried('gzip with a wrong checksum', 'bad_response', compressed(flipByte(-6))),
+  retried('gzip with a wrong length', 'bad_response', compressed(flipByte(-2))),
+  retried('gzip with a damaged byte', 'bad_response', compressed(flipByte(20))),
+  retried(
+    'nothing as gzip',
+    'bad_response',
+    compressed(() => Buffer.alloc(0)),
+  ),
+  retried(
+    'gzip that is not announced',
+    'bad_response',
+    rawBody(untilClosed, (body) => gzipSync(body), 'fin'),
+  ),
   retried(
     'gzip that is none',
     'bad_response',
@@ -148,7 +164,7 @@ export const TRANSPORT_FAULTS: readonly FaultKind[] = [
     ),
   ),
   retried('no HTTP', 'network', raw(['SSH-2.0-OpenSSH_9.6'], '', 'fin')),
-  retried('endless headers', 'network', headersForEver),
+  retried('endless headers', 'network', drip(`${OK}\r\n`, `x-more: ${'y'.repeat(4000)}\r\n`, 1)),
   retried('a hang before the headers', 'timeout', () => {}, { slow: true }),
   retried(
     'a hang after the headers',
@@ -160,7 +176,14 @@ export const TRANSPORT_FAULTS: readonly FaultKind[] = [
   ),
   retried('a hang within the body', 'timeout', rawBody(withLength, half, 'open'), { slow: true }),
   retried('a byte at a time', 'timeout', dribble, { slow: true }),
-  retried('endless informational responses', 'timeout', hintForEver, { slow: true }),
+  retried('endless informational responses', 'timeout', drip('', HINT), { slow: true }),
+  retried('a header a byte at a time', 'timeout', drip(`${OK}\r\nx-more: `, 'y'), { slow: true }),
+  retried(
+    'endless chunks of blanks',
+    'timeout',
+    drip(`${OK}\r\ntransfer-encoding: chunked\r\n\r\n`, '1\r\n \r\n'),
+    { slow: true },
+  ),
   fatal(
     'a body over the cap, announced',
     'body_too_large',
@@ -185,7 +208,7 @@ export const TRANSPORT_FAULTS: readonly FaultKind[] = [
     rawBody(untilClosed, (body) => body, 'fin'),
   ),
   harmless('an informational response before the answer', ({ socket, response, answer }) => {
-    socket.write('HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n');
+    socket.write(HINT);
     send(response, answer);
   }),
 ];
