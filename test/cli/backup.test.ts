@@ -1,25 +1,18 @@
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openRemap } from '../../src/index.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { Sqlite } from '../../src/store/sqlite.js';
+import { openProject } from './project.js';
 import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
 const DB = 'svc-migrate.db';
 
-let sandbox: Sandbox;
-let folder: string;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 100 });
-  folder = makeFolder(sandbox.config());
-  expect((await run(folder, 'run')).code).toBe(0);
-});
-afterAll(() => sandbox.close());
+const { sandbox, cwd: folder } = await openProject({ seed: 5, scale: 100 });
+beforeAll(async () => expect((await run(folder, 'run')).code).toBe(0));
 
 const run = (cwd: string, ...args: readonly string[]) =>
   runCli([...args, '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });

@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { readTopic } from '../../src/docs/topics.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { keysOf, makeFolder, runCli } from './run-cli.js';
+import { openProject } from './project.js';
 
 const MODEL = 'crm/stages';
 const TARGET = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders' };
@@ -20,20 +19,12 @@ function commandsOf(heading: string) {
   }));
 }
 
-let sandbox: Sandbox;
-let cwd: string;
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 200, companies: 2 });
-  const targets = [{ ...TARGET, ids: [{ column: 'stage_id', model: MODEL }] }];
-  const models = [{ v3: MODEL, v4: 'stages' }];
-  cwd = makeFolder({ ...sandbox.config(), models, apply: { targets } });
-  expect((await run('run', '--quiet')).code).toBe(0);
-});
-afterAll(() => sandbox.close());
-
-function run(...args: readonly string[]) {
-  return runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
-}
+const { cwd, run } = await openProject({ seed: 5, scale: 200, companies: 2 }, (sandbox) => ({
+  ...sandbox.config(),
+  models: [{ v3: MODEL, v4: 'stages' }],
+  apply: { targets: [{ ...TARGET, ids: [{ column: 'stage_id', model: MODEL }] }] },
+}));
+beforeAll(async () => expect((await run('run', '--quiet')).code).toBe(0));
 
 function query(file: string, sql: string): unknown[][] {
   const db = new Sqlite(join(cwd, file));

@@ -1,26 +1,25 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { hasPty, onTerminal, type Typed } from './on-terminal.js';
+import { openProject } from './project.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
-let sandbox: Sandbox;
-/** With a configuration and a finished remap. */
-let finished: string;
+const HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
+const withDecisions = (sandbox: Sandbox) => ({ ...sandbox.config(), decisions: 'decisions.csv' });
+const options = { seed: 7, scenario: 'ugly', scale: 400 } as const;
+const { cwd: finished, at, run } = await openProject(options, withDecisions);
 beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 7, scenario: 'ugly' });
-  finished = makeFolder({ ...sandbox.config(), decisions: 'decisions.csv' });
   writeFileSync(join(finished, 'decisions.csv'), `${HEADER}\n# kept\n`);
-  await runCli(['run', '--quiet'], { cwd: finished, env: keysOf(sandbox.apiKey) });
+  await run('run', '--quiet');
 });
-afterAll(() => sandbox.close());
 
 /** A copy of the finished job. */
 function openScene() {
   const cwd = makeFolder();
   cpSync(finished, cwd, { recursive: true });
-  const env = keysOf(sandbox.apiKey);
+  const { env } = at;
   const file = join(cwd, 'decisions.csv');
   return {
     cwd,
@@ -30,7 +29,6 @@ function openScene() {
   };
 }
 
-const HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
 const QUESTION = /Which V4 id did it become\?[\s\S]*quit/;
 const WHY = /Why\?/;
 const COMPANY = /Answer[\s\S]*quit/;
@@ -127,7 +125,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
   it('asks whether a candidate that no V3 id became is new in V4, so that nothing stays ambiguous', async () => {
     const story = await startSandbox({ seed: 1, isStory: true });
     story.completeFullSync();
-    const cwd = makeFolder({ ...story.config(), decisions: 'decisions.csv' });
+    const cwd = makeFolder(withDecisions(story));
     writeFileSync(join(cwd, 'decisions.csv'), `${HEADER}\n`);
     const at = { cwd, env: keysOf(story.apiKey) };
     await runCli(['run', '--quiet'], at);

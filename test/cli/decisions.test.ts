@@ -1,25 +1,20 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { reportSchema } from '../../src/report/report-schema.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
-import { keysOf, makeFolder, runCli } from './run-cli.js';
+import { openProject } from './project.js';
 
-describe('a job with decisions', () => {
-  let sandbox: Sandbox;
-  let folder: string;
-  let file: string;
+describe('a job with decisions', async () => {
+  const options = { seed: 3, scenario: 'ugly', scale: 300 } as const;
+  const { sandbox, cwd: folder, run } = await openProject(options);
+  const file = join(folder, 'decisions.csv');
 
-  const run = (...args: string[]) => runCli(args, { cwd: folder, env: keysOf(sandbox.apiKey) });
   const report = async () => {
     const { code, stdout, stderr } = await run('check', '--quiet', '--json', '-');
     return { code, stderr, ...reportSchema.parse(JSON.parse(stdout)) };
   };
 
   beforeAll(async () => {
-    sandbox = await startSandbox({ seed: 3, scenario: 'ugly', scale: 300 });
-    folder = makeFolder(sandbox.config());
-    file = join(folder, 'decisions.csv');
     expect((await run('run', '--quiet')).code).toBe(1);
     expect(await run('findings', '--write-decisions', 'decisions.csv')).toMatchObject({
       code: 0,
@@ -28,8 +23,6 @@ describe('a job with decisions', () => {
     const config = { ...sandbox.config(), decisions: 'decisions.csv' };
     writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(config));
   }, 60_000);
-
-  afterAll(() => sandbox.close());
 
   it('is incomplete until the remap is built with the file, and an unedited draft decides nothing', async () => {
     const before = await report();

@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { renderAnnotation, renderAnnotations } from '../../src/report/render-actions.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { HOSTILE_TEXT } from '../report/sample-report.js';
 import { REPORTS } from '../report/sample-reports.js';
-import { keysOf, makeFolder, runCli } from './run-cli.js';
+import { openProject } from './project.js';
+import { runCli } from './run-cli.js';
 
-let sandbox: Sandbox;
-let cwd: string;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 30 });
-  cwd = makeFolder({ ...sandbox.config(), limits: {} });
-});
-afterAll(() => sandbox.close());
+const { at } = await openProject({ seed: 5, scale: 30 }, (sandbox) => ({ ...sandbox.config(), limits: {} }));
 
 /** Runs a step of a job, with its annotations. */
 async function step(...args: readonly string[]) {
-  const env = { ...keysOf(sandbox.apiKey), GITHUB_ACTIONS: 'true' };
-  const ended = await runCli(args, { cwd, env });
+  const ended = await runCli(args, { ...at, env: { ...at.env, GITHUB_ACTIONS: 'true' } });
   return { ...ended, annotations: ended.stderr.split('\n').filter((line) => line.startsWith('::')) };
 }
 

@@ -1,25 +1,14 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { buildJsonSchemas, OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { openProject } from './project.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
-let sandbox: Sandbox;
-let cwd: string;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 30 });
-  cwd = makeFolder(sandbox.config());
-  await run('run', '--quiet');
-  await run('export', 'v3', '--quiet', '--db', 'unfinished.db');
-});
-afterAll(() => sandbox.close());
-
-function run(...args: readonly string[]) {
-  return runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
-}
+const { sandbox, cwd, run } = await openProject({ seed: 5, scale: 30 });
+await run('run', '--quiet');
+await run('export', 'v3', '--quiet', '--db', 'unfinished.db');
 
 const LINES = ['status', 'doctor', 'verify --sample 3', 'recheck', 'explain crm/stages 1'];
 

@@ -1,32 +1,22 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
-import { type Ended, keysOf, makeFolder, runCli } from './run-cli.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openProject } from './project.js';
+import { type Ended, runCli } from './run-cli.js';
 import { runShell } from './spawn-cli.js';
 
-let ugly: Sandbox;
-let cwd: string;
-beforeAll(async () => {
-  ugly = await startSandbox({ seed: 1, scale: 250, scenario: 'ugly' });
-  cwd = makeFolder();
-  writeFileSync(join(cwd, 'my config.json'), JSON.stringify(ugly.config()));
-  expect((await run(['run', '--quiet'])).code).toBe(1);
-});
-afterAll(() => ugly.close());
-
-function at() {
-  return { cwd, env: keysOf(ugly.apiKey) };
-}
+const options = { seed: 1, scale: 250, scenario: 'ugly' } as const;
+const { sandbox: ugly, at, cwd } = await openProject(options, (one) => one.config(), 'my config.json');
+beforeAll(async () => expect((await run(['run', '--quiet'])).code).toBe(1));
 
 function run(args: readonly string[]): Promise<Ended> {
-  return runCli([...args, '--config', 'my config.json'], at());
+  return runCli([...args, '--config', 'my config.json'], at);
 }
 
 /** Runs a command that was printed, in this process. */
 function runPrinted(line: string): Promise<Ended> {
   const words = line.match(/'[^']*'|\S+/g)?.slice(1) ?? [];
-  return runCli([...words.map((word) => word.replace(/^'(.*)'$/, '$1')), '--quiet'], at());
+  return runCli([...words.map((word) => word.replace(/^'(.*)'$/, '$1')), '--quiet'], at);
 }
 
 /** The last five lines of stdout, and what follows `Next: `. */
@@ -82,12 +72,12 @@ describe('the last lines of a judgement', () => {
   });
 
   it('doctor without a configuration leads to init', async () => {
-    const ended = await runCli(['doctor', '--quiet', '--config', 'none.json'], at());
+    const ended = await runCli(['doctor', '--quiet', '--config', 'none.json'], at);
     expect([ended.code, endOf(ended).next]).toEqual([2, 'svc-migrate init --config none.json']);
   });
 
   it('ends with them on a pipe too', async () => {
-    const { stdout } = await runShell(`svc-migrate check --config 'my config.json' 2>&1`, at());
+    const { stdout } = await runShell(`svc-migrate check --config 'my config.json' 2>&1`, at);
     expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^Next: /);
   });
 
@@ -126,7 +116,7 @@ describe('where every V4 name is wrong and V3 addresses lack /v3', () => {
     for (const model of config.models) model.v4 = `no_such_${model.v4}`;
     const text = `// kept\n${JSON.stringify({ ...config, database: 'wrong.db' }, null, 2)}`;
     writeFileSync(join(cwd, 'wrong.jsonc'), text);
-    const found = await runCli(['doctor', '--quiet', '--config', 'wrong.jsonc'], at());
+    const found = await runCli(['doctor', '--quiet', '--config', 'wrong.jsonc'], at);
     expect(found.code).toBe(2);
     expect(endOf(found).text).toMatch(/Not ready: \d+ problems\.\nBiggest blocker: V3 eu answers 404/);
     const { next } = endOf(found);
@@ -143,15 +133,15 @@ describe('where every V4 name is wrong and V3 addresses lack /v3', () => {
   });
 
   it('an export says which address it may be', async () => {
-    const { code, stderr } = await runCli(['export', 'v3', '--quiet', '--config', 'wrong.jsonc'], at());
+    const { code, stderr } = await runCli(['export', 'v3', '--quiet', '--config', 'wrong.jsonc'], at);
     expect(code).toBe(2);
     expect(stderr).toContain(`Is its address ${Object.values(ugly.v3)[0]}?`);
   });
 
   it.each(['report', 'status'])('%s does not call it an unfinished backfill', async (command) => {
-    await runCli(['export', 'v4', '--quiet', '--config', 'wrong.jsonc'], at());
-    await runCli(['remap', '--quiet', '--config', 'wrong.jsonc'], at());
-    const ended = await runCli([command, '--quiet', '--config', 'wrong.jsonc'], at());
+    await runCli(['export', 'v4', '--quiet', '--config', 'wrong.jsonc'], at);
+    await runCli(['remap', '--quiet', '--config', 'wrong.jsonc'], at);
+    const ended = await runCli([command, '--quiet', '--config', 'wrong.jsonc'], at);
     expect(ended.stdout).toContain('answered 404 to every');
     expect(endOf(ended).next).toBe('svc-migrate doctor --config wrong.jsonc');
   });

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openProject } from './project.js';
 import { type Ended, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
@@ -14,12 +14,8 @@ const FILES = {
 } as const;
 const FLAGS = Object.entries(FILES).flatMap(([flag, file]) => [`--${flag}`, file]);
 
-let sandbox: Sandbox;
+const { sandbox } = await openProject({ seed: 5, scale: 200, companies: 2 });
 let cwd: string;
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 200, companies: 2 });
-});
-afterAll(() => sandbox.close());
 beforeEach(() => {
   cwd = makeFolder(sandbox.config());
   for (const file of Object.values(FILES)) writeFileSync(join(cwd, file), 'SAFE TO CUT OVER, said yesterday');

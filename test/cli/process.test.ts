@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { campaignCases } from '../support/campaign.js';
+import { openProject } from './project.js';
 import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 11 });
-});
-afterAll(() => sandbox.close());
+const { sandbox, cwd: exported, run } = await openProject({ seed: 11, scale: 100 });
+beforeAll(async () => expect((await run('run', '--quiet')).code).toBe(0));
 
 /** A module that prints, at the end of the process, the packages that were loaded. */
 const PRINT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
@@ -17,21 +14,6 @@ const PRINT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
   const packageOf = (file) => file.split('node_modules/').at(-1).split('/')[0];
   process.on('exit', () => console.error('\\npackages: ' + [...new Set(Object.keys(cache).map(packageOf))].join(' ')));
 `)}`;
-
-let done: Promise<string> | undefined;
-
-/** A folder with a database that holds a remap, for tests that only read it. */
-function exported(): Promise<string> {
-  done ??= makeExported();
-  return done;
-}
-
-async function makeExported(): Promise<string> {
-  const cwd = makeFolder(sandbox.config());
-  const ended = await runCli(['run', '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
-  expect(ended.code).toBe(0);
-  return cwd;
-}
 
 describe('the two exports', () => {
   it('fill the database, say what they read and name the next command', async () => {
@@ -74,10 +56,9 @@ describe('the two exports', () => {
 
 describe('a signal', () => {
   it('ends also a command that does not notice, and at once if sent twice', async () => {
-    const cwd = await exported();
     const stopLookup = async (signals: readonly NodeJS.Signals[]): Promise<number> => {
       const { code } = await spawnCli(['lookup', 'crm/stages', '1', '--stdin'], {
-        cwd,
+        cwd: exported,
         input: null,
         onStart: (child) => {
           // It has answered for the first id and waits for more.
@@ -97,12 +78,11 @@ describe('a signal', () => {
 });
 
 describe('a command that sends no request', () => {
-  it.each(['status', 'report', 'lookup accounting/invoices 1', 'dump'])(
+  it.each(campaignCases(['lookup accounting/invoices 1', 'report', 'status', 'dump'], 2))(
     'loads no HTTP client: %s',
     async (line) => {
-      const cwd = await exported();
       const ended = await spawnCli(line.split(' '), {
-        cwd,
+        cwd: exported,
         env: { NODE_OPTIONS: `--import=${PRINT_PACKAGES}` },
       });
       expect(ended.stderr).toMatch(/\npackages: .*\bbetter-sqlite3\b/);

@@ -1,32 +1,25 @@
 import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { alterDatabase } from '../support/seal.js';
 import { serveHttp } from '../support/serve-http.js';
+import { openProject } from './project.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
 const INVOICES = 'accounting/invoices';
 
-let sandbox: Sandbox;
-/** Holds both exports and two builds of the remap. */
-let done: string;
-let id: string;
-let key: string;
-
+/** `done` holds both exports and two builds of the remap. */
+const { sandbox, cwd: done } = await openProject({ seed: 5, scale: 150, companies: 2 });
+const row = [...sandbox.truth()].find(
+  (one) => one.model === INVOICES && one.path === '' && one.status === 'matched',
+);
+const id = row?.v3_svc_id ?? '';
 beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 5, scale: 150, companies: 2 });
-  done = makeFolder(sandbox.config());
   for (const command of ['run', 'remap']) expect((await run(done, [command])).code).toBe(0);
-  const row = [...sandbox.truth()].find(
-    (one) => one.model === INVOICES && one.path === '' && one.status === 'matched',
-  );
-  id = row?.v3_svc_id ?? '';
-  key = row?.platform_id ?? '';
 });
-afterAll(() => sandbox.close());
 
 function run(cwd: string, args: readonly string[], env = keysOf(sandbox.apiKey)): Promise<Ended> {
   return runCli([...args, '--quiet'], { cwd, env });
@@ -97,7 +90,7 @@ const PLAIN_ERROR = /^svc-migrate: \S.*\n( {2}\S.*\n)*$/;
 
 describe('commands of proof end with the code of what they found', () => {
   it.each(CASES)('%s', async (_, folder, args, code) => {
-    const words = args.map((word) => (word === 'ID' ? id : word === 'KEY' ? key : word));
+    const words = args.map((word) => (word === 'ID' ? id : word));
     const ended = await run(folder(), words);
     expect({ code: ended.code, stderr: ended.stderr }).toMatchObject({ code });
     if (ended.stdout === '') expect(ended.stderr).toMatch(PLAIN_ERROR);

@@ -1,25 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { describe, expect, it } from 'vitest';
 import { hasPty, onTerminal } from './on-terminal.js';
-import { keysOf, makeFolder, runCli } from './run-cli.js';
+import { openProject } from './project.js';
+import { runCli } from './run-cli.js';
 
-let sandbox: Sandbox;
-let cwd: string;
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 4, scale: 600, latencyMs: 60 });
-  cwd = makeFolder();
-  const config = sandbox.config();
-  const v3 = { ...Object(config['v3']), pageSize: 10, concurrency: 4 };
-  writeFileSync(join(cwd, 'c.json'), JSON.stringify({ ...config, v3 }));
-});
-afterAll(() => sandbox.close());
+const { sandbox, at, cwd } = await openProject(
+  { seed: 4, scale: 600, latencyMs: 60 },
+  (one) => ({ ...one.config(), v3: { ...Object(one.config()['v3']), pageSize: 10, concurrency: 4 } }),
+  'c.json',
+);
 
 /** Runs a command; types Ctrl-C once `stopAt` was drawn. Returns what was drawn, line by line. */
 async function linesOf(command: string, stopAt: RegExp | null = null): Promise<string[]> {
   const typed = stopAt === null ? [] : [{ at: stopAt, text: '\u0003' }];
-  const { text } = await onTerminal(command, { cwd, env: keysOf(sandbox.apiKey) }, typed);
+  const { text } = await onTerminal(command, at, typed);
   return text.split(/[\r\n]+|(?=[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏])/);
 }
 
@@ -53,7 +48,7 @@ describe.runIf(hasPty)('on a real terminal', () => {
   it('an error keeps to 80 columns, and stays on its lines elsewhere', async () => {
     const config = { ...sandbox.config(), v4: { ...Object(sandbox.config()['v4']), apiKeyEnv: 'OTHER' } };
     writeFileSync(join(cwd, 'key.json'), JSON.stringify(config));
-    const env = { ...keysOf(sandbox.apiKey), OTHER: 'wrong' };
+    const env = { ...at.env, OTHER: 'wrong' };
     const command = ['export', 'v4', '--quiet', '--config', 'key.json'];
     const { text } = await onTerminal(command.join(' '), { cwd, env });
     const lines = text.trimEnd().split(/\r?\n/);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { campaignCases } from '../support/campaign.js';
 import { keysOf, makeFolder } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
@@ -41,7 +42,7 @@ function setUp(): string {
 }
 
 describe('a certificate that nobody vouches for', () => {
-  it.each(['doctor', 'export v3', 'export v4', 'run'])(
+  it.each(campaignCases(['run', 'doctor', 'export v3', 'export v4'], 2))(
     'gets no request from %s, even with NODE_TLS_REJECT_UNAUTHORIZED=0',
     async (line) => {
       const env = { ...keysOf('canary-key'), NODE_TLS_REJECT_UNAUTHORIZED: '0' };

@@ -315,11 +315,9 @@ describe('a damaged database', () => {
   });
 
   it('answers as before where tables, views, indexes and columns were added', async () => {
-    for (const statement of ADDED_OBJECTS) {
-      writeFileSync(config.database, whole);
-      alterSchema(statement);
-      expect([statement, await askEverything()]).toEqual([statement, expected]);
-    }
+    writeFileSync(config.database, whole);
+    for (const statement of ADDED_OBJECTS) alterSchema(statement);
+    expect(await askEverything()).toEqual(expected);
   });
 
   /** `refused`: by some question after each statement. */
@@ -344,7 +342,7 @@ describe('a damaged database', () => {
         ],
         true,
       ],
-      ['a table lost all its rows, or a setting', listLostRows, false],
+      ['a table lost all its rows, or a setting', () => campaignCases(listLostRows(), 14), false],
       [
         'a table, a column or an index was dropped',
         () => [
@@ -364,21 +362,23 @@ describe('a damaged database', () => {
     ];
   it.each(LOSSES)('answers as before or not at all after %s', async (what, statements, refused) => {
     const silent: string[] = [];
-    for (const statement of statements()) {
+    const all = statements();
+    for (const statement of all) {
       const before = counts.refused;
       writeFileSync(config.database, whole);
       alterSchema(statement);
       silent.push(...(await askDamaged(statement)));
       if (refused) expect([statement, counts.refused > before]).toEqual([statement, true]);
     }
-    tell(what, statements().length);
+    tell(what, all.length);
     expect(silent).toEqual([]);
   });
 
   it('refuses a list whose time of reading is no time, though its checksum is right', async () => {
     const silent: string[] = [];
     // SQLite takes the last three for times, but they do not sort with the others.
-    for (const text of ['', 'zzz', '2026-13-01T00:00:00.000Z', '12', 'now', '2026-11-01']) {
+    const texts = ['', 'zzz', '2026-13-01T00:00:00.000Z', '12', 'now', '2026-11-01'];
+    for (const text of campaignCases(texts, 3)) {
       writeFileSync(config.database, whole);
       alterDatabase(config.database, `UPDATE stream SET read_at = '${text}' WHERE generation = 'v4'`);
       silent.push(...(await askDamaged(`read at "${text}"`)));
@@ -430,9 +430,9 @@ const ADDED_OBJECTS = [
   'ALTER TABLE decision ADD COLUMN mine TEXT',
   'ALTER TABLE drift_scope ADD COLUMN mine INTEGER',
   'ALTER TABLE record ADD COLUMN mine TEXT',
-  'CREATE TABLE mine(id INTEGER PRIMARY KEY, name TEXT UNIQUE COLLATE NOCASE)',
-  'CREATE VIEW mine AS SELECT * FROM remap',
-  'CREATE INDEX mine ON remap_row(group_id)',
+  'CREATE TABLE my_table(id INTEGER PRIMARY KEY, name TEXT UNIQUE COLLATE NOCASE)',
+  'CREATE VIEW my_view AS SELECT * FROM remap',
+  'CREATE INDEX my_index ON remap_row(group_id)',
 ];
 
 /** Bits of all regions of the file by turns, or of as many as there are flips. */

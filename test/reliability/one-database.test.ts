@@ -12,13 +12,12 @@ import {
 import { request } from 'node:http';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
+import { openProject } from '../cli/project.js';
+import { type Ended, runCli } from '../cli/run-cli.js';
 import { spawnCli } from '../cli/spawn-cli.js';
 import { campaign, campaignCases } from '../support/campaign.js';
-import { makeFastFolder } from '../support/fast-folder.js';
 import { serveFile } from '../support/serve-http.js';
 
 const DB = 'svc-migrate.db';
@@ -41,7 +40,6 @@ const READERS: readonly (readonly [line: string, code: number])[] = [
 /** Everything that opens a database. */
 const COMMANDS = campaignCases([...WRITERS, ...READERS.map(([line]) => line)], 4);
 
-let sandbox: Sandbox;
 /** Emits `passed` for each request that arrives. */
 const passing = new EventEmitter();
 let isOpen = true;
@@ -56,19 +54,14 @@ const gate = serveFile((incoming, outgoing) => {
   });
   incoming.pipe(forwarded);
 });
-let folder = '';
+const options = { seed: 31, scale: 60, companies: 1 } as const;
+const { sandbox, at, cwd: folder } = await openProject(options);
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 31, scale: 60, companies: 1 });
-  folder = makeFastFolder();
   const config = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, gate.origin);
   writeFileSync(join(folder, 'svc-migrate.config.json'), config);
   expect((await run('run --quiet')).code).toBe(0);
   copyFileSync(join(folder, DB), join(folder, 'good.db'));
-});
-afterAll(async () => {
-  await sandbox.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function restore(): void {
@@ -77,11 +70,11 @@ function restore(): void {
 }
 
 function run(line: string): Promise<Ended> {
-  return runCli(line.split(' '), { cwd: folder, env: keysOf(sandbox.apiKey) });
+  return runCli(line.split(' '), at);
 }
 
 function start(line: string, onStart: (child: ChildProcess) => void): Promise<Ended> {
-  return spawnCli(line.split(' '), { cwd: folder, env: keysOf(sandbox.apiKey), onStart });
+  return spawnCli(line.split(' '), { ...at, onStart });
 }
 
 function alter(...statements: readonly string[]): void {

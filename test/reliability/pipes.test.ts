@@ -1,11 +1,9 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
-import { type Ended, keysOf, runCli } from '../cli/run-cli.js';
+import { existsSync } from 'node:fs';
+import { beforeAll, expect, it } from 'vitest';
+import { openProject } from '../cli/project.js';
+import type { Ended } from '../cli/run-cli.js';
 import { runShell, spawnCli } from '../cli/spawn-cli.js';
 import { campaignCases } from '../support/campaign.js';
-import { makeFastFolder } from '../support/fast-folder.js';
 
 /** Commands that print, with what they print for people and for scripts. */
 const COMMANDS = [
@@ -53,23 +51,8 @@ const FULL = [
   'lookup crm/stages 1',
 ];
 
-let sandbox: Sandbox;
-let folder = '';
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ seed: 31, scale: 100, companies: 1 });
-  folder = makeFastFolder();
-  writeFileSync(join(folder, 'svc-migrate.config.json'), JSON.stringify(sandbox.config()));
-  expect((await runCli(['run', '--quiet'], given())).code).toBe(0);
-});
-afterAll(async () => {
-  await sandbox.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-function given() {
-  return { cwd: folder, env: keysOf(sandbox.apiKey) };
-}
+const { at, run } = await openProject({ seed: 31, scale: 100, companies: 1 });
+beforeAll(async () => expect((await run('run', '--quiet')).code).toBe(0));
 
 function expectQuietEnd({ code, stderr }: Ended, words: RegExp | null): void {
   expect([code, stderr]).toEqual([6, expect.stringMatching(words ?? /^/)]);
@@ -80,7 +63,7 @@ it.each(campaignCases(COMMANDS, 4))(
   'svc-migrate %s ends with 6 and without a stack trace where nobody reads',
   async (line) => {
     const ended = await spawnCli(line.split(' '), {
-      ...given(),
+      ...at,
       onStart: (child) => child.stdout?.destroy(),
     });
     expectQuietEnd(ended, null);
@@ -90,12 +73,12 @@ it.each(campaignCases(COMMANDS, 4))(
 it.runIf(existsSync('/dev/full')).each(campaignCases(FULL, 2))(
   'svc-migrate %s ends with 6 and says why where the disk is full',
   async (line) => {
-    expectQuietEnd(await runShell(`svc-migrate ${line} > /dev/full`, given()), /the disk is full/);
+    expectQuietEnd(await runShell(`svc-migrate ${line} > /dev/full`, at), /the disk is full/);
   },
 );
 
 it('a reader of the first line gets it, and the rest is no error of anybody', async () => {
-  const { code, stdout, stderr } = await runShell('set -o pipefail; (svc-migrate dump) | head -1', given());
+  const { code, stdout, stderr } = await runShell('set -o pipefail; (svc-migrate dump) | head -1', at);
   expect(stdout).toMatch(/^model,path,[^\n]*\n$/);
   expect(stderr).toBe('');
   // 0 where all of it fitted into the pipe before the reader went.
@@ -104,7 +87,7 @@ it('a reader of the first line gets it, and the rest is no error of anybody', as
 
 it('closed standard streams end no command with a bug', async () => {
   for (const closed of campaignCases(['>&-', '2>&-', '<&-', '>&- 2>&-'], 2)) {
-    const { code, stderr } = await runShell(`svc-migrate report --quiet ${closed}`, given());
+    const { code, stderr } = await runShell(`svc-migrate report --quiet ${closed}`, at);
     expect([code, stderr]).toEqual([0, '']);
   }
 });
@@ -117,15 +100,15 @@ it('data asked for on stdout are an error where there is none', async () => {
     'report --quiet --ndjson -',
   ];
   for (const line of campaignCases(lines, 2)) {
-    const { code, stderr } = await runShell(`svc-migrate ${line} >&-`, given());
+    const { code, stderr } = await runShell(`svc-migrate ${line} >&-`, at);
     expect([line, code, stderr]).toEqual([line, 6, expect.stringContaining('There is no stdout')]);
   }
 });
 
 it('a dump without a stdout is an error, and one to /dev/null is not', async () => {
-  const closed = await runShell('svc-migrate dump --quiet >&-', given());
+  const closed = await runShell('svc-migrate dump --quiet >&-', at);
   expect([closed.code, closed.stderr]).toEqual([6, expect.stringContaining('There is no stdout')]);
-  const dropped = await runShell('svc-migrate dump --quiet > /dev/null', given());
+  const dropped = await runShell('svc-migrate dump --quiet > /dev/null', at);
   expect([dropped.code, dropped.stderr]).toEqual([0, '']);
-  expect((await runShell('svc-migrate dump --quiet --output d.csv >&-', given())).code).toBe(0);
+  expect((await runShell('svc-migrate dump --quiet --output d.csv >&-', at)).code).toBe(0);
 });

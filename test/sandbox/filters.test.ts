@@ -69,7 +69,7 @@ describe('filters', () => {
   });
 
   it('take several values with in, and several filters together', async () => {
-    const sandbox = await start({ seed: 22 });
+    const sandbox = await start({ seed: 22, scale: 800 });
     const address = `${firstRegion(sandbox)}/accounting/invoices`;
     const rows = await getAll(sandbox, address, { limit: '1000' });
     const some = [3, 30, 60].map((index) => rows[index]?.svc_id ?? '');
@@ -95,7 +95,7 @@ describe('filters', () => {
   });
 
   it('find nulls, and values in lists', async () => {
-    const sandbox = await start({ seed: 22 });
+    const sandbox = await start({ seed: 22, scale: 800 });
     const address = `${firstRegion(sandbox)}/accounting/bill_credit_notes`;
     const all = { include_deleted_records: 'true', limit: '1000' };
     const rows = await getAll(sandbox, address, all);
@@ -109,7 +109,7 @@ describe('filters', () => {
   });
 
   it('read ids exactly above 2^53', async () => {
-    const sandbox = await start({ seed: 23, scenario: 'ugly' });
+    const sandbox = await start({ seed: 23, scenario: 'ugly', scale: 800 });
     const address = `${firstRegion(sandbox)}/accounting/invoices`;
     const rows = await getAll(sandbox, address, { include_deleted_records: 'true', limit: '1000' });
     const large = rows.filter((row) => BigInt(row.svc_id) > 2n ** 53n);

@@ -100,7 +100,7 @@ describe('the ugly scenario', () => {
     let merged = 0;
     let largest = 0n;
     for (const seed of [36, 37, 38, 39]) {
-      const sandbox = await start({ seed, scenario: 'ugly' });
+      const sandbox = await start({ seed, scenario: 'ugly', scale: 800 });
       const rows = await getAll(sandbox, `${firstRegion(sandbox)}/accounting/invoices`, ALL);
       merged += rows.length - new Set(rows.map(({ svc_id }) => Number(svc_id))).size;
       for (const { svc_id } of rows) largest = BigInt(svc_id) > largest ? BigInt(svc_id) : largest;

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { MODELS } from '../../src/sandbox/models.js';
 import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
+import { campaign, campaignCases } from '../support/campaign.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
 import { sandboxStarter } from './sandboxes.js';
 
@@ -52,7 +53,7 @@ async function readEverything(sandbox: Sandbox): Promise<{ v3: string[]; v4: str
 describe('truth', () => {
   for (const scenario of ['clean', 'ugly'] as const) {
     it(`names every record and line item of a ${scenario} service, V3's and V4-only ones exactly once`, async () => {
-      for (const seed of [1, 2, 3]) {
+      for (const seed of campaignCases([1, 2, 3], 1)) {
         const sandbox = await start({ seed, scenario, scale: 300 });
         const v3: string[] = [];
         const v4: string[] = [];
@@ -105,7 +106,7 @@ describe('truth', () => {
 
   it('gives a clean service only what its own limits cover', async () => {
     const covered = new Set(['outside_backfill_window', 'connection_inert', 'created_after_export']);
-    for (let seed = 0; seed < 20; seed++) {
+    for (let seed = 0; seed < campaign({ small: 4, full: 20 }); seed++) {
       const sandbox = await start({ seed });
       for (const { status, reason } of sandbox.truth()) {
         const isDeletion = status === 'deleted';
@@ -116,7 +117,7 @@ describe('truth', () => {
   });
 
   it('has all kinds of findings in every clean service', async () => {
-    for (let seed = 0; seed < 10; seed++) {
+    for (let seed = 0; seed < campaign({ small: 3, full: 10 }); seed++) {
       const sandbox = await start({ seed });
       const found = new Set([...sandbox.truth()].map(({ status, reason }) => `${status}/${reason}`));
       for (const kind of [
