@@ -9,7 +9,6 @@ import type { Db } from '../store/open.js';
 import { saveCompleteness } from '../store/readiness.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
 import { type CountedGroup, RemapWriter } from '../store/remap-writer.js';
-import { Spool } from '../store/spool.js';
 import { saveCompanyPairs } from './companies.js';
 import {
   type Decisions,
@@ -21,7 +20,7 @@ import {
 import { explainRecords } from './explain-records.js';
 import { type ExportedParts, readExportedParts } from './exported-parts.js';
 import { joinNothing, joinRecords } from './join-records.js';
-import { type Found, type JudgedPair, RowsOfModel, writePair } from './match-company-pair.js';
+import { type Found, type JudgedPair, writePair } from './match-company-pair.js';
 import { preparePartRecords } from './part-records.js';
 import { prepareDrift } from './save-drift.js';
 import {
@@ -191,20 +190,16 @@ function matchCompanies(options: MatchOptions): { readonly found: Found; readonl
   const { db, config, parts, writer, throwIfStopped } = options;
   const [found, seen] = [noneFound(), noneFound()];
   for (const { generation, records } of parts.all()) found[`v${generation}Records`] += records;
-  const spool = new Spool(db, 'waiting_rows');
   const drift = prepareDrift(db, config);
   const pairs = listPairs(db);
   const judge = prepareJudge(options, found);
   for (const [modelId, model] of readModels(db)) {
-    const later = new RowsOfModel(spool);
     for (const companies of pairs) {
       const judged = judge(modelId, model, companies);
       if (judged === null) continue;
-      addFound(seen, writePair(judged, writer, later, options.decisions.verdicts, throwIfStopped));
+      addFound(seen, writePair(judged, writer, options.decisions.verdicts, throwIfStopped));
       drift.compare(judged, throwIfStopped);
     }
-    later.write(writer, throwIfStopped);
-    spool.clear();
   }
   // records of lists that are not configured are not part of the remap, but part of the export
   preparePartRecords(db, parts.spool, throwIfStopped)(parts.others);

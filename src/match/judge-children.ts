@@ -122,7 +122,16 @@ function judgeByKey(children: readonly ChildMember[], inherited: Outcome | null)
     const outcome = inherited ?? outcomeOf(child, verdict, found !== undefined);
     rows[child.gen === 3 ? 'v3' : 'v4'].push(rowOf(child, verdict, outcome, found ?? evidence));
   }
-  return rows;
+  return { v3: sortRows(rows.v3), v4: sortRows(rows.v4) };
+}
+
+/** Sorts rows of one generation by field and id, as children are stored. */
+export function sortRows(rows: readonly ChildRow[]): ChildRow[] {
+  const idOf = ([gen, , v3, v4]: ChildRow) => BigInt((gen === 3 ? v3 : v4) ?? 0);
+  return [...rows].sort((a, b) => {
+    if (a[1] !== b[1]) return a[1] < b[1] ? -1 : 1;
+    return idOf(a) < idOf(b) ? -1 : 1;
+  });
 }
 
 /** The ids of a group's children, for evidence. */

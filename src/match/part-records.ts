@@ -5,10 +5,9 @@ import { Texts } from '../json/record-columns.js';
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
-import { type RowColumns, type RowId, rowIdOf } from '../store/row-columns.js';
+import { type RowId, rowIdOf } from '../store/remap-writer.js';
 import type { Spool } from '../store/spool.js';
 import type { ExportedPart } from './exported-parts.js';
-import type { PlainChildren } from './plain-children.js';
 import { hashBytes, StoredRecords } from './record-bytes.js';
 
 /** The records of a part by column, in the order of their row ids. Texts stay bytes until they are needed. */
@@ -73,20 +72,6 @@ export class PartRecords {
     return rowIdOf(this.svcIds[at] ?? 0n);
   }
 
-  /** Adds the row of a record. */
-  addRow(
-    rows: RowColumns,
-    at: number,
-    group: number,
-    v3: RowId | null,
-    v4: RowId | null,
-    evidence: string | null,
-  ): void {
-    const [start, end] = [this.#startOf(TEXTS * at), this.#endOf(TEXTS * at)];
-    if (start === end) rows.add(group, null, v3, v4, evidence, null, null);
-    else rows.addBytes(group, this.#texts.bytes, start, end, v3, v4, evidence, null, null);
-  }
-
   uniqueIdOf(at: number): string | null {
     return this.#textAt(TEXTS * at + 1);
   }
@@ -99,11 +84,6 @@ export class PartRecords {
   /** As stored, see `stored-lists.ts`. */
   childrenTextOf(at: number): string | null {
     return this.#textAt(TEXTS * at + 2);
-  }
-
-  /** Reads the children of a record; returns false if they are not plain. */
-  readPlainChildren(at: number, into: PlainChildren): boolean {
-    return into.read(this.#buffer, this.#startOf(TEXTS * at + 2), this.#endOf(TEXTS * at + 2));
   }
 
   hashOfKey(at: number): number {

@@ -6,6 +6,7 @@ import {
   nameChildren,
   prepareChildEvidence,
   rowOf,
+  sortRows,
 } from './judge-children.js';
 import { describeV4, type GroupIds, judgeGroup, judgeV3Members, type V4Side } from './judge-group.js';
 
@@ -14,10 +15,8 @@ interface V4Group {
   readonly members: readonly ChildMember[];
   readonly side: V4Side<ChildMember>;
   readonly named: GroupIds;
-  /** The V3 children with the key, of the record with the highest svc_id; the evidence of V4 children names them. */
+  /** The V3 children with the key, of the last record that has any; the evidence of V4 children names them. */
   last: readonly ChildMember[];
-  /** The svc_id of that record: records are not read in the order of their svc_ids. */
-  lastOf: bigint | null;
 }
 
 /**
@@ -36,20 +35,16 @@ export class SharedTwin {
       side: describeV4(members),
       named: nameChildren(members),
       last: [],
-      lastOf: null,
     });
     this.#groups = new Map([...groupChildren(children)].map(([place, members]) => [place, groupOf(members)]));
     this.#outcome = inheritOutcome(reason);
   }
 
   /** The rows of a V3 record's children. */
-  judge(svcId: bigint, children: readonly ChildMember[]): ChildRow[] {
-    return [...groupChildren(children)].flatMap(([place, members]) => {
+  judge(children: readonly ChildMember[]): ChildRow[] {
+    const rows = [...groupChildren(children)].flatMap(([place, members]) => {
       const group = members[0]?.key === null ? undefined : this.#groups.get(place);
-      if (group !== undefined && (group.lastOf === null || svcId > group.lastOf)) {
-        group.last = members;
-        group.lastOf = svcId;
-      }
+      if (group !== undefined) group.last = members;
       const { named, side } = group ?? NO_V4;
       const evidenceOf = prepareChildEvidence(() => ({ ...named, v3Live: nameChildren(members).v3Live }));
       const verdicts = judgeV3Members(members, side);
@@ -60,11 +55,12 @@ export class SharedTwin {
         return [rowOf(child, verdict, this.#outcome, evidenceOf(child, verdict))];
       });
     });
+    return sortRows(rows);
   }
 
   /** The rows of V4 children without a V3 child. */
   listUnclaimed(): ChildRow[] {
-    return [...this.#groups.values()].flatMap(({ members, last }) => {
+    const rows = [...this.#groups.values()].flatMap(({ members, last }) => {
       const all = [...members, ...last];
       const evidenceOf = prepareChildEvidence(() => nameChildren(all));
       const verdicts = judgeGroup(all);
@@ -74,6 +70,7 @@ export class SharedTwin {
         return [rowOf(child, verdict, this.#outcome, evidenceOf(child, verdict))];
       });
     });
+    return sortRows(rows);
   }
 }
 

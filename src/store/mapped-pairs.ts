@@ -38,8 +38,6 @@ export interface PairStratum {
 }
 
 const IS_PAIR = 'v3_svc_id IS NOT NULL AND v4_svc_id IS NOT NULL';
-/** Sorts children directly after the records with their parent's key. */
-const BY_PARENT = 'model, region, v3_company_id, coalesce(parent_platform_id, platform_id), path, id';
 const STRATUM = 'model, path, region, v3_company_id';
 
 /** Sizes of all strata, in the order of `readPairRows`. */
@@ -71,7 +69,7 @@ export function* readPairs(db: Db, rows: readonly bigint[] | null): Generator<Ma
   const sql = `SELECT id AS row, parent, model, path, region, v3_company_id AS v3CompanyId, v4_company_id AS v4CompanyId,
       platform_id AS platformId, ${V4_KEY} AS v4PlatformId, parent_platform_id AS parentPlatformId, v3_svc_id AS v3SvcId,
       v4_svc_id AS v4SvcId, status, reason, matched_by AS matchedBy
-    FROM remap_entry WHERE ${IS_PAIR} ${only} ORDER BY ${BY_PARENT}`;
+    FROM remap_entry WHERE ${IS_PAIR} ${only} ORDER BY id`;
   let found = 0;
   for (const pair of db.prepare<[object], MappedPair>(sql).iterate({ rows: `[${(rows ?? []).join(',')}]` })) {
     found += 1;

@@ -1,10 +1,16 @@
 import { prepareInsertRows } from './records.js';
 import { BlockDigest, type RemapGroup, RowDigests, type RowsText, renderGroup } from './remap-blocks.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
-import { RowColumns } from './row-columns.js';
 import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
-import type { SavedBytes, Spool } from './spool.js';
 import type { Db } from './sqlite.js';
+
+/** An id of a row: a bigint only beyond 2^53, because other numbers need no object. */
+export type RowId = number | bigint;
+
+export function rowIdOf(id: bigint): RowId {
+  const number = Number(id);
+  return Number.isSafeInteger(number) ? number : id;
+}
 
 /** V3 records of one day, ms since 1970. */
 interface DayCount {
@@ -32,16 +38,13 @@ const DAY_MS = 86_400_000;
 export class RemapWriter {
   readonly #db: Db;
   readonly #groups = new Map<string, CountedGroup>();
-  /** By id. */
-  readonly #byId: CountedGroup[] = [];
   readonly #texts: string[] = [];
   readonly #insert: ReturnType<typeof prepareInsertRows>;
   readonly #digests = new RowDigests();
   readonly #blockDigest = new BlockDigest((group) => this.#texts[group] ?? '');
   /** Rows of the current block. */
   #inBlock = 0;
-  /** The id of the next row. */
-  nextRow = 1;
+  #rows = 0;
   /** Rows that are `matched` without an id on both sides. */
   halfMatched = 0;
 
@@ -59,39 +62,34 @@ export class RemapWriter {
         ...group,
         id: this.#groups.size + 1,
         count: 0,
-        firstRow: Number.POSITIVE_INFINITY,
+        firstRow: 0,
         lastRow: 0,
         firstRows: [],
         days: new Map(),
       };
       this.#groups.set(name, known);
-      this.#byId[known.id] = known;
       this.#texts[known.id] = renderGroup(known.id, group);
     }
     return known;
   }
 
-  /** Writes rows. A negative parent, -1 - n, stands for the row `firstOpen` + n. */
-  write(rows: RowColumns, firstOpen = 0): void {
-    for (let at = 0; at < rows.length; at++) {
-      const group = this.#byId[rows.group(at)];
-      const parent = rows.parent(at);
-      if (group !== undefined)
-        this.#writeRow(group, rows, at, parent !== null && parent < 0 ? firstOpen - 1 - parent : parent);
-    }
-  }
-
-  #writeRow(group: CountedGroup, rows: RowColumns, at: number, parent: number | null): void {
-    const row = this.nextRow++;
-    const [v3, v4] = [rows.v3(at), rows.v4(at)];
+  /** Writes a row and returns its id. `parent`: of a child, the row of the record that holds it. */
+  add(
+    group: CountedGroup,
+    v3: RowId | null,
+    v4: RowId | null,
+    key: string | null,
+    parent: number | null,
+    ownEvidence: string | null,
+  ): number {
+    const row = ++this.#rows;
     group.count += 1;
-    if (row < group.firstRow) group.firstRow = row;
+    if (group.count === 1) group.firstRow = row;
     group.lastRow = row;
     if (group.status !== 'matched') {
       if (group.firstRows.length < MAX_FIRST_ROWS) group.firstRows.push(row);
     } else if (v3 === null || v4 === null) this.halfMatched += 1;
-    const key = rows.key(at);
-    const evidence = evidenceOf(group, rows.evidence(at));
+    const evidence = evidenceOf(group, ownEvidence);
     const { values } = this.#insert;
     const to = this.#inBlock * ROW_WIDTH;
     values[to] = row;
@@ -103,6 +101,7 @@ export class RemapWriter {
     values[to + 6] = evidence;
     this.#blockDigest.add(group.id, parent, v3, v4, key, evidence);
     if (++this.#inBlock === ROWS_PER_BLOCK) this.#flush();
+    return row;
   }
 
   /** Counts the V3 record of a row by its latest date, ms since 1970 or NaN. */
@@ -141,7 +140,7 @@ export class RemapWriter {
       }
     }
     this.#db.exec(REMAP_INDEXES);
-    return this.#digests.finish(this.nextRow - 1);
+    return this.#digests.finish(this.#rows);
   }
 
   #flush(): void {
@@ -160,62 +159,4 @@ function evidenceOf({ provisional }: RemapGroup, evidence: string | null): strin
   if (evidence === null || !provisional) return evidence;
   const before: object = JSON.parse(evidence);
   return JSON.stringify({ ...before, provisional: true });
-}
-
-const ROWS_PER_CHUNK = 4096;
-
-/** The rows of one field and company, which are written in the order of their ids. Only a few of them stay in memory. */
-export class WaitingRows {
-  readonly #spool: Spool;
-  /** To use again, because a RowColumns that has grown is large. */
-  readonly #free: RowColumns[];
-  #saved: SavedBytes[] = [];
-  #open: RowColumns | null = null;
-  /** The last row that was saved. */
-  #last: RowColumns | null = null;
-  #isSorted = true;
-
-  constructor(spool: Spool, free: RowColumns[]) {
-    this.#spool = spool;
-    this.#free = free;
-  }
-
-  /** Where to add the next row. */
-  get open(): RowColumns {
-    if (this.#open !== null && this.#open.length >= ROWS_PER_CHUNK) this.#save();
-    this.#open ??= this.#free.pop() ?? new RowColumns();
-    return this.#open;
-  }
-
-  /** Sorts the rows. Call it after the last one was added. */
-  seal(): void {
-    this.#save();
-    if (!this.#isSorted) {
-      const all = new RowColumns();
-      for (const rows of this.read()) for (let at = 0; at < rows.length; at++) all.copy(rows, at);
-      this.#saved = [];
-      const order = Uint32Array.from({ length: all.length }, (_, at) => at);
-      for (const at of order.sort((a, b) => all.compare(a, all, b))) this.open.copy(all, at);
-      this.#save();
-    }
-    this.#last = null;
-  }
-
-  *read(): Generator<RowColumns> {
-    for (const saved of this.#saved) yield RowColumns.from(this.#spool.read(saved));
-  }
-
-  #save(): void {
-    const rows = this.#open;
-    if (rows === null) return;
-    if (this.#last !== null && this.#last.compare(0, rows, 0) > 0) this.#isSorted = false;
-    for (let at = 1; at < rows.length && this.#isSorted; at++)
-      this.#isSorted = rows.compare(at - 1, rows, at) <= 0;
-    this.#last = new RowColumns();
-    this.#last.copy(rows, rows.length - 1);
-    this.#saved.push(this.#spool.save(rows.toBytes()));
-    rows.clear();
-    this.#free.push(rows);
-    this.#open = null;
-  }
 }

@@ -9,13 +9,11 @@ const BYTES_PER_ROW = 2048;
 
 /** Keeps bytes in a temporary table. */
 export class Spool {
-  readonly clear: () => void;
   readonly #insert;
   readonly #read;
 
   constructor(db: Db, table: string) {
     db.exec(`CREATE TEMP TABLE ${table}(id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT`);
-    this.clear = () => void db.exec(`DELETE FROM temp.${table}`);
     this.#insert = db.prepare<[Buffer]>(`INSERT INTO temp.${table}(body) VALUES (?)`);
     this.#read = db.prepare<[bigint | number], Buffer>(`SELECT body FROM temp.${table} WHERE id = ?`).pluck();
   }

@@ -163,7 +163,7 @@ const CASES: readonly Case[] = [
     'children of different parents never match',
     '1 a [11 x]; 2 b',
     '8 a; 9 b [19 x]',
-    ['1→8 matched', '2→9 matched', 'child 11→- unmatched/unexplained', 'child -→19 v4_only/unexplained'],
+    ['1→8 matched', 'child 11→- unmatched/unexplained', '2→9 matched', 'child -→19 v4_only/unexplained'],
   ],
   [
     'children of an unmatched parent',
@@ -171,9 +171,9 @@ const CASES: readonly Case[] = [
     '9 z',
     [
       '1→- unmatched/outside_backfill_window',
-      '-→9 v4_only/unexplained',
       'child 11→- unmatched/parent_outside_backfill_window',
       'child 12→- unmatched/parent_outside_backfill_window',
+      '-→9 v4_only/unexplained',
     ],
   ],
   [
@@ -193,9 +193,9 @@ const CASES: readonly Case[] = [
     '9 a [19 x]',
     [
       '1→- ambiguous/duplicate_platform_id_v3',
+      'child 11→- ambiguous/parent_duplicate_platform_id_v3',
       '2→- ambiguous/duplicate_platform_id_v3',
       '-→9 ambiguous/duplicate_platform_id_v3',
-      'child 11→- ambiguous/parent_duplicate_platform_id_v3',
       'child -→19 ambiguous/parent_duplicate_platform_id_v3',
     ],
   ],
@@ -224,7 +224,7 @@ const CASES: readonly Case[] = [
     'children of a V4 parent two deleted records became',
     '1 a deleted [11 x]; 2 a deleted',
     '9 a [19 x]',
-    ['1→9 deleted/deleted_in_v3', '2→9 deleted/deleted_in_v3', 'child 11→19 deleted/parent_deleted_in_v3'],
+    ['1→9 deleted/deleted_in_v3', 'child 11→19 deleted/parent_deleted_in_v3', '2→9 deleted/deleted_in_v3'],
   ],
 ];
 

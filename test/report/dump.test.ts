@@ -124,7 +124,7 @@ describe('dump', () => {
       expect(readFileSync(file, 'utf8').split('\r\n').slice(0, 3)).toEqual([
         'model,path,region,v3_company_id,v4_company_id,platform_id,parent_platform_id,v3_svc_id,v4_svc_id,status,reason,matched_by,evidence',
         `${INVOICES},"",default,1,1,a,,1,2,matched,,platform_id,{}`,
-        `${INVOICES},"",default,1,1,b,,2,,unmatched,outside_backfill_window,,"{""latest_date"":""2026-01-05T00:00:00.000Z"",""latest_from"":""platform"",""window_start"":""2026-08-20T00:00:00.000Z"",""window"":""configured""}"`,
+        `${INVOICES},line_items,default,1,1,l1,a,11,21,matched,,platform_id,{}`,
       ]);
     });
   });

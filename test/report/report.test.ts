@@ -227,9 +227,9 @@ describe('report', () => {
       expect(lines.map((line) => JSON.parse(line).status)).toEqual([
         'unmatched',
         'unmatched',
+        'unmatched',
         'deleted',
         'v4_only',
-        'unmatched',
       ]);
     });
   });
