@@ -202,10 +202,10 @@ async function askRecords(
   for (const [at, row] of rows.entries()) {
     const isDecided = file.rows.some((one) => isSamePlace(one, row) && one.v3SvcId === row.v3_svc_id);
     const story = await readStory(config, row);
-    const v3 = story?.facts.v3;
+    const v3 = story?.v3;
     // Another process may have built a remap since.
     if (story === null || v3 == null || !isOpen(story)) continue;
-    const candidates = story.facts.named.filter(
+    const candidates = story.named.filter(
       (one) => one.generation === 'v4' && !one.deleted && !isTaken({ row, v4: one }, file),
     );
     for (const v4 of candidates) left.set(nameOf({ row, v4 }), { row, v4 });
@@ -272,7 +272,7 @@ function isSamePlace(
   );
 }
 
-function isOpen({ facts: { row } }: Story): boolean {
+function isOpen({ row }: Story): boolean {
   return DECIDABLE_REASONS.some((reason) => row.reason === reason);
 }
 
@@ -282,13 +282,13 @@ async function readStory(config: Config, row: RemapRow): Promise<Story | null> {
   if (id === null) return null;
   return readDatabase(config, async (db) => {
     const { stories } = explainRecord(db, config, { model, path, region, companyId, id });
-    return stories.find(({ facts }) => facts.row.v3_svc_id === id) ?? null;
+    return stories.find(({ row: { v3_svc_id } }) => v3_svc_id === id) ?? null;
   });
 }
 
 function describeQuestion(
   head: string,
-  { title, because, facts: { row } }: Story,
+  { title, because, row }: Story,
   v3: ExportedObject,
   candidates: readonly ExportedObject[],
   config: Config,

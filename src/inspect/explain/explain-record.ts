@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { isUnfinished } from '../../domain.js';
+import { type Generation, isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { damaged } from '../../store/checksum.js';
 import { checkFile, verifyExcluded } from '../../store/integrity.js';
@@ -32,8 +32,7 @@ import {
   type ExportedObject,
   type ListReading,
   parseRowEvidence,
-  type Reading,
-  type StoryFacts,
+  type Story,
 } from './story.js';
 
 /** The record to explain. */
@@ -71,9 +70,7 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
   };
   const { model, id } = question;
   const found = findRows(source, question);
-  const stories = found
-    .slice(0, MAX_STORIES)
-    .map(({ row, readings }) => buildStory(readStoryFacts(source, row, readings), config.fieldPrefix));
+  const stories = found.slice(0, MAX_STORIES).map(({ row, takenFor }) => readStory(source, row, takenFor));
   return {
     model,
     id,
@@ -86,21 +83,15 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
   };
 }
 
-interface FoundRow {
-  readonly row: StoryRow;
-  readonly readings: readonly Reading[];
-}
-
-/** Rows by V3 id, then by V4 id, without duplicates. */
-function findRows({ db, remap }: StorySource, { id, ...rest }: ExplainQuestion): FoundRow[] {
-  const find = (by: Reading): FoundRow[] =>
-    readStoryRows(db, remap, { ...rest, by, value: id }, MAX_STORIES + 1).map((row) => ({
-      row,
-      readings: [by],
-    }));
-  const found = new Map<bigint, FoundRow>();
-  for (const { row, readings } of [...find('v3'), ...find('v4')]) {
-    found.set(row.row, { row, readings: [...(found.get(row.row)?.readings ?? []), ...readings] });
+/** Rows by V3 id, then by V4 id, without duplicates, each with the readings of the id that lead to it. */
+function findRows({ db, remap }: StorySource, { id, ...rest }: ExplainQuestion) {
+  const found = new Map<bigint, { row: StoryRow; takenFor: Generation[] }>();
+  for (const by of ['v3', 'v4'] as const) {
+    for (const row of readStoryRows(db, remap, { ...rest, by, value: id }, MAX_STORIES + 1)) {
+      const known = found.get(row.row);
+      if (known === undefined) found.set(row.row, { row, takenFor: [by] });
+      else known.takenFor.push(by);
+    }
   }
   return [...found.values()];
 }
@@ -137,7 +128,7 @@ function describeUnknown({ db, config, streams }: StorySource, { model, id }: Ex
 }
 
 /** Where stories are read from. */
-export interface StorySource {
+interface StorySource {
   readonly db: Db;
   readonly remap: VerifiedRemap;
   /** Whether the remap is up to date with the exports, so that every row has its stored records. */
@@ -147,7 +138,7 @@ export interface StorySource {
 }
 
 /** Everything known about a row that was found. */
-function readStoryFacts(source: StorySource, row: StoryRow, readings: readonly Reading[]): StoryFacts {
+function readStory(source: StorySource, row: StoryRow, takenFor: readonly Generation[]): Story {
   const { region, v3_company_id, v4_company_id } = row;
   const company = readCompanyRows(source.db).find((pair) =>
     v3_company_id === null
@@ -163,18 +154,13 @@ function readStoryFacts(source: StorySource, row: StoryRow, readings: readonly R
   };
   const v3 = readSide(source, place, 'v3', row.v3_svc_id);
   const v4 = readSide(source, place, 'v4', row.v4_svc_id);
-  return {
-    row,
-    readings,
-    v3,
-    v4,
-    named: namedIds(parseRowEvidence(row.evidence)).flatMap(
-      ({ side, svcId }) => readSide(source, place, side, svcId) ?? [],
-    ),
-    lists: listsOf(source, place),
-    company: company === undefined ? null : describePairing(company),
-    parents: row.path === '' ? [] : parentsOf(source, row, v3 ?? v4),
-  };
+  const named = namedIds(parseRowEvidence(row.evidence)).flatMap(
+    ({ side, svcId }) => readSide(source, place, side, svcId) ?? [],
+  );
+  const pairing = company === undefined ? null : describePairing(company);
+  const parents = row.path === '' ? [] : parentsOf(source, row, v3 ?? v4);
+  const facts = { takenFor, row, v3, v4, named, lists: listsOf(source, place), company: pairing };
+  return buildStory(facts, parents, source.config.fieldPrefix);
 }
 
 interface Place {
@@ -188,7 +174,7 @@ interface Place {
 function readSide(
   { db, remap, isCurrent, config }: StorySource,
   place: Place,
-  generation: 'v3' | 'v4',
+  generation: Generation,
   svcId: bigint | null,
 ): ExportedObject | null {
   const { model, path, parent_platform_id: parentPlatformId } = place.row;
@@ -207,6 +193,8 @@ function readSide(
   const child = path === '' ? null : readStoredChild(db, record.record_id, path, svcId);
   if (child === undefined) return null;
   const { platform_id, unique_id, deleted } = child ?? record;
+  const times =
+    child === null ? record : { updated_ms: null, latest_ms: null, latest_from: null, created_ms: null };
   return {
     generation,
     region,
@@ -216,10 +204,10 @@ function readSide(
     platform_id,
     platform_unique_id: unique_id,
     deleted: deleted === 1n,
-    updated: child === null ? isoOf(record.updated_ms) : null,
-    latest: child === null ? isoOf(record.latest_ms) : null,
-    latestFrom: child === null ? record.latest_from : null,
-    created: child === null ? isoOf(record.created_ms) : null,
+    updated: isoOf(times.updated_ms),
+    latest: isoOf(times.latest_ms),
+    latestFrom: times.latest_from,
+    created: isoOf(times.created_ms),
     fields:
       child === null
         ? readRecordFields(db, record.record_id)

@@ -32,7 +32,7 @@ export function renderExplanation(answer: Explanation, width: number): string {
 
 function describeCount({ stories, unknown }: Explanation): string[] {
   if (stories.length === 0) return ['Nothing is known of it.', ...unknown.map((text) => `  ${text}`)];
-  const sides = new Set(stories.flatMap(({ facts }) => facts.readings));
+  const sides = new Set(stories.flatMap(({ takenFor }) => takenFor));
   if (sides.has('v3') && sides.has('v4') && stories.length > 1) {
     return ['This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are shown.'];
   }
@@ -40,47 +40,45 @@ function describeCount({ stories, unknown }: Explanation): string[] {
 }
 
 function renderStory(story: Story, width: number): string {
-  const { facts, title, sentence, because, next } = story;
-  const { status, reason } = facts.row;
+  const { row, title, sentence, because, next, company, lists } = story;
   const told = [
     '',
     titleOf(story),
-    `  ${title}${reason === null ? '' : ` (${status}/${reason})`}: ${sentence}`,
+    `  ${title}${row.reason === null ? '' : ` (${row.status}/${row.reason})`}: ${sentence}`,
     ...because.map((text) => `  ${text}`),
     `  Next: ${next}`,
     '',
   ];
-  const read = [...describeCompany(facts.company), ...facts.lists.map(describeList)];
+  const read = [...describeCompany(company), ...lists.map(describeList)];
   return [wrapLines(told, width), layFields(story, width), wrapLines(read, width)].join('');
 }
 
 /** `Taken for a V3 svc_id: the child in line_items V3 5 of company 1 (eu)`. */
-function titleOf({ facts }: Story): string {
-  const { row, readings } = facts;
-  const taken = readings.map((reading) => `${reading.toUpperCase()} svc_id`);
-  const what = row.path === '' ? 'record' : `child in ${row.path}`;
-  const place = [
-    ...(row.v3_svc_id === null
-      ? []
-      : [`V3 ${row.v3_svc_id} of company ${row.v3_company_id} (${row.region})`]),
-    ...(row.v4_svc_id === null ? [] : [`V4 ${row.v4_svc_id} of company ${row.v4_company_id}`]),
-  ];
-  return `Taken for a ${taken.join(' and a ')}: the ${what} ${place.join(', ')}`;
+function titleOf({ row, takenFor }: Story): string {
+  const taken = takenFor.map((side) => `${side.toUpperCase()} svc_id`).join(' and a ');
+  const v3 = `V3 ${row.v3_svc_id} of company ${row.v3_company_id} (${row.region})`;
+  const v4 = `V4 ${row.v4_svc_id} of company ${row.v4_company_id}`;
+  const place = [...(row.v3_svc_id === null ? [] : [v3]), ...(row.v4_svc_id === null ? [] : [v4])];
+  return `Taken for a ${taken}: the ${row.path === '' ? 'record' : `child in ${row.path}`} ${place.join(', ')}`;
 }
 
-function layFields({ facts, fields, isCandidate }: Story, width: number): string {
+function layFields({ v3, v4, fields, fieldsNameCandidate }: Story, width: number): string {
   const room = Math.max(8, Math.floor((width - 4 - NAME_COLUMNS - 4) / 2));
-  const lay = (mark: string, cells: readonly [string, string, string]) => {
-    const [name, v3, v4] = cells.map(escapeUnseen);
-    const line = `  ${mark} ${cell(name ?? '', NAME_COLUMNS)}  ${cell(v3 ?? '', room)}  ${fitText(v4 ?? '', room)}`;
+  const lay = (mark: string, cells: readonly string[]) => {
+    const [name = '', left = '', right = ''] = cells.map(escapeUnseen);
+    const line = `  ${mark} ${cell(name, NAME_COLUMNS)}  ${cell(left, room)}  ${fitText(right, room)}`;
     return `${line.trimEnd()}\n`;
   };
-  const lines = fields.map(({ name, v3, v4, verdict }) => lay(MARKS[verdict], [name, v3 ?? '–', v4 ?? '–']));
-  const title = (name: string, isOwn: boolean) => (isCandidate && !isOwn ? `${name}, named above` : name);
-  const head = lay(' ', ['field', title('V3', facts.v3 !== null), title('V4', facts.v4 !== null)]);
+  const title = (name: string, own: ExportedObject | null) =>
+    fieldsNameCandidate && own === null ? `${name}, named above` : name;
   const marks = new Set(fields.map(({ verdict }) => MARKS[verdict]));
   const legend = LEGEND.filter(([mark]) => marks.has(mark)).map(([mark, text]) => `${mark} ${text}`);
-  return [head, ...lines, legend.length === 0 ? '' : `  ${legend.join('    ')}\n`, '\n'].join('');
+  return [
+    lay(' ', ['field', title('V3', v3), title('V4', v4)]),
+    ...fields.map((one) => lay(MARKS[one.verdict], [one.name, one.v3 ?? '–', one.v4 ?? '–'])),
+    legend.length === 0 ? '' : `  ${legend.join('    ')}\n`,
+    '\n',
+  ].join('');
 }
 
 function cell(text: string, width: number): string {
@@ -123,20 +121,9 @@ export function renderExplanationJson(answer: Explanation): string {
     warnings: answer.warnings,
     more: answer.isCut,
     unknown: answer.unknown,
-    stories: answer.stories.map(({ facts, fields, isCandidate, ...words }) => ({
-      takenFor: facts.readings,
-      row: toFinding(facts.row),
-      title: words.title,
-      sentence: words.sentence,
-      because: words.because,
-      next: words.next,
-      v3: withoutFields(facts.v3),
-      v4: withoutFields(facts.v4),
-      named: facts.named.map(withoutFields),
-      fields,
-      fieldsNameCandidate: isCandidate,
-      company: facts.company,
-      lists: facts.lists,
+    stories: answer.stories.map(({ row, v3, v4, named, ...story }) => ({
+      ...{ ...story, row: toFinding(row) },
+      ...{ v3: withoutFields(v3), v4: withoutFields(v4), named: named.map(withoutFields) },
     })),
   });
 }
@@ -163,42 +150,36 @@ export function renderCandidates(
   prefix: string,
   width: number,
 ): string[] {
-  const compared = candidates.map((candidate) =>
-    buildFieldLines(v3, candidate, prefix).filter(({ name }) => !name.startsWith(prefix)),
-  );
-  const differing = new Set(
-    compared.flatMap((lines) => lines.filter(({ verdict }) => verdict !== 'same').map(({ name }) => name)),
-  );
-  const all = new Set(compared.flatMap((lines) => lines.map(({ name }) => name)));
-  const nameWidth = Math.max(0, ...[...differing].map((name) => name.length));
-  const perTable = Math.max(1, Math.floor((width - nameWidth - 4) / (MAX_CELL + 2)) - 1);
-  const cell = Math.max(
-    MIN_CELL,
-    Math.floor((width - nameWidth - 4) / (Math.min(perTable, candidates.length) + 1)) - 2,
-  );
+  const compared = candidates.map((candidate) => {
+    const lines = buildFieldLines(v3, candidate, prefix).filter(({ name }) => !name.startsWith(prefix));
+    return new Map(lines.map((line) => [line.name, line]));
+  });
+  const names = [...new Set(compared.flatMap((lines) => [...lines.keys()]))];
+  const isDifferent = (name: string) =>
+    compared.some((lines) => lines.has(name) && lines.get(name)?.verdict !== 'same');
+  const differing = names.filter(isDifferent);
+  if (differing.length === 0) return ['  No field differs, but for those of the service.'];
+  const room = width - Math.max(...differing.map((name) => name.length)) - 4;
+  const perTable = Math.max(1, Math.floor(room / (MAX_CELL + 2)) - 1);
+  const inTable = Math.min(perTable, candidates.length);
+  const cellWidth = Math.min(MAX_CELL, Math.max(MIN_CELL, Math.floor(room / (inTable + 1)) - 2));
   const show = (text: string | null | undefined) =>
-    text == null ? '–' : clipText(escapeUnseen(text), Math.min(MAX_CELL, cell));
-  if (differing.size === 0) return ['  No field differs, but for those of the service.'];
+    text == null ? '–' : clipText(escapeUnseen(text), cellWidth);
+  const column = (title: string) => ({ title, keep: true });
   const lines: string[] = [];
   for (let from = 0; from < candidates.length; from += perTable) {
-    const shown = candidates.slice(from, from + perTable);
-    const columns = [
-      { title: '', align: 'left' as const },
-      { title: `V3 ${v3.svc_id}`, align: 'left' as const, keep: true },
-      ...shown.map((one, at) => ({
-        title: candidateTitle(one, from + at),
-        align: 'left' as const,
-        keep: true,
-      })),
-    ];
-    const rows = [...differing].map((name) => [
+    const titles = candidates
+      .slice(from, from + perTable)
+      .map((one, at) => column(candidateTitle(one, from + at)));
+    const rows = differing.map((name) => [
       name,
-      show(compared.flatMap((own) => own.find((line) => line.name === name) ?? [])[0]?.v3),
-      ...shown.map((_, at) => show(compared[from + at]?.find((line) => line.name === name)?.v4)),
+      show(compared.find((own) => own.has(name))?.get(name)?.v3),
+      ...compared.slice(from, from + perTable).map((own) => show(own.get(name)?.v4)),
     ]);
+    const columns = [{ title: '' }, column(`V3 ${v3.svc_id}`), ...titles];
     lines.push(...layOutTable(columns, rows, width), '');
   }
-  const same = all.size - differing.size;
+  const same = names.length - differing.length;
   if (same > 0)
     lines.push(`  (${same === 1 ? '1 further field is' : `${same} further fields are`} the same in all)`);
   return lines;

@@ -4,12 +4,9 @@ import { describeOutcome } from '../../reasons.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { describeEvidence, isRowEvidence, type RowEvidence } from '../../text/describe-evidence.js';
 
-/** How the id in the question is read. */
-export type Reading = Generation;
-
 /** An exported record or child, in the form of `--json`. */
 export interface ExportedObject {
-  readonly generation: 'v3' | 'v4';
+  readonly generation: Generation;
   readonly region: string;
   readonly company_id: string;
   readonly svc_id: string;
@@ -29,7 +26,7 @@ export interface ExportedObject {
 
 /** How the list that holds, or would hold, a record was read; `state` is null if it never was. */
 export interface ListReading {
-  readonly generation: 'v3' | 'v4';
+  readonly generation: Generation;
   readonly name: string;
   readonly state: string | null;
   readonly readAt: string | null;
@@ -47,21 +44,6 @@ export interface CompanyPairing {
   readonly candidates: readonly string[];
 }
 
-/** Everything the database knows about one row of the remap. */
-export interface StoryFacts {
-  readonly row: StoryRow;
-  /** The readings of the value that lead to this row. */
-  readonly readings: readonly Reading[];
-  readonly v3: ExportedObject | null;
-  readonly v4: ExportedObject | null;
-  /** Records that the evidence names. */
-  readonly named: readonly ExportedObject[];
-  readonly lists: readonly ListReading[];
-  readonly company: CompanyPairing | null;
-  /** Rows of the record that a child is in: `V3 5: matched with V4 9`. */
-  readonly parents: readonly string[];
-}
-
 /** One field of both records. */
 export interface FieldLine {
   readonly name: string;
@@ -72,12 +54,11 @@ export interface FieldLine {
   readonly verdict: 'same' | 'differs' | 'one_side' | 'own' | 'alone';
 }
 
-/** The story of one record or child, in words. */
+/** Everything the database knows about one row of the remap, in words and in the form of `--json`. */
 export interface Story {
-  readonly facts: StoryFacts;
-  readonly fields: readonly FieldLine[];
-  /** Whether one of the two in `fields` is only named by the evidence, not paired. */
-  readonly isCandidate: boolean;
+  /** The readings of the id that lead to this row. */
+  readonly takenFor: readonly Generation[];
+  readonly row: StoryRow;
   /** The status and reason in a few plain words. */
   readonly title: string;
   /** What the status means. */
@@ -85,6 +66,15 @@ export interface Story {
   /** The evidence in words. */
   readonly because: readonly string[];
   readonly next: string;
+  readonly v3: ExportedObject | null;
+  readonly v4: ExportedObject | null;
+  /** Records that the evidence names. */
+  readonly named: readonly ExportedObject[];
+  readonly fields: readonly FieldLine[];
+  /** Whether one of the two in `fields` is only named by the evidence, not paired. */
+  readonly fieldsNameCandidate: boolean;
+  readonly company: CompanyPairing | null;
+  readonly lists: readonly ListReading[];
 }
 
 /** The answer to one question. */
@@ -106,23 +96,28 @@ export interface Explanation {
 /**
  * Describes a row, its reason and its evidence in words.
  *
+ * @param parents what became of the records that a child is in, as sentences without their ends
  * @param fieldPrefix of the service's own fields
  */
-export function buildStory(facts: StoryFacts, fieldPrefix: string): Story {
+export function buildStory(
+  facts: Pick<Story, 'takenFor' | 'row' | 'v3' | 'v4' | 'named' | 'lists' | 'company'>,
+  parents: readonly string[],
+  fieldPrefix: string,
+): Story {
   const { row, named } = facts;
   const { title, meaning, action, explainAction } = describeOutcome(row.status, row.reason);
   /** The record of the row, otherwise the first record of that side named by the evidence. */
-  const shown = (side: 'v3' | 'v4') =>
+  const shown = (side: Generation) =>
     facts[side] ?? named.find(({ generation }) => generation === side) ?? null;
   const [v3, v4] = [shown('v3'), shown('v4')];
   return {
-    facts,
-    fields: buildFieldLines(v3, v4, fieldPrefix),
-    isCandidate: v3 !== facts.v3 || v4 !== facts.v4,
+    ...facts,
     title,
     sentence: row.matched_by === 'decision' ? 'A person decided that the two are the same.' : meaning,
-    because: describeRowEvidence(facts),
+    because: [...parents.map((parent) => `It is in ${parent}.`), ...describeRowEvidence(facts)],
     next: explainAction ?? action,
+    fields: buildFieldLines(v3, v4, fieldPrefix),
+    fieldsNameCandidate: v3 !== facts.v3 || v4 !== facts.v4,
   };
 }
 
@@ -133,13 +128,10 @@ export function parseRowEvidence(text: string): RowEvidence {
 }
 
 /** The row and its evidence as sentences. */
-function describeRowEvidence({ row, named, parents, lists }: StoryFacts): string[] {
-  const sentences: string[] = [
-    ...parents.map((parent) => `It is in ${parent}.`),
-    ...describeEvidence(parseRowEvidence(row.evidence), row.reason, (id, side) =>
-      describeId(id, side, named),
-    ),
-  ];
+function describeRowEvidence({ row, named, lists }: Pick<Story, 'row' | 'named' | 'lists'>): string[] {
+  const sentences = describeEvidence(parseRowEvidence(row.evidence), row.reason, (id, side) =>
+    describeId(id, side, named),
+  );
   if (row.unique_id_conflict === 1n) {
     sentences.push(
       'The two have different platform_unique_ids; platform_id is the key, so they stay a pair.',
@@ -158,7 +150,7 @@ function describeRowEvidence({ row, named, parents, lists }: StoryFacts): string
   return sentences;
 }
 
-function describeId(id: string, side: 'v3' | 'v4', named: readonly ExportedObject[]): string {
+function describeId(id: string, side: Generation, named: readonly ExportedObject[]): string {
   const object = named.find(({ generation, svc_id }) => generation === side && svc_id === id);
   if (object === undefined) return id;
   const { platform_id, platform_unique_id: uniqueId, deleted } = object;

@@ -17,7 +17,7 @@ function ask({ db, config }: Job, row: RemapRow, side: 'v3' | 'v4') {
   const { model, path, region } = row;
   if (id === null) throw new Error('asked for a side that the row does not have');
   const answer = explainRecord(db, config, { model, id, path, region, companyId });
-  const own = answer.stories.filter(({ facts }) => facts.readings.includes(side));
+  const own = answer.stories.filter(({ takenFor }) => takenFor.includes(side));
   return { answer, own };
 }
 
@@ -39,15 +39,15 @@ describe('explain', () => {
           asked += 1;
           const { answer, own } = ask(job, row, side);
           const told = own.find(
-            ({ facts }) => facts.row.v3_svc_id === row.v3_svc_id && facts.row.v4_svc_id === row.v4_svc_id,
+            (one) => one.row.v3_svc_id === row.v3_svc_id && one.row.v4_svc_id === row.v4_svc_id,
           );
           const isWhole =
             told !== undefined &&
             [told.sentence, told.next].every((text) => /^[A-Z].*\.$/.test(text)) &&
             told.because.every((text) => /[.]$/.test(text)) &&
-            (row.v3_svc_id === null) === (told.facts.v3 === null) &&
-            (row.v4_svc_id === null) === (told.facts.v4 === null) &&
-            told.facts.named.length > 0 === /svc_ids/.test(row.evidence) &&
+            (row.v3_svc_id === null) === (told.v3 === null) &&
+            (row.v4_svc_id === null) === (told.v4 === null) &&
+            told.named.length > 0 === /svc_ids/.test(row.evidence) &&
             told.fields.length > 5 &&
             // Lines are wrapped.
             renderExplanation(answer, 100).replaceAll(/\s+/g, ' ').includes(told.sentence) &&
