@@ -153,35 +153,26 @@ function choosePairs(db: Db, { sample }: VerifyOptions, run: RemapRun): ChosenPa
 }
 
 /**
- * Draws about `wanted` of all members of strata, which are numbered consecutively from 0, in proportion to the sizes of the
- * strata, and at least one of each. Systematic sampling decides the number per stratum, random sampling the members.
+ * Draws about `wanted` of all members of strata, which are numbered consecutively from 0: every so many-th from a random
+ * start, so that each stratum has its share, and one of each stratum that would have none.
  *
  * @param sizes of the strata
  * @param random a number in [0, 1)
  */
 export function planSample(sizes: readonly number[], wanted: number, random: () => number): number[] {
   const total = sizes.reduce((sum, size) => sum + size, 0);
-  const step = total / Math.min(wanted, total);
+  const count = Math.min(wanted, total);
+  const step = total / count;
   const start = random() * step;
-  /** How many of the points start, start + step, … are less than `end`. */
-  const pointsBefore = (end: number): number =>
-    Math.min(wanted, Math.max(0, Math.ceil((end - start) / step)));
-  let first = 0;
+  let [drawn, first] = [0, 0];
   return sizes.flatMap((size) => {
-    const [from, quota] = [first, pointsBefore(first + size) - pointsBefore(first)];
-    first += size;
-    return chooseSome(size, Math.max(quota, Math.min(1, size)), random).map((at) => from + at);
+    const end = first + size;
+    const own: number[] = [];
+    for (; drawn < count && start + drawn * step < end; drawn++) own.push(Math.floor(start + drawn * step));
+    if (own.length === 0 && size > 0) own.push(first + Math.floor(random() * size));
+    first = end;
+    return own;
   });
-}
-
-/** `count` different numbers below `size`, ascending (Floyd's algorithm). */
-function chooseSome(size: number, count: number, random: () => number): number[] {
-  const chosen = new Set<number>();
-  for (let top = size - count; top < size; top++) {
-    const at = Math.floor(random() * (top + 1));
-    chosen.add(chosen.has(at) ? top : at);
-  }
-  return [...chosen].sort((a, b) => a - b);
 }
 
 /** Random numbers in [0, 1), the same for the same seed (mulberry32). */
