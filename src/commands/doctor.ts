@@ -80,8 +80,7 @@ async function writeDiagnosis(
 /** The settings that are in force. */
 function renderSettings(config: Config): string {
   const rows = describeSettings(config).map(([name, value]) => [name, escapeUnseen(value)]);
-  const columns = ['in force', ''].map((title) => ({ title, align: 'left' as const }));
-  return `${layOutTable(columns, rows, Number.MAX_SAFE_INTEGER, '  ').join('\n')}\n\n`;
+  return `${layOutTable([{ title: 'in force' }, { title: '' }], rows, Number.MAX_SAFE_INTEGER).join('\n')}\n\n`;
 }
 
 /** The settings with flags, environment and defaults applied. */

@@ -10,13 +10,13 @@ import { groupBy } from '../text/rows.js';
 import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
 
 const COLUMNS: readonly Column[] = [
-  { title: 'model', align: 'left' },
-  { title: 'lists', align: 'right' },
-  { title: 'pages', align: 'right' },
-  { title: 'records', align: 'right', keep: true },
-  { title: 'repeated', align: 'right' },
-  { title: 'rejected', align: 'right' },
-  { title: 'state', align: 'left', keep: true },
+  { title: 'model' },
+  { title: 'lists', numeric: true },
+  { title: 'pages', numeric: true },
+  { title: 'records', numeric: true, keep: true },
+  { title: 'repeated', numeric: true },
+  { title: 'rejected', numeric: true },
+  { title: 'state', keep: true },
 ];
 
 /** Summaries of the exported generations in the database, with warnings and the next command. */

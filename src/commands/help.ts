@@ -75,7 +75,7 @@ function renderList(block: string, width: number): string[] {
 /** Wraps the last column if at least half of the width is left for it; otherwise renders one paragraph per row. */
 function renderTable(lines: readonly string[], width: number): string[] {
   const [titles = [], , ...rows] = lines.map(splitRow);
-  const columns = titles.slice(0, -1).map((title) => ({ title, align: 'left' as const }));
+  const columns = titles.slice(0, -1).map((title) => ({ title }));
   const table = layOutTable(columns, rows, Number.MAX_SAFE_INTEGER, INDENT);
   const leadWidth = Math.max(...table.map(displayWidth)) + 2;
   if (leadWidth > width / 2) {

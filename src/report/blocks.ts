@@ -1,14 +1,15 @@
 import type { Status } from '../reasons.js';
+import type { Column } from '../text/text-layout.js';
 import type { Report } from './report-schema.js';
 
 /** A part of a report with its own title. Text between backticks is code. */
 export interface Section {
   readonly id: string;
   readonly title: string;
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly DocumentBlock[];
 }
 
-export type Block = SentenceBlock | NumbersBlock | TableBlock | ListBlock | FoldBlock | AgesBlock;
+export type DocumentBlock = SentenceBlock | NumbersBlock | TableBlock | ListBlock | FoldBlock | AgesBlock;
 
 export interface SentenceBlock {
   readonly kind: 'sentence';
@@ -33,16 +34,14 @@ export interface NumbersBlock {
 export interface TableBlock {
   readonly kind: 'table';
   readonly caption: string;
-  readonly columns: readonly Column[];
+  readonly columns: readonly TableColumn[];
   /** The first rows. */
-  readonly rows: readonly (readonly Cell[])[];
+  readonly rows: readonly (readonly TableCell[])[];
   /** The number of all rows. */
   readonly total: number;
 }
 
-export interface Column {
-  readonly title: string;
-  readonly numeric?: true;
+export interface TableColumn extends Column {
   /** Whether sorting by it would be meaningless, as with charts, sentences and mixed units. */
   readonly unordered?: true;
   /** Where it is shown: everywhere, in files only, or on the HTML page only. */
@@ -50,7 +49,7 @@ export interface Column {
 }
 
 /** Text as it is, a code, a `status/reason`, text with code between backticks, several sentences, an outcome, or a bar of the statuses. */
-export type Cell =
+export type TableCell =
   | string
   | { readonly kind: 'code' | 'reason' | 'inline'; readonly text: string }
   | { readonly kind: 'sentences'; readonly texts: readonly string[] }
@@ -82,7 +81,7 @@ export interface FoldBlock {
   readonly title: string;
   readonly code?: string;
   readonly id?: string;
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly DocumentBlock[];
   /** Open on the HTML page, or only there: details of details. */
   readonly page?: 'open' | 'only';
 }
@@ -112,13 +111,13 @@ export function sentence(text: string): SentenceBlock {
   return { kind: 'sentence', text };
 }
 
-export function fold(title: string, blocks: readonly Block[], page?: 'open' | 'only'): FoldBlock {
+export function fold(title: string, blocks: readonly DocumentBlock[], page?: 'open' | 'only'): FoldBlock {
   return { kind: 'fold', title, blocks, ...(page === undefined ? {} : { page }) };
 }
 
 export function table(
   caption: string,
-  columns: readonly Column[],
+  columns: readonly TableColumn[],
   rows: TableBlock['rows'],
   total = rows.length,
 ): TableBlock {
@@ -129,10 +128,10 @@ export function list(items: readonly ListItem[], total = items.length): ListBloc
   return { kind: 'list', items, total };
 }
 
-export function plain(...titles: readonly string[]): Column[] {
+export function plain(...titles: readonly string[]): TableColumn[] {
   return titles.map((title) => ({ title }));
 }
 
-export function numeric(...titles: readonly string[]): Column[] {
+export function numeric(...titles: readonly string[]): TableColumn[] {
   return titles.map((title) => ({ title, numeric: true }));
 }

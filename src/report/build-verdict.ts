@@ -2,7 +2,8 @@ import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
 import { shellLine } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { bareKey, describeIds, groupByReason } from '../text/reason-counts.js';
-import { groupBy } from '../text/rows.js';
+import { compare, groupBy } from '../text/rows.js';
+import type { ListItem } from './blocks.js';
 import { describeKey, listModels } from './describe.js';
 import type { Report } from './report-schema.js';
 
@@ -16,32 +17,16 @@ export interface CutoverVerdict {
 }
 
 /** One obstacle to the cutover. */
-export interface Obstacle {
+export interface Obstacle
+  extends Required<Pick<ListItem, 'title' | 'numbers' | 'lines' | 'meaning' | 'action'>> {
   /** A blocker's or limit's name, or `status/reason`. */
   readonly key: string;
-  /** A few plain words. */
-  readonly title: string;
   /** The key, if the user can write it: in limits, or as an option. */
   readonly code: string | null;
-  /** The number found and the number allowed. */
-  readonly numbers: string;
-  /** The number found alone; '' if it is not of ids. */
+  /** The number found, without the one allowed; '' if it is not of ids. */
   readonly found: string;
-  /** By model, highest count first; ids of V3 and of V4 stand apart. */
-  readonly models: readonly UnitCounts[];
-  readonly meaning: string;
-  readonly action: string;
-}
-
-/** Counts of one unit, such as `V3 ids`, by model. */
-interface UnitCounts {
-  readonly unit: string;
-  readonly counts: readonly { readonly model: string; readonly count: number }[];
-}
-
-/** `V3 ids: crm/stages 3, crm/companies 2, 5 more models`. */
-export function describeModels({ unit, counts }: UnitCounts, shown: number): string {
-  return `${unit}: ${listModels(counts, shown)}`;
+  /** The number of rows, to sort by. */
+  readonly count: number;
 }
 
 const TITLES: Readonly<Record<Outcome, string>> = {
@@ -67,14 +52,8 @@ const MAX_NAMED_LIMITS = 3;
 /** Builds the verdict from a report. */
 export function buildVerdict(report: Report): CutoverVerdict {
   const blockers = report.blockers.map(({ code, text, next }) => ({
-    key: code,
-    title: BLOCKERS[code],
-    code: null,
-    numbers: '',
-    found: '',
-    models: [],
-    meaning: text,
-    action: next,
+    ...{ key: code, title: BLOCKERS[code], code: null, ...NO_ROWS },
+    ...{ numbers: '', meaning: text, action: next },
   }));
   const obstacles = [...blockers, ...obstaclesOfGate(report)];
   const [first] = obstacles;
@@ -123,15 +102,14 @@ function obstaclesOfGate(report: Report): Obstacle[] {
   const found = failed.flatMap((limit) =>
     limit.contributors.length === 0 ? [obstacleOfLimit(limit, report)] : obstaclesOfRows(limit),
   );
-  return found.sort((a, b) => countIn(b) - countIn(a) || (a.key < b.key ? -1 : 1));
+  return found.sort((a, b) => b.count - a.count || compare(a.key, b.key));
 }
 
-function countIn({ models }: Obstacle): number {
-  return models.flatMap(({ counts }) => counts).reduce((sum, { count }) => sum + count, 0);
-}
+/** Of an obstacle that is not of rows. */
+const NO_ROWS = { found: '', count: 0, lines: [] } as const;
 
 function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
-  const head = { ...headOf(limit.name), found: '', models: [] };
+  const head = { ...headOf(limit.name), ...NO_ROWS };
   if (limit.unit === 'hours') return { ...head, numbers: describeAge(limit, report) };
   const { meaning } = head;
   const withDetail = limit.detail === null ? meaning : `${meaning} Here: ${limit.detail}.`;
@@ -177,21 +155,21 @@ export function describeAllowed(limit: ReportLimit): string {
   return limit.unit === 'hours' ? formatDuration(limit.allowed * 3_600_000) : groupDigits(limit.allowed);
 }
 
+/** Models that are named with their counts. */
+const MAX_MODELS = 4;
+
 /** Obstacles by reason; line items of a record without a twin count under its reason. */
 function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
   const byKey = groupBy(limit.contributors, ({ key }) => bareKey(key));
   return [...byKey].map(([key, rows]) => {
     const [ids] = groupByReason(rows);
-    const isWhole = byKey.size === 1;
     const found = ids === undefined ? '' : describeIds(ids);
-    return {
-      ...headOf(key),
-      numbers: `${found === '' ? describeFound(limit) : found}; ${describeExcess(limit, isWhole)}`,
-      found,
-      models: [...groupBy(rows, ({ unit }) => unitOf(unit, limit))].map(([unit, own]) =>
-        countModels(unit, own),
-      ),
-    };
+    const numbers = `${found === '' ? describeFound(limit) : found}; ${describeExcess(limit, byKey.size === 1)}`;
+    // Ids of V3 and of V4 stand apart.
+    const lines = [...groupBy(rows, ({ unit }) => unitOf(unit, limit))].map(
+      ([unit, own]) => `${unit}: ${listModels(countModels(own), MAX_MODELS)}`,
+    );
+    return { ...headOf(key), numbers, found, count: sumCounts(rows), lines };
   });
 }
 
@@ -200,12 +178,15 @@ function unitOf(unit: RowUnit | null, limit: ReportLimit): string {
   return unit === 'v3_record' || unit === 'v3_line_item' ? 'V3 ids' : 'V4 ids';
 }
 
-function countModels(unit: string, rows: ReportLimit['contributors']): UnitCounts {
-  const counts = [...groupBy(rows, ({ model }) => model)].map(([model, own]) => ({
-    model,
-    count: own.reduce((sum, { count }) => sum + count, 0),
-  }));
-  return { unit, counts: counts.sort((a, b) => b.count - a.count || (a.model < b.model ? -1 : 1)) };
+/** By model, highest count first. */
+function countModels(rows: ReportLimit['contributors']) {
+  return [...groupBy(rows, ({ model }) => model)]
+    .map(([model, own]) => ({ model, count: sumCounts(own) }))
+    .sort((a, b) => b.count - a.count || compare(a.model, b.model));
+}
+
+function sumCounts(rows: ReportLimit['contributors']): number {
+  return rows.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** `the default allows 0`; `of 150 V4 ids, where limit v4_only allows 100`: a part must not look like less than allowed. */

@@ -5,15 +5,15 @@ import { bareKey, describeIds, sumIds } from '../text/reason-counts.js';
 import { groupBy } from '../text/rows.js';
 import { cutText } from '../text/text-layout.js';
 import {
-  type Block,
-  type Cell,
-  type Column,
+  type DocumentBlock,
   type FoldBlock,
   fold,
   list,
   numeric,
   plain,
   sentence,
+  type TableCell,
+  type TableColumn,
   table,
 } from './blocks.js';
 import { countFullSync, describeKey, listModels, nameOfRange } from './describe.js';
@@ -25,7 +25,7 @@ const MAX_DECISIONS = 100;
 const MAX_LISTS = 300;
 const MAX_DRIFT_MODELS = 4;
 
-export function ambiguousBlocks({ ambiguousCompanies: all }: Report): Block[] {
+export function ambiguousBlocks({ ambiguousCompanies: all }: Report): DocumentBlock[] {
   if (all.length === 0) return [];
   const items = all.slice(0, MAX_ROWS).map(prepareDescribeAmbiguous(all));
   const draft = '`svc-migrate findings --write-companies companies-draft.csv` drafts a line for each.';
@@ -39,7 +39,7 @@ export function ambiguousBlocks({ ambiguousCompanies: all }: Report): Block[] {
 }
 
 /** One row for each company and model. */
-export function fullSyncBlocks({ fullSync }: Report): Block[] {
+export function fullSyncBlocks({ fullSync }: Report): DocumentBlock[] {
   const { companies, records, lineItems } = countFullSync(fullSync);
   if (records + lineItems === 0) return [];
   const first: FullSync[] = [];
@@ -67,7 +67,7 @@ export function fullSyncBlocks({ fullSync }: Report): Block[] {
 }
 
 /** How many lines of `decisions.csv` were taken, and the first lines that changed nothing. */
-export function decisionBlocks({ decisions }: Report): Block[] {
+export function decisionBlocks({ decisions }: Report): DocumentBlock[] {
   if (decisions === null) return [];
   const { file, taken, stale, notNeeded, idle } = decisions;
   const head = `Decisions: ${countOf(taken, 'line')} of ${file} taken, ${stale} not taken, ${notNeeded} not needed.`;
@@ -80,7 +80,7 @@ export function decisionBlocks({ decisions }: Report): Block[] {
 }
 
 /** Lists that are not complete; those that ended in the same way are one row. */
-export function listBlocks({ completeness }: Report): Block[] {
+export function listBlocks({ completeness }: Report): DocumentBlock[] {
   const { groups, complete, all, byCompany } = groupIncomplete(completeness);
   const divided = byCompany === 0 ? '' : `; ${groupDigits(byCompany)} of V3 company by company`;
   const byState = groupBy(groups, ({ first }) => first.state);
@@ -111,13 +111,13 @@ export function listBlocks({ completeness }: Report): Block[] {
   return [head, fold(`Lists that are not complete (${groupDigits(groups.length)})`, [block], 'open')];
 }
 
-export function limitationBlocks({ cannotSee }: Report): Block[] {
+export function limitationBlocks({ cannotSee }: Report): DocumentBlock[] {
   const items = cannotSee.map(({ name, text }) => ({ title: name, meaning: text }));
   const title = `What this check cannot see (${items.length}; \`svc-migrate help guarantees\`)`;
   return [fold(title, [list(items)], 'open')];
 }
 
-export function evidenceBlocks(report: Report): Block[] {
+export function evidenceBlocks(report: Report): DocumentBlock[] {
   const { evidence, tool, drift, findings, generatedAt } = report;
   const { remap, conservation } = evidence;
   const read = evidence.oldestReadAt === null ? 'nothing read yet' : formatTime(evidence.oldestReadAt);
@@ -158,7 +158,7 @@ export function evidenceBlocks(report: Report): Block[] {
 }
 
 /** `Drift: 3 of 1,200 matched records …`; empty if nothing differs. */
-export function driftBlocks({ drift: { differing, compared, models } }: Report): Block[] {
+export function driftBlocks({ drift: { differing, compared, models } }: Report): DocumentBlock[] {
   if (differing === 0) return [];
   const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
   const counts = sorted.map(({ model, differing: count }) => ({ model, count }));
@@ -210,7 +210,7 @@ function addList(groups: Map<string, ListGroup>, one: ReportStream): void {
 const MAX_CHARS = 300;
 
 /** The first findings of each reason, the most frequent reason first; shown on the HTML page only. */
-export function sampleBlocks({ findings, reasons }: Report): Block[] {
+export function sampleBlocks({ findings, reasons }: Report): DocumentBlock[] {
   if (findings.samples.length === 0) return [];
   const groups = groupBy(findings.samples, keyOf);
   const counts = new Map(reasons.map((one) => [one.key, one]));
@@ -224,7 +224,7 @@ export function sampleBlocks({ findings, reasons }: Report): Block[] {
     return foldOf(key, samples, ids === undefined ? '' : describeIds(ids));
   });
   const text = `The first of each reason. The full list: ${findings.fullList}.`;
-  const blocks: Block[] = [{ kind: 'sentence', text }, ...folds];
+  const blocks: DocumentBlock[] = [{ kind: 'sentence', text }, ...folds];
   return [{ kind: 'fold', title: 'Samples', blocks, page: 'only' }];
 }
 
@@ -242,7 +242,7 @@ function anchorOf(key: string): string {
   return `sample-${key.replace(/[^a-z0-9_]/g, '-')}`;
 }
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly TableColumn[] = [
   ...['Model', 'platform_id', 'V3 id', 'V4 id', 'Company'].map((title) => ({ title })),
   { title: 'Evidence', unordered: true },
 ];
@@ -263,7 +263,7 @@ function foldOf(key: string, samples: readonly ReportFinding[], ids: string): Fo
   };
 }
 
-function cellsOf(one: ReportFinding): Cell[] {
+function cellsOf(one: ReportFinding): TableCell[] {
   return [
     one.path === '' ? one.model : `${one.model} › ${one.path}`,
     { kind: 'code', text: cutText(one.platform_id ?? '–', MAX_CHARS) },

@@ -3,9 +3,7 @@ import { countOf, formatShare, formatTime, groupDigits } from '../text/numbers.j
 import { sumSide } from '../text/reason-counts.js';
 import { firstInOrder } from '../text/rows.js';
 import {
-  type Block,
-  type Cell,
-  type Column,
+  type DocumentBlock,
   fold,
   list,
   type NumbersBlock,
@@ -17,6 +15,8 @@ import {
   type StatusCount,
   sentence,
   type TableBlock,
+  type TableCell,
+  type TableColumn,
   table,
 } from './blocks.js';
 import {
@@ -24,7 +24,6 @@ import {
   type CutoverVerdict,
   describeAllowed,
   describeFound,
-  describeModels,
   nameOfLimit,
 } from './build-verdict.js';
 import {
@@ -59,8 +58,6 @@ export interface ReportDocument {
   readonly ids: NumbersBlock;
   readonly sections: readonly Section[];
 }
-
-const MAX_MODELS = 4;
 
 /** Builds the document of a report. Pure, except that long sections of the report are read from the database. */
 export function buildDocument(report: Report): ReportDocument {
@@ -108,46 +105,33 @@ function leadOf(report: Report, verdict: CutoverVerdict): SentenceBlock[] {
 
 /** V3 ids by status, whose shares are of the V3 ids, then V4 ids. */
 function idNumbers({ totals }: Report): NumbersBlock {
+  const { v3, v4Only } = countIds(totals);
+  const v4 = totals.v4Records + totals.v4Children;
+  const whole = (name: string, count: number, note: string) => {
+    return { name, count, note, status: null, isPart: false };
+  };
+  const part = ({ status, count }: StatusCount) => {
+    const share =
+      status === 'v4_only' ? `${formatShare(count, v4)} of V4 ids` : `${formatShare(count, v3)} of V3 ids`;
+    return { name: STATUS_NAMES[status], count, note: share, status, isPart: true };
+  };
   const idsIn = (records: number, lineItems: number) =>
     `${countOf(records, 'record')}, ${countOf(lineItems, 'line item')}`;
-  const { v3, v4Only } = countIds(totals);
-  const whole = { status: null, isPart: false };
-  const ofV3 = listStatuses(totals).flatMap(({ status, count }) =>
-    status === 'v4_only'
-      ? []
-      : [
-          {
-            name: STATUS_NAMES[status],
-            count,
-            note: `${formatShare(count, v3)} of V3 ids`,
-            status,
-            isPart: true,
-          },
-        ],
-  );
-  const v4 = totals.v4Records + totals.v4Children;
-  const rows: NumbersBlock['rows'] = [
-    { ...whole, name: 'V3 ids', count: v3, note: idsIn(totals.v3Records, totals.v3Children) },
-    ...ofV3,
-    { ...whole, name: 'V4 ids', count: v4, note: idsIn(totals.v4Records, totals.v4Children) },
-    {
-      name: STATUS_NAMES.v4_only,
-      count: v4Only,
-      note: `${formatShare(v4Only, v4)} of V4 ids`,
-      status: 'v4_only',
-      isPart: true,
-    },
-    { ...whole, name: 'rejected', count: totals.rejected, note: 'objects without a usable id' },
-    {
-      ...whole,
-      name: 'pairs in doubt',
-      count: totals.uniqueIdConflicts,
-      note: 'their unique ids differ',
-    },
+  const ofV3 = listStatuses(totals).filter(({ status }) => status !== 'v4_only');
+  const further = [
+    part({ status: 'v4_only', count: v4Only }),
+    whole('rejected', totals.rejected, 'objects without a usable id'),
+    whole('pairs in doubt', totals.uniqueIdConflicts, 'their unique ids differ'),
   ];
-  const isShown = ({ name, count, status }: (typeof rows)[number]) =>
-    count > 0 || name === 'V3 ids' || name === 'V4 ids' || (status !== null && status !== 'v4_only');
-  return { kind: 'numbers', rows: rows.filter(isShown) };
+  return {
+    kind: 'numbers',
+    rows: [
+      whole('V3 ids', v3, idsIn(totals.v3Records, totals.v3Children)),
+      ...ofV3.map(part),
+      whole('V4 ids', v4, idsIn(totals.v4Records, totals.v4Children)),
+      ...further.filter(({ count }) => count > 0),
+    ],
+  };
 }
 
 /** Rows with a V3 id by status, then all rows without one, of any status, as `v4_only`. */
@@ -159,20 +143,17 @@ function listStatuses(counts: Pick<Counts, 'byStatus' | 'v3ByStatus'>): readonly
   }));
 }
 
-function obstacleBlocks({ obstacles }: CutoverVerdict, report: Report): Block[] {
+function obstacleBlocks({ obstacles }: CutoverVerdict, report: Report): DocumentBlock[] {
   if (obstacles.length === 0) return [];
   const hasLetter = countFullSync(report.fullSync).records > 0;
-  const items = obstacles.map(({ key, title, code, numbers, models, meaning, action }) => {
-    const samples = sampleId(report, key);
-    const isSync = hasLetter && key.endsWith('outside_backfill_window');
-    return {
-      ...{ title, code, numbers, meaning, action },
-      lines: models.map((one) => describeModels(one, MAX_MODELS)),
-      links: [
-        ...(samples === null ? [] : [{ id: samples, text: 'Samples' }]),
-        ...(isSync ? [{ id: 'full-sync', text: 'What to ask the operator for' }] : []),
-      ],
-    };
+  const items = obstacles.map((one) => {
+    const samples = sampleId(report, one.key);
+    const isSync = hasLetter && one.key.endsWith('outside_backfill_window');
+    const links = [
+      ...(samples === null ? [] : [{ id: samples, text: 'Samples' }]),
+      ...(isSync ? [{ id: 'full-sync', text: 'What to ask the operator for' }] : []),
+    ];
+    return { ...one, links };
   });
   return [{ ...list(items), isOrdered: true }];
 }
@@ -180,8 +161,8 @@ function obstacleBlocks({ obstacles }: CutoverVerdict, report: Report): Block[] 
 /** A count for each status that any of the rows has, after the V3 ids. */
 function countTable(
   caption: string,
-  names: readonly Column[],
-  counted: readonly { readonly names: readonly Cell[]; readonly counts: Counts }[],
+  names: readonly TableColumn[],
+  counted: readonly { readonly names: readonly TableCell[]; readonly counts: Counts }[],
   total: number,
 ): TableBlock {
   const rows = counted.map((one) => ({ ...one, statuses: listStatuses(one.counts) }));
@@ -191,9 +172,9 @@ function countTable(
       status === 'unmatched' ||
       rows.some(({ statuses }) => statuses[at]?.count !== 0),
   );
-  const bar: Column = { title: 'Statuses', unordered: true, only: 'page' };
+  const bar: TableColumn = { title: 'Statuses', unordered: true, only: 'page' };
   const columns = [...names, bar, ...numeric('V3 ids', ...shown.map((status) => STATUS_NAMES[status]))];
-  const cells = rows.map(({ names: own, counts, statuses }): Cell[] => [
+  const cells = rows.map(({ names: own, counts, statuses }): TableCell[] => [
     ...own,
     { kind: 'bar', parts: statuses },
     groupDigits(countIds(counts).v3),
@@ -204,14 +185,14 @@ function countTable(
 
 const COUNT_CAPTION = 'V3 ids by status, and V4 ids without a V3 id';
 
-function modelBlocks({ models }: Report): Block[] {
+function modelBlocks({ models }: Report): DocumentBlock[] {
   if (models.length === 0) return [];
   const rows = models.map((one) => ({ names: [one.model, one.v4Model ?? '–'], counts: one }));
-  const names: Column[] = [{ title: 'Model' }, { title: 'V4 model', only: 'files' }];
+  const names: TableColumn[] = [{ title: 'Model' }, { title: 'V4 model', only: 'files' }];
   return [countTable(`${COUNT_CAPTION}, by model.`, names, rows, rows.length)];
 }
 
-function ageBlocks({ timeline }: Report): Block[] {
+function ageBlocks({ timeline }: Report): DocumentBlock[] {
   const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
   if (months.length === 0) return [];
   const { since } = timeline.window;
@@ -227,7 +208,7 @@ function ageBlocks({ timeline }: Report): Block[] {
   ]);
   const columns = [...plain('Month'), ...numeric('matched', 'unmatched', 'deleted or ambiguous')];
   const text = `V3 records by the month of their latest date. ${window}${undated}`;
-  const blocks: Block[] = [
+  const blocks: DocumentBlock[] = [
     sentence(text),
     { kind: 'ages', timeline },
     fold('The numbers in this chart', [table('V3 records by month.', columns, rows)]),
@@ -235,9 +216,9 @@ function ageBlocks({ timeline }: Report): Block[] {
   return [fold('Age of the records', blocks, 'only')];
 }
 
-function limitBlocks({ gate, evidence }: Report): Block[] {
+function limitBlocks({ gate, evidence }: Report): DocumentBlock[] {
   const shown = gate.limits.filter(({ allowed }) => allowed !== null);
-  const rows = shown.map((limit): Cell[] => [
+  const rows = shown.map((limit): TableCell[] => [
     nameOfLimit(limit),
     limit.unit === 'hours' && limit.actual !== null
       ? `read at ${formatTime(evidence.oldestReadAt ?? '')}`
@@ -246,7 +227,7 @@ function limitBlocks({ gate, evidence }: Report): Block[] {
     { kind: 'judged', pass: limit.pass },
     limit.configured ? 'configured' : 'default',
   ]);
-  const columns: Column[] = [
+  const columns: TableColumn[] = [
     { title: 'Limit' },
     ...[{ title: 'Found' }, { title: 'Allowed' }].map(
       (one) => ({ ...one, numeric: true, unordered: true }) as const,
@@ -259,7 +240,7 @@ function limitBlocks({ gate, evidence }: Report): Block[] {
   return rows.length === 0 ? [] : gate.pass ? [limits] : [fold(`Limits (${rows.length})`, [limits], 'open')];
 }
 
-function reasonBlocks({ reasons }: Report): Block[] {
+function reasonBlocks({ reasons }: Report): DocumentBlock[] {
   if (reasons.length === 0) return [];
   const counted = reasons.map(({ key, v3, v4 }) => ({
     key,
@@ -267,13 +248,13 @@ function reasonBlocks({ reasons }: Report): Block[] {
   }));
   const isUsed = (_: unknown, at: number) => counted.some(({ counts }) => counts[at] !== 0);
   const titles = ['V3 records', 'V3 line items', 'V4 records', 'V4 line items'];
-  const columns: Column[] = [
+  const columns: TableColumn[] = [
     ...plain('Reason', 'Status / reason'),
     ...numeric(...titles.filter(isUsed)),
     { title: 'What it means', unordered: true, only: 'files' },
     { title: 'What to do', unordered: true, only: 'page' },
   ];
-  const rows = counted.map(({ key, counts }): Cell[] => {
+  const rows = counted.map(({ key, counts }): TableCell[] => {
     const { title, meaning, action } = describeKey(key);
     return [
       title,
@@ -287,7 +268,7 @@ function reasonBlocks({ reasons }: Report): Block[] {
   return [fold(`Reasons (${rows.length})`, [table(caption, columns, rows)], 'open')];
 }
 
-function companyBlocks({ companies }: Report): Block[] {
+function companyBlocks({ companies }: Report): DocumentBlock[] {
   const { shown, total } = firstInOrder(companies, MAX_ROWS, (a, b) => sumFindings(b) - sumFindings(a));
   if (total === 0) return [];
   const rows = shown.map((one) => ({ names: [nameOfCompany(one), one.matchedBy ?? '–'], counts: one }));

@@ -3,8 +3,7 @@ import { STATUSES } from '../reasons.js';
 import { escapeMarkup } from '../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import {
-  type Block,
-  type Cell,
+  type DocumentBlock,
   type FoldBlock,
   type ListBlock,
   type ListItem,
@@ -13,6 +12,7 @@ import {
   STATUS_NAMES,
   type StatusCount,
   type TableBlock,
+  type TableCell,
 } from './blocks.js';
 import { buildDocument, type ReportDocument } from './document.js';
 import { SCRIPT, STYLE } from './page-assets.js';
@@ -91,7 +91,7 @@ ${blocks.map(printBlock)}</section>
 `;
 }
 
-function printBlock(block: Block): Html {
+function printBlock(block: DocumentBlock): Html {
   switch (block.kind) {
     case 'sentence':
       return html`<p>${printInline(block.text)}</p>
@@ -155,7 +155,7 @@ ${printRows({ ...block, caption: `Continued: ${caption}`, rows: rest })}</detail
   return html`${key}${printRows({ ...block, rows: rows.slice(0, OPEN_ROWS) })}${more}${note}`;
 }
 
-function isBar(cell: Cell): boolean {
+function isBar(cell: TableCell): boolean {
   return typeof cell !== 'string' && cell.kind === 'bar';
 }
 
@@ -181,7 +181,7 @@ ${body}</tbody></table></div>
 `;
 }
 
-function printCell(cell: Cell): Html {
+function printCell(cell: TableCell): Html {
   if (typeof cell === 'string') return html`${cell}`;
   switch (cell.kind) {
     case 'code':

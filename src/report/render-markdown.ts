@@ -1,7 +1,15 @@
 import { escapeMarkdown } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { cutText } from '../text/text-layout.js';
-import type { Block, Cell, ListBlock, ListItem, NumbersBlock, Section, TableBlock } from './blocks.js';
+import type {
+  DocumentBlock,
+  ListBlock,
+  ListItem,
+  NumbersBlock,
+  Section,
+  TableBlock,
+  TableCell,
+} from './blocks.js';
 import { buildDocument } from './document.js';
 import type { Report } from './report-schema.js';
 
@@ -42,7 +50,7 @@ function printSection({ title, blocks }: Section): string[] {
   return needsTitle ? [`### ${title}`, ...printed] : printed;
 }
 
-function printBlock(block: Block): string[] {
+function printBlock(block: DocumentBlock): string[] {
   switch (block.kind) {
     case 'sentence':
       return [printInline(block.text)];
@@ -92,7 +100,7 @@ function printLines(lines: readonly (readonly string[])[]): string {
   return lines.map((line) => `| ${line.join(' | ')} |`).join('\n');
 }
 
-function printCell(cell: Cell): string {
+function printCell(cell: TableCell): string {
   const cut = (text: string) => escapeMarkdown(cutText(text, MAX_CELL_CHARS));
   if (typeof cell === 'string') return cut(cell);
   if ('text' in cell) return cut(cell.text);

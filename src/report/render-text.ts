@@ -1,8 +1,16 @@
 import { addFlags, escapeUnseen } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
 import { displayWidth, layOutTable, wrapProse, wrapText } from '../text/text-layout.js';
-import type { Block, Cell, ListBlock, ListItem, NumbersBlock, Section, TableBlock } from './blocks.js';
-import { type CutoverVerdict, describeModels, type Obstacle } from './build-verdict.js';
+import type {
+  DocumentBlock,
+  ListBlock,
+  ListItem,
+  NumbersBlock,
+  Section,
+  TableBlock,
+  TableCell,
+} from './blocks.js';
+import type { CutoverVerdict, Obstacle } from './build-verdict.js';
 import { buildDocument } from './document.js';
 import type { Report } from './report-schema.js';
 
@@ -20,7 +28,6 @@ export interface TextOptions {
 
 const MAX_ROWS = 40;
 const MAX_ITEMS = 5;
-const MAX_OBSTACLE_MODELS = 4;
 
 /** The report for a terminal: the verdict and what stands in the way, the numbers, and the verdict again. */
 export function renderText(report: Report, options: TextOptions): string {
@@ -70,7 +77,7 @@ function printSection({ title, blocks }: Section, options: TextOptions): string[
   return blocks[0]?.kind === 'list' ? [paint(title, 'bold', options), ...lines] : lines;
 }
 
-function printBlock(block: Block, options: TextOptions): string[] {
+function printBlock(block: DocumentBlock, options: TextOptions): string[] {
   switch (block.kind) {
     case 'sentence': {
       const lines = wrapProse(block.text, options.width);
@@ -95,7 +102,7 @@ function printBlock(block: Block, options: TextOptions): string[] {
   }
 }
 
-function isPrinted(block: Block, { verbose }: TextOptions): boolean {
+function isPrinted(block: DocumentBlock, { verbose }: TextOptions): boolean {
   return block.kind !== 'fold' || (verbose === true && block.page !== 'only');
 }
 
@@ -115,23 +122,19 @@ function printNumbers({ rows }: NumbersBlock): string[] {
     groupDigits(count),
     note,
   ]);
-  const columns = (['left', 'right', 'left'] as const).map((align) => ({ title: '', align }));
-  return layOutTable(columns, cells, 60).slice(1);
+  return layOutTable([{ title: '' }, { title: '', numeric: true }, { title: '' }], cells, 60).slice(1);
 }
 
 function printTable({ columns, rows, total }: TableBlock, options: TextOptions): string[] {
   const isShown = (_: unknown, at: number) => columns[at]?.only === undefined;
-  const aligned = columns
-    .filter(isShown)
-    .map(({ title, numeric }) => ({ title, align: numeric ? 'right' : 'left' }) as const);
   const shown = options.verbose === true ? rows : rows.slice(0, MAX_ROWS);
   const cells = shown.map((row) => row.filter(isShown).map(textOf));
   if (cells.length === 0) return [];
-  const [head = '', ...lines] = layOutTable(aligned, cells, options.width);
+  const [head = '', ...lines] = layOutTable(columns.filter(isShown), cells, options.width);
   return [paint(head, 'bold', options), ...lines, ...printMore(total - shown.length, '  ')];
 }
 
-function textOf(cell: Cell): string {
+function textOf(cell: TableCell): string {
   if (typeof cell === 'string') return escapeUnseen(cell);
   if ('text' in cell) return escapeUnseen(cell.text);
   if (cell.kind === 'judged') return cell.pass ? 'ok' : 'EXCEEDED';
@@ -179,17 +182,10 @@ function printEnd(report: Report, verdict: CutoverVerdict, options: TextOptions)
   ];
 }
 
-/** The biggest blocker with as many of its models as fit on a line; without any where none fits, and then wrapped. */
-function printBiggest(biggest: Obstacle, width: number): string[] {
-  const { title, numbers, found, models, meaning } = biggest;
+/** The biggest blocker, with its models if they fit on the line. */
+function printBiggest({ title, numbers, found, lines, meaning }: Obstacle, width: number): string[] {
   if (numbers === '') return wrapProse(`Biggest blocker: ${meaning}`, width);
   const head = `Biggest blocker: ${title}: ${found === '' ? numbers : found}`;
-  const [counts, ...others] = models;
-  const fitting =
-    counts === undefined || others.length > 0
-      ? undefined
-      : [MAX_OBSTACLE_MODELS, 3, 2, 1]
-          .map((most) => `${head} (${describeModels(counts, most)})`)
-          .find((line) => displayWidth(escapeUnseen(line)) <= width);
-  return wrapProse(fitting ?? head, width);
+  const whole = lines.length === 1 ? `${head} (${lines[0]})` : head;
+  return wrapProse(displayWidth(escapeUnseen(whole)) <= width ? whole : head, width);
 }

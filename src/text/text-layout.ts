@@ -122,7 +122,8 @@ export function wrapLines(lines: readonly string[], width: number): string {
 
 export interface Column {
   readonly title: string;
-  readonly align: 'left' | 'right';
+  /** Whether its cells are aligned to the right. */
+  readonly numeric?: true;
   /** In a table that is too wide, columns without `keep` are left out first. */
   readonly keep?: boolean;
 }
@@ -161,11 +162,11 @@ export function layOutTable(
   const total = widths.reduce((sum, one) => sum + one + 2, displayWidth(indent) - 2);
   widths[0] = Math.max(8, (widths[0] ?? 0) - Math.max(0, total - width));
   const layOutRow = (cells: readonly string[]) =>
-    columns.map(({ align }, at) => {
+    columns.map(({ numeric }, at) => {
       const room = widths[at] ?? 0;
       const text = fitText(cells[at] ?? '', room);
       const pad = ' '.repeat(room - displayWidth(text));
-      return align === 'left' ? text + pad : pad + text;
+      return numeric ? pad + text : text + pad;
     });
   return lines.map((line) => indent + layOutRow(line).join('  ').trimEnd());
 }

@@ -123,10 +123,7 @@ describe('laying out text', () => {
   });
 
   it('cuts the first column of a table where it is too wide', () => {
-    const columns = [
-      { title: 'Model', align: 'left' },
-      { title: 'Rows', align: 'right' },
-    ] as const;
+    const columns = [{ title: 'Model' }, { title: 'Rows', numeric: true }] as const;
     expect(layOutTable(columns, [['accounting/bill_credit_notes', '12']], 26)).toEqual([
       '  Model               Rows',
       '  accountin…it_notes    12',

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { type Column, displayWidth, layOutTable, wrapMessage } from '../../src/text/text-layout.js';
 
 const COLUMNS: readonly Column[] = [
-  { title: 'model', align: 'left' },
-  { title: 'lists', align: 'right' },
-  { title: 'pages', align: 'right' },
-  { title: 'records', align: 'right', keep: true },
-  { title: 'repeated', align: 'right' },
-  { title: 'rejected', align: 'right' },
-  { title: 'state', align: 'left', keep: true },
+  { title: 'model' },
+  { title: 'lists', numeric: true },
+  { title: 'pages', numeric: true },
+  { title: 'records', numeric: true, keep: true },
+  { title: 'repeated', numeric: true },
+  { title: 'rejected', numeric: true },
+  { title: 'state', keep: true },
 ];
 const ROWS = [
   ['accounting/bill_credit_notes', '1,234', '5,678', '12,345,678', '9,012', '3', '120 complete, 3 absent'],
