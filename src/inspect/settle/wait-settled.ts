@@ -96,7 +96,8 @@ async function fetchCount(
 }
 
 function reportProgress(state: Settling, rules: SettleRules, leftMs: number, onProgress: OnProgress): void {
-  const { moved, change, shrunk, last, quietSinceMs } = state;
+  const { moved, last, quietSinceMs } = state;
+  const change = moved.reduce((sum, { before, now }) => sum + (now ?? 0) - (before ?? 0), 0);
   const names = moved
     .slice(0, MAX_NAMED)
     .map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
@@ -110,7 +111,8 @@ function reportProgress(state: Settling, rules: SettleRules, leftMs: number, onP
   ].join(' · ');
   // No total, and so no bar: the quiet time starts again whenever a list changes.
   onProgress({ kind: 'step', name: 'watching the backfill', done: 0, total: null, text });
-  for (const list of moved.length > 0 ? shrunk : []) {
+  // A backfill should only add.
+  for (const { list } of moved.filter(({ before, now }) => (now ?? 0) < (before ?? 0))) {
     onProgress({ kind: 'note', level: 'warning', text: `${list} lost records while V4 was filling.` });
   }
 }
@@ -146,10 +148,6 @@ export interface Settling {
     readonly before: number | null;
     readonly now: number | null;
   }[];
-  /** Records gained or lost since the observation before. */
-  readonly change: number;
-  /** Lists that lost records in some observation; a backfill should only add. */
-  readonly shrunk: readonly string[];
   /** Whether a sync reported its end after the last sign of movement. */
   readonly completed: boolean;
 }
@@ -166,28 +164,21 @@ const OBSERVATIONS_AFTER_COMPLETION = 2;
 
 /** The state after the first observation. */
 export function beginSettling(first: Observation): Settling {
-  return { last: first, quietSinceMs: first.atMs, moved: [], change: 0, shrunk: [], completed: false };
+  return { last: first, quietSinceMs: first.atMs, moved: [], completed: false };
 }
 
 /** Adds an observation: any change of counts or of the set of lists restarts the quiet time. */
-export function addObservation(
-  { last, quietSinceMs, shrunk, completed }: Settling,
-  now: Observation,
-): Settling {
+export function addObservation({ last, quietSinceMs, completed }: Settling, now: Observation): Settling {
   const names = [...new Set([...last.counts.keys(), ...now.counts.keys()])].sort();
-  const moved = names.flatMap((list) => {
-    const change = { list, before: last.counts.get(list) ?? null, now: now.counts.get(list) ?? null };
-    const isSame = change.before === change.now && last.counts.has(list) === now.counts.has(list);
-    return isSame ? [] : [change];
-  });
-  const lost = moved.filter((change) => (change.now ?? 0) < (change.before ?? 0)).map(({ list }) => list);
+  const moved = names
+    .filter((list) => last.counts.get(list) !== now.counts.get(list))
+    .map((list) => ({ list, before: last.counts.get(list) ?? null, now: now.counts.get(list) ?? null }));
+  const isStill = moved.length === 0;
   return {
     last: now,
-    quietSinceMs: moved.length > 0 ? now.atMs : quietSinceMs,
+    quietSinceMs: isStill ? quietSinceMs : now.atMs,
     moved,
-    change: recordsIn(now) - recordsIn(last),
-    shrunk: [...new Set([...shrunk, ...lost])].sort(),
-    completed: completed && moved.length === 0,
+    completed: completed && isStill,
   };
 }
 

@@ -53,8 +53,8 @@ describe('settling', () => {
     it(name, () => expect(hasSettled(state, RULES)).toBe(expected));
   }
 
-  it('remembers lists that lost records', () => {
-    expect(watch(5, 4, 6, 6).shrunk).toEqual(['a']);
+  it('names the lists that moved, with both counts', () => {
+    expect(watch(5, 4).moved).toEqual([{ list: 'a', before: 5, now: 4 }]);
   });
 });
 
