@@ -154,17 +154,6 @@ export interface StreamKey {
   readonly companyId: bigint | null;
 }
 
-/** An object with an id nested in a record, such as a line item. */
-export interface ParsedChild {
-  /** The field of the record that holds it, such as `line_items`. */
-  readonly path: string;
-  readonly svcId: bigint;
-  /** The join key: a non-empty string; null if the value is not a usable key. */
-  readonly platformId: string | null;
-  readonly platformUniqueId: string | null;
-  readonly deleted: boolean;
-}
-
 /** One record of a page: the fields that matching needs, and its bytes as received. */
 export interface ParsedRecord {
   readonly svcId: bigint;

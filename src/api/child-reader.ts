@@ -1,14 +1,13 @@
-import type { ParsedChild, RejectedObject } from '../domain.js';
+import type { RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../json/json-scanner.js';
 import { type KeyTable, Members, parseSmallId } from '../json/members.js';
 import { Texts } from '../json/record-columns.js';
-import { renderChildren } from '../json/stored-lists.js';
 
 /** A child whose id member is not an id. */
 export type RejectedChild = Omit<RejectedObject, 'position'>;
 
-/** Maximum number of children of one list, because unordered lists are read into memory. */
+/** Maximum number of children of one list, because they are kept in memory. */
 const MAX_CHILDREN = 200_000;
 
 /** The slots of the members that are read from a child. */
@@ -28,24 +27,19 @@ export interface ChildrenLayout {
   readonly child: ChildLayout;
 }
 
-/**
- * Reads the lists of a record's children, and writes them in the format of `json/stored-lists.ts`. A list whose ids are
- * plain and ascending, as nearly all are, is written while it is scanned. If one list of a record is not, all of its
- * lists are parsed again into objects.
- */
+/** Reads the lists of a record's children, and writes them in the format of `json/stored-lists.ts`. */
 export class ChildReader {
   readonly #scanner: JsonScanner;
-  readonly #layout: ChildrenLayout;
   readonly #members: Members;
   /** The list scanned last, for each children field. */
-  readonly #lists: readonly ChildLines[];
-  readonly #inOrder: readonly ChildLines[];
+  readonly #lists: readonly ChildList[];
+  /** The same in the order in which they are written. */
+  readonly #inOrder: readonly ChildList[];
 
-  constructor(scanner: JsonScanner, layout: ChildrenLayout) {
+  constructor(scanner: JsonScanner, { childPaths, childTable, child }: ChildrenLayout) {
     this.#scanner = scanner;
-    this.#layout = layout;
-    this.#members = new Members(layout.childTable, scanner);
-    this.#lists = layout.childPaths.map((path) => new ChildLines(path, layout.child, scanner, this.#members));
+    this.#members = new Members(childTable, scanner);
+    this.#lists = childPaths.map((path) => new ChildList(path, child, scanner, this.#members));
     this.#inOrder = [...this.#lists].sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
@@ -60,14 +54,13 @@ export class ChildReader {
     const list = this.#lists[index];
     list?.clear();
     if (list === undefined || scanner.bytes[at] !== OPEN_ARRAY) return scanner.skipValue(at);
-    list.at = at;
     let i = scanner.enter(at);
     for (let length = 0; scanner.more; length++) {
       if (length === MAX_CHILDREN) throw tooManyChildren(list.path);
       const start = i;
       if (scanner.bytes[start] === OPEN_OBJECT) {
         i = this.#members.read(start, 0, null);
-        list.add();
+        list.add(start, i);
       } else i = scanner.skipValue(start);
       i = scanner.nextItem(i);
     }
@@ -76,66 +69,21 @@ export class ChildReader {
 
   /** Writes the children scanned since `reset`; nothing if there are none. */
   write(texts: Texts, reject: (child: RejectedChild) => void): void {
-    if (!this.#lists.every((list) => list.isPlain)) {
-      this.#writeUnordered(texts, reject);
-      return;
-    }
+    for (const { rejected } of this.#lists) rejected.forEach(reject);
     const start = texts.length;
-    for (const list of this.#inOrder) list.write(texts, texts.length === start);
-    if (texts.length > start) texts.byte(CLOSE);
-  }
-
-  #writeUnordered(texts: Texts, reject: (child: RejectedChild) => void): void {
-    const children = this.#lists.flatMap((list) =>
-      list.at < 0 ? [] : this.#read(list.path, list.at, reject),
-    );
-    texts.text(renderChildren(children) ?? '');
-  }
-
-  #read(path: string, at: number, reject: (child: RejectedChild) => void): readonly ParsedChild[] {
-    const scanner = this.#scanner;
-    const children: ParsedChild[] = [];
-    let i = scanner.enter(at);
-    while (scanner.more) {
-      const start = i;
-      if (scanner.bytes[start] === OPEN_OBJECT) {
-        i = this.#members.read(start, 0, null);
-        this.#take(path, start, i, children, reject);
-      } else i = scanner.skipValue(start);
-      i = scanner.nextItem(i);
-    }
-    return children;
-  }
-
-  #take(
-    path: string,
-    start: number,
-    end: number,
-    children: ParsedChild[],
-    reject: (child: RejectedChild) => void,
-  ): void {
-    const { child } = this.#layout;
-    const members = this.#members;
-    const { bytes } = this.#scanner;
-    if (members.isAbsent(child.id)) return;
-    const svcId = members.integer(child.id);
-    if (svcId === null) {
-      const reason = members.kind(child.id) === 0 ? 'no_svc_id' : 'bad_svc_id';
-      reject({ path, reason, raw: bytes.subarray(start, end) });
-      return;
-    }
-    children.push({
-      path,
-      svcId,
-      platformId: members.key(child.platformId),
-      platformUniqueId: members.key(child.uniqueId),
-      deleted: members.kind(child.deletedAt) !== 0,
-    });
+    for (const list of this.#inOrder) list.write(texts);
+    if (texts.length === start) return;
+    texts.bytes[start] = OPEN_ARRAY;
+    texts.byte(CLOSE);
   }
 }
 
 /** `]` */
 const CLOSE = 0x5d;
+const COMMA = 0x2c;
+const NULL = Buffer.from('null');
+const KEPT = Buffer.from(',0]');
+const DELETED = Buffer.from(',1]');
 
 function tooManyChildren(path: string): SvcError {
   return new SvcError('bad_response', `A record holds more than ${MAX_CHILDREN} objects in ${path}.`, {
@@ -143,25 +91,23 @@ function tooManyChildren(path: string): SvcError {
   });
 }
 
-const COMMA = 0x2c;
-const NULL = Buffer.from('null');
-const KEPT = Buffer.from(',0]');
-const DELETED = Buffer.from(',1]');
-
-/** A list of children in the stored format, built while it is scanned. */
-export class ChildLines {
+/**
+ * The children of one list as lines of the stored format, each with a comma before it. They are written while the list is
+ * scanned, because objects for them would cost a tenth of an export.
+ */
+class ChildList {
   readonly path: string;
-  /** Position of the list; -1 if there is none. */
-  at = -1;
-  /** False if a child cannot be written by copying its bytes. */
-  isPlain = true;
+  readonly rejected: RejectedChild[] = [];
   readonly #layout: ChildLayout;
   readonly #scanner: JsonScanner;
   readonly #members: Members;
   /** `["path","` */
   readonly #head: Uint8Array;
-  readonly #texts = new Texts(512);
-  #lastId = -1;
+  readonly #lines = new Texts(512);
+  /** The id of each line, and where it begins. */
+  readonly #ids: (number | bigint)[] = [];
+  readonly #starts: number[] = [];
+  #isOrdered = true;
 
   constructor(path: string, layout: ChildLayout, scanner: JsonScanner, members: Members) {
     this.path = path;
@@ -172,50 +118,65 @@ export class ChildLines {
   }
 
   clear(): void {
-    this.at = -1;
-    this.isPlain = true;
-    this.#texts.clear();
-    this.#lastId = -1;
+    this.rejected.length = 0;
+    this.#lines.clear();
+    this.#ids.length = 0;
+    this.#starts.length = 0;
+    this.#isOrdered = true;
   }
 
-  /** Adds the object whose members were read last, if it has an id member. */
-  add(): void {
+  /** Adds the object at `start` to `end`, whose members were read last, if it has an id member. */
+  add(start: number, end: number): void {
     const { id, platformId, uniqueId, deletedAt } = this.#layout;
     const members = this.#members;
-    if (members.isAbsent(id) || !this.isPlain) return;
-    const svcId = parseSmallId(this.#scanner.bytes, members.start(id), members.end(id));
-    this.isPlain = svcId > this.#lastId && !members.isEscaped(platformId) && !members.isEscaped(uniqueId);
-    if (!this.isPlain) return;
-    this.#lastId = svcId;
-    const texts = this.#texts;
-    texts.byte(COMMA);
-    texts.copy(this.#head, 0, this.#head.length);
-    texts.copy(this.#scanner.bytes, members.start(id), members.end(id));
-    texts.byte(QUOTE);
+    if (members.isAbsent(id)) return;
+    const { bytes } = this.#scanner;
+    const small = parseSmallId(bytes, members.start(id), members.end(id));
+    const svcId = small >= 0 ? small : members.integer(id);
+    if (svcId === null) {
+      const reason = members.kind(id) === 0 ? 'no_svc_id' : 'bad_svc_id';
+      this.rejected.push({ path: this.path, reason, raw: bytes.subarray(start, end) });
+      return;
+    }
+    const lines = this.#lines;
+    if (this.#ids.length > 0) this.#isOrdered &&= svcId > (this.#ids.at(-1) ?? 0);
+    this.#ids.push(svcId);
+    this.#starts.push(lines.length);
+    lines.byte(COMMA);
+    lines.copy(this.#head, 0, this.#head.length);
+    if (small >= 0) lines.copy(bytes, members.start(id), members.end(id));
+    else lines.text(String(svcId));
+    lines.byte(QUOTE);
     this.#addKey(platformId);
     this.#addKey(uniqueId);
     const isDeleted = members.kind(deletedAt) !== 0;
-    texts.copy(isDeleted ? DELETED : KEPT, 0, KEPT.length);
+    lines.copy(isDeleted ? DELETED : KEPT, 0, KEPT.length);
   }
 
-  /** Appends the list; the first one gets an opening bracket. */
-  write(to: Texts, isFirst: boolean): void {
-    if (this.#texts.length === 0) return;
-    if (isFirst) to.byte(OPEN_ARRAY);
-    to.copy(this.#texts.bytes, isFirst ? 1 : 0, this.#texts.length);
+  /** Appends the lines in the order of their ids; of those with one id, the last. */
+  write(to: Texts): void {
+    const [ids, lines] = [this.#ids, this.#lines];
+    if (this.#isOrdered) {
+      to.copy(lines.bytes, 0, lines.length);
+      return;
+    }
+    const last = new Map(ids.map((id, at) => [String(id), at]));
+    const order = [...last.values()].sort((a, b) => ((ids[a] ?? 0) < (ids[b] ?? 0) ? -1 : 1));
+    for (const at of order) to.copy(lines.bytes, this.#starts[at] ?? 0, this.#starts[at + 1] ?? lines.length);
   }
 
   #addKey(slot: number): void {
-    const texts = this.#texts;
+    const lines = this.#lines;
     const members = this.#members;
     const { bytes } = this.#scanner;
-    texts.byte(COMMA);
-    if (!members.isKey(slot)) texts.copy(NULL, 0, NULL.length);
-    else if (members.kind(slot) === QUOTE) texts.copy(bytes, members.start(slot), members.end(slot));
+    lines.byte(COMMA);
+    if (!members.isKey(slot)) lines.copy(NULL, 0, NULL.length);
+    else if (members.isEscaped(slot)) lines.text(JSON.stringify(members.text(slot)));
+    else if (members.kind(slot) === QUOTE) lines.copy(bytes, members.start(slot), members.end(slot));
     else {
-      texts.byte(QUOTE);
-      texts.copy(bytes, members.start(slot), members.end(slot));
-      texts.byte(QUOTE);
+      lines.byte(QUOTE);
+      lines.copy(bytes, members.start(slot), members.end(slot));
+      lines.byte(QUOTE);
     }
   }
 }

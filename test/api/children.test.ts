@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pageParser } from '../../src/api/envelope.js';
-import type { ParsedChild } from '../../src/domain.js';
 import { recordsOf } from '../../src/json/record-columns.js';
-import { renderChildren } from '../../src/json/stored-lists.js';
 import { campaign } from '../support/campaign.js';
+import { type Child, renderChildren } from '../support/stored-children.js';
 import { parseOne, recordOf, text, V3 } from './support/pages.js';
 
 describe('children', () => {
@@ -128,7 +127,7 @@ function keyJsonOf(key: unknown): string {
   return typeof key === 'string' ? JSON.stringify(key).replaceAll('p', '\\u0070') : JSON.stringify(key);
 }
 
-function storedOf(path: string, { svcId, platformId, uniqueId, deletedAt }: Sent): ParsedChild {
+function storedOf(path: string, { svcId, platformId, uniqueId, deletedAt }: Sent): Child {
   return {
     path,
     svcId,
@@ -144,7 +143,7 @@ function keyOf(value: unknown): string | null {
 }
 
 describe('children as they are stored', () => {
-  it('are the same text, copied as they are walked or read into objects', () => {
+  it('are the same text, whatever their order and keys', () => {
     const seen = { plain: 0, odd: 0 };
     fc.assert(
       fc.property(list, list, (items, payments) => {

@@ -4,8 +4,8 @@ import type { ListRequest } from '../../src/api/queries.js';
 import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import type { PageSource } from '../../src/export/prefetch.js';
-import { renderChildren } from '../../src/json/stored-lists.js';
 import { columnsOf } from '../support/columns-of.js';
+import { renderChildren } from '../support/stored-children.js';
 
 /** A record of the fake service. */
 export interface FakeRecord {

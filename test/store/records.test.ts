@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { ParsedChild, ParsedRecord } from '../../src/domain.js';
-import { renderChildren } from '../../src/json/stored-lists.js';
+import type { ParsedRecord } from '../../src/domain.js';
 import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
 import { storedPayloads } from '../support/payloads.js';
+import { type Child, renderChildren } from '../support/stored-children.js';
 import { openTestDatabase, record, rowsOf } from './support.js';
 
 const FIRST: PagePlace = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
 
-function child(changes: Partial<ParsedChild> = {}): ParsedChild {
+function child(changes: Partial<Child> = {}): Child {
   const fields = { path: 'line_items', svcId: 1n, platformId: 'c', platformUniqueId: null, deleted: false };
   return { ...fields, ...changes };
 }
@@ -75,7 +75,7 @@ describe('a record that arrives again', () => {
     expect([changedBy('full', {}, { raw }), changedBy('ids', {}, { raw })]).toEqual([1, 0]);
   });
 
-  it.each<[string, Partial<ParsedChild>]>([
+  it.each<[string, Partial<Child>]>([
     ['id', { svcId: 2n }],
     ['path', { path: 'other' }],
     ['platform id', { platformId: null }],

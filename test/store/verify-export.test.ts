@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain.js';
-import { renderChildren } from '../../src/json/stored-lists.js';
 import { checksumOf } from '../../src/store/checksum.js';
 import { verifyExport } from '../../src/store/integrity.js';
 import { readMeta, writeMeta } from '../../src/store/meta.js';
@@ -12,6 +11,7 @@ import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/s
 import { campaign } from '../support/campaign.js';
 import { codeOf } from '../support/code-of.js';
 import { plansOf, scansInLoops } from '../support/query-plans.js';
+import { renderChildren } from '../support/stored-children.js';
 import { addStreams, openTestDatabase, record } from './support.js';
 
 /** Two pages of which one record came twice and was newer; then a record of an older reading was dropped. */

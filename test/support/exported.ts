@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { DEFAULT_APPLY } from '../../src/config/apply-targets.js';
 import type { Config } from '../../src/config/config.js';
-import type { ModelPair, ParsedChild, StreamState } from '../../src/domain.js';
-import { renderChildren } from '../../src/json/stored-lists.js';
+import type { ModelPair, StreamState } from '../../src/domain.js';
 import { checksumOfValues } from '../../src/store/checksum.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { COMPANY_LIST } from '../../src/store/streams.js';
 import { seal } from './seal.js';
+import { type Child, renderChildren } from './stored-children.js';
 
 /** One exported object as a test states it; what it leaves out has a plain default. */
 export interface Thing {
@@ -179,7 +179,7 @@ function saveThing(db: Db, generation: 'v3' | 'v4', thing: Thing): void {
     .pluck()
     .get(generation, generation === 'v3' ? region : '', model, BigInt(company), BigInt(company));
   const { latest = null, latestFrom = 'platform', created = null, facts = '' } = thing;
-  const children = (thing.kids ?? []).map((kid): ParsedChild => {
+  const children = (thing.kids ?? []).map((kid): Child => {
     const { key: kidKey = `c${kid.id}`, uid: kidUid = null, deleted: kidDeleted = false } = kid;
     const ids = { svcId: BigInt(kid.id), platformId: kidKey, platformUniqueId: kidUid };
     return { path: 'line_items', ...ids, deleted: kidDeleted };

@@ -1,9 +1,10 @@
 import { pageParser } from '../../../src/api/envelope.js';
 import type { PageSpec } from '../../../src/api/record.js';
-import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
+import type { ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import { recordsOf } from '../../../src/json/record-columns.js';
 import { parseChildren } from '../../../src/json/stored-lists.js';
+import type { Child } from '../../support/stored-children.js';
 
 export const V3: PageSpec = {
   generation: 'v3',
@@ -19,7 +20,7 @@ export const V4: PageSpec = { ...V3, generation: 'v4' };
 export const PAGE_SIZE = 500;
 
 /** A record with its children as objects. */
-export type ReadRecord = Omit<ParsedRecord, 'children'> & { readonly children: readonly ParsedChild[] };
+export type ReadRecord = Omit<ParsedRecord, 'children'> & { readonly children: readonly Child[] };
 export type ReadPage = Omit<ParsedPage, 'records'> & { readonly records: readonly ReadRecord[] };
 
 /** A page with its records as objects. */
@@ -29,7 +30,7 @@ function parsePage(body: Uint8Array, spec: PageSpec): ReadPage {
   return { ...page, records };
 }
 
-function childrenOf(stored: string | null): ParsedChild[] {
+function childrenOf(stored: string | null): Child[] {
   if (stored === null) return [];
   return parseChildren(stored).map(([path, svcId, platformId, platformUniqueId, deleted]) => {
     return { path, svcId: BigInt(svcId), platformId, platformUniqueId, deleted: deleted === 1 };

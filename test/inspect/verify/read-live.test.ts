@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
-import type { ParsedChild, ParsedPage, ParsedRecord } from '../../../src/domain.js';
+import type { ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import { createLiveReader, type PairReader } from '../../../src/inspect/live-records.js';
 import { type PairVerdict, readLive } from '../../../src/inspect/verify/read-live.js';
-import { renderChildren } from '../../../src/json/stored-lists.js';
 import type { MappedPair } from '../../../src/store/mapped-pairs.js';
 import { configOf, INVOICES } from '../../support/exported.js';
+import { type Child, renderChildren } from '../../support/stored-children.js';
 
 const CONFIG = configOf();
 
@@ -28,7 +28,7 @@ function recordOf(svcId: bigint, platformId: string | null, more: Partial<Parsed
   };
 }
 
-function childOf(svcId: bigint, platformId: string): ParsedChild {
+function childOf(svcId: bigint, platformId: string): Child {
   return { path: 'line_items', svcId, platformId, platformUniqueId: null, deleted: false };
 }
 
