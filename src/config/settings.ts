@@ -294,10 +294,6 @@ const scan = strict({
     z.array(z.string().startsWith('/', 'must begin with /')).default([...DEFAULT_GRAPHQL_PATHS]),
     'Paths of GraphQL on a V3 host, for scan.',
   ),
-  clientPackages: setting(
-    z.array(nonEmpty).default([]),
-    'Packages that call V3, as code imports them and as manifests name them, for scan.',
-  ),
 });
 
 /** The schema of the configuration file, with defaults. The JSON Schema is generated from it. */

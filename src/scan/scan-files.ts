@@ -68,11 +68,10 @@ function namesHost(files: readonly FoundFile[], { v3Urls }: ScanSettings): boole
 }
 
 /** Only code that contains one of these is parsed. */
-function wordsOfV3({ v3Urls, models, fieldPrefix, clientPackages }: ScanSettings): RegExp {
+function wordsOfV3({ v3Urls, models, fieldPrefix }: ScanSettings): RegExp {
   const categories = [...new Set(models.map(({ v3 }) => v3.replace(/\/.*$/, '')))].map(escapeRegExp);
   const plain = [
     ...v3Urls.map((url) => new URL(url).hostname),
-    ...clientPackages.flatMap((name) => [name, name.replaceAll('/', '\\')]),
     fieldPrefix.replace(/_$/, ''),
     'DATA_MODEL_CHANGES',
     'include_deleted_records',

@@ -27,7 +27,6 @@ export interface SourceText {
   readonly literals: readonly Literal[];
   readonly comments: readonly Span[];
   readonly functions: readonly Span[];
-  readonly imports: readonly Span[];
 }
 
 /** A file whose parts a grammar told apart. */
@@ -50,7 +49,6 @@ export function buildSourceText(
     literals: prose.length === 0 ? literals : literals.filter((one) => !isDocstring(source, one)),
     comments: comments.sort((a, b) => a.start - b.start),
     functions: of('function'),
-    imports: of('import'),
   };
 }
 
@@ -236,7 +234,6 @@ export function readPlainText(path: string, source: string, kind: string): Sourc
     literals: readPlainLiterals(code),
     comments,
     functions: [],
-    imports: [],
   };
 }
 

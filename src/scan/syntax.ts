@@ -42,7 +42,6 @@ const TYPES_BY_PART = {
     anonymous_function anonymous_function_creation_expression anonymous_method_expression local_function_statement
     generator_function_declaration`,
   comment: 'comment line_comment block_comment html_comment text_interpolation',
-  import: `import_statement import_from_statement import_declaration using_directive namespace_use_declaration`,
 } as const;
 
 /** What a part of a source file is to the rules. */
@@ -50,7 +49,7 @@ export type SyntaxPart = keyof typeof TYPES_BY_PART;
 
 /** The part of each node type. In `block`, languages differ: it is a function in Ruby alone. */
 function partsOf(language: string): ReadonlyMap<string, SyntaxPart> {
-  const parts: SyntaxPart[] = ['literal', 'symbol', 'hole', 'function', 'comment', 'import'];
+  const parts: SyntaxPart[] = ['literal', 'symbol', 'hole', 'function', 'comment'];
   if (language === 'php') parts.push('variable');
   const entries = parts.flatMap((part) =>
     TYPES_BY_PART[part].split(/\s+/).map((type) => [type, part] as const),

@@ -96,7 +96,7 @@ describe('a configuration that leaves everything open', () => {
         allowHttp: false,
       },
       payload: 'full',
-      scan: { graphqlPaths: ['/graphql'], clientPackages: [] },
+      scan: { graphqlPaths: ['/graphql'] },
       drift: { ignore: {} },
       limits: { global: {}, models: {} },
       apply: { batchRows: 20_000, lockTimeoutMs: 10_000, statementTimeoutMs: 600_000, targets: [] },

@@ -42,7 +42,7 @@ export function config(changes: ConfigChanges = {}): Config {
     http: { timeoutMs: 1, attempts: 1, maxWaitMs: 1, maxBodyBytes: 1, allowHttp: false },
     payload: changes.payload ?? 'full',
     drift: { ignore: {} },
-    scan: { graphqlPaths: [], clientPackages: [] },
+    scan: { graphqlPaths: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,

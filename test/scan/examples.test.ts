@@ -21,10 +21,7 @@ it('the examples in the documentation are found by the rules that stand beside t
       mkdirSync(dirname(join(folder, file)), { recursive: true });
       writeFileSync(join(folder, file), text);
     }
-    const settings = {
-      ...buildScanSettings(null, ['eu.ledger.example']),
-      clientPackages: ['@ledger/client-v3'],
-    };
+    const settings = buildScanSettings(null, ['eu.ledger.example']);
     const request = { paths: ['.'], folder, ownFiles: [], settings };
     const parser = await SyntaxParser.create();
     const { findings } = await scanFiles(request, { isStopped: () => false, onProgress: () => {} }, parser);

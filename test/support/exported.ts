@@ -106,7 +106,7 @@ export function configOf(
     http: { timeoutMs: 1000, attempts: 1, maxWaitMs: 1000, maxBodyBytes: 1 << 20, allowHttp: false },
     payload: 'full',
     drift: { ignore: {} },
-    scan: { graphqlPaths: [], clientPackages: [] },
+    scan: { graphqlPaths: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,

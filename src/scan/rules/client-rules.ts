@@ -1,6 +1,5 @@
 import { parse } from 'graphql/language/parser.js';
 import type { ModelPair } from '../../domain.js';
-import { escapeRegExp } from '../../text/escape.js';
 import type { Rule, RuleHit, RuleInput } from './rule.js';
 
 export const webhook: Rule = {
@@ -19,9 +18,9 @@ export const webhook: Rule = {
 export const clientLibrary: Rule = {
   id: 'client-library',
   title: 'Client library of V3',
-  message: 'This client calls V3. Generate it again from the description of V4, or replace the package.',
+  message: 'This client calls V3. Generate it again from the description of V4.',
   v4: 'a client generated from the V4 description',
-  find: (input) => (isGenerated(input) ? [{ start: 0, certainty: 'certain' }] : inImports(input)),
+  find: (input) => (isGenerated(input) ? [{ start: 0, certainty: 'certain' }] : []),
 };
 
 /** What generators write into the first lines of a file. */
@@ -31,42 +30,6 @@ const GENERATED =
 /** A checked-in client that was generated from the description of V3: one finding for the file. */
 export function isGenerated({ text: { head, language }, v3 }: RuleInput): boolean {
   return v3 !== null && language !== 'json' && GENERATED.test(head);
-}
-
-const MANIFEST =
-  /(^|\/)(package\.json|composer\.json|pom\.xml|go\.mod|Gemfile|requirements[\w-]*\.txt|Pipfile|pyproject\.toml|setup\.(py|cfg)|build\.gradle(\.kts)?|[^/]+\.(csproj|fsproj|gemspec))$/;
-
-/** Names of packages that are imported or depended on, and of what belongs to them. */
-function inImports({ settings, text: { imports, code, literals, path } }: RuleInput): RuleHit[] {
-  return settings.clientPackages.flatMap((name) => {
-    if (MANIFEST.test(path)) return inManifest(code, name);
-    const named = literals.filter(({ text }) => text === name || text.startsWith(`${name}/`));
-    const written = imports.flatMap(({ start, end }) => {
-      const at = namedAt(code.slice(start, end), name);
-      return at === null ? [] : [{ start: start + at }];
-    });
-    return [...named, ...written].map(({ start }): RuleHit => ({ start, certainty: 'certain' }));
-  });
-}
-
-function inManifest(source: string, full: string): RuleHit[] {
-  // Maven has the group and the artifact in separate elements.
-  const isXml = source.trimStart().startsWith('<');
-  const name = isXml ? full.replace(/^.*:/, '') : full;
-  const pattern = new RegExp(`(^|["'\\s:>=/])${escapeRegExp(name)}(?=["'\\s:;=<>~!@,/]|$)`, 'gim');
-  return [...source.matchAll(pattern)].map(({ 0: found, index }) => ({
-    start: index + found.length - 1,
-    certainty: 'certain',
-  }));
-}
-
-/** Where an import names the package or a part of it, with any separators; null if it does not. */
-function namedAt(text: string, name: string): number | null {
-  const spelled = name.replaceAll(/[\\/:]/g, '.');
-  const found = new RegExp(`(?<![\\w.-])${escapeRegExp(spelled)}(?![\\w-])`, 'i').exec(
-    text.replaceAll(/[\\/]/g, '.'),
-  );
-  return found?.index ?? null;
 }
 
 export const graphql: Rule = {

@@ -26,7 +26,6 @@ export interface ScanSettings {
   readonly models: readonly ModelPair[];
   readonly fieldPrefix: string;
   readonly graphqlPaths: readonly string[];
-  readonly clientPackages: readonly string[];
 }
 
 /** What to look for: from the configuration, if there is one, and from hosts named on the command line. */
@@ -38,7 +37,6 @@ export function buildScanSettings(config: Config | null, v3Hosts: readonly strin
     models: config?.models ?? DEFAULT_MODELS,
     fieldPrefix: config?.fieldPrefix ?? DEFAULT_FIELD_PREFIX,
     graphqlPaths: config?.scan.graphqlPaths ?? DEFAULT_GRAPHQL_PATHS,
-    clientPackages: config?.scan.clientPackages ?? [],
   };
 }
 

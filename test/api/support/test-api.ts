@@ -68,7 +68,7 @@ function buildTestConfig(settings: Settings = {}): Config {
     },
     payload: 'full',
     drift: { ignore: {} },
-    scan: { graphqlPaths: [], clientPackages: [] },
+    scan: { graphqlPaths: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,
