@@ -177,7 +177,7 @@ describe('imports go one way', () => {
   });
 
   it('and the threads that work on the database do not load the HTTP client', () => {
-    const commands = ['export-thread', 'rebuild-remap', 'check-file'].map((name) => `commands/${name}.ts`);
+    const commands = ['export-thread', 'rebuild-remap', 'backup'].map((name) => `commands/${name}.ts`);
     const started = [...commands, 'match/build-remap.ts'];
     const loaded = new Set(started.flatMap((name) => loadedWith(name)));
     expect([loaded.has('p-limit'), loaded.has('undici')]).toEqual([true, false]);

@@ -2,12 +2,14 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
+import type { Serve } from '../runtime/thread.js';
+import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
+import { checkFile, listTables } from '../store/integrity.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
 import type { backup } from './catalogue/tool-commands.js';
-import { checkFileInThread } from './check-file.js';
 import type { GivenTo, Io } from './command.js';
 import { removeDatabase, withLockOwner, withOwnerNote, writeDatabase } from './database.js';
 import { ownFilesOf } from './with-outputs.js';
@@ -66,7 +68,7 @@ async function checkCopy(copy: string, io: Io): Promise<void> {
   const remove = () => removeDatabase(copy);
   io.signal.addEventListener('abort', remove, { once: true });
   try {
-    await checkFileInThread({ file: copy, tables: null, step: 'check the copy' }, backupStopped, io);
+    await runInThread(THREAD, io, copy);
   } catch (error) {
     // The copy may be gone before the thread has opened it.
     throw io.signal.aborted ? backupStopped() : error;
@@ -74,6 +76,29 @@ async function checkCopy(copy: string, io: Io): Promise<void> {
     io.signal.removeEventListener('abort', remove);
   }
 }
+
+type CheckThread = { readonly run: (file: string) => void };
+
+const THREAD: ThreadOptions<CheckThread> = {
+  name: 'check',
+  module: new URL('./backup.js', import.meta.url),
+  end: { afterMs: 0, error: backupStopped },
+};
+
+/** The thread that checks a database file: its long statements would keep the main one from handling signals. */
+export const serve: Serve<CheckThread> = ({ onProgress }) => ({
+  run: (file) => {
+    const db = openDatabase(file, 'read');
+    try {
+      const tables = listTables(db);
+      const reportStep = (done: number) =>
+        onProgress({ kind: 'step', name: 'check the copy', done, total: tables.length });
+      guardDatabase(file, () => checkFile(db, tables, reportStep));
+    } finally {
+      db.close();
+    }
+  },
+});
 
 function backupStopped(): SvcError {
   return new SvcError('interrupted', 'Stopped; no backup was written.');

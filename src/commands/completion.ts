@@ -74,62 +74,36 @@ type Source = readonly Word[] | 'files';
 /** What can replace the last of these words; `:files` where the shell knows. */
 function listWords(typed: readonly string[], commands: readonly Command[]): readonly Word[] {
   const last = typed.at(-1) ?? '';
-  const { command, given } = readWords(typed.slice(0, -1), commands);
-  const options = offeredOptions(command);
-  const valued = options.find((one) => one.flags.startsWith(`${typed.at(-2)} `));
-  const source =
-    valued === undefined
-      ? afterCommand({ command, given, commands, options }, last.startsWith('-'))
-      : valuesOf(valued);
-  if (source === 'files') return [[':files']];
-  return source.filter(([word]) => word.startsWith(last));
-}
-
-function offeredOptions(command: Command | undefined): ListedOption[] {
-  return [...listOptions(COMMON_OPTIONS), ...(command === undefined ? [] : optionsOf(command))];
-}
-
-interface TypedLine {
-  readonly command: Command | undefined;
-  /** The arguments, or the words of an incomplete command. */
-  readonly given: readonly string[];
-}
-
-/** The command is the first one or two words that are neither options nor their values. */
-function readWords(words: readonly string[], commands: readonly Command[]): TypedLine {
+  // Words that are neither options nor their values: the command, which is the first one or two, and its arguments.
   const plain: string[] = [];
   const commandOf = () => commands.find(({ name }) => `${plain.join(' ')} `.startsWith(`${name} `));
-  for (let at = 0; at < words.length; at += 1) {
-    const word = words[at] ?? '';
-    if (!word.startsWith('-')) plain.push(word);
-    else if (offeredOptions(commandOf()).some(({ flags }) => flags.startsWith(`${word} `))) at += 1;
+  const listOffered = () => {
+    const command = commandOf();
+    return [...listOptions(COMMON_OPTIONS), ...(command === undefined ? [] : optionsOf(command))];
+  };
+  let valued: ListedOption | undefined;
+  for (const word of typed.slice(0, -1)) {
+    if (valued !== undefined) valued = undefined;
+    else if (!word.startsWith('-')) plain.push(word);
+    else valued = listOffered().find(({ flags }) => flags.startsWith(`${word} `));
   }
-  const command = commandOf();
-  const given = command === undefined ? plain : plain.slice(command.name.split(' ').length);
-  return { command, given };
+  const source = () => {
+    if (valued !== undefined) return valuesOf(valued);
+    if (last.startsWith('-')) return flagsOf(listOffered());
+    const command = commandOf();
+    if (command === undefined) return nextWords(plain, commands);
+    const places = command.options.filter(({ role }) => role === 'argument');
+    const at = plain.length - command.name.split(' ').length;
+    const place = places[at] ?? places.findLast(({ isList }) => isList);
+    return place === undefined ? [] : valuesOf(place);
+  };
+  const words = source();
+  return words === 'files' ? [[':files']] : words.filter(([word]) => word.startsWith(last));
 }
 
-/** What can follow a command where no option needs a value. */
-function afterCommand(
-  {
-    command,
-    given,
-    commands,
-    options,
-  }: Pick<TypedLine, 'command' | 'given'> & {
-    readonly commands: readonly Command[];
-    readonly options: readonly ListedOption[];
-  },
-  isOption: boolean,
-): Source {
-  if (isOption) {
-    const flags = options.map(({ flags: name, summary }): Word => [name.replace(/ .*$/, ''), summary]);
-    return [...flags, ['--help', 'show help']];
-  }
-  if (command === undefined) return nextWords(given, commands);
-  const places = command.options.filter(({ role }) => role === 'argument');
-  const place = places[given.length] ?? places.findLast(({ isList }) => isList);
-  return place === undefined ? [] : valuesOf(place);
+function flagsOf(options: readonly ListedOption[]): Word[] {
+  const flags = options.map(({ flags: name, summary }): Word => [name.replace(/ .*$/, ''), summary]);
+  return [...flags, ['--help', 'show help']];
 }
 
 /** The next word of commands that begin with these words. */

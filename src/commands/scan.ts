@@ -25,7 +25,7 @@ import type { scan } from './catalogue/use-commands.js';
 import { configFlags, type GivenTo, type Io, type RawOptions } from './command.js';
 import { flagOf } from './option.js';
 import type { ScanThread } from './scan-thread.js';
-import { type NamedOutputs, ownFilesOf, printText } from './with-outputs.js';
+import { ownFilesOf, printText } from './with-outputs.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   json: renderJson,
@@ -97,7 +97,10 @@ function isSource(target: string): boolean {
 
 async function writeFindings(
   report: ScanReport,
-  { outputs, isConfigured }: { readonly outputs: NamedOutputs; readonly isConfigured: boolean },
+  {
+    outputs,
+    isConfigured,
+  }: { readonly outputs: Readonly<Record<string, string | undefined>>; readonly isConfigured: boolean },
   given: GivenTo<typeof scan>,
   io: Io,
 ): Promise<void> {

@@ -4,19 +4,18 @@ import { Writable } from 'node:stream';
 import { type Config, listInputFiles } from '../config/config.js';
 import { listPossibleInputs } from '../config/load-config.js';
 import { exitCodeOf, expectedError, SvcError } from '../errors.js';
-import { ERROR_RENDERERS } from '../report/render-error.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
-import { addFlagsToNext } from '../text/escape.js';
+import { addFlagsToNext, escapeJson, escapeMarkdown, escapeMarkup } from '../text/escape.js';
 import { type Command, configFlags, type Io, type Unparsed } from './command.js';
 import type { ListedOption } from './option.js';
 
-/** Output files by the name of their option, such as `json`; `-` is stdout. */
-export type NamedOutputs = Readonly<Record<string, string | undefined>>;
-
 /** The exit code after SIGTERM; the abort signal's reason names it. */
 const SIGTERM_EXIT_CODE = 143;
+
+/** An output file by the name of its option, such as `json`; `-` is stdout. */
+type NamedOutput = readonly [name: string, target: string];
 
 /**
  * Runs a command whose output options name files. They never hold the result of an earlier run: they are removed before it starts,
@@ -27,24 +26,26 @@ const SIGTERM_EXIT_CODE = 143;
 export async function runWithOutputs(command: Command, given: Unparsed, io: Io): Promise<number> {
   const { raw } = given;
   const filesOf = (role: ListedOption['role']) =>
-    command.options.flatMap(({ name, ...one }) => {
+    command.options.flatMap(({ name, ...one }): NamedOutput[] => {
       const file = raw[name];
-      return one.role === role && typeof file === 'string' ? [[name, file] as const] : [];
+      return one.role === role && typeof file === 'string' ? [[name, file]] : [];
     });
-  const outputs = Object.fromEntries(filesOf('output'));
-  const targets = Object.values(outputs);
-  const read = filesOf('input').map(([, file]) => file);
+  const outputs = filesOf('output');
+  const targets = outputs.map(([, target]) => target);
   const config = await orSvcError(given.config());
   const isBroken = config instanceof SvcError;
-  const inputs = isBroken ? listPossibleInputs(io.env, configFlags(raw)) : ownFilesOf(config);
-  const more = (await command.loadInputs?.())?.(raw, isBroken ? null : config) ?? [];
-  if (isBroken && command.runsWithoutConfig !== true) {
-    if (!areSafe(targets, [...inputs, ...read, ...more])) throw config;
-    return replaceOutputs(outputs, io, () => Promise.reject(config));
-  }
-  assertTargets(targets, [...inputs, ...read, ...more]);
+  const inputs = [
+    ...(isBroken ? listPossibleInputs(io.env, configFlags(raw)) : ownFilesOf(config)),
+    ...filesOf('input').map(([, file]) => file),
+    ...((await command.loadInputs?.())?.(raw, isBroken ? null : config) ?? []),
+  ];
+  const isLost = isBroken && command.runsWithoutConfig !== true;
+  const wrong = await orSvcError((async () => assertTargets(targets, inputs))());
+  if (wrong instanceof SvcError) throw isLost ? config : wrong;
   if (targets.includes('-')) assertStdout();
-  return replaceOutputs(outputs, io, (within) => command.run(given, within));
+  return replaceOutputs(outputs, io, (within) =>
+    isLost ? Promise.reject(config) : command.run(given, within),
+  );
 }
 
 async function orSvcError<T>(promise: Promise<T>): Promise<T | SvcError> {
@@ -62,20 +63,15 @@ export function ownFilesOf(config: Config): readonly string[] {
   return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles];
 }
 
-function areSafe(targets: readonly string[], inputs: readonly string[]): boolean {
-  try {
-    assertTargets(targets, inputs);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /**
  * Removes output files of an earlier run, then runs `work`. If that fails, writes the error to the outputs whose format
  * can express one.
  */
-async function replaceOutputs<T>(outputs: NamedOutputs, io: Io, work: (io: Io) => Promise<T>): Promise<T> {
+async function replaceOutputs<T>(
+  outputs: readonly NamedOutput[],
+  io: Io,
+  work: (io: Io) => Promise<T>,
+): Promise<T> {
   let isStdoutUsed = false;
   const stdout = new Writable({
     write: (chunk, encoding, done) => {
@@ -83,19 +79,16 @@ async function replaceOutputs<T>(outputs: NamedOutputs, io: Io, work: (io: Io) =
       io.stdout.write(chunk, encoding, done);
     },
   });
-  const onStdout = targetsOf(outputs).includes('-');
+  const onStdout = outputs.some(([, target]) => target === '-');
   try {
-    for (const target of targetsOf(outputs)) removeOutput(target);
+    for (const [, target] of outputs) removeOutput(target);
     return await work(onStdout ? { ...io, stdout } : io);
   } catch (thrown) {
-    const isWritable = ([, target]: readonly [string, string | undefined]) => target !== '-' || !isStdoutUsed;
-    await writeErrors(Object.fromEntries(Object.entries(outputs).filter(isWritable)), thrown, io);
+    for (const [name, target] of outputs) {
+      if (target !== '-' || !isStdoutUsed) await writeError(name, target, thrown, io);
+    }
     throw thrown;
   }
-}
-
-function targetsOf(outputs: NamedOutputs): readonly string[] {
-  return Object.values(outputs).filter((target) => target !== undefined);
 }
 
 /** Removes a regular file; devices, pipes and folders stay. */
@@ -107,38 +100,60 @@ function removeOutput(target: string): void {
   });
 }
 
-async function writeErrors(outputs: NamedOutputs, thrown: unknown, io: Io): Promise<void> {
+async function writeError(name: string, target: string, thrown: unknown, io: Io): Promise<void> {
   const failure = {
     error: expectedError(thrown) ?? new SvcError('internal', `This is a bug: ${String(thrown)}`),
-    exitCode: exitCodeAfter(thrown, io.signal),
+    exitCode: isSigterm(io.signal) ? SIGTERM_EXIT_CODE : exitCodeOf(thrown),
     generatedAt: new Date(io.clock.now()).toISOString(),
-    toolVersion: readVersion(),
   };
-  for (const [name, target] of Object.entries(outputs)) {
-    if (target === undefined) continue;
-    const render = ERROR_RENDERERS[name];
-    try {
-      if (render === undefined) removeOutput(target);
-      else {
-        // A fresh signal: the one that stopped the command must not stop this write.
-        const { signal } = new AbortController();
-        await writeOutput({ target, chunks: () => [render(failure)] }, { stdout: io.stdout, signal });
-      }
-    } catch (error) {
-      // The error that stopped the command is the one to report, not that its file cannot be written either.
-      if (!(error instanceof SvcError)) throw error;
-    }
+  const render = ERROR_RENDERERS[name];
+  try {
+    if (render === undefined) return removeOutput(target);
+    // A fresh signal: the one that stopped the command must not stop this write.
+    const { signal } = new AbortController();
+    await writeOutput({ target, chunks: () => [render(failure)] }, { stdout: io.stdout, signal });
+  } catch (error) {
+    // The error that stopped the command is the one to report, not that its file cannot be written either.
+    if (!(error instanceof SvcError)) throw error;
   }
 }
 
-/** The exit code of a command that failed or was stopped by a signal. */
-function exitCodeAfter(thrown: unknown, signal: AbortSignal): number {
-  return signal.aborted && isSigterm(signal) ? SIGTERM_EXIT_CODE : exitCodeOf(thrown);
+function isSigterm({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof Error && reason.message === 'SIGTERM';
 }
 
-function isSigterm({ reason }: AbortSignal): boolean {
-  return reason instanceof Error && reason.message === 'SIGTERM';
+/** A command that ended without a result. */
+interface Failure {
+  readonly error: Pick<SvcError, 'code' | 'message' | 'hint'>;
+  /** Of the process. */
+  readonly exitCode: number;
+  readonly generatedAt: string;
 }
+
+/** Renderers of an error instead of a result, by the option of the output. Other outputs are not written then. */
+export const ERROR_RENDERERS: Readonly<Record<string, (failure: Failure) => string>> = {
+  json: ({ error: { code, message, hint = null }, exitCode, generatedAt }) => {
+    const tool = { name: 'svc-migrate', version: readVersion() };
+    const error = { code, message, hint };
+    const content = { schemaVersion: 1, tool, generatedAt, outcome: 'error', exitCode, error };
+    return `${escapeJson(JSON.stringify(content, null, 2))}\n`;
+  },
+  markdown: ({ error: { code, message, hint }, exitCode }) => {
+    const next = hint === undefined ? [] : [`**Next:** ${escapeMarkdown(hint)}`];
+    const what = `${escapeMarkdown(message)} (${code}, exit code ${exitCode})`;
+    return `${['## ❌ ERROR: THERE IS NO RESULT', what, ...next].join('\n\n')}\n`;
+  },
+  junit: ({ error: { code, message, hint = '' }, exitCode, generatedAt }) =>
+    [
+      '<?xml version="1.0" encoding="UTF-8"?>',
+      '<testsuites>',
+      `<testsuite name="svc-migrate" package="svc-migrate" id="0" timestamp="${generatedAt.slice(0, 19)}" hostname="localhost" tests="1" failures="0" errors="1" skipped="0" time="0">`,
+      `<properties><property name="outcome" value="error"/><property name="exitCode" value="${exitCode}"/></properties>`,
+      '<testcase classname="svc-migrate" name="the command gave a result" time="0">',
+      `<error type="${code}" message="${escapeMarkup(message)}">${escapeMarkup(hint)}</error></testcase>`,
+      '<system-out/>\n<system-err/>\n</testsuite>\n</testsuites>\n',
+    ].join('\n'),
+};
 
 /** Prints text on stdout; the command in its last line gets `--config` and `--db` as they were given. */
 export function printText(text: string, io: Io): Promise<void> {

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import {
-  createScanner,
   getNodeValue,
   type Node,
   type ParseError,
+  parse,
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
@@ -141,20 +141,25 @@ type EndpointSettings = Pick<
  */
 function parseConfigFile(file: string): { readonly source: ConfigText; readonly value: unknown } {
   const text = readConfigText(file);
-  assertShallow(file, text);
-  const errors: ParseError[] = [];
-  const tree = parseTree(text, errors, { allowTrailingComma: true });
-  const source = { file, text, tree };
-  if (tree === undefined) {
-    throw new SvcError('config', `${file} is empty.`, {
-      hint: 'Run `svc-migrate init --force` to write a new one.',
-    });
+  try {
+    const errors: ParseError[] = [];
+    const tree = parseTree(text, errors, { allowTrailingComma: true });
+    const source = { file, text, tree };
+    if (tree === undefined) {
+      const hint = 'Run `svc-migrate init --force` to write a new one.';
+      throw new SvcError('config', `${file} is empty.`, { hint });
+    }
+    const [first] = errors;
+    if (first !== undefined) throw syntaxError(source, first);
+    const repeated = findRepeatedKeys(text, tree, []);
+    if (repeated.length > 0) throw configError(source, repeated);
+    return { source, value: getNodeValue(tree) };
+  } catch (cause) {
+    // The parser is recursive: it fails at some thousands of levels.
+    if (!(cause instanceof RangeError)) throw cause;
+    const message = `${file}: this is not a configuration: it is nested too deeply.`;
+    throw new SvcError('config', message, { cause });
   }
-  const [first] = errors;
-  if (first !== undefined) throw syntaxError(source, first);
-  const repeated = findRepeatedKeys(text, tree, []);
-  if (repeated.length > 0) throw configError(source, repeated);
-  return { source, value: getNodeValue(tree) };
 }
 
 function readConfigText(file: string): string {
@@ -177,23 +182,6 @@ function readConfigText(file: string): string {
       cause,
     });
   }
-}
-
-/** Maximum nesting: the recursive parser fails at some thousands of levels. */
-const MAX_DEPTH = 100;
-
-function assertShallow(file: string, text: string): void {
-  const scanner = createScanner(text, true);
-  let depth = 0;
-  do {
-    scanner.scan();
-    const first = text[scanner.getTokenOffset()] ?? '';
-    if (first === '{' || first === '[') depth += 1;
-    if (first === '}' || first === ']') depth -= 1;
-    if (depth <= MAX_DEPTH) continue;
-    const line = lineOf(text, scanner.getTokenOffset());
-    throw new SvcError('config', `${file}:${line}: this is not a configuration: it is nested too deeply.`);
-  } while (scanner.getTokenOffset() < text.length);
 }
 
 /** Reports only the position: the text around an error may be a pasted key. */
@@ -248,19 +236,9 @@ export function listPossibleInputs(env: Env, flags: ConfigFlags): string[] {
 /** The quoted strings of a file, even if it is not valid JSON. */
 function readStrings(file: string): string[] {
   try {
-    const found = readFileSync(file, 'utf8').matchAll(/"((?:[^"\\\n]|\\.)*)"/g);
-    return [...found]
-      .map(([quoted, raw = '']) => unquote(quoted) ?? raw)
-      .filter((text) => !text.includes('\0'));
+    const found = readFileSync(file, 'utf8').matchAll(/"(?:[^"\\\n]|\\.)*"/g);
+    return [...found].map(([quoted]) => String(parse(quoted))).filter((text) => !text.includes('\0'));
   } catch {
     return [];
-  }
-}
-
-function unquote(quoted: string): string | null {
-  try {
-    return String(JSON.parse(quoted));
-  } catch {
-    return null;
   }
 }

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { validateXML } from 'xmllint-wasm';
+import { ERROR_RENDERERS } from '../../src/commands/with-outputs.js';
 import { SvcError } from '../../src/errors.js';
-import { ERROR_RENDERERS } from '../../src/report/render-error.js';
 import { renderJunit } from '../../src/report/render-junit.js';
 import { REPORTS, SMALL } from './sample-reports.js';
 
@@ -38,7 +38,7 @@ describe.each(SCHEMAS)('JUnit reports against the schema of $of', ({ file, adapt
 
   it('are valid where the command failed', async () => {
     const error = new SvcError('auth', 'V3 refused the <key> "x".', { hint: "Check the operator's key." });
-    const failure = { error, exitCode: 3, generatedAt: '2026-11-01T02:03:00Z', toolVersion: '1.0.0' };
+    const failure = { error, exitCode: 3, generatedAt: '2026-11-01T02:03:00Z' };
     expect(await findErrors(file, adapt(ERROR_RENDERERS['junit']?.(failure) ?? ''))).toEqual([]);
   });
 

@@ -88,20 +88,6 @@ export function incompleteCommand(words: readonly string[]): SvcError {
   return new SvcError('usage', `"${first}" is not a complete command.`, { hint });
 }
 
-/** Commands that share a row. */
-const SHARED_ROWS = [
-  {
-    names: ['plan', 'write', 'check', 'verify', 'find', 'sql', 'undo', 'runs'].map((name) => `apply ${name}`),
-    title: 'apply …',
-    summary: 'plan, write, check, verify, find, sql, undo, runs',
-  },
-  {
-    names: ['completion', 'help'],
-    title: 'completion, help',
-    summary: 'for bash, zsh and fish; every command and topic',
-  },
-];
-
 /** What `svc-migrate --help` prints: every command in its group, on one screen of 80 x 24. */
 export function renderOverview(): string {
   const rows = Object.entries(GROUPS).flatMap(([group, commands]) =>
@@ -110,9 +96,15 @@ export function renderOverview(): string {
   return `Usage: svc-migrate COMMAND [options]\n${rows.join('')}`;
 }
 
+/** Those of two words share a row, and so do the last two. */
 function rowOf({ name, summary }: Command): string {
-  const shared = SHARED_ROWS.find(({ names }) => names.includes(name));
-  return `${(shared?.title ?? name).padEnd(18)}${shared?.summary ?? summary}`;
+  const row = (title: string, text: string) => `${title.padEnd(18)}${text}`;
+  if (name === tools.completion.name || name === tools.help.name)
+    return row('completion, help', 'for bash, zsh and fish; every command and topic');
+  const [first = '', second] = name.split(' ');
+  if (second === undefined) return row(name, summary);
+  const names = longerNames([first]).map((one) => one.slice(first.length + 1));
+  return row(`${first} …`, names.join(', '));
 }
 
 /** The options that every command has, and the pages of the reference. */
