@@ -9,7 +9,7 @@ import type { Db } from '../store/open.js';
 import { saveCompleteness } from '../store/readiness.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
 import { type CountedGroup, RemapWriter } from '../store/remap-writer.js';
-import { saveCompanyPairs } from './companies.js';
+import { listCompanies, saveCompanyPairs } from './companies.js';
 import {
   type Decisions,
   decideRecords,
@@ -21,16 +21,10 @@ import { explainRecords } from './explain-records.js';
 import { type ExportedParts, readExportedParts } from './exported-parts.js';
 import { joinNothing, joinRecords } from './join-records.js';
 import { type Found, type JudgedPair, writePair } from './match-company-pair.js';
+import { preparePairedModel } from './paired-model.js';
 import { preparePartRecords } from './part-records.js';
 import { prepareDrift } from './save-drift.js';
-import {
-  buildScope,
-  createPairedModels,
-  preparePairedModel,
-  readScopeCompanies,
-  type ScopeCompany,
-  saveScopeCompanies,
-} from './scope.js';
+import { readScope, type Scope, type ScopeCompanies, type ScopeCompany } from './scope.js';
 
 export interface RemapOptions {
   readonly db: Db;
@@ -92,21 +86,17 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   };
   step('check the database file', () => checkFile(db, EXPORTED_TABLES, throwIfStopped));
   step('check the lists', () => verifyCounts(db));
-  const parts = step('read what was exported', () => {
-    buildScope(db, config);
-    const found = readExportedParts(db, listFields(config.backfill.dateFields), throwIfStopped);
-    saveScopeCompanies(db, config, found);
-    return found;
-  });
-  step('pair companies', () => {
-    saveCompanyPairs(db, config, named, parts);
-    parts.keyed.clear();
-    createPairedModels(db, config, parts);
-  });
+  const scope = readScope(db, config);
+  const parts = step('read what was exported', () =>
+    readExportedParts(db, scope, listFields(config.backfill.dateFields), throwIfStopped),
+  );
+  const companies = listCompanies(db, config, scope, parts);
+  step('pair companies', () => saveCompanyPairs(db, config, named, companies, parts));
+  parts.keyed.clear();
   const decided = groupDecisions(decisions, clock.now());
   const writer = new RemapWriter(db);
   const { found, seen } = step('join records', () =>
-    matchCompanies({ db, config, parts, decisions: decided, writer, throwIfStopped }),
+    matchCompanies({ db, config, scope, parts, companies, decisions: decided, writer, throwIfStopped }),
   );
   const rows = step('write the remap', () => writer.finish());
   const models = config.models.map(({ v3 }) => v3);
@@ -174,7 +164,9 @@ function assertConserved(
 interface MatchOptions {
   readonly db: Db;
   readonly config: Config;
+  readonly scope: Scope;
   readonly parts: ExportedParts;
+  readonly companies: ScopeCompanies;
   readonly decisions: Decisions;
   readonly writer: RemapWriter;
   readonly throwIfStopped: () => void;
@@ -187,36 +179,31 @@ interface MatchOptions {
  * @returns the records and children that were exported, and those that the rows account for
  */
 function matchCompanies(options: MatchOptions): { readonly found: Found; readonly seen: Found } {
-  const { db, config, parts, writer, throwIfStopped } = options;
+  const { db, config, scope, parts, writer, throwIfStopped } = options;
   const [found, seen] = [noneFound(), noneFound()];
   for (const { generation, records } of parts.all()) found[`v${generation}Records`] += records;
   const drift = prepareDrift(db, config);
-  const pairs = listPairs(db);
+  const pairs = listPairs(options.companies);
   const judge = prepareJudge(options, found);
-  for (const [modelId, model] of readModels(db)) {
+  for (const model of scope.models.keys()) {
     for (const companies of pairs) {
-      const judged = judge(modelId, model, companies);
+      const judged = judge(model, companies);
       if (judged === null) continue;
       addFound(seen, writePair(judged, writer, options.decisions.verdicts, throwIfStopped));
       drift.compare(judged, throwIfStopped);
     }
   }
   // records of lists that are not configured are not part of the remap, but part of the export
-  preparePartRecords(db, parts.spool, throwIfStopped)(parts.others);
+  preparePartRecords(scope, parts.spool, throwIfStopped)(parts.others);
   return { found, seen };
 }
 
 type CompanyPair = readonly [v3: ScopeCompany | null, v4: ScopeCompany | null];
 
 /** V3 companies with their V4 companies, in the order of the remap, then V4 companies without a pair. */
-function listPairs(db: Db): CompanyPair[] {
-  const v4 = readScopeCompanies(db, 4);
-  const byId = new Map(v4.map((company) => [company.id, company]));
-  const ofV3 = readScopeCompanies(db, 3).map(
-    (company): CompanyPair => [
-      company,
-      company.pairedId === null ? null : (byId.get(company.pairedId) ?? null),
-    ],
+function listPairs({ v3, v4 }: ScopeCompanies): CompanyPair[] {
+  const ofV3 = v3.map(
+    (company): CompanyPair => [company, company.pairedId === null ? null : (v4[company.pairedId] ?? null)],
   );
   const open = v4.filter(({ pairedId }) => pairedId === null);
   return [...ofV3, ...open.map((company): CompanyPair => [null, company])];
@@ -224,15 +211,16 @@ function listPairs(db: Db): CompanyPair[] {
 
 /** Makes the function that judges the records of a model of two companies; null if there are none, and no decisions. */
 function prepareJudge(
-  { db, parts, decisions, throwIfStopped }: MatchOptions,
+  { db, config, scope, parts, decisions, throwIfStopped }: MatchOptions,
   found: Found,
-): (modelId: number, model: string, companies: CompanyPair) => JudgedPair | null {
-  const readV3 = preparePartRecords(db, parts.spool, throwIfStopped);
-  const readV4 = preparePartRecords(db, parts.spool, throwIfStopped);
-  const readModel = preparePairedModel(db);
-  return (modelId, model, [v3Company, v4Company]) => {
+): (model: number, companies: CompanyPair) => JudgedPair | null {
+  const readV3 = preparePartRecords(scope, parts.spool, throwIfStopped);
+  const readV4 = preparePartRecords(scope, parts.spool, throwIfStopped);
+  const pairedModel = preparePairedModel(db, config, scope, parts);
+  return (number, [v3Company, v4Company]) => {
+    const model = scope.models[number]?.name ?? '';
     const partOf = (generation: 3 | 4, company: ScopeCompany | null) =>
-      company === null ? null : parts.find(modelId, generation, company.region, String(company.companyId));
+      company === null ? null : parts.find(number, generation, company.region, String(company.companyId));
     const [v3Part, v4Part] = [partOf(3, v3Company), partOf(4, v4Company)];
     const isPaired = v3Company !== null && v4Company !== null;
     const named = isPaired ? decisionsOf(decisions, model, v3Company.region, v3Company.companyId) : [];
@@ -242,7 +230,7 @@ function prepareJudge(
     found.v4Children += v4.childCount;
     const pair = {
       ...{ v3Company, v4Company, v3, v4 },
-      model: isPaired ? readModel(modelId, v4Company.id) : null,
+      model: isPaired ? pairedModel(number, v3Company, v4Company) : null,
     };
     // V4 records of a company without a pair can still be superseded by others of V4
     const isJoined = pair.model === null ? v4Company !== null : !pair.model.v4Absent;
@@ -253,14 +241,6 @@ function prepareJudge(
     const decided = decideRecords(pair, named, joined, outcomes, decisions.verdicts);
     return { model, pair, joined, outcomes, decided };
   };
-}
-
-function readModels(db: Db): [id: number, model: string][] {
-  return db
-    .prepare<[], [number, string]>('SELECT id, model FROM scope_model ORDER BY id')
-    .raw()
-    .safeIntegers(false)
-    .all();
 }
 
 function noneFound(): Found {

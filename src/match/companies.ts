@@ -4,15 +4,85 @@ import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { COMPANY_LIST } from '../store/streams.js';
 import { type EvidenceRows, readCompanyEvidence } from './company-evidence.js';
-import type { ExportedParts } from './exported-parts.js';
-import {
-  type CompanyEvidence,
-  type CompanySide,
-  type Pairing,
-  type PairingInput,
-  pairCompanies,
-} from './pair-companies.js';
-import { readCompanyIds } from './scope.js';
+import type { ExportedPart, ExportedParts } from './exported-parts.js';
+import { type CompanyEvidence, pairCompanies } from './pair-companies.js';
+import { readListedCompanies, type Scope, type ScopeCompanies, type ScopeCompany } from './scope.js';
+
+/**
+ * The companies in the export, without pairs yet. It is certain that a V3 company has no pair once its region and all of V4
+ * were read in full; for a V4 company, once everything was.
+ */
+export function listCompanies(db: Db, config: Config, scope: Scope, parts: ExportedParts): ScopeCompanies {
+  const listed = readListedCompanies(db);
+  const isV4Full = isV4ReadInFull(db, scope, listed);
+  const fullRegions = new Set(
+    config.v3.regions.flatMap(({ region }) => (isRegionFull(scope, region) ? [region] : [])),
+  );
+  const v3 = new Map<string, Pick<ScopeCompany, 'region' | 'companyId'>>();
+  const v4 = new Set(listed);
+  const add = (generation: 3 | 4, region: string, companyId: bigint) => {
+    if (generation === 4) v4.add(companyId);
+    else v3.set(nameOf(region, companyId), { region, companyId });
+  };
+  for (const { generation, region, companyId } of parts.all()) {
+    if (generation === 3) add(3, region, BigInt(companyId));
+  }
+  for (const { generation, region, companyId } of scope.lists.values()) {
+    if (companyId !== null) add(generation, region, companyId);
+  }
+  const companyOf = (region: string, companyId: bigint, scopeFull: boolean, id: number): ScopeCompany => ({
+    ...{ id, region, companyId, scopeFull },
+    ...{ keys: 0, pairedId: null, matchedBy: 'none' },
+  });
+  const byId = (a: bigint, b: bigint) => (a < b ? -1 : 1);
+  const isAllFull = isV4Full && config.v3.regions.every(({ region }) => fullRegions.has(region));
+  return {
+    v3: [...v3.values()]
+      .sort((a, b) => (a.region === b.region ? byId(a.companyId, b.companyId) : a.region < b.region ? -1 : 1))
+      .map(({ region, companyId }, id) =>
+        companyOf(region, companyId, isV4Full && fullRegions.has(region), id),
+      ),
+    v4: [...v4].sort(byId).map((companyId, id) => companyOf('', companyId, isAllFull, id)),
+  };
+}
+
+function nameOf(region: string, companyId: bigint | string): string {
+  return `${companyId} ${region}`;
+}
+
+/** The companies of all parts. */
+function companiesOfParts(
+  { v3, v4 }: ScopeCompanies,
+  parts: ExportedParts,
+): ReadonlyMap<ExportedPart, number> {
+  const idsOf = (companies: readonly ScopeCompany[]) =>
+    new Map(companies.map(({ id, region, companyId }) => [nameOf(region, companyId), id]));
+  const ids = { 3: idsOf(v3), 4: idsOf(v4) };
+  const found = new Map<ExportedPart, number>();
+  for (const part of parts.all()) {
+    const id = ids[part.generation].get(nameOf(part.region, part.companyId));
+    if (id !== undefined) found.set(part, id);
+  }
+  return found;
+}
+
+/** Whether every model of the region has a list, and all were read in full. */
+function isRegionFull({ models, lists }: Scope, region: string): boolean {
+  const ofRegion = [...lists.values()].filter((list) => list.generation === 3 && list.region === region);
+  return ofRegion.length >= models.length && ofRegion.every(({ readInFull }) => readInFull);
+}
+
+/** Whether V4's company list was read in full, and every V4 model of each listed company too. */
+function isV4ReadInFull(db: Db, { models, lists, find }: Scope, listed: readonly bigint[]): boolean {
+  const isListOpen = db.prepare(
+    "SELECT 1 FROM stream WHERE generation = 'v4' AND company_id IS NULL AND state NOT IN ('complete', 'short')",
+  );
+  if (listed.length === 0 || isListOpen.get() !== undefined) return false;
+  for (const { generation, readInFull } of lists.values()) if (generation === 4 && !readInFull) return false;
+  return listed.every((company) =>
+    models.every(({ isInV4 }, model) => !isInV4 || find(4, model, '', company) !== undefined),
+  );
+}
 
 /**
  * Pairs the companies of both sides and writes the public `company` table.
@@ -24,21 +94,29 @@ export function saveCompanyPairs(
   db: Db,
   config: Config,
   named: readonly NamedCompanyPair[],
+  companies: ScopeCompanies,
   parts: ExportedParts,
 ): void {
-  assertNamedExist(db, named);
-  const { rows: evidence, uncounted } = readCompanyEvidence(db, parts.keyed, readCompanyIds(db, parts));
+  assertNamedExist(db, named, companies);
+  const ids = companiesOfParts(companies, parts);
+  const { rows: evidence, uncounted } = readCompanyEvidence(companies, parts.keyed, ids);
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
-  const sides = { v3: companiesOf(db, 3), v4: companiesOf(db, 4) };
-  const pairing = pairCompanies({ ...sides, evidence, uncounted, mode, named });
-  savePairing(db, pairing);
-  saveCompanyTable(db, sides, evidence, pairing);
+  const pairing = pairCompanies({ ...companies, evidence, uncounted, mode, named });
+  for (const company of companies.v3) {
+    const { v4 = null, matchedBy = 'none' } = pairing.v3.get(company.id) ?? {};
+    Object.assign(company, { pairedId: v4, matchedBy });
+  }
+  for (const company of companies.v4) {
+    const { v3 = null, matchedBy = 'none' } = pairing.v4.get(company.id) ?? {};
+    Object.assign(company, { pairedId: v3, matchedBy });
+  }
+  saveCompanyTable(db, companies, evidence);
 }
 
-function assertNamedExist(db: Db, named: readonly NamedCompanyPair[]): void {
-  const known = db.prepare('SELECT 1 FROM scope_v4_company WHERE company_id = ?');
+function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v4 }: ScopeCompanies): void {
+  const known = new Set(v4.map(({ companyId }) => companyId));
   for (const { v4CompanyId } of named) {
-    if (known.get(v4CompanyId) !== undefined) continue;
+    if (known.has(v4CompanyId)) continue;
     if (!isCompanyListRead(db)) {
       const missing = `V4's list of companies was not read to its end, so V4 company ${v4CompanyId} of the companies file cannot be checked.`;
       throw new SvcError('incomplete', missing, { hint: 'Run `svc-migrate export v4` first.' });
@@ -55,77 +133,33 @@ function isCompanyListRead(db: Db): boolean {
   return isOpen.get(COMPANY_LIST) === undefined;
 }
 
-/** Companies read at once: nothing can be written while a query is open. */
-const CHUNK = 1000n;
-
-/** The companies of a generation by `id`; they are read again each time. */
-function companiesOf(db: Db, generation: 3 | 4): Iterable<CompanySide> {
-  const region = generation === 3 ? 'region' : "''";
-  const read = db
-    .prepare<[bigint, bigint], [bigint, string, bigint, bigint]>(
-      `SELECT id, ${region}, company_id, scope_complete FROM scope_v${generation}_company WHERE id > ? ORDER BY id LIMIT ?`,
-    )
-    .raw();
-  return {
-    *[Symbol.iterator]() {
-      for (let last: bigint | undefined = 0n; last !== undefined; ) {
-        const rows = read.all(last, CHUNK);
-        for (const [id, name, companyId, scopeFull] of rows)
-          yield { id: Number(id), region: name, companyId, scopeFull: scopeFull === 1n };
-        last = rows.at(-1)?.[0];
-      }
-    },
-  };
-}
-
-function savePairing(db: Db, pairing: Pairing): void {
-  const [v3, v4] = ([3, 4] as const).map((generation) =>
-    db.prepare(`UPDATE scope_v${generation}_company SET paired_id = ?, matched_by = ? WHERE id = ?`),
-  );
-  for (const [id, { v4: paired, matchedBy }] of pairing.v3) v3?.run(paired, matchedBy, id);
-  for (const [id, { v3: paired, matchedBy }] of pairing.v4) v4?.run(paired, matchedBy, id);
-}
-
 /** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */
-function saveCompanyTable(
-  db: Db,
-  sides: Pick<PairingInput, 'v3' | 'v4'>,
-  evidence: EvidenceRows,
-  pairing: Pairing,
-): void {
+function saveCompanyTable(db: Db, { v3, v4 }: ScopeCompanies, evidence: EvidenceRows): void {
   db.exec('DELETE FROM company');
   const insert = db.prepare(`
     INSERT INTO company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
-    VALUES (?, ?, ?, ?, ?, ?, ifnull((SELECT key_count FROM scope_v3_company WHERE id = ?), 0),
-      ifnull((SELECT key_count FROM scope_v4_company WHERE id = ?), 0), ?)`);
-  // ids of the scope tables are numbers in the evidence
-  const v3Name = db
-    .prepare<[number], [string, bigint]>('SELECT region, company_id FROM scope_v3_company WHERE id = ?')
-    .raw();
-  const v4Id = db.prepare<[number], bigint>('SELECT company_id FROM scope_v4_company WHERE id = ?').pluck();
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const ofV3 = readInOrder(evidence, (row) => row.v3);
-  for (const { id, region, companyId } of sides.v3) {
-    const { v4 = null, matchedBy = 'none' } = pairing.v3.get(id) ?? {};
+  for (const { id, region, companyId, pairedId, matchedBy, keys } of v3) {
     const rows = bestFirst(ofV3(id));
-    const own = v4 === null ? rows[0] : rows.find((row) => row.v4 === v4);
+    const twin = pairedId === null ? undefined : v4[pairedId];
+    const own = twin === undefined ? rows[0] : rows.find((row) => row.v4 === twin.id);
     const note = rows
       .slice(0, 3)
-      .map((row) => ({ v4_company_id: String(v4Id.get(row.v4)), ...numbersOf(row) }));
-    const v4CompanyId = v4 === null ? null : (v4Id.get(v4) ?? null);
-    const keys = [own?.shared ?? 0, own?.agreeing ?? 0, id, v4];
-    insert.run(region, companyId, v4CompanyId, matchedBy, ...keys, JSON.stringify(note));
+      .map((row) => ({ v4_company_id: String(v4[row.v4]?.companyId), ...numbersOf(row) }));
+    const counts = [own?.shared ?? 0, own?.agreeing ?? 0, keys, twin?.keys ?? 0];
+    insert.run(region, companyId, twin?.companyId ?? null, matchedBy, ...counts, JSON.stringify(note));
   }
   const ofV4 = readInOrder(evidence.byV4, (row) => row.v4);
-  for (const { id, companyId } of sides.v4) {
-    const { v3 = null, matchedBy = 'none' } = pairing.v4.get(id) ?? {};
-    if (v3 !== null) continue;
+  for (const { id, companyId, pairedId, matchedBy, keys } of v4) {
+    if (pairedId !== null) continue;
     const rows = bestFirst(ofV4(id));
     const note = rows.slice(0, 3).map((row) => {
-      const [region, v3CompanyId] = v3Name.get(row.v3) ?? [];
+      const { region, companyId: v3CompanyId } = v3[row.v3] ?? {};
       return { region, v3_company_id: String(v3CompanyId), ...numbersOf(row) };
     });
-    const keys = [rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0, null, id];
-    insert.run(null, null, companyId, matchedBy, ...keys, JSON.stringify(note));
+    const counts = [rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0, 0, keys];
+    insert.run(null, null, companyId, matchedBy, ...counts, JSON.stringify(note));
   }
 }
 

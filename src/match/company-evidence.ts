@@ -1,9 +1,9 @@
 import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
-import type { Db } from '../store/open.js';
 import { append, rowsOf } from '../text/rows.js';
 import { type Bucket, DigestIndex } from './digest-index.js';
 import type { ExportedPart, KeyedRecords } from './exported-parts.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
+import type { ScopeCompanies } from './scope.js';
 
 /**
  * Limits on the record pairs compared and the company pairs counted. Beyond them, only company pairs that agree on a
@@ -24,12 +24,12 @@ export interface FoundEvidence {
 }
 
 /**
- * Reads the evidence for company pairs, and saves the number of keys of each company. Ignores streams not read in full.
+ * Reads the evidence for company pairs, and sets the number of keys of each company. Ignores lists not read in full.
  *
- * @param companyIds the ids in the scope tables of the companies of all parts
+ * @param companyIds the ids of the companies of all parts
  */
 export function readCompanyEvidence(
-  db: Db,
+  companies: ScopeCompanies,
   keyed: KeyedRecords,
   companyIds: ReadonlyMap<ExportedPart, number>,
 ): FoundEvidence {
@@ -46,10 +46,10 @@ export function readCompanyEvidence(
     comparisons += sizeOf(v3) * sizeOf(v4);
     if (isAffordable()) counts.add(v3, v4);
   });
-  saveKeyCounts(db, 3, keys.v3);
-  saveKeyCounts(db, 4, keys.v4);
+  for (const company of companies.v3) company.keys = keys.v3.get(company.id) ?? 0;
+  for (const company of companies.v4) company.keys = keys.v4.get(company.id) ?? 0;
   if (isAffordable()) return { rows: counts.list(keys), uncounted: counts.uncounted };
-  const agreeing = findAgreeingPairs(db, source);
+  const agreeing = findAgreeingPairs(companies, source);
   const exact = new SharedKeyCounts(agreeing);
   walkKeys(source, (v3, v4) => exact.add(v3, v4));
   return { rows: exact.list(keys), uncounted: exact.uncounted };
@@ -103,8 +103,8 @@ function walkKeys(
 }
 
 /** Finds the company pairs that agree on a key. Pairs that are too many to find are counted by company. */
-function findAgreeingPairs(db: Db, source: KeySource): FoundPairs {
-  const found = new FoundPairs(readEqualIds(db));
+function findAgreeingPairs(companies: ScopeCompanies, source: KeySource): FoundPairs {
+  const found = new FoundPairs(listEqualIds(companies));
   walkKeys(source, (v3, v4) => {
     if (v3.size === 0 || v4.size === 0) return;
     const index = new DigestIndex([...v4.values()].flat());
@@ -162,14 +162,12 @@ class UncountedKeys implements Uncounted {
 }
 
 /** Company pairs with equal ids. */
-function readEqualIds(db: Db): [v3: number, v4: number][] {
-  return db
-    .prepare(`
-      SELECT v3_company.id, v4_company.id
-        FROM scope_v3_company AS v3_company JOIN scope_v4_company AS v4_company USING (company_id)`)
-    .raw()
-    .safeIntegers(false)
-    .all() as [number, number][];
+function listEqualIds({ v3, v4 }: ScopeCompanies): [v3: number, v4: number][] {
+  const ids = new Map(v4.map(({ companyId, id }) => [companyId, id]));
+  return v3.flatMap(({ companyId, id }): [number, number][] => {
+    const same = ids.get(companyId);
+    return same === undefined ? [] : [[id, same]];
+  });
 }
 
 /** The records of one key, by company. */
@@ -313,9 +311,4 @@ function compareByIndex(a: readonly RecordOfKey[], b: readonly RecordOfKey[]): K
   const fields = new Set(a.flatMap((one) => fieldsOf(one).map(({ field }) => field)));
   const isComparable = b.some((one) => fieldsOf(one).some(({ field }) => fields.has(field)));
   return isComparable ? 'differs' : 'incomparable';
-}
-
-function saveKeyCounts(db: Db, generation: 3 | 4, counts: ReadonlyMap<number, number>): void {
-  const update = db.prepare(`UPDATE scope_v${generation}_company SET key_count = ? WHERE id = ?`);
-  for (const [company, count] of counts) update.run(BigInt(count), BigInt(company));
 }

@@ -2,8 +2,9 @@ import type { Status } from '../reasons.js';
 import { append } from '../text/rows.js';
 import type { JoinedRecords, OpenVerdict } from './join-records.js';
 import { lowestIds, nameIds } from './judge-group.js';
+import type { PairedModel } from './paired-model.js';
 import type { PartRecords } from './part-records.js';
-import type { PairedModel, ScopeCompany } from './scope.js';
+import type { ScopeCompany } from './scope.js';
 
 /** The outcome of a record that is in no pair. */
 export interface RecordOutcome {
@@ -62,7 +63,7 @@ function v3Reason(
   const isDeleted = v3.deleted[at] === 1;
   const hasKey = v3.hasKey(at);
   if (isDeleted && !hasKey) return 'no_platform_id';
-  if (model === null && v3Company?.scopeComplete !== true) return 'scope_incomplete';
+  if (model === null && v3Company?.scopeFull !== true) return 'scope_incomplete';
   if (model !== null && !hasKey && !model.v4ReadInFull) return 'scope_incomplete';
   if (!hasKey) return 'no_platform_id';
   if (model === null) return v3Company?.matchedBy === 'ambiguous' ? 'company_ambiguous' : 'company_not_in_v4';
@@ -89,7 +90,7 @@ function v4Reason(
 ): string {
   const isDeleted = v4.deleted[at] === 1;
   if (kind === 'superseded') return 'superseded_in_v4';
-  if (model === null && v4Company?.scopeComplete !== true) return 'scope_incomplete';
+  if (model === null && v4Company?.scopeFull !== true) return 'scope_incomplete';
   if (model === null && isDeleted) return 'deleted_v4_only';
   if (kind === 'dup_v4') return 'duplicate_platform_id_v4';
   if (kind === 'dup_v3') return 'duplicate_platform_id_v3';

@@ -6,6 +6,7 @@ import { prepareReadMemberList } from '../store/member-lists.js';
 import type { Db } from '../store/open.js';
 import { type SavedBytes, Spool } from '../store/spool.js';
 import { hashBytes, SELECT_RECORDS, StoredRecords } from './record-bytes.js';
+import type { Scope, ScopeList } from './scope.js';
 
 /** Bytes of records that are stored together. */
 const CHUNK_BYTES = 128 * 1024;
@@ -48,12 +49,7 @@ export class ExportedPart {
 
 /** Everything that was exported, by where it is. */
 export interface ExportedParts {
-  readonly find: (
-    modelId: number,
-    generation: 3 | 4,
-    region: string,
-    companyId: string,
-  ) => ExportedPart | null;
+  readonly find: (model: number, generation: 3 | 4, region: string, companyId: string) => ExportedPart | null;
   readonly all: () => Iterable<ExportedPart>;
   /** Records of lists that the configuration does not name. */
   readonly others: ExportedPart;
@@ -72,6 +68,7 @@ const CHUNK = 1000;
  */
 export function readExportedParts(
   db: Db,
+  scope: Scope,
   fields: readonly string[],
   throwIfStopped: () => void,
 ): ExportedParts {
@@ -79,14 +76,19 @@ export function readExportedParts(
   const others = new ExportedPart(3, '', '');
   const keyed = new KeyedRecords(db, fields);
   const spool = new Spool(db, 'exported_bytes');
-  const streams = readScopeStreams(db);
-  const partOf = (stream: ScopeStream, { bytes, companyId, companyDigits }: StoredRecords): ExportedPart => {
-    const { modelId, generation, region } = stream;
+  /** The parts of each list by company; beyond 2^53, companies are not in it. */
+  const partsOfLists = new Map<number, Map<number, ExportedPart>>();
+  const partOf = (list: ScopeList, record: StoredRecords): ExportedPart => {
+    const { streamId, bytes, companyId, companyDigits } = record;
+    const ofList = partsOfLists.get(streamId) ?? new Map<number, ExportedPart>();
+    partsOfLists.set(streamId, ofList);
+    const known = ofList.get(companyId);
+    if (known !== undefined) return known;
     const company = bytes.toString('latin1', companyDigits.start, companyDigits.end);
-    const name = nameOf(modelId, generation, region, company);
-    const part = parts.get(name) ?? new ExportedPart(generation, region, company);
+    const name = nameOf(list.model, list.generation, list.region, company);
+    const part = parts.get(name) ?? new ExportedPart(list.generation, list.region, company);
     parts.set(name, part);
-    if (Number.isSafeInteger(companyId)) stream.parts.set(companyId, part);
+    if (Number.isSafeInteger(companyId)) ofList.set(companyId, part);
     return part;
   };
   const read = db.prepare<[number, number], Buffer | null>(SELECT_RECORDS).pluck();
@@ -100,9 +102,8 @@ export function readExportedParts(
       // no export writes such an id, and the next one cannot be told from it
       if (!Number.isSafeInteger(record.id) || record.id <= last) throw damaged('A stored record');
       last = record.id;
-      const stream = streams.get(record.streamId);
-      const part =
-        stream === undefined ? others : (stream.parts.get(record.companyId) ?? partOf(stream, record));
+      const list = scope.lists.get(record.streamId);
+      const part = list === undefined ? others : partOf(list, record);
       part.records += 1;
       if (record.fromPlatform && !Number.isNaN(record.latestMs)) {
         part.dated += 1;
@@ -114,16 +115,14 @@ export function readExportedParts(
         openBytes -= part.open.length;
         part.save(spool);
       }
-      if (stream?.readInFull === 1 && record.key.end > record.key.start)
-        keyed.add(stream.modelId, part, record);
+      if (list?.readInFull === true && record.key.end > record.key.start) keyed.add(list.model, part, record);
     }
     if (openBytes < MAX_OPEN_BYTES) continue;
     for (const part of [...parts.values(), others]) part.save(spool);
     openBytes = 0;
   }
   return {
-    find: (modelId, generation, region, companyId) =>
-      parts.get(nameOf(modelId, generation, region, companyId)) ?? null,
+    find: (...place) => parts.get(nameOf(...place)) ?? null,
     all: () => parts.values(),
     others,
     keyed,
@@ -131,28 +130,8 @@ export function readExportedParts(
   };
 }
 
-function nameOf(modelId: number, generation: 3 | 4, region: string, companyId: string): string {
-  return `${modelId} ${generation} ${companyId} ${region}`;
-}
-
-interface ScopeStream {
-  readonly id: number;
-  readonly modelId: number;
-  readonly generation: 3 | 4;
-  readonly region: string;
-  readonly readInFull: number;
-  /** By company; beyond 2^53, companies are not in it. */
-  readonly parts: Map<number, ExportedPart>;
-}
-
-function readScopeStreams(db: Db): ReadonlyMap<number, ScopeStream> {
-  const rows = db
-    .prepare<[], Omit<ScopeStream, 'parts'>>(`
-      SELECT stream_id AS id, model_id AS modelId, generation, iif(generation = 3, region, '') AS region,
-        read_in_full AS readInFull FROM scope_stream`)
-    .safeIntegers(false)
-    .all();
-  return new Map(rows.map((row) => [row.id, { ...row, parts: new Map() }]));
+function nameOf(model: number, generation: 3 | 4, region: string, companyId: string): string {
+  return `${model} ${generation} ${companyId} ${region}`;
 }
 
 /** Finds the places of fields among the members of a record, whose digests are the bytes `start` to `end`; null: it has none. */
@@ -200,11 +179,11 @@ export class KeyedRecords {
     this.#placesOf = prepareFindPlaces(db, fields);
   }
 
-  add(modelId: number, part: ExportedPart, { bytes, id, key, members }: StoredRecords): void {
+  add(model: number, part: ExportedPart, { bytes, id, key, members }: StoredRecords): void {
     const at = this.#length;
     if (at === this.#ids.length) this.#lengthen();
     this.#length += 1;
-    const ofModel = Math.imul(modelId + 1, 0x9e3779b1);
+    const ofModel = Math.imul(model + 1, 0x9e3779b1);
     this.#hashes[2 * at] = hashBytes(bytes, key.start, key.end) ^ ofModel;
     this.#hashes[2 * at + 1] = hashBytes(bytes, key.start, key.end, 0x5bd1e995) + ofModel;
     const places = this.#placesOf(bytes, members.start, members.end);

@@ -2,7 +2,7 @@ import type { NamedCompanyPair } from '../config/user-files.js';
 import type { CompanyMatch } from '../domain.js';
 import { append } from '../text/rows.js';
 
-/** A company of one generation; `id` is its row id in the scope table, unique within the generation. */
+/** A company of one generation; `id` is unique within the generation. */
 export interface CompanySide {
   readonly id: number;
   /** '' for V4. */

@@ -4,11 +4,11 @@ import { OPEN_ARRAY, QUOTE } from '../json/json-scanner.js';
 import { Texts } from '../json/record-columns.js';
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import { damaged } from '../store/checksum.js';
-import type { Db } from '../store/open.js';
 import { type RowId, rowIdOf } from '../store/remap-writer.js';
 import type { Spool } from '../store/spool.js';
 import type { ExportedPart } from './exported-parts.js';
 import { hashBytes, StoredRecords } from './record-bytes.js';
+import type { Scope } from './scope.js';
 
 /** The records of a part by column, in the order of their row ids. Texts stay bytes until they are needed. */
 export class PartRecords {
@@ -195,17 +195,10 @@ export class PartMembers {
  * Makes the function that reads the records of a part and compares each with its checksum. They are valid until the next call.
  */
 export function preparePartRecords(
-  db: Db,
+  { lists }: Scope,
   spool: Spool,
   throwIfStopped: () => void,
 ): (part: ExportedPart | null) => PartRecords {
-  const fullStreams = new Set(
-    db
-      .prepare<[], number>('SELECT stream_id FROM scope_stream WHERE read_in_full')
-      .pluck()
-      .safeIntegers(false)
-      .all(),
-  );
   const record = new StoredRecords();
   const room = new Room();
   return (part) => {
@@ -214,7 +207,8 @@ export function preparePartRecords(
     let at = 0;
     for (const bytes of part?.read(spool) ?? []) {
       throwIfStopped();
-      for (record.open(bytes); record.next(); at++) addRecord(records, at, record, fullStreams);
+      for (record.open(bytes); record.next(); at++)
+        addRecord(records, at, record, lists.get(record.streamId)?.readInFull === true);
     }
     // the memory still holds the records of another part
     if (at !== records.length) throw damaged('A stored record');
@@ -223,16 +217,11 @@ export function preparePartRecords(
   };
 }
 
-function addRecord(
-  records: PartRecords,
-  at: number,
-  record: StoredRecords,
-  fullStreams: ReadonlySet<number>,
-): void {
+function addRecord(records: PartRecords, at: number, record: StoredRecords, readInFull: boolean): void {
   const { bytes, checked, members, key, uniqueId, children, checksum } = record;
   if (crc32(bytes.subarray(checked.start, checked.end)) !== checksum) throw damaged('A stored record');
   records.ids[at] = record.id;
-  records.readInFull[at] = fullStreams.has(record.streamId) ? 1 : 0;
+  records.readInFull[at] = readInFull ? 1 : 0;
   records.svcIds[at] = record.exactSvcId();
   records.deleted[at] = record.deleted;
   records.fromPlatform[at] = record.fromPlatform ? 1 : 0;
