@@ -14,7 +14,7 @@ const TIMEOUT_MS = { small: 120_000, full: 900_000, soak: 3_600_000 } as const;
 const FILES = {
   small: () => listTestFiles().filter((file) => !isOnline(file) && !isCampaign(file)),
   full: () => listTestFiles().filter((file) => isOnline(file) || isCampaign(file) || does(file, 'full')),
-  soak: () => ['test/soak/*.soak.ts', ...listTestFiles().filter((file) => does(file, 'soak'))],
+  soak: () => listTestFiles().filter((file) => does(file, 'soak')),
 } as const;
 
 /** Whether a test file does more at a size than at the smaller ones. */

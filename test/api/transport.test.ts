@@ -114,23 +114,6 @@ describe('a whole answer', () => {
   });
 });
 
-describe('a redirect', () => {
-  it('is not followed, and the key goes nowhere else', async () => {
-    const other = await RawServer.start((socket) => socket.write(answer(V3_PAGE)));
-    cleanups.push(() => other.stop());
-    const { server, api, time } = await serve((socket) =>
-      socket.write(answer('', [`Location: ${other.url}/v3/accounting/invoices`], '307 Temporary Redirect')),
-    );
-    const error = await failureOf(time.run(api.fetchPage(v3Request())));
-    expect(error).toMatchObject({
-      code: 'redirect',
-      exitCode: 2,
-      facts: { target: new URL(other.url).host },
-    });
-    expect([server.requests.length, other.requests.length, other.connections]).toEqual([1, 0, 0]);
-  });
-});
-
 describe('a host that is not there', () => {
   it('is asked again, and named', async () => {
     const server = await RawServer.start(() => {});

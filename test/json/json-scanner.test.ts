@@ -5,7 +5,7 @@ import { damagedJson, jsonText } from '../api/support/json-bytes.js';
 import { readByJsonParse, readByScanner } from '../api/support/reference-json.js';
 import { campaign } from '../support/campaign.js';
 
-const CASES = campaign({ small: 700, full: 10_000 });
+const CASES = campaign({ small: 700, full: 10_000, soak: 400_000 });
 
 const TEXTS = [
   '',

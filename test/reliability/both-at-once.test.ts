@@ -295,7 +295,7 @@ describe('the next run ends as if nothing had happened', () => {
   const moments = Array.from({ length: 8 }, (_, at) => at + 1).flatMap((request) =>
     signals.map((signal) => [signal, request] as const),
   );
-  it.each(campaignCases(moments, 5))('after %s at request %i', async (signal, request) => {
+  it.each(campaignCases(moments, 3))('after %s at request %i', async (signal, request) => {
     const cwd = setUp();
     let child: ChildProcess | undefined;
     expect(requests).toBe(8);

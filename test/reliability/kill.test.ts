@@ -2,50 +2,54 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { campaign } from '../support/campaign.js';
 import { type KillScene, killUntil, openKillScene } from '../support/kill-campaign.js';
 
-const KILLS = campaign({ small: 2, full: 50 });
+const KILLS = campaign({ small: 2, full: 50, soak: 1000 });
+const SERVICES = campaign({ small: [31], soak: [101, 102, 103, 104] });
 /** Random moments seldom miss a transaction, but among few kills they may. */
 const LEAST = campaign({ small: 0, full: 1 });
-const PATIENCE_MS = 600_000;
+const PATIENCE_MS = campaign({ small: 600_000, soak: 3_600_000 });
 
 const AFTER_A_PAGE = { kind: 'request', laterMs: 0, answerMs: 150 } as const;
 
-let scene: KillScene;
-beforeAll(async () => {
-  scene = await openKillScene(31);
-});
-afterAll(() => scene.close());
+describe.each(SERVICES)(
+  'a job of service %i that is killed with SIGKILL ends, run again, in the remap of an undisturbed one',
+  (seed) => {
+    let scene: KillScene;
+    beforeAll(async () => {
+      scene = await openKillScene(seed);
+    });
+    afterAll(() => scene.close());
 
-describe('a job that is killed with SIGKILL ends, run again, in the remap of an undisturbed one', () => {
-  it(
-    'at every committed page',
-    async () => {
-      const job = await scene.startJob();
-      // Answers come so slowly that a page is committed before the next one arrives. Each process saves one page and
-      // dies as it asks for the one after the next (two where a list ends with the second); V4 is asked for its companies first.
-      while (await job.kill(['export', 'v3'], { ...AFTER_A_PAGE, number: 3 }));
-      while (await job.kill(['export', 'v4'], { ...AFTER_A_PAGE, number: 4 }));
-      await job.finish(['remap']);
-      expect(job.contents()).toBe(scene.truth);
-      process.stdout.write(
-        `killed at ${job.tally.kills} page boundaries, ${scene.requests} requests a job\n`,
-      );
-      expect(job.tally.kills).toBeGreaterThanOrEqual(scene.requests / 3);
-      await job.close();
-    },
-    PATIENCE_MS,
-  );
+    it(
+      'at every committed page',
+      async () => {
+        const job = await scene.startJob();
+        // Answers come so slowly that a page is committed before the next one arrives. Each process saves one page and
+        // dies as it asks for the one after the next (two where a list ends with the second); V4 is asked for its companies first.
+        while (await job.kill(['export', 'v3'], { ...AFTER_A_PAGE, number: 3 }));
+        while (await job.kill(['export', 'v4'], { ...AFTER_A_PAGE, number: 4 }));
+        await job.finish(['remap']);
+        expect(job.contents()).toBe(scene.truth);
+        process.stdout.write(
+          `killed at ${job.tally.kills} page boundaries, ${scene.requests} requests a job\n`,
+        );
+        expect(job.tally.kills).toBeGreaterThanOrEqual(scene.requests / 3);
+        await job.close();
+      },
+      PATIENCE_MS,
+    );
 
-  it(
-    `at ${KILLS} random moments of export, remap and report, also while it recovers`,
-    async () => {
-      const { jobs, kills, leftUnfinished, whileRecovering } = await killUntil(scene, KILLS);
-      process.stdout.write(
-        `${kills} kills in ${jobs} jobs, ${leftUnfinished} left changes beside the database, ${whileRecovering} while recovering from that\n`,
-      );
-      expect(kills).toBeGreaterThanOrEqual(KILLS);
-      expect(leftUnfinished).toBeGreaterThanOrEqual(LEAST);
-      expect(whileRecovering).toBeGreaterThanOrEqual(LEAST);
-    },
-    PATIENCE_MS,
-  );
-});
+    it(
+      `at ${KILLS} random moments of export, remap and report, also while it recovers`,
+      async () => {
+        const { jobs, kills, leftUnfinished, whileRecovering } = await killUntil(scene, KILLS, seed * 10_000);
+        process.stdout.write(
+          `${kills} kills in ${jobs} jobs, ${leftUnfinished} left changes beside the database, ${whileRecovering} while recovering from that\n`,
+        );
+        expect(kills).toBeGreaterThanOrEqual(KILLS);
+        expect(leftUnfinished).toBeGreaterThanOrEqual(LEAST);
+        expect(whileRecovering).toBeGreaterThanOrEqual(LEAST);
+      },
+      PATIENCE_MS,
+    );
+  },
+);

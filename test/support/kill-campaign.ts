@@ -1,20 +1,21 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Draw } from '../../src/sandbox/seeded-random.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { keysOf } from '../cli/run-cli.js';
+import { spawnCli } from '../cli/spawn-cli.js';
 import { campaign } from './campaign.js';
 import { makeFastFolder } from './fast-folder.js';
 import { type Exchange, type FaultServer, send, startFaultServer } from './fault-server.js';
 import { recordSandbox } from './recordings.js';
 
-const BIN = fileURLToPath(new URL('../../bin/svc-migrate.js', import.meta.url));
 const CONFIG = 'svc-migrate.config.json';
 const REPORT = 'report.json';
+/** The exit code of a process that was killed with SIGKILL. */
+const KILLED = 137;
 /** Up to so many kills one short job at a time is enough. */
 const KILLS_OF_A_JOB = 20;
 const MODELS = ['accounting/bill_credit_notes', 'ecommerce/orders'].slice(0, campaign({ small: 1, full: 2 }));
@@ -82,18 +83,20 @@ async function startJob(sandbox: Sandbox): Promise<KillJob & { readonly server: 
   writeFileSync(join(folder, CONFIG), JSON.stringify(configFor(sandbox, server)));
   const database = join(folder, 'svc-migrate.db');
   const tally: Tally = { kills: 0, leftUnfinished: 0, whileRecovering: 0 };
-  const run = (args: readonly string[]) => startProcess(args, folder, sandbox.apiKey);
+  const at = { cwd: folder, env: keysOf(sandbox.apiKey) };
   return {
     tally,
     server,
     kill: async (args, moment) => {
       const recovers = isHalfDone(database);
-      const child = run([...args, '--quiet']);
-      const watch = killAt(moment, child, server, database);
-      const { signal, code, stderr } = await ended(child);
-      watch();
-      if (signal !== 'SIGKILL' && ![0, 4].includes(code ?? -1)) throw new Error(`exit ${code}: ${stderr}`);
-      if (signal !== 'SIGKILL') return false;
+      let endWatch = (): void => {};
+      const onStart = (child: ChildProcess): void => {
+        endWatch = killAt(moment, child, server, database);
+      };
+      const { code, stderr } = await spawnCli([...args, '--quiet'], { ...at, onStart });
+      endWatch();
+      if (![0, 4, KILLED].includes(code)) throw new Error(`exit ${code}: ${stderr}`);
+      if (code !== KILLED) return false;
       tally.kills += 1;
       if (recovers) tally.whileRecovering += 1;
       if (isHalfDone(database)) tally.leftUnfinished += 1;
@@ -101,7 +104,7 @@ async function startJob(sandbox: Sandbox): Promise<KillJob & { readonly server: 
       return true;
     },
     finish: async (args) => {
-      const { code, stderr } = await ended(run(args));
+      const { code, stderr } = await spawnCli(args, at);
       if (code !== 0) throw new Error(`exit ${code}: ${stderr}`);
     },
     contents: () => contentsOf(database),
@@ -123,28 +126,6 @@ function configFor(sandbox: Sandbox, server: FaultServer): object {
     v4: { ...value.v4, ...speed },
     models: value.models.filter(({ v3 }) => MODELS.includes(v3)),
   };
-}
-
-function startProcess(args: readonly string[], cwd: string, apiKey: string): ChildProcess {
-  const { PATH = '' } = process.env;
-  return spawn(process.execPath, [BIN, ...args], {
-    cwd,
-    env: { PATH, ...keysOf(apiKey) },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-}
-
-function ended(
-  child: ChildProcess,
-): Promise<{ code: number | null; signal: NodeJS.Signals | null; stderr: string }> {
-  let stderr = '';
-  child.stderr?.on('data', (chunk) => {
-    stderr += String(chunk);
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => resolve({ code, signal, stderr }));
-  });
 }
 
 /** Kills the process at the moment; returns what ends the watch. */
@@ -233,7 +214,7 @@ function contentsOf(database: string): string {
 export async function killUntil(
   scene: KillScene,
   kills: number,
-  firstSeed = 1,
+  firstSeed: number,
 ): Promise<Tally & { readonly jobs: number }> {
   const total = { jobs: 0, kills: 0, leftUnfinished: 0, whileRecovering: 0 };
   let seed = firstSeed;

@@ -136,6 +136,11 @@ export const TRANSPORT_FAULTS: readonly FaultKind[] = [
   retried('a cut body that ends with the connection', 'bad_response', rawBody(untilClosed, anywhere, 'fin')),
   retried('cut gzip', 'bad_response', compressed(half)),
   retried('gzip cut where the connection ends', 'bad_response', compressed(half, 'close')),
+  retried(
+    'gzip without its last byte',
+    'bad_response',
+    compressed((gzip) => gzip.subarray(0, -1)),
+  ),
   retried('gzip with a wrong checksum', 'bad_response', compressed(flipByte(-6))),
   retried('gzip with a wrong length', 'bad_response', compressed(flipByte(-2))),
   retried('gzip with a damaged byte', 'bad_response', compressed(flipByte(20))),

@@ -5,7 +5,7 @@ import { Sqlite } from '../../../src/store/sqlite.js';
 import { sqliteLedger } from '../support/ledger.js';
 import { createOrders, MAPPED, makeScene, ordersIn, runOf, type Scene } from './scene.js';
 
-const ROWS = 15_000;
+const ROWS = 8_000;
 const APPLY = ['shop.db', '--table', 'orders', '--ids', 'invoice_id=accounting/invoices', '--in-place'];
 
 /** With batches of 20 rows, and a short wait for locks. */

@@ -10,8 +10,8 @@ import { type Database, only } from '../support/databases.js';
 import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-/** One in so many messages is cut, and one in so many of those around a COMMIT; every message in the soak. */
-const STRIDE = campaign({ small: 800, full: 128 });
+/** One in so many messages is cut, and one in so many of those around a COMMIT. */
+const STRIDE = campaign({ small: 800, full: 128, soak: 1 });
 const COMMIT_STRIDE = campaign({ small: 96, full: 2, soak: 1 });
 /** A connection is cut for good after so many shares of its messages. */
 const SHARES = campaign({ small: 1, full: 3, soak: 60 });

@@ -13,7 +13,7 @@ import { createRemap, IN_PLACE, NEW, openContext } from '../support/remap.js';
  * not. SQLite's cost little.
  */
 const SERVER_STRIDE = campaign({ small: 144, full: 16, soak: 1 });
-const SQLITE_STRIDE = campaign({ small: 12, full: 1 });
+const SQLITE_STRIDE = campaign({ small: 24, full: 1 });
 
 const folder = makeFolder();
 

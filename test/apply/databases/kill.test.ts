@@ -4,32 +4,32 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { campaign, campaignCases } from '../../support/campaign.js';
 import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
-import { makeCase, remapRowsOf, type Shape, storePlatformIds } from '../support/cases.js';
+import { makeCase, remapRowsOf, SHAPES, type Shape, storePlatformIds } from '../support/cases.js';
 import { ENGINES, type Kind } from '../support/databases.js';
 import { describeKills, KillLives, killMany, spread } from '../support/kill-lives.js';
 import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
 
-const SHAPES: readonly Shape[] = ['plain', 'text', 'unique'];
+const FEW: readonly Shape[] = campaign({ small: ['plain', 'text', 'unique'], soak: SHAPES });
 /** Kills, and in a row at most; shapes of the tables; the least share of kills halfway through the rows. */
 const SIZES: Readonly<
   Record<Kind, { kills: number; chain: number; shapes: readonly Shape[]; halfway: number }>
 > = {
   sqlite: {
-    kills: campaign({ small: 2, full: 30 }),
+    kills: campaign({ small: 2, full: 30, soak: 1000 }),
     chain: campaign({ small: 2, full: 8 }),
-    shapes: ['plain', 'text', 'json', 'unique', 'half_key'],
+    shapes: campaign({ small: ['plain', 'text', 'json', 'unique', 'half_key'], soak: SHAPES }),
     halfway: 1 / 3,
   },
   postgres: {
-    kills: campaign({ small: 2, full: 40 }),
+    kills: campaign({ small: 2, full: 40, soak: 1000 }),
     chain: campaign({ small: 2, full: 8 }),
-    shapes: SHAPES,
+    shapes: FEW,
     halfway: 1 / 3,
   },
   mysql: {
-    kills: campaign({ small: 2, full: 30 }),
+    kills: campaign({ small: 2, full: 30, soak: 1000 }),
     chain: campaign({ small: 2, full: 8 }),
-    shapes: SHAPES,
+    shapes: FEW,
     halfway: 1 / 4,
   },
 };
@@ -51,7 +51,7 @@ describe.each(ENGINES)('$product, whose client is killed', (engine) => {
       const cases = shapes.map((shape, at) => storePlatformIds(makeCase(at + first, shape), at + 1));
       const remap = join(folder, `remap-${journal}.db`);
       createRemap(remap, cases.flatMap(remapRowsOf));
-      const context = openContext(remap, IN_PLACE, { batchRows: 25 });
+      const context = openContext(remap, IN_PLACE, { batchRows: campaign({ small: 25, soak: 11 }) });
       const database = await engine.createDatabase(`kills_${journal}`);
       if (journal !== '') await database.query(`PRAGMA journal_mode = ${journal}`);
       await database.createCases(cases);

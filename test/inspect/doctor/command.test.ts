@@ -52,7 +52,7 @@ async function newScene(
 ): Promise<Scene> {
   const sandbox = await openSandbox({
     seed: 5,
-    scale: 300,
+    scale: 150,
     companies: 2,
     quirks: quirks.reduce(addQuirk, NO_QUIRKS),
     ...options,
@@ -234,10 +234,11 @@ describe('doctor', () => {
   });
 
   it('finds the largest page that is sent, and writes it', async () => {
-    const scene = await newScene(['page-cap=25'], (sandbox) => ({
+    const smallPages: Changes = (sandbox) => ({
       ...v4With({ pageSize: 10 })(sandbox),
       v3: { ...Object(sandbox.config()['v3']), pageSize: 10 },
-    }));
+    });
+    const scene = await newScene(['page-cap=25'], smallPages, { scale: 300 });
     const looked = await scene.look(['--write-config', 'new.json']);
     expect([looked.code, found(looked, 'page_size_larger')?.level]).toEqual([0, 'note']);
     const written = JSON.parse(readFileSync(join(scene.cwd, 'new.json'), 'utf8'));

@@ -32,8 +32,10 @@ interface Origin {
   readonly job: Job;
 }
 
+const SERVICE = { seed: 3, scale: 220 };
+
 async function makeOrigin(): Promise<Origin> {
-  const sandbox = await startSandbox({ seed: 3, scale: 300 });
+  const sandbox = await startSandbox(SERVICE);
   return { sandbox, job: await doWholeJob(sandbox) };
 }
 
@@ -109,8 +111,7 @@ describe('verify', () => {
   });
 
   it('samples, and draws the same sample from the same remap', async () => {
-    const { verify, sandbox } = newScene(await makeOrigin());
-    open.push(() => sandbox.close());
+    const { verify, sandbox } = newScene();
     const first = await verify({ sample: '30' });
     const asked = sandbox.requests().length;
     const again = await verify({ sample: '30' });
@@ -157,8 +158,7 @@ describe('verify', () => {
     await scene.sandbox.close();
     const { port } = new URL(scene.sandbox.v4);
     const broken = await startSandbox({
-      seed: 3,
-      scale: 300,
+      ...SERVICE,
       port: Number(port),
       faults: [{ name: '500', rate: 1 }],
     });
