@@ -149,55 +149,49 @@ export function buildMonths(
   days: Iterable<Day>,
   newestMs: number,
 ): Pick<Report['timeline'], 'months' | 'earlier' | 'later' | 'undated'> {
-  const newest = new Date(newestMs);
-  const last = monthOf(newestMs);
-  const first = monthOf(Date.UTC(newest.getUTCFullYear(), newest.getUTCMonth() - MAX_MONTHS + 1));
-  const months = new Map<string, Month>();
-  const [earlier, later] = [newMonth(`before ${first}`), newMonth(`after ${last}`)];
+  const last = numberOfMonth(newestMs);
+  const first = last - MAX_MONTHS + 1;
+  const found = new Map<number, Month>();
   let undated = 0;
   for (const { day, matched, unmatched, other } of days) {
-    const name = day === null ? null : monthOfDay(day);
-    if (name === null) {
+    const number = day === null ? Number.NaN : numberOfMonth(Number(day) * DAY_MS);
+    if (Number.isNaN(number)) {
       undated += matched + unmatched + other;
       continue;
     }
-    const month = name < first ? earlier : name > last ? later : (months.get(name) ?? newMonth(name));
-    if (month !== earlier && month !== later) months.set(name, month);
+    const at = Math.min(last + 1, Math.max(first - 1, number));
+    const month = found.get(at) ?? newMonth(nameOfMonth(at));
+    found.set(at, month);
     month.matched += matched;
     month.unmatched += unmatched;
     month.other += other;
   }
-  return { months: fillGaps(months), earlier: orNull(earlier), later: orNull(later), undated };
+  const [earlier, later] = [found.get(first - 1), found.get(last + 1)];
+  const shown = [...found.keys()].filter((at) => at >= first && at <= last);
+  const oldest = Math.min(...shown);
+  // Empty months between the first and the last are shown too.
+  const count = shown.length === 0 ? 0 : Math.max(...shown) - oldest + 1;
+  return {
+    months: Array.from({ length: count }, (_, at) => {
+      return found.get(oldest + at) ?? newMonth(nameOfMonth(oldest + at));
+    }),
+    earlier: earlier === undefined ? null : { ...earlier, month: `before ${nameOfMonth(first)}` },
+    later: later === undefined ? null : { ...later, month: `after ${nameOfMonth(last)}` },
+    undated,
+  };
 }
 
 function newMonth(month: string): Month {
   return { month, matched: 0, unmatched: 0, other: 0 };
 }
 
-function orNull(month: Month): Month | null {
-  return month.matched + month.unmatched + month.other === 0 ? null : month;
+/** Months since the year 0; NaN for what is no date. */
+function numberOfMonth(ms: number): number {
+  const date = new Date(ms);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** Months in order, including empty ones between the first and the last. */
-function fillGaps(months: ReadonlyMap<string, Month>): Month[] {
-  const names = [...months.keys()].sort();
-  const [first = '', last = ''] = [names[0], names.at(-1)];
-  const filled: Month[] = [];
-  for (let name = first; name !== '' && name <= last; ) {
-    filled.push(months.get(name) ?? newMonth(name));
-    const [year = 0, month = 0] = name.split('-').map(Number);
-    name = monthOf(Date.UTC(year, month));
-  }
-  return filled;
-}
-
-/** The month of a day; null outside the years 0 to 9999, whose names could not be compared as text. */
-function monthOfDay(day: bigint): string | null {
-  const date = new Date(Number(day) * DAY_MS);
-  const year = date.getUTCFullYear();
-  return Number.isNaN(year) || year < 0 || year > 9999 ? null : monthOf(date.getTime());
-}
-
-function monthOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 7);
+/** `2026-08`. */
+function nameOfMonth(number: number): string {
+  return new Date(Date.UTC(Math.floor(number / 12), number % 12)).toISOString().slice(0, 7);
 }

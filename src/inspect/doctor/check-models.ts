@@ -63,7 +63,7 @@ export async function checkModels({
   v3,
   v4,
 }: Pick<RemoteContext, 'config' | 'ask' | 'v3' | 'v4'>): Promise<Finding[]> {
-  const { companies, lists, answered } = v4;
+  const { companies, asked, lists, answered } = v4;
   if (!answered || companies.length === 0) return [];
   const [one] = lists;
   const impossible = one && { ...one, pair: { ...one.pair, expand: [], v4: IMPOSSIBLE_MODEL } };
@@ -73,32 +73,36 @@ export async function checkModels({
   const corrections = answersAnything ? [] : correctNames(config, lists, suggestions);
   const found = `${countOf(corrections.length, 'V4 name')} can be written into the configuration.`;
   const write = '`svc-migrate doctor --write-config FILE` writes it.';
+  const everywhere = config.models.filter(
+    (pair) => listsOf(pair, v4).filter(hasAnswered).length === asked.length,
+  );
+  const names = everywhere.map((pair) => `"${pair.v4}"`).join(', ');
+  const inV3 = v3.flatMap((host) => host.lists);
   return [
     ...(answersAnything
       ? [warning('answers_anything', anything, 'Confirm the V4 names with the operator.')]
       : []),
-    ...judgeMissing(v4, suggestions, answersAnything),
+    ...judgeMissing(v4, answersAnything ? new Map() : suggestions),
     ...judgeFailures('v4_list_failed', lists, ({ pair }) => pair.v4 ?? pair.v3),
-    ...judgeAnswering(v4, config),
-    ...judgeHollow(
-      v4,
-      v3.flatMap((host) => host.lists),
-      answersAnything,
-    ),
+    ...(names === '' ? [] : [ok('models_answer', `In every company asked, V4 answers to ${names}.`)]),
+    ...config.models.flatMap((pair) => judgeModel(pair, v4, inV3, answersAnything)),
     ...(corrections.length === 0 ? [] : [{ ...note('names_found', found, write), corrections }]),
   ];
+}
+
+function listsOf(pair: ModelPair, { lists }: SampledV4): SampledList[] {
+  return lists.filter((list) => list.pair.v3 === pair.v3);
 }
 
 /** Names that V4 answers to, by the V3 path of the models that it did not find. */
 type Suggestions = ReadonlyMap<string, readonly string[]>;
 
-function judgeMissing(
-  { lists, asked }: SampledV4,
-  suggestions: Suggestions,
-  answersAnything: boolean,
-): Finding[] {
+function judgeMissing({ lists, asked }: SampledV4, suggestions: Suggestions): Finding[] {
   const missing = missingModels(lists);
-  const isAll = missing.length > 1 && missing.length === new Set(lists.map(({ pair }) => pair.v3)).size;
+  const isAll =
+    suggestions.size > 0 &&
+    missing.length > 1 &&
+    missing.length === new Set(lists.map(({ pair }) => pair.v3)).size;
   if (isAll && [...suggestions.values()].every((names) => names.length === 0)) {
     const of = countOf(asked.length, 'company', 'companies');
     const fix =
@@ -108,7 +112,7 @@ function judgeMissing(
   }
   const where = asked.length === 1 ? 'the one company' : `all ${groupDigits(asked.length)} companies`;
   return missing.map(({ v3, v4 }) => {
-    const names = answersAnything ? [] : (suggestions.get(v3) ?? []).map((name) => `"${name}"`);
+    const names = (suggestions.get(v3) ?? []).map((name) => `"${name}"`);
     const to =
       names.length === 0
         ? 'the name the operator gives you'
@@ -119,49 +123,37 @@ function judgeMissing(
   });
 }
 
-/** The models that V4 answers for: one finding for those in all companies, one for each other. */
-function judgeAnswering({ lists, asked }: SampledV4, { models }: Config): Finding[] {
-  const findings: Finding[] = [];
-  const everywhere: string[] = [];
-  for (const pair of models) {
-    if (pair.v4 === null) {
-      const text = `${pair.v3}: the configuration says that V4 does not have it.`;
-      findings.push(note('model_left_out', text));
-      continue;
-    }
-    const own = lists.filter((one) => one.pair.v3 === pair.v3);
-    const answered = own.filter(hasAnswered);
-    const absent = own.filter(({ answer }) => answer.kind === 'absent').map(({ companyId }) => companyId);
-    if (answered.length === asked.length) everywhere.push(`"${pair.v4}"`);
-    else if (answered.length > 0 && absent.length > 0) {
-      const where = `in ${countOf(absent.length, 'company', 'companies')} (${listNames(absent.map(String))})`;
-      const text = `"${pair.v4}": V4 answers in ${groupDigits(answered.length)} and 404 ${where}, where it counts as absent.`;
-      findings.push(note('model_answers_partly', text));
-    }
-    // Reported for one company only.
-    const odd = answered.map(({ answer }) => judgeContent(`V4 ${pair.v4}`, answer));
-    findings.push(...(odd.find((one) => one.length > 0) ?? []));
+/** What is odd in V4's answers for a model that it knows. */
+function judgeModel(
+  pair: ModelPair,
+  v4: SampledV4,
+  inV3: readonly SampledList[],
+  answersAnything: boolean,
+): Finding[] {
+  if (pair.v4 === null) {
+    return [note('model_left_out', `${pair.v3}: the configuration says that V4 does not have it.`)];
   }
-  if (everywhere.length === 0) return findings;
-  const text = `In every company asked, V4 answers to ${everywhere.join(', ')}.`;
-  return [ok('models_answer', text), ...findings];
-}
-
-/**
- * Models with records in V3 and none in V4, though V4 holds records of other models. If V4 answers to any name, this
- * is what a wrong name looks like.
- */
-function judgeHollow({ lists }: SampledV4, v3: readonly SampledList[], answersAnything: boolean): Finding[] {
-  if (countRecords(lists) === 0) return [];
-  const pairs = new Map(lists.map((list) => [list.pair.v3, list.pair]));
-  return [...pairs.values()].flatMap((pair) => {
-    const own = lists.filter((one) => one.pair.v3 === pair.v3);
-    const inV3 = countRecords(v3.filter((one) => one.pair.v3 === pair.v3));
-    if (inV3 === 0 || countRecords(own) > 0 || !own.every(hasAnswered)) return [];
-    const text = `"${pair.v4}": V4 holds no record of it in any company asked, but V3 holds ${groupDigits(inV3)} of ${pair.v3}.`;
+  const own = listsOf(pair, v4);
+  const answered = own.filter(hasAnswered);
+  const absent = own.flatMap(({ answer, companyId }) => (answer.kind === 'absent' ? String(companyId) : []));
+  const findings: Finding[] = [];
+  if (answered.length > 0 && absent.length > 0) {
+    const where = `in ${countOf(absent.length, 'company', 'companies')} (${listNames(absent)})`;
+    const text = `"${pair.v4}": V4 answers in ${groupDigits(answered.length)} and 404 ${where}, where it counts as absent.`;
+    findings.push(note('model_answers_partly', text));
+  }
+  // Reported for one company only.
+  const odd = answered.map(({ answer }) => judgeContent(`V4 ${pair.v4}`, answer));
+  findings.push(...(odd.find((one) => one.length > 0) ?? []));
+  // If V4 answers to any name, this is what a wrong name looks like.
+  const records = countRecords(inV3.filter((list) => list.pair.v3 === pair.v3));
+  const isHollow = countRecords(own) === 0 && answered.length === own.length && countRecords(v4.lists) > 0;
+  if (isHollow && records > 0) {
+    const text = `"${pair.v4}": V4 holds no record of it in any company asked, but V3 holds ${groupDigits(records)} of ${pair.v3}.`;
     const fix = 'Check the name in "models", and whether the backfill has reached it.';
-    return [(answersAnything ? warning : note)('model_hollow', text, fix)];
-  });
+    findings.push((answersAnything ? warning : note)('model_hollow', text, fix));
+  }
+  return findings;
 }
 
 /**
