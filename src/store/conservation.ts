@@ -10,10 +10,10 @@ export interface Contradiction {
   readonly path: string;
   readonly region: string | null;
   /** The V3 company id, or the V4 one if no V3 object is involved. */
-  readonly companyId: bigint | null;
-  readonly platformId: string | null;
-  readonly v3SvcId: bigint | null;
-  readonly v4SvcId: bigint | null;
+  readonly company_id: bigint | null;
+  readonly platform_id: string | null;
+  readonly v3_svc_id: bigint | null;
+  readonly v4_svc_id: bigint | null;
 }
 
 export const CONTRADICTION_CODES = [
@@ -66,8 +66,7 @@ export function findContradictions(db: Db, models: readonly string[], limit: num
   });
 }
 
-const NAMES =
-  'model, path, region, company AS companyId, platform_id AS platformId, v3 AS v3SvcId, v4 AS v4SvcId';
+const NAMES = 'model, path, region, company AS company_id, platform_id, v3 AS v3_svc_id, v4 AS v4_svc_id';
 
 const CONFIGURED = 'stream.model IN (SELECT value FROM json_each(@models))';
 

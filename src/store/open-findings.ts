@@ -1,25 +1,13 @@
 import type { Generation } from '../domain.js';
-import type { Status } from '../reasons.js';
+import type { RemapRow } from './remap-rows.js';
 import { iterateCompanyRows } from './remap-tables.js';
 import type { Db } from './sqlite.js';
 
 /** The columns of a remap row that `recheck` needs. */
-export interface OpenRow {
-  readonly model: string;
-  readonly path: string;
-  readonly region: string | null;
-  readonly v3CompanyId: bigint | null;
-  readonly v4CompanyId: bigint | null;
-  readonly platformId: string | null;
-  readonly v3SvcId: bigint | null;
-  readonly v4SvcId: bigint | null;
-  readonly status: Status;
-  readonly reason: string | null;
-}
+export type OpenRow = Omit<RemapRow, 'parent_platform_id' | 'matched_by' | 'evidence'>;
 
-const COLUMNS = (table: string) => `${table}.model, ${table}.path, ${table}.region,
-  ${table}.v3_company_id AS v3CompanyId, ${table}.v4_company_id AS v4CompanyId, ${table}.platform_id AS platformId,
-  ${table}.v3_svc_id AS v3SvcId, ${table}.v4_svc_id AS v4SvcId, ${table}.status, ${table}.reason`;
+const COLUMNS = (table: string) => `${table}.model, ${table}.path, ${table}.region, ${table}.v3_company_id,
+  ${table}.v4_company_id, ${table}.platform_id, ${table}.v3_svc_id, ${table}.v4_svc_id, ${table}.status, ${table}.reason`;
 const IS_OPEN = `remap.status IN ('unmatched', 'ambiguous', 'v4_only')`;
 
 /** Every open finding: neither matched nor deleted, including children. */
@@ -46,11 +34,12 @@ export function prepareReadOutcome(db: Db): (row: OpenRow) => string | null {
   const byV4 = db
     .prepare<(string | bigint | null)[], string>(`${outcome} AND v4_svc_id = ? AND v4_company_id = ? LIMIT 1`)
     .pluck();
-  return ({ model, path, region, v3SvcId, v3CompanyId, v4SvcId, v4CompanyId }) => {
+  return (row) => {
+    const { model, path, region } = row;
     const found =
-      v3SvcId === null
-        ? byV4.get(model, path, v4SvcId, v4CompanyId)
-        : byV3.get(model, path, v3SvcId, region, v3CompanyId);
+      row.v3_svc_id === null
+        ? byV4.get(model, path, row.v4_svc_id, row.v4_company_id)
+        : byV3.get(model, path, row.v3_svc_id, region, row.v3_company_id);
     return found ?? null;
   };
 }

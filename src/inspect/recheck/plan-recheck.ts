@@ -69,17 +69,17 @@ class Planner {
       this.#addKeys(row);
       return;
     }
-    const stream = this.#streams.get(nameOf('v4', '', row.model, row.v4CompanyId));
+    const stream = this.#streams.get(nameOf('v4', '', row.model, row.v4_company_id));
     if (stream !== undefined) this.#lists.add(stream);
   }
 
   /** Requests the records of the row by id. */
-  addIds({ model, region, v3CompanyId, v3SvcId, v4CompanyId, v4SvcId }: OpenRow): void {
-    if (v3SvcId !== null && v3CompanyId !== null && region !== null) {
-      this.#ask('v3', region, model, v3CompanyId, 'svc_id', String(v3SvcId));
+  addIds({ model, region, v3_company_id, v3_svc_id, v4_company_id, v4_svc_id }: OpenRow): void {
+    if (v3_svc_id !== null && v3_company_id !== null && region !== null) {
+      this.#ask('v3', region, model, v3_company_id, 'svc_id', String(v3_svc_id));
     }
-    if (v4SvcId !== null && v4CompanyId !== null) {
-      this.#ask('v4', '', model, v4CompanyId, 'svc_id', String(v4SvcId));
+    if (v4_svc_id !== null && v4_company_id !== null) {
+      this.#ask('v4', '', model, v4_company_id, 'svc_id', String(v4_svc_id));
     }
   }
 
@@ -94,15 +94,15 @@ class Planner {
   }
 
   /** Requests the records with the row's key on either side: a twin, or competing records. */
-  #addKeys({ model, region, platformId, v3CompanyId, v4CompanyId, status }: OpenRow): void {
-    if (platformId === null || v4CompanyId === null) return;
-    if (status !== 'v4_only') this.#ask('v4', '', model, v4CompanyId, 'platform_id', platformId);
+  #addKeys({ model, region, platform_id: key, v3_company_id, v4_company_id, status }: OpenRow): void {
+    if (key === null || v4_company_id === null) return;
+    if (status !== 'v4_only') this.#ask('v4', '', model, v4_company_id, 'platform_id', key);
     const v3 =
-      v3CompanyId !== null && region !== null
-        ? { region, companyId: v3CompanyId }
-        : this.#input.pairs.v3Of.get(v4CompanyId);
+      v3_company_id !== null && region !== null
+        ? { region, companyId: v3_company_id }
+        : this.#input.pairs.v3Of.get(v4_company_id);
     if (status === 'unmatched' || v3 === undefined) return;
-    this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', platformId);
+    this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', key);
   }
 
   /** Adds the lists that a scope needs for any record. */

@@ -79,8 +79,8 @@ function countRows(rows: readonly OpenRow[]): KeyCount[] {
   });
 }
 
-export function unitOf({ path, v3SvcId }: Pick<OpenRow, 'path' | 'v3SvcId'>): RowUnit {
-  return `${v3SvcId === null ? 'v4' : 'v3'}_${path === '' ? 'record' : 'line_item'}`;
+export function unitOf({ path, v3_svc_id }: Pick<OpenRow, 'path' | 'v3_svc_id'>): RowUnit {
+  return `${v3_svc_id === null ? 'v4' : 'v3'}_${path === '' ? 'record' : 'line_item'}`;
 }
 
 /** `unmatched/unexplained`. */
@@ -92,11 +92,11 @@ function outcomeOf({ status, reason }: OpenRow): string {
 export function indexOpen(rows: Iterable<OpenRow>): Map<string, OpenRow> {
   const open = new Map<string, OpenRow>();
   for (const row of rows) {
-    const { model, path, region, v3CompanyId, v3SvcId, v4CompanyId, v4SvcId } = row;
+    const { model, path, region, v3_company_id, v3_svc_id, v4_company_id, v4_svc_id } = row;
     const identity =
-      v3SvcId === null
-        ? `v4 ${model} ${path} ${v4CompanyId} ${v4SvcId}`
-        : `v3 ${model} ${path} ${region} ${v3CompanyId} ${v3SvcId}`;
+      v3_svc_id === null
+        ? `v4 ${model} ${path} ${v4_company_id} ${v4_svc_id}`
+        : `v3 ${model} ${path} ${region} ${v3_company_id} ${v3_svc_id}`;
     open.set(identity, row);
   }
   return open;

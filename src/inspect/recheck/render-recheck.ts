@@ -87,15 +87,8 @@ export function renderRecheckJson(result: RecheckResult): string {
     read,
     persisted: sumByKey(persisted),
     appeared: sumByKey(appeared),
-    healed: healed.map(({ row, before, after }) => ({
-      model: row.model,
-      path: row.path,
-      region: row.region,
-      v3_company_id: row.v3CompanyId,
-      v4_company_id: row.v4CompanyId,
-      platform_id: row.platformId,
-      v3_svc_id: row.v3SvcId,
-      v4_svc_id: row.v4SvcId,
+    healed: healed.map(({ row: { status: _status, reason: _reason, ...row }, before, after }) => ({
+      ...row,
       before,
       after,
     })),

@@ -69,8 +69,8 @@ function readOnce(reader: PairReader, answering: Set<string>): ReadSide {
   const known = new Map<string, Promise<ParsedRecord | null>>();
   return (side, pair, svcId) => {
     const region = side === 'v3' ? pair.region : '';
-    const companyId = side === 'v3' ? pair.v3CompanyId : pair.v4CompanyId;
-    const platformId = (pair.path === '' ? pair.platformId : pair.parentPlatformId) ?? '';
+    const companyId = side === 'v3' ? pair.v3_company_id : pair.v4_company_id;
+    const platformId = (pair.path === '' ? pair.platform_id : pair.parent_platform_id) ?? '';
     const name = `${side} ${region} ${pair.model} ${companyId} ${svcId}`;
     const earlier = known.get(name);
     if (earlier !== undefined) return earlier;
@@ -86,19 +86,19 @@ function readOnce(reader: PairReader, answering: Set<string>): ReadSide {
 
 /** Children are read through the pairs of records that may contain them; one that agrees is enough. */
 async function judgePair(pair: MappedPair, { findParents }: LiveCheck, read: ReadSide): Promise<PairVerdict> {
-  const { path, v3SvcId, v4SvcId } = pair;
+  const { path, v3_svc_id, v4_svc_id } = pair;
   let last: Comparison = { kind: 'disagrees', code: 'parent_not_mapped', v3: null, v4: null };
   try {
-    for (const parent of path === '' ? [{ v3SvcId, v4SvcId }] : findParents(pair)) {
-      if (parent.v4SvcId === null) {
+    for (const parent of path === '' ? [{ v3_svc_id, v4_svc_id }] : findParents(pair)) {
+      if (parent.v4_svc_id === null) {
         last = { kind: 'disagrees', code: 'parent_not_mapped', v3: null, v4: null };
         continue;
       }
       const [v3, v4] = await Promise.all([
-        read('v3', pair, parent.v3SvcId),
-        read('v4', pair, parent.v4SvcId),
+        read('v3', pair, parent.v3_svc_id),
+        read('v4', pair, parent.v4_svc_id),
       ]);
-      last = comparePair(pair, sideOf(v3, path, v3SvcId), sideOf(v4, path, v4SvcId));
+      last = comparePair(pair, sideOf(v3, path, v3_svc_id), sideOf(v4, path, v4_svc_id));
       if (last.kind === 'agrees') break;
     }
     return last;
@@ -163,15 +163,15 @@ function comparePair(pair: MappedPair, v3: PairSide | null, v4: PairSide | null)
 function findDisagreement(pair: MappedPair, v3: PairSide | null, v4: PairSide | null): Disagreement | null {
   if (v3 === null) return 'v3_not_found';
   if (v4 === null) return 'v4_not_found';
-  if (v3.companyId !== pair.v3CompanyId || v4.companyId !== pair.v4CompanyId) return 'company_differs';
-  if (pair.matchedBy === 'decision') {
-    const isSame = v3.platformId === pair.platformId && v4.platformId === pair.v4PlatformId;
+  if (v3.companyId !== pair.v3_company_id || v4.companyId !== pair.v4_company_id) return 'company_differs';
+  if (pair.matched_by === 'decision') {
+    const isSame = v3.platformId === pair.platform_id && v4.platformId === pair.v4_platform_id;
     return isSame ? null : 'platform_id_changed';
   }
   if (v3.platformId === null || v3.platformId !== v4.platformId) return 'platform_id_differs';
-  if (v3.platformId !== pair.platformId) return 'platform_id_changed';
+  if (v3.platformId !== pair.platform_id) return 'platform_id_changed';
   // Several records have this key, so it alone does not identify the pair.
-  const byUniqueId = pair.matchedBy === 'platform_unique_id';
+  const byUniqueId = pair.matched_by === 'platform_unique_id';
   return byUniqueId && v3.platformUniqueId !== v4.platformUniqueId ? 'unique_id_differs' : null;
 }
 

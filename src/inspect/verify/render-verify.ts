@@ -60,9 +60,9 @@ function describeContradictions({ contradictions }: VerifyResult): string[] {
   }
   return contradictions.flatMap(({ code, total, first }) => [
     `Against the export: ${groupDigits(total)} × ${CONTRADICTIONS[code]}:`,
-    ...listFirst(first, total, ({ model, path, region, companyId, platformId, v3SvcId, v4SvcId }) => {
-      const place = [model, path, region, `company ${companyId}`].filter(Boolean).join(' ');
-      return `${place}: V3 ${v3SvcId ?? '-'}, V4 ${v4SvcId ?? '-'}, platform_id ${platformId ?? '(none)'}`;
+    ...listFirst(first, total, ({ model, path, region, ...one }) => {
+      const place = [model, path, region, `company ${one.company_id}`].filter(Boolean).join(' ');
+      return `${place}: V3 ${one.v3_svc_id ?? '-'}, V4 ${one.v4_svc_id ?? '-'}, platform_id ${one.platform_id ?? '(none)'}`;
     }),
   ]);
 }
@@ -96,9 +96,8 @@ function describeReading(result: VerifyResult): string[] {
 }
 
 function describeWrong({ pair, code, v3, v4 }: WrongPair): string {
-  const { model, path, region, v3CompanyId, v3SvcId, v4CompanyId, v4SvcId, platformId } = pair;
-  const what = path === '' ? model : `${model} ${path}`;
-  const name = `${what} V3 ${v3SvcId} (${region}, company ${v3CompanyId}) → V4 ${v4SvcId} (company ${v4CompanyId}), platform_id ${platformId ?? '(none)'}`;
+  const what = pair.path === '' ? pair.model : `${pair.model} ${pair.path}`;
+  const name = `${what} V3 ${pair.v3_svc_id} (${pair.region}, company ${pair.v3_company_id}) → V4 ${pair.v4_svc_id} (company ${pair.v4_company_id}), platform_id ${pair.platform_id ?? '(none)'}`;
   const now = [
     ['V3', v3],
     ['V4', v4],
@@ -126,48 +125,20 @@ function describeOutcome(result: VerifyResult): string {
 
 /** The result for scripts; ids are digits in text. */
 export function renderVerifyJson(result: VerifyResult): string {
-  const { wrong, contradictions, coverage, ...rest } = result;
+  const { wrong, contradictions, ...rest } = result;
   return renderJson({
     schemaVersion: 1,
     exitCode: judgeVerify(result),
-    remap: rest.remap,
-    contradictions: contradictions.map(({ code, total, first }) => ({
-      code,
-      total,
-      first: first.map((one) => ({
-        model: one.model,
-        path: one.path,
-        region: one.region,
-        company_id: one.companyId,
-        platform_id: one.platformId,
-        v3_svc_id: one.v3SvcId,
-        v4_svc_id: one.v4SvcId,
-      })),
-    })),
-    coverage,
-    agree: rest.agree,
+    ...rest,
     disagree: wrong.length,
-    gone: rest.gone,
-    deletedSince: rest.deletedSince,
-    failed: rest.failed,
-    unread: rest.unread,
-    firstError: rest.firstError,
-    disagreements: wrong.map(({ pair, code, v3, v4 }) => ({
-      code,
-      model: pair.model,
-      path: pair.path,
-      region: pair.region,
-      v3_company_id: pair.v3CompanyId,
-      v4_company_id: pair.v4CompanyId,
-      platform_id: pair.platformId,
-      parent_platform_id: pair.parentPlatformId,
-      v3_svc_id: pair.v3SvcId,
-      v4_svc_id: pair.v4SvcId,
-      status: pair.status,
-      reason: pair.reason,
-      v3: sideJson(v3),
-      v4: sideJson(v4),
+    contradictions: contradictions.map(({ first, ...list }) => ({
+      ...list,
+      first: first.map(({ code: _, ...one }) => one),
     })),
+    disagreements: wrong.map(({ pair, code, v3, v4 }) => {
+      const { row: _row, parent: _parent, matched_by: _by, v4_platform_id: _key, ...named } = pair;
+      return { code, ...named, v3: sideJson(v3), v4: sideJson(v4) };
+    }),
   });
 }
 

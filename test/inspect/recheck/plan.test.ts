@@ -41,18 +41,24 @@ function rowOf(reason: string, more: Partial<OpenRow> = {}): OpenRow {
     model: INVOICES,
     path: '',
     region: 'default',
-    v3CompanyId: 1n,
-    v4CompanyId: 5n,
-    platformId: 'k',
-    v3SvcId: 100n,
-    v4SvcId: null,
+    v3_company_id: 1n,
+    v4_company_id: 5n,
+    platform_id: 'k',
+    v3_svc_id: 100n,
+    v4_svc_id: null,
     status: 'unmatched',
     reason,
     ...more,
   };
 }
 
-const V4_ONLY = { region: null, v3CompanyId: null, v3SvcId: null, v4SvcId: 200n, status: 'v4_only' } as const;
+const V4_ONLY = {
+  region: null,
+  v3_company_id: null,
+  v3_svc_id: null,
+  v4_svc_id: 200n,
+  status: 'v4_only',
+} as const;
 const LISTS = [streamOf('v3', null), streamOf('v4', 5n), streamOf('v4', 6n)];
 
 function plan(
@@ -86,7 +92,7 @@ describe('what a recheck asks', () => {
     ],
     [
       'one without a key: itself',
-      rowOf('no_platform_id', { platformId: null }),
+      rowOf('no_platform_id', { platform_id: null }),
       { asks: ['v3 1 svc_id 100'], lists: [], asksCompanies: false },
     ],
     [
@@ -110,12 +116,12 @@ describe('what a recheck asks', () => {
     ],
     [
       'a company without a pair: itself, the companies, and the lists of V4 companies without one',
-      rowOf('company_not_in_v4', { v4CompanyId: null }),
+      rowOf('company_not_in_v4', { v4_company_id: null }),
       { asks: ['v3 1 svc_id 100'], lists: ['v4 6'], asksCompanies: true },
     ],
     [
       'a V4 company without a pair: also V3',
-      rowOf('company_not_in_v3', { ...V4_ONLY, v4CompanyId: 6n }),
+      rowOf('company_not_in_v3', { ...V4_ONLY, v4_company_id: 6n }),
       { asks: [], lists: ['v3 all', 'v4 6'], asksCompanies: true },
     ],
   ];
@@ -142,14 +148,14 @@ describe('what a recheck asks', () => {
 
   it('asks a V3 list that was split by company', () => {
     const streams = [streamOf('v3', 1n, { id: 2n }), streamOf('v3', 2n, { id: 3n }), streamOf('v4', 5n)];
-    expect(plan([rowOf('no_platform_id', { platformId: null })], { streams }).asks).toEqual([
+    expect(plan([rowOf('no_platform_id', { platform_id: null })], { streams }).asks).toEqual([
       'v3 1 svc_id 100',
     ]);
   });
 
   it('asks for children through the records they lie in, and for nothing twice', () => {
-    const child = rowOf('unexplained', { path: 'line_items', v3SvcId: 7n, platformId: 'l' });
-    const parent = rowOf('', { status: 'matched', reason: null, v4SvcId: 200n });
+    const child = rowOf('unexplained', { path: 'line_items', v3_svc_id: 7n, platform_id: 'l' });
+    const parent = rowOf('', { status: 'matched', reason: null, v4_svc_id: 200n });
     expect(plan([child], { parents: [parent, parent] })).toMatchObject({
       asks: ['v3 1 svc_id 100', 'v4 5 svc_id 200'],
     });
@@ -158,7 +164,7 @@ describe('what a recheck asks', () => {
   it('reads a list once its questions outnumber its pages', () => {
     const rows = (n: number) =>
       Array.from({ length: n }, (_, at) =>
-        rowOf('no_platform_id', { platformId: null, v3SvcId: BigInt(at) }),
+        rowOf('no_platform_id', { platform_id: null, v3_svc_id: BigInt(at) }),
       );
     expect(plan(rows(25))).toMatchObject({ lists: [] });
     expect(plan(rows(26))).toMatchObject({ asks: [], lists: ['v3 all'] });

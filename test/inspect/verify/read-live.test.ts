@@ -43,16 +43,16 @@ function pairOf(more: Partial<MappedPair> = {}): MappedPair {
     model: INVOICES,
     path: '',
     region: 'default',
-    v3CompanyId: 1n,
-    v4CompanyId: 1n,
-    platformId: 'k',
-    v4PlatformId: 'k',
-    parentPlatformId: null,
-    v3SvcId: 10n,
-    v4SvcId: 20n,
+    v3_company_id: 1n,
+    v4_company_id: 1n,
+    platform_id: 'k',
+    v4_platform_id: 'k',
+    parent_platform_id: null,
+    v3_svc_id: 10n,
+    v4_svc_id: 20n,
     status: 'matched',
     reason: null,
-    matchedBy: 'platform_id',
+    matched_by: 'platform_id',
     ...more,
   };
 }
@@ -190,7 +190,7 @@ async function judge(pairs: readonly MappedPair[], known: Known) {
     pairs,
     total: pairs.length,
     reader: readerOf(known),
-    findParents: () => [{ v3SvcId: 10n, v4SvcId: 20n }],
+    findParents: () => [{ v3_svc_id: 10n, v4_svc_id: 20n }],
     onVerdict: (_, verdict) => verdicts.push(verdict),
     onProgress: () => {},
   });
@@ -198,7 +198,7 @@ async function judge(pairs: readonly MappedPair[], known: Known) {
 }
 
 const BOTH: Known = { 'v3 10': recordOf(10n, 'k'), 'v4 20': recordOf(20n, 'k') };
-const OTHER = pairOf({ row: 2n, v3SvcId: 11n, v4SvcId: 21n, platformId: 'o' });
+const OTHER = pairOf({ row: 2n, v3_svc_id: 11n, v4_svc_id: 21n, platform_id: 'o' });
 const OTHERS: Known = { 'v3 11': recordOf(11n, 'o'), 'v4 21': recordOf(21n, 'o') };
 
 describe('a pair', () => {
@@ -211,7 +211,7 @@ describe('a pair', () => {
       { 'v3 10': recordOf(10n, null), 'v4 20': recordOf(20n, null) },
       'platform_id_differs',
     ],
-    ['changed its key on both sides', { platformId: 'old' }, BOTH, 'platform_id_changed'],
+    ['changed its key on both sides', { platform_id: 'old' }, BOTH, 'platform_id_changed'],
     [
       'is of another V3 company',
       {},
@@ -228,7 +228,7 @@ describe('a pair', () => {
     ['is not in V4', {}, { ...OTHERS, 'v3 10': recordOf(10n, 'k') }, 'v4_not_found'],
     [
       'was told apart by unique ids that differ',
-      { matchedBy: 'platform_unique_id' },
+      { matched_by: 'platform_unique_id' },
       {
         'v3 10': recordOf(10n, 'k', { platformUniqueId: 'a' }),
         'v4 20': recordOf(20n, 'k', { platformUniqueId: 'b' }),
@@ -265,10 +265,10 @@ describe('a pair', () => {
   it('of children is read through its parents', async () => {
     const pair = pairOf({
       path: 'line_items',
-      v3SvcId: 1n,
-      v4SvcId: 2n,
-      platformId: 'l',
-      parentPlatformId: 'k',
+      v3_svc_id: 1n,
+      v4_svc_id: 2n,
+      platform_id: 'l',
+      parent_platform_id: 'k',
     });
     const known = (v4Key: string): Known => ({
       'v3 10': recordOf(10n, 'k', { children: renderChildren([childOf(1n, 'l')]) }),
@@ -276,7 +276,7 @@ describe('a pair', () => {
     });
     expect((await judge([pair], known('l'))).words).toEqual(['agrees']);
     expect((await judge([pair], known('m'))).words).toEqual(['platform_id_differs']);
-    expect((await judge([{ ...pair, v4SvcId: 3n }], known('l'))).words).toEqual(['v4_not_found']);
+    expect((await judge([{ ...pair, v4_svc_id: 3n }], known('l'))).words).toEqual(['v4_not_found']);
   });
 
   it('that could not be read is neither right nor wrong', async () => {
