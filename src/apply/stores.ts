@@ -23,13 +23,9 @@ export async function openStores(
   const stores: OpenStore[] = [];
   for (const place of places.values()) {
     const own = place.map(([, target]) => target);
-    stores.push(withNames(await OPENERS[firstOf(own).kind](context, own), own));
+    stores.push({ ...(await openStore(context, own)), targets: own.map(({ name }) => name) });
   }
   return stores;
-}
-
-function withNames(store: DataStore, targets: readonly ApplyTarget[]): OpenStore {
-  return { ...store, targets: targets.map(({ name }) => name) };
 }
 
 /** The runs in the ledgers of all stores. */
@@ -113,36 +109,32 @@ function sharedNotes(one: Place, other: Place): Note[] {
   return [];
 }
 
-type Kind = ApplyTarget['kind'];
-type TargetOf<K extends Kind> = Extract<ApplyTarget, { readonly kind: K }>;
-/** Opens the targets of one place; of a file there is only one. */
-type Open<T extends ApplyTarget> = (context: ApplyContext, targets: readonly T[]) => Promise<DataStore>;
-
-/** Lets a function that opens targets of one kind take any targets. */
-function forKind<K extends Kind>(kind: K, open: Open<TargetOf<K>>): Open<ApplyTarget> {
-  const isOwn = (target: ApplyTarget): target is TargetOf<K> => target.kind === kind;
-  return (context, targets) => open(context, targets.filter(isOwn));
+/**
+ * Opens the targets of one place; of a file there is only one. Drivers of servers are loaded only when they are needed: loading one
+ * takes as long as a small run.
+ */
+async function openStore(context: ApplyContext, targets: readonly ApplyTarget[]): Promise<DataStore> {
+  const [first] = targets;
+  switch (first?.kind) {
+    case undefined:
+      throw new Error('a store without targets');
+    case 'csv':
+    case 'ndjson':
+      return openFileStore(context, first);
+    case 'sqlite': {
+      const own = targets.filter((one) => one.kind === 'sqlite');
+      return openSqliteStore(context, first.file, own);
+    }
+    case 'postgres': {
+      const own = targets.filter((one) => one.kind === 'postgres');
+      return (await import('./dialects/postgres-dialect.js')).openPostgresStore(context, own);
+    }
+    case 'mysql': {
+      const own = targets.filter((one) => one.kind === 'mysql');
+      return (await import('./dialects/mysql-dialect.js')).openMysqlStore(context, own);
+    }
+  }
 }
-
-function firstOf<T>([first]: readonly T[]): T {
-  if (first === undefined) throw new Error('a store without targets');
-  return first;
-}
-
-/** Drivers of servers are loaded only when they are needed: loading one takes as long as a small run. */
-const OPENERS: Readonly<Record<Kind, Open<ApplyTarget>>> = {
-  csv: forKind('csv', async (context, targets) => openFileStore(context, firstOf(targets))),
-  ndjson: forKind('ndjson', async (context, targets) => openFileStore(context, firstOf(targets))),
-  sqlite: forKind('sqlite', async (context, targets) =>
-    openSqliteStore(context, firstOf(targets).file, targets),
-  ),
-  postgres: forKind('postgres', async (...given) =>
-    (await import('./dialects/postgres-dialect.js')).openPostgresStore(...given),
-  ),
-  mysql: forKind('mysql', async (...given) =>
-    (await import('./dialects/mysql-dialect.js')).openMysqlStore(...given),
-  ),
-};
 
 /** Whether the targets of one place are opened together, because tables of one database may depend on each other. */
 function isSharedPlace({ kind }: ApplyTarget): boolean {
