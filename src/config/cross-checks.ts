@@ -103,20 +103,16 @@ export interface ConfiguredNames {
   readonly regions: readonly string[] | undefined;
 }
 
-/** Finds problems that the schema of a target cannot: unknown models and regions, files that two targets name. */
+/** Finds problems that the schema of a target cannot: unknown models and regions, and what has no meaning in a file. */
 export function findTargetProblems(targets: readonly ApplyTarget[], known: ConfiguredNames): Problem[] {
-  const problems: Problem[] = [];
-  for (const [at, target] of targets.entries()) {
-    const place = ['apply', 'targets', at];
-    for (const [index, id] of target.ids.entries()) {
-      for (const { path, message } of findColumnProblems(target, id, known)) {
-        problems.push({ path: [...place, 'ids', index, ...path], message });
-      }
-    }
-    const problem = findFileProblem(target, targets.slice(0, at));
-    if (problem !== null) problems.push({ ...problem, path: [...place, ...problem.path] });
-  }
-  return problems;
+  return targets.flatMap((target, at) =>
+    target.ids.flatMap((id, index) =>
+      [...findColumnProblems(target, id, known)].map(({ path, message }) => ({
+        path: ['apply', 'targets', at, 'ids', index, ...path],
+        message,
+      })),
+    ),
+  );
 }
 
 function* findColumnProblems(
@@ -157,23 +153,4 @@ function modelProblem(ref: string, models: readonly ModelPair[]): string | null 
   }
   if (path === '' || found.children.includes(path)) return null;
   return `names "${path}", which is not a field with children of ${model}${didYouMeanClause(path, found.children)}`;
-}
-
-/** Finds targets that share a file or an output, or whose output is an input. */
-function findFileProblem(target: ApplyTarget, earlier: readonly ApplyTarget[]): Problem | null {
-  if (target.kind !== 'csv' && target.kind !== 'ndjson') return null;
-  const files = earlier.filter((one) => one.kind === 'csv' || one.kind === 'ndjson');
-  const twin = files.find(({ file }) => file === target.file);
-  if (twin !== undefined) {
-    return { path: ['file'], message: `is also the file of target ${twin.name}: list all its columns there` };
-  }
-  const { output } = target;
-  if (output === undefined) return null;
-  if ([target, ...files].some(({ file }) => file === output)) {
-    return { path: ['output'], message: 'is an input file: to rewrite a file in place, use --in-place' };
-  }
-  const rival = files.find((one) => one.output === output);
-  return rival === undefined
-    ? null
-    : { path: ['output'], message: `is also the output of target ${rival.name}` };
 }

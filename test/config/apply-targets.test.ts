@@ -116,11 +116,6 @@ describe('targets of apply', () => {
       'apply.targets[0].ids[0] has a platformIdColumn, which needs cells that are one id',
     ],
     [
-      'an output that is the input',
-      { ...csv, output: 'data/orders.csv' },
-      'apply.targets[0].output is an input file: to rewrite a file in place, use --in-place',
-    ],
-    [
       'no place of the connection string',
       { ...postgres, urlEnv: undefined },
       'apply.targets[0] needs either urlEnv or urlFile',
@@ -129,17 +124,9 @@ describe('targets of apply', () => {
     expect(problemsOf(target)).toContain(says);
   });
 
-  it('may not share a name or a file', () => {
+  it('may not share a name', () => {
     expect(problemsOf(csv, sqlite, { ...csv, name: 'shop', file: 'other.csv' })).toContain(
       'uses the name "shop" twice',
     );
-    expect(problemsOf(csv, { ...csv, name: 'again' })).toContain(
-      'apply.targets[1].file is also the file of target orders: list all its columns there',
-    );
-    const [a, b] = [
-      { ...csv, output: 'new.csv' },
-      { ...csv, name: 'b', file: 'b.csv', output: 'new.csv' },
-    ];
-    expect(problemsOf(a, b)).toContain('apply.targets[1].output is also the output of target orders');
   });
 });
