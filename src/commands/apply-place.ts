@@ -1,5 +1,6 @@
-import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename } from 'node:path';
+import { readHead } from '../apply/files/file-snapshot.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { Env } from '../domain.js';
@@ -71,7 +72,7 @@ function serverOf(url: string | undefined): 'postgres' | 'mysql' | null {
 
 /** What a file is, by its first bytes where its name does not say. */
 function kindOfFile(file: string): 'csv' | 'ndjson' | 'sqlite' {
-  const head = readHead(file);
+  const head = startOf(file);
   if (head.startsWith('SQLite format 3\0')) return 'sqlite';
   if (/\.(csv|tsv)$/i.test(file)) return 'csv';
   if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
@@ -80,15 +81,9 @@ function kindOfFile(file: string): 'csv' | 'ndjson' | 'sqlite' {
 }
 
 /** The first bytes of a file; '' if it cannot be read, which is reported when it is opened. */
-function readHead(file: string): string {
-  const bytes = Buffer.alloc(64);
+function startOf(file: string): string {
   try {
-    const fd = openSync(file, 'r');
-    try {
-      return bytes.toString('latin1', 0, readSync(fd, bytes, 0, bytes.length, 0));
-    } finally {
-      closeSync(fd);
-    }
+    return readHead(file, 64).toString('latin1');
   } catch {
     return '';
   }

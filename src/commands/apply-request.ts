@@ -62,7 +62,7 @@ export interface ApplyRequest {
   readonly targets: readonly ApplyTarget[];
   readonly source: TargetSource;
   readonly policy: Policy;
-  /** The policy options that were given; a plan must agree with them. */
+  /** The policy options that were given. */
   readonly asked: Partial<Policy>;
   readonly allowIncomplete: boolean;
 }
@@ -307,30 +307,16 @@ export function relativeIfInside(path: string, folder = '.'): string {
   return inside === '' || inside.startsWith('..') ? path : inside;
 }
 
-/** Checks that a plan agrees with the options given beside it, and with the targets in the configuration. */
-export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Config): void {
-  const { asked, source, targets } = request;
-  const { policy } = plan;
-  const others = Object.entries(asked).filter(([name, value]) =>
-    Object.entries(policy).some(([own, was]) => own === name && was !== value),
-  );
-  const planned = plan.targets.map(({ name }) => name);
-  const named = targets.map(({ name }) => name);
-  if (
-    others.length > 0 ||
-    (source.words.length > 0 && !isDeepStrictEqual([...named].sort(), [...planned].sort()))
-  ) {
-    const what =
-      others.length > 0
-        ? `policy (${others.map(([name]) => name).join(', ')})`
-        : `targets (${planned.join(', ')})`;
-    throw new SvcError('usage', `The plan was made with another ${what}.`, {
-      hint: 'Leave out the options that the plan already contains, or plan again.',
-    });
-  }
-  const current = source.isPlace ? targets : config.apply.targets;
+/**
+ * The request to carry out a plan: its targets and its policy.
+ *
+ * @throws SvcError `usage` if targets are named beside the plan, `bad_input` if one is configured otherwise now
+ */
+export function requestOfPlan(plan: Plan, request: ApplyRequest, config: Config): ApplyRequest {
+  if (request.source.words.length > 0)
+    throw new SvcError('usage', 'The plan names its targets already: name none beside --plan.');
   for (const { name, definition } of plan.targets) {
-    const own = current.find((target) => target.name === name);
+    const own = config.apply.targets.find((target) => target.name === name);
     if (own === undefined || isDeepStrictEqual(own, definition)) continue;
     throw new SvcError(
       'bad_input',
@@ -338,10 +324,13 @@ export function assertSameRequest(plan: Plan, request: ApplyRequest, config: Con
       { hint: 'Plan again: `svc-migrate apply plan`.' },
     );
   }
+  const { policy } = plan;
+  const targets = plan.targets.map(({ definition }) => definition);
+  return { ...request, targets, source: sourceOfPlan(plan, config), policy, asked: policy };
 }
 
 /** Where the targets of a plan come from, as a command line names them. */
-export function sourceOfPlan({ targets }: Plan, config: Config): TargetSource {
+function sourceOfPlan({ targets }: Plan, config: Config): TargetSource {
   const known = config.apply.targets.map(({ name }) => name);
   const names = targets.map(({ name }) => name);
   const [only] = targets;

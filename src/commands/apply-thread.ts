@@ -24,7 +24,6 @@ import {
   type ScanPlace,
   scan,
 } from '../apply/scan/find.js';
-import type { Proposal } from '../apply/scan/propose.js';
 import { closeStores, openStores, placeKey } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import { type ApplyTarget, applyTargetSchema, isServer, resolveTarget } from '../config/apply-targets.js';
@@ -43,13 +42,7 @@ import { assertDigests } from '../store/remap-digest.js';
 import { readRemapRuns } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
-import {
-  type ApplyRequest,
-  argumentsOfTarget,
-  NEEDS_PLACE_ONLY,
-  relativeIfInside,
-  sourceOfPlan,
-} from './apply-request.js';
+import { type ApplyRequest, argumentsOfTarget, NEEDS_PLACE_ONLY, relativeIfInside } from './apply-request.js';
 import type { WorkIo } from './command.js';
 import { readDatabase, withLockOwner } from './database.js';
 
@@ -106,10 +99,10 @@ function openRemap(file: string): Db {
 const READS_EVERYTHING: ReadonlySet<ApplyRequest['action']> = new Set(['find', 'sql']);
 
 async function runOnRemap(job: ApplyJob, db: Db, io: WorkIo): Promise<ApplyResult> {
-  const { config, request, agreed } = job;
+  const { config, request } = job;
   const { action, unmapped } = request;
   if (!request.allowIncomplete) assertUsableRemap(db, config);
-  const context = buildContext(db, agreed?.policy ?? request.policy, config, io);
+  const context = buildContext(db, request.policy, config, io);
   if (context.remapVersion.sha256 === '')
     throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
   if (READS_EVERYTHING.has(action)) {
@@ -130,14 +123,12 @@ async function runOnRemap(job: ApplyJob, db: Db, io: WorkIo): Promise<ApplyResul
 }
 
 function buildTask(
-  { config, request, agreed, isVerbose }: ApplyJob,
+  { config, request, isVerbose }: ApplyJob,
   context: ApplyContext,
   { width }: WorkIo,
 ): Omit<RunsTask, 'stores'> {
   const { source, targets } = request;
-  const formatCommand = commandFormatter(
-    agreed === null ? request : { ...request, source: sourceOfPlan(agreed, config), asked: agreed.policy },
-  );
+  const formatCommand = commandFormatter(request);
   return {
     context,
     targets,
@@ -296,22 +287,10 @@ function listPlaces(targets: readonly ApplyTarget[], table: string | null): Scan
 function describePlace({ place, proposals, unseen }: Scanned): object {
   const { target } = place;
   const where = isServer(target) ? { urlEnv: target.urlEnv, urlFile: target.urlFile } : { file: target.file };
-  return { kind: target.kind, ...where, columns: proposals.map(describeProposal), unseen };
-}
-
-function describeProposal({ evidence, standing, best, isNamed, pattern }: Proposal): object {
-  const { sample, seen, overlaps } = evidence;
-  const { table, column, path, isWhole } = sample;
   return {
-    table,
-    column,
-    path,
-    pattern,
-    standing,
-    model: best?.model ?? null,
-    isNamed,
-    seen,
-    isWhole,
-    overlaps,
+    kind: target.kind,
+    ...where,
+    columns: proposals.map(({ best: _, run: __, ...one }) => one),
+    unseen,
   };
 }

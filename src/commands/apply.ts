@@ -14,8 +14,8 @@ import {
   type ApplyAction,
   type ApplyOptions,
   type ApplyRequest,
-  assertSameRequest,
   buildRequest,
+  requestOfPlan,
   splitRun,
 } from './apply-request.js';
 import type { ApplyThread, ApplyThreadInput } from './apply-thread.js';
@@ -126,11 +126,10 @@ async function prepare(
   const config = await loadConfig();
   const asked = buildRequest(action, options, { config, env, ...(emit === undefined ? {} : { emit }) });
   const agreed = planFile === undefined ? null : readPlan(planFile);
-  if (agreed !== null) assertSameRequest(agreed, asked, config);
-  const targets = agreed === null ? asked.targets : agreed.targets.map(({ definition }) => definition);
-  assertSomeTargets(targets, config, env);
-  if (emit !== undefined) assertTargetKinds(targets, emit);
-  return { config, request: { ...asked, targets }, agreed, json: options.json };
+  const request = agreed === null ? asked : requestOfPlan(agreed, asked, config);
+  assertSomeTargets(request.targets, config, env);
+  if (emit !== undefined) assertTargetKinds(request.targets, emit);
+  return { config, request, agreed, json: options.json };
 }
 
 /** The files of all targets that a command may read or write, however they are named: its outputs must not replace them. */

@@ -6,7 +6,7 @@ import {
 } from '../apply/context.js';
 import { blockingNoteSchema, idCountsSchema } from '../apply/judge-plan.js';
 import { policySchema, remapSchema, targetPlanSchema } from '../apply/plan.js';
-import { overlapSchema, standingSchema } from '../apply/scan/propose.js';
+import { proposalSchema } from '../apply/scan/propose.js';
 import { columnUnmappedSchema } from '../apply/unmapped.js';
 import { applyTargetSchema } from '../config/apply-targets.js';
 import { configSchema } from '../config/settings.js';
@@ -209,24 +209,12 @@ const judged = {
 const targets = z.array(targetPlanSchema);
 
 const written = z.array(writeResultSchema);
-const column = z.strictObject({
-  table: text,
-  column: z.string(),
-  path: text,
-  pattern: text.describe('A pattern that finds the ids in longer text.'),
-  standing: standingSchema,
-  model: text,
-  isNamed: z.boolean(),
-  seen: count,
-  isWhole: z.boolean(),
-  overlaps: z.array(overlapSchema),
-});
 const place = z.strictObject({
   kind: z.string(),
   file: z.string().optional(),
   urlEnv: z.string().optional(),
   urlFile: z.string().optional(),
-  columns: z.array(column),
+  columns: z.array(proposalSchema),
   unseen: z.array(z.strictObject({ what: z.string(), why: z.string() })),
 });
 

@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   type BigIntStats,
+  closeSync,
   constants,
   createReadStream,
   fstatSync,
   linkSync,
   lstatSync,
   openSync,
+  readSync,
   renameSync,
   rmSync,
 } from 'node:fs';
@@ -44,6 +46,21 @@ function noRegularFile(file: string): SvcError {
   return new SvcError('bad_input', `${file} is not a regular file.`, {
     hint: 'svc-migrate did not create it: see what it is, and move it elsewhere.',
   });
+}
+
+/** The first bytes of a file: at most so many. */
+export function readHead(file: string, most: number): Buffer {
+  const fd = openSync(file, 'r');
+  try {
+    const bytes = Buffer.alloc(most);
+    let length = 0;
+    for (let got = -1; got !== 0 && length < most; length += got) {
+      got = readSync(fd, bytes, length, most - length, null);
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { CsvTarget, FileTarget } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
@@ -14,6 +14,7 @@ import {
   SAMPLED_VALUES,
 } from '../scan/column-sample.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
+import { readHead } from './file-snapshot.js';
 import { compareOutput } from './recompute.js';
 import { findOutput, type SideCar, type WrittenOutput, writtenOutputs } from './side-car.js';
 import { surveyFile } from './survey-file.js';
@@ -87,7 +88,7 @@ const LF = 0x0a;
  * @throws SvcError `bad_input`
  */
 async function sampleCsv({ file, header: hasHeader }: CsvTarget): Promise<PlaceSample> {
-  const { bytes, isWhole } = readHead(file);
+  const { bytes, isWhole } = sampleBytes(file);
   const written = findOutput(dirname(file), await sha256OfFile(file));
   const dialect = detectDialect(bytes, { file, delimiter: 'auto', header: hasHeader, columns: [] });
   const names = hasHeader ? dialect.header : Array.from({ length: dialect.width }, (_, at) => `#${at + 1}`);
@@ -123,7 +124,7 @@ function addTo(values: Set<string> | undefined, cell: string): void {
  * @throws SvcError `bad_input`
  */
 async function sampleNdjson(file: string): Promise<PlaceSample> {
-  const { bytes, isWhole } = readHead(file);
+  const { bytes, isWhole } = sampleBytes(file);
   const written = findOutput(dirname(file), await sha256OfFile(file));
   const end = isWhole ? bytes.length : bytes.lastIndexOf(LF);
   const leaves = new PathValues();
@@ -138,19 +139,10 @@ function runOf(written: SideCar | null, column: string): string | null {
   return written?.definition.ids.some((one) => one.column === column) === true ? written.run : null;
 }
 
-function readHead(file: string): { readonly bytes: Buffer; readonly isWhole: boolean } {
+function sampleBytes(file: string): { readonly bytes: Buffer; readonly isWhole: boolean } {
   try {
-    const fd = openSync(file, 'r');
-    try {
-      const bytes = Buffer.alloc(SAMPLED_BYTES + 1);
-      let length = 0;
-      for (let got = -1; got !== 0 && length < bytes.length; length += got) {
-        got = readSync(fd, bytes, length, bytes.length - length, null);
-      }
-      return { bytes: bytes.subarray(0, Math.min(length, SAMPLED_BYTES)), isWhole: length <= SAMPLED_BYTES };
-    } finally {
-      closeSync(fd);
-    }
+    const bytes = readHead(file, SAMPLED_BYTES + 1);
+    return { bytes: bytes.subarray(0, SAMPLED_BYTES), isWhole: bytes.length <= SAMPLED_BYTES };
   } catch (cause) {
     throw new SvcError('bad_input', `${file} cannot be read: ${describeFileError(cause)}.`, { cause });
   }

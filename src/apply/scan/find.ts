@@ -81,19 +81,13 @@ function describePlace({ place, proposals, scopes, unseen }: Scanned): string[] 
     ...of('likely').flatMap((one) => describeProposal('likely  ', one)),
     ...of('possible').flatMap((one) => describeProposal('possible', one)),
     ...of('v4').flatMap((one) => describeProposal('probably V4', one)),
-    ...of('rewritten').map(
-      (one) => `  rewritten ${nameOf(one)}: by run ${one.evidence.sample.run}, its ids are V4 ids.`,
-    ),
-    ...scopes.filter(({ table }) => of('likely').some((one) => tableOf(one) === table)).map(describeScope),
+    ...of('rewritten').map((one) => `  rewritten ${nameOf(one)}: by run ${one.run}, its ids are V4 ids.`),
+    ...scopes.filter(({ table }) => of('likely').some((one) => one.table === table)).map(describeScope),
     ...(chance.length === 0
       ? []
       : [`  Undecided, because small numbers match V3 ids by chance: ${chance.join(', ')}.`]),
     ...unseen.map(({ what, why }) => `  Not looked at: ${what} (${why}).`),
   ];
-}
-
-function tableOf({ evidence }: Proposal): string | null {
-  return evidence.sample.table;
 }
 
 function describeScope({ table, regionColumn, companyColumn }: ScopeColumns): string {
@@ -105,15 +99,13 @@ function describeScope({ table, regionColumn, companyColumn }: ScopeColumns): st
   return `  beside the ids: ${columns.join(', ')}.`;
 }
 
-function nameOf({ evidence, pattern }: Proposal): string {
-  const { table, column, path } = evidence.sample;
+function nameOf({ table, column, path, pattern }: Proposal): string {
   return `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}${pattern === null ? '' : ` "${pattern}"`}`;
 }
 
 function describeProposal(word: string, proposal: Proposal): string[] {
-  const { evidence, best, isNamed } = proposal;
+  const { best, isNamed, seen, isWhole, overlaps } = proposal;
   if (best === null) return [];
-  const { seen, sample, overlaps } = evidence;
   const share = (count: number) => formatShare(count, seen);
   const others = overlaps.filter(({ model, v3 }) => model !== best.model && v3 / seen >= 0.5);
   const also =
@@ -122,7 +114,7 @@ function describeProposal(word: string, proposal: Proposal): string[] {
       : ` Also V3 ids of ${others.map(({ model, v3 }) => `${model} (${share(v3)})`).join(', ')}.`;
   return [
     `  ${word} ${nameOf(proposal)} → ${best.model}`,
-    `    ${sample.isWhole ? '' : 'the first '}${countOf(seen, 'value')}: ${share(best.v3)} known as V3, ${share(best.v4)} as V4, ${share(
+    `    ${isWhole ? '' : 'the first '}${countOf(seen, 'value')}: ${share(best.v3)} known as V3, ${share(best.v4)} as V4, ${share(
       best.both,
     )} as both; expected by chance: ${formatShare(Math.round(best.chance * 1000), 1000)}.${isNamed ? ' The name fits.' : ''}${also}`,
     ...(best.shared === 0
@@ -138,7 +130,7 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
   const names = new Set<string>();
   return scanned.flatMap(({ place, proposals, scopes }) => {
     const likely = proposals.filter(({ standing }) => standing === 'likely');
-    const tables = groupBy(likely, tableOf);
+    const tables = groupBy(likely, (one) => one.table);
     return [...tables].map(([table, own]) => {
       const { target } = place;
       const wanted = table ?? fileOf(isServer(target) ? target.name : target.file);
@@ -174,9 +166,7 @@ function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object 
 /** The id columns of a target: one for each column and path, with all its patterns, and the columns beside it. */
 function buildIds(proposals: readonly Proposal[], scope: ScopeColumns | undefined): object[] {
   const { table: _, ...beside } = scope ?? { table: null };
-  const columns = groupBy(proposals, ({ evidence: { sample } }) =>
-    JSON.stringify([sample.column, sample.path]),
-  );
+  const columns = groupBy(proposals, ({ column, path }) => JSON.stringify([column, path]));
   return [...columns.values()].map((own) => ({ ...idOf(own), ...beside, ...missingScope(own, scope) }));
 }
 
@@ -188,10 +178,9 @@ function missingScope(proposals: readonly Proposal[], scope: ScopeColumns | unde
 
 function idOf(proposals: readonly Proposal[]): object {
   const [first] = proposals;
-  const { column, path } = first?.evidence.sample ?? {};
-  const place = { column, ...(path === null ? {} : { path }) };
+  const place = { column: first?.column, ...(first?.path === null ? {} : { path: first?.path }) };
   const patterns = proposals.flatMap(({ pattern }) => pattern ?? []);
-  if (patterns.length === 0) return { ...place, model: first?.best?.model };
+  if (patterns.length === 0) return { ...place, model: first?.model };
   const models = new Set(patternModels({ pattern: patterns }));
   const [model] = models;
   const isOne = models.size === 1;

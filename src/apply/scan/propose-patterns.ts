@@ -89,14 +89,13 @@ function proposeForm({ around, runs }: TextForm, sample: ColumnSample, evidenceO
     const found = propose(
       evidenceOf({ ...sample, column: `${sample.column} ${text}`, values, isKey: false }),
     );
-    const isId = SUREST_FIRST.includes(found.standing) && found.best !== null;
+    const isId = SUREST_FIRST.includes(found.standing) && found.model !== null;
     if (isId) ids.push(found);
-    pattern += isId ? `{${found.best?.model}}` : values.size === 1 ? [...values].join('') : '*';
+    pattern += isId ? `{${found.model}}` : values.size === 1 ? [...values].join('') : '*';
   }
   const worst = ids.sort((a, b) => SUREST_FIRST.indexOf(b.standing) - SUREST_FIRST.indexOf(a.standing))[0];
   if (worst === undefined || typeof parseIdPattern(pattern) === 'string') return [];
-  const evidence = { ...worst.evidence, sample: { ...sample, isWhole: worst.evidence.sample.isWhole } };
-  return [{ ...worst, evidence, pattern }];
+  return [{ ...worst, column: sample.column, pattern }];
 }
 
 function escapePattern(text: string): string {

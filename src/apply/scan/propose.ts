@@ -7,7 +7,7 @@ import type { ColumnSample, ScopeColumns } from './column-sample.js';
 const count = z.int().min(0);
 
 /** How a column's values agree with the ids of one model. */
-export const overlapSchema = z.strictObject({
+const overlapSchema = z.strictObject({
   model: z.string(),
   /** Distinct values that are V3 ids of the model, V4 ids of it, and both. */
   v3: count,
@@ -18,7 +18,7 @@ export const overlapSchema = z.strictObject({
   /** Share of V3 ids among all numbers in the range of the values: the overlap of an unrelated column. */
   chance: z.number(),
 });
-export type Overlap = Readonly<z.output<typeof overlapSchema>>;
+type Overlap = Readonly<z.output<typeof overlapSchema>>;
 
 /** A column, and how its values overlap with the ids of each model. */
 export interface ColumnEvidence {
@@ -92,18 +92,26 @@ export function prepareEvidence(
  * such numbers confirms it. `possible`: worth checking. `by_chance`: small numbers that are V3 ids of any model. `v4`:
  * mostly V4 ids. `rewritten`: a run wrote the column. `none`: no ids.
  */
-export const standingSchema = z.enum(['likely', 'possible', 'by_chance', 'v4', 'rewritten', 'none']);
-export type Standing = z.output<typeof standingSchema>;
+const standing = z.enum(['likely', 'possible', 'by_chance', 'v4', 'rewritten', 'none']);
 
-export interface Proposal {
-  readonly evidence: ColumnEvidence;
-  readonly standing: Standing;
-  /** The model that fits best; null if none does. */
+/** A column or path, and whether it holds ids, as the JSON of `apply find` has it. */
+export const proposalSchema = z.strictObject({
+  table: z.string().nullable(),
+  column: z.string(),
+  path: z.string().nullable(),
+  pattern: z.string().nullable().describe('A pattern that finds the ids in longer text.'),
+  standing,
+  model: z.string().nullable().describe('The model that fits best.'),
+  isNamed: z.boolean().describe('Whether the name of the column matches the model.'),
+  seen: count.describe('Distinct values seen.'),
+  isWhole: z.boolean().describe('Whether these are all values.'),
+  overlaps: z.array(overlapSchema).readonly(),
+});
+export interface Proposal extends Readonly<z.output<typeof proposalSchema>> {
+  /** The overlap with the model that fits best; null if none does. */
   readonly best: Overlap | null;
-  /** Whether the name of the column matches the model. */
-  readonly isNamed: boolean;
-  /** Where the ids stand in the values; null if they are the values. */
-  readonly pattern: string | null;
+  /** The run that wrote these values; null if none did. */
+  readonly run: string | null;
 }
 
 /** Smallest share of V3 ids in a `likely` column. */
@@ -123,8 +131,10 @@ export function propose(evidence: ColumnEvidence): Proposal {
     .map((overlap) => ({ overlap, isNamed: isNamedFor(names, overlap.model), share: overlap.v3 / seen }))
     .sort((a, b) => rank(b) - rank(a) || b.share - a.share || a.overlap.chance - b.overlap.chance);
   const [top, ...others] = ranked;
-  if (top === undefined) return { evidence, standing: 'none', best: null, isNamed: false, pattern: null };
-  const found = { evidence, best: top.overlap, isNamed: top.isNamed, pattern: null };
+  const { table, column, path, isWhole, run } = sample;
+  const own = { table, column, path, pattern: null, seen, isWhole, overlaps, run };
+  if (top === undefined) return { ...own, standing: 'none', best: null, model: null, isNamed: false };
+  const found = { ...own, best: top.overlap, model: top.overlap.model, isNamed: top.isNamed };
   if (sample.run !== null) return { ...found, standing: 'rewritten' };
   if (top.overlap.v4 / seen >= MIN_SHARE_LIKELY && top.overlap.v4 > top.overlap.v3)
     return { ...found, standing: 'v4' };

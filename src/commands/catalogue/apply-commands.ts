@@ -73,6 +73,11 @@ const UNMAPPED = { unmapped: output('every value that is left without a V4 id, a
 
 const NEEDS = [['again', 'inPlace']] as const;
 
+/** What a saved plan has decided already. */
+const SETTLED = (['inPlace', 'missing', 'unknown', 'mapDeleted', 'others', 'table', 'ids'] as const).map(
+  (name) => ['plan', name] as const,
+);
+
 export const plan = defineCommand({
   name: 'apply plan',
   summary: 'show what rewriting the V3 ids in your tables and files would change',
@@ -110,6 +115,7 @@ export const write = defineCommand({
     'svc-migrate apply write': 'show the plan for all configured targets, ask, then write',
     'svc-migrate apply write --yes --plan plan.json': 'carry out an agreed plan in a script',
   },
+  conflicts: SETTLED,
   needs: NEEDS,
 });
 
@@ -185,6 +191,7 @@ export const sql = defineCommand({
     ...OTHERS,
     ...COLUMNS,
   }),
+  conflicts: SETTLED,
   examples: {
     'svc-migrate apply sql postgres --layout flyway --output migrations': 'write a Flyway migration',
     'svc-migrate apply sql sqlite --plan plan.json --output sql': 'write exactly an agreed plan',

@@ -105,6 +105,7 @@ describe('files, new file beside the old', () => {
     const { file, folder, open } = setUp();
     writeFileSync(join(folder, 'orders.v4.csv'), 'mine');
     expect(await blocksOf(open(NEW))).toEqual(['output_exists']);
+    expect(await blocksOf(open(NEW, { output: file }))).toEqual(['output_exists']);
     const other = join(folder, 'out.csv');
     await apply(open(NEW, { output: other }));
     appendFileSync(file, '20,d\n');
