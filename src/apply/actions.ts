@@ -36,20 +36,17 @@ export interface ApplyResult {
   readonly json: object;
   /** The suggested next step, usually a command. */
   readonly next: string;
-  /** The plan, if the action made one. */
-  readonly plan: Plan | null;
+  /** What `apply plan` made. */
+  readonly plan?: Plan;
   /** Whether the plan cannot be carried out. */
   readonly isBlocked?: boolean;
 }
 
 /** The input of every action. */
-export interface ApplyTask {
+export interface ApplyTask extends PlanStyle {
   readonly context: ApplyContext;
   readonly stores: readonly OpenStore[];
   readonly targets: readonly ApplyTarget[];
-  readonly width: number;
-  /** Whether to print every count. */
-  readonly isVerbose: boolean;
   /** Called for every value that is left without a V4 id. */
   readonly onUnmapped?: OnUnmapped;
   /** Formats a command line for these targets. `change`: differences to the policy of this one. */
@@ -62,8 +59,7 @@ export interface ApplyTask {
 
 /** Surveys the targets and reports what a write would do. */
 export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyResult> {
-  const { width, isVerbose, formatCommand } = task;
-  const style = { width, isVerbose };
+  const { width, formatCommand } = task;
   const plan = await surveyTargets(task);
   const verdict = judgePlan(plan);
   const left = listUnmapped(plan);
@@ -71,7 +67,7 @@ export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyR
   const nextCommand = formatCommand(isDone ? 'verify' : 'write');
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
-    text: renderPlanText(plan, `${renderGate(gate, width)}${renderVerdict(verdict, style)}`, style),
+    text: renderPlanText(plan, `${renderGate(gate, width)}${renderVerdict(verdict, task)}`, task),
     json: { action: 'plan', gate, ...verdictJson(plan, verdict), left, targets: plan.targets },
     isBlocked: verdict.exitCode !== 0,
     next:
@@ -84,15 +80,12 @@ export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyR
 
 function surveyTargets(task: ApplyTask, isAfterRun = false): Promise<Plan> {
   const { context, stores, targets, onUnmapped } = task;
-  return survey(context, stores, targets, {
-    isAfterRun,
-    ...(onUnmapped === undefined ? {} : { onUnmapped }),
-  });
+  return survey(context, stores, targets, { isAfterRun, onUnmapped });
 }
 
 /** Checks whether the stored ids pass the gate. */
 export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<ApplyResult> {
-  const { width, isVerbose, formatCommand } = task;
+  const { width, formatCommand } = task;
   const plan = await surveyTargets(task);
   const verdict = judgeCheck(plan, age);
   const isPass = verdict.exitCode === 0;
@@ -101,10 +94,9 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
   const next = formatCommand(verdict.ids.stored === 0 ? 'verify' : 'plan');
   return {
     exitCode: verdict.exitCode,
-    text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, { width, isVerbose })}`,
+    text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, task)}`,
     json: { action: 'check', ...verdictJson(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
     next: isPass ? next : nextOfBlocks(verdict, plan, formatCommand),
-    plan,
   };
 }
 
@@ -132,15 +124,13 @@ export async function describeBlocked(
   plan: Plan,
   verdict: PlanVerdict,
 ): Promise<ApplyResult> {
-  const { width, isVerbose, onUnmapped, formatCommand } = task;
-  const style = { width, isVerbose };
+  const { onUnmapped, formatCommand } = task;
   if (onUnmapped !== undefined) await surveyTargets(task);
   return {
     exitCode: verdict.exitCode,
-    text: renderPlanText(plan, `Nothing was written.\n${renderVerdict(verdict, style)}`, style),
+    text: renderPlanText(plan, `Nothing was written.\n${renderVerdict(verdict, task)}`, task),
     json: { action, ...verdictJson(plan, verdict), left: listUnmapped(plan), written: [] },
     next: nextOfBlocks(verdict, plan, formatCommand),
-    plan,
   };
 }
 
@@ -192,7 +182,6 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
     text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}${skipped}${undo}`,
     json: { action: 'write', ...verdictJson(plan, verdict), runs, written, left },
     next,
-    plan,
   };
 }
 
@@ -237,9 +226,9 @@ function verdictJson(plan: Plan, { ids, blocks }: PlanVerdict): object {
 }
 
 function renderVerdict({ ids, blocks }: PlanVerdict, style: PlanStyle): string {
-  const { width } = style;
   // If nothing could be read, there are no counts to report.
-  const head = blocks.length > 0 && ids.stored + ids.done === 0 ? '' : wrapLines([describeIds(ids)], width);
+  const isRead = blocks.length === 0 || ids.stored + ids.done > 0;
+  const head = isRead ? wrapLines([describeIds(ids)], style.width) : '';
   return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, style)}`;
 }
 

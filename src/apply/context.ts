@@ -126,7 +126,7 @@ export interface SurveyOptions {
   /** The survey follows a run: rows added since then are counted as such even with `again`. */
   readonly isAfterRun?: boolean;
   /** Called for every value that is left without a V4 id. */
-  readonly onUnmapped?: OnUnmapped;
+  readonly onUnmapped?: OnUnmapped | undefined;
 }
 
 /** The context for a survey with these options. */

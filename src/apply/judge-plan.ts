@@ -174,7 +174,7 @@ function countIds(plan: Plan): IdCounts {
 /** `Changed since: 3 cells do not hold what ledger and remap say (row 4, row 7, row 8)`. */
 export function describeChanged(
   { changedSince: count, changedRows: rows }: Earlier,
-  unit: 'cell' | 'line' = 'cell',
+  unit: 'cell' | 'file' = 'cell',
 ): string {
   const more = count > rows.length ? `, … and ${groupDigits(count - rows.length)} more` : '';
   const does = count === 1 ? 'does' : 'do';

@@ -144,7 +144,7 @@ function summarizeColumn(column: ColumnPlan): string {
 
 function describeEarlier(target: TargetPlan, policy: Policy): string[] {
   const { earlier } = target;
-  const unit = target.kind === 'csv' || target.kind === 'ndjson' ? 'line' : 'cell';
+  const unit = target.kind === 'csv' || target.kind === 'ndjson' ? 'file' : 'cell';
   const changed =
     earlier.changedSince === 0 ? [] : [`  ${describeChanged(earlier, unit)}; not touched again`];
   return [...describeState(target, policy), ...changed];

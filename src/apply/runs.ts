@@ -63,7 +63,6 @@ export async function verifyRuns(
       : isRight || none !== ''
         ? formatPlan(runs.find(({ run }) => run === since?.run))
         : formatCommand('runs'),
-    plan: null,
   };
 }
 
@@ -77,7 +76,6 @@ export async function showRuns(task: RunsTask): Promise<ApplyResult> {
     text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, width),
     json: { action: 'runs', runs: runs.map(({ definition: _, ...run }) => run) },
     next: last === undefined ? formatPlan(runs.at(-1)) : formatCommand('undo', {}, last.run),
-    plan: null,
   };
 }
 
@@ -105,7 +103,6 @@ export async function undoRun(task: RunsTask, named: string | null): Promise<App
       text: `${what}\n`,
       json: { action: 'undo', run: run ?? '', undone: [] },
       next,
-      plan: null,
     };
   }
   const undone = await undoStores(stores, run);
@@ -116,7 +113,6 @@ export async function undoRun(task: RunsTask, named: string | null): Promise<App
     text: `${title}\n${renderUndone(undone, width)}${isLeft ? wrapLines([WAY_OUT], width) : ''}`,
     json: { action: 'undo', run, undone },
     next: isLeft ? formatCommand('undo', {}, run) : next,
-    plan: null,
   };
 }
 

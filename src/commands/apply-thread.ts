@@ -271,7 +271,6 @@ async function proposeTargets(
     text: renderScan(scanned, proposed, width),
     json: { action: 'find', places: scanned.map(describePlace), apply: { targets: proposed } },
     next: first === undefined ? 'svc-migrate help apply' : next,
-    plan: null,
   };
 }
 

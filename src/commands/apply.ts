@@ -42,7 +42,7 @@ export async function runPlan(given: GivenTo<typeof plan>, io: Io): Promise<numb
   const { save } = given.options;
   const call = await prepare('plan', given, io);
   const result = await runJob(call, io);
-  if (save !== undefined && result.plan !== null) await savePlan(save, result.plan, io);
+  if (save !== undefined && result.plan !== undefined) await savePlan(save, result.plan, io);
   const isSaved = save !== undefined && result.exitCode === 0;
   const next = isSaved ? shellLine(['svc-migrate', 'apply', 'write', '--plan', save]) : result.next;
   await print({ ...result, next, text: save === '-' ? '' : result.text }, call, io);
@@ -75,7 +75,7 @@ async function askForPlan(call: Call, input: Input, io: Io): Promise<Plan | 'no'
   const planned = await runJob({ ...call, request: { ...request, action: 'plan', unmapped: undefined } }, io);
   await printText(escapeLines(planned.text), io);
   const plan = call.agreed ?? planned.plan;
-  if (plan === null || planned.isBlocked === true) return planned.exitCode;
+  if (plan === undefined || planned.isBlocked === true) return planned.exitCode;
   const cells = plan.targets.reduce((sum, { changes }) => sum + changes, 0);
   const places = plan.targets.filter(({ changes }) => changes > 0);
   const what = places.every(({ kind }) => kind !== 'csv' && kind !== 'ndjson') ? 'table' : 'target';

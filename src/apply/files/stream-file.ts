@@ -160,8 +160,6 @@ class Reading {
 }
 
 const COPY_BYTES = 1024 * 1024;
-/** Longest text that is decoded straight into the buffer; a longer one is copied as bytes. */
-const MAX_TEXT_LENGTH = 64;
 
 /** Buffers bytes, passes them on in large pieces, and computes their SHA-256. */
 export class Copier {
@@ -199,12 +197,7 @@ export class Copier {
 
   /** Writes a text in Latin-1. */
   write(text: string): void {
-    if (text.length > MAX_TEXT_LENGTH) {
-      this.copy(Buffer.from(text, 'latin1'), 0, text.length);
-      return;
-    }
-    if (COPY_BYTES - this.#used < MAX_TEXT_LENGTH) this.#flush();
-    this.#used += this.#buffer.write(text, this.#used, 'latin1');
+    this.copy(Buffer.from(text, 'latin1'), 0, text.length);
   }
 
   finish(): void {

@@ -5,13 +5,12 @@ import type { FileTarget } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { checkColumn } from '../column-work.js';
-import { type ApplyContext, NamedRows, type SurveyOptions } from '../context.js';
+import type { ApplyContext, SurveyOptions } from '../context.js';
 import { buildColumnPlans, watchUnmapped } from '../engine/column-plans.js';
 import { blocks, type Earlier, NO_EARLIER, type Note, type Policy, type TargetPlan } from '../plan.js';
 import type { RecordDefect, RecordScanner } from '../text/record-scanner.js';
 import { unmappedOfCounts } from '../unmapped.js';
 import { changedMeanwhile } from './file-snapshot.js';
-import { compareOutput } from './recompute.js';
 import { findOutput, outputOf, readSideCar, type SideCar } from './side-car.js';
 import { openColumns, streamTarget } from './stream-file.js';
 
@@ -122,10 +121,8 @@ export async function findEarlier(
     const text = `${output} is from run ${sideCar.run}, made from another input, another remap or other columns; undo that run first.`;
     return found(blocks('other_output', text));
   }
-  const written = { output, sideCar, target };
-  const changed = isWhole ? new NamedRows() : (await compareOutput(context, written)).changed;
   const { run, changed: done } = sideCar;
-  const since = { changedSince: changed.count, changedRows: changed.names };
+  const since = isWhole ? {} : { changedSince: 1, changedRows: [output] };
   return { sideCar, earlier: { ...NO_EARLIER, state: 'finished', run, done, ...since }, notes: [] };
 }
 

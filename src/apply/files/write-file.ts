@@ -7,7 +7,6 @@ import type { ApplyContext, RunFacts, UndoResult, WriteResult } from '../context
 import type { TargetPlan } from '../plan.js';
 import { withFileLock } from './file-lock.js';
 import { asDiskError, removeUnchanged, renameToFreeName, takeSnapshot } from './file-snapshot.js';
-import { compareOutput } from './recompute.js';
 import {
   outputOf,
   type SideCar,
@@ -117,7 +116,7 @@ function changedSincePlan(what: string): SvcError {
 }
 
 /**
- * Undoes a run: removes the new file. One that changed since stays, and its changed lines are reported.
+ * Undoes a run: removes the new file. One that changed since stays.
  *
  * @throws SvcError `bad_input` if the file is not the run's, `locked`, `disk`
  */
@@ -132,17 +131,14 @@ export async function undoFile(
   return withLock(context, found.output, 'apply undo', async () => {
     // Another process may have continued or undone the run before the lock was taken.
     const locked = find();
-    return locked === undefined ? [] : [await undoOutput(context, locked)];
+    return locked === undefined ? [] : [await undoOutput(locked)];
   });
 }
 
-async function undoOutput(context: ApplyContext, written: WrittenOutput): Promise<UndoResult> {
-  const { output, sideCar, target } = written;
+async function undoOutput({ output, sideCar, target }: WrittenOutput): Promise<UndoResult> {
   const seen = await takeSnapshot(output);
-  if (seen !== null && seen.sha256 !== sideCar.output.sha256) {
-    const { names, count } = (await compareOutput(context, written)).changed;
-    return { target: target.name, restored: 0, changedSince: names, changedSinceCount: count };
-  }
+  if (seen !== null && seen.sha256 !== sideCar.output.sha256)
+    return { target: target.name, restored: 0, changedSince: [output], changedSinceCount: 1 };
   if (seen !== null) removeUnchanged(output, seen);
   for (const file of [temporaryOf(output), sideCarFile(output)]) rmSync(file, { force: true });
   syncFolder(dirname(output));

@@ -173,11 +173,8 @@ export function compilePattern(parts: readonly PatternPart[]): (text: string) =>
       if (places.length === 0) return null;
       found.push(places);
     }
-    const [only] = found;
-    if (found.length === 1 && only?.length === 1) return only[0]?.ids ?? null;
     const first = placeFromLeft(found);
     if (first === null) return null;
-    if (found.every(({ length }) => length === 1)) return first.flatMap(({ ids }) => ids);
     const last = placeFromRight(found, text.length);
     const isSame = first.every(({ ids, start }, at) => ids.length === 0 || last?.[at]?.start === start);
     return isSame ? first.flatMap(({ ids }) => ids) : 'several';

@@ -166,7 +166,7 @@ describe('files, new file beside the old', () => {
     const output = join(folder, 'orders.v4.csv');
     writeFileSync(output, OUTPUT.replace('40,b', '41,b'));
     expect(await open(NEW).undo('run-1')).toEqual([
-      { target: 'under-test', restored: 0, changedSince: ['line 3'], changedSinceCount: 1 },
+      { target: 'under-test', restored: 0, changedSince: [output], changedSinceCount: 1 },
     ]);
     writeFileSync(output, OUTPUT);
     expect(await open(NEW).undo('run-0')).toEqual([]);
@@ -183,10 +183,8 @@ describe('file verification', () => {
     expect(await open(NEW).verify('run-0')).toEqual([]);
     writeFileSync(join(folder, 'orders.v4.csv'), 'id,n\n30,a\n41,b\n50,c\n');
     expect(await open(NEW).verify(null)).toMatchObject([
-      { wrongCount: 0, changedSince: ['line 3'], changedSinceCount: 1 },
+      { wrongCount: 0, changedSince: [join(folder, 'orders.v4.csv')], changedSinceCount: 1 },
     ]);
-    writeFileSync(join(folder, 'orders.v4.csv'), `${OUTPUT}60,d\n`);
-    expect(await open(NEW).verify(null)).toMatchObject([{ changedSince: ['line 5'], changedSinceCount: 1 }]);
     writeFileSync(file, INPUT.replace('20', '21'));
     expect(await open(NEW).verify(null)).toMatchObject([{ wrongCount: 1 }]);
   });
