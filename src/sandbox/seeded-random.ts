@@ -84,14 +84,12 @@ export function shuffle<T>(list: T[], hash: number): T[] {
   return list;
 }
 
-const COUNTERS = 1 << 16;
-
-/** Counts earlier requests by hash. Memory is bounded, because hashes share counters. */
+/** Counts earlier requests by hash. */
 export function createRequestCounter(): (hash: number) => number {
-  const counters = new Uint32Array(COUNTERS);
+  const counters = new Map<number, number>();
   return (hash) => {
-    const count = counters[hash % COUNTERS] ?? 0;
-    counters[hash % COUNTERS] = count + 1;
+    const count = counters.get(hash) ?? 0;
+    counters.set(hash, count + 1);
     return count;
   };
 }

@@ -131,7 +131,7 @@ function answerRoute(
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
       const record = list.find(({ svcId }) => svcId === route.svcId);
       if (record === undefined) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
-      return ok([`{"data":${writeRecord(record, query)},"request_id":${writeJson(requestId)}}`]);
+      return ok(`{"data":${writeRecord(record, query)},"request_id":${writeJson(requestId)}}`);
     }
   }
 }
@@ -171,11 +171,11 @@ function chooseV4List(
   return records.slice(0, Math.floor(records.length * share(company.connection)));
 }
 
-/** A response before it is sent; the body is generated in pieces. */
+/** A response before it is sent. */
 export interface ServiceAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Iterable<string>;
+  readonly body: string;
 }
 
 /** Id of the request in V4 answers; null in V3, which has none. */
@@ -185,26 +185,21 @@ type RequestId = string | null;
 function answerPage(page: Page, query: Query, requestId: RequestId, quirks: Quirks): ServiceAnswer {
   const { totalCount } = page;
   const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
-  const write = function* (): Generator<string> {
-    for (const stored of page.records) {
-      const malformed = malformedBefore(quirks, mix(stored.table.hash, stored.position));
-      if (malformed !== null) yield malformed;
-      yield writeRecord(stored, query);
-    }
-  };
-  return answerList(write(), counted, requestId);
+  const texts = page.records.flatMap((record) => {
+    const malformed = malformedBefore(quirks, mix(record.table.hash, record.position));
+    return [...(malformed === null ? [] : [malformed]), writeRecord(record, query)];
+  });
+  return answerList(texts, counted, requestId);
 }
 
 /** Answers with a list of objects in the envelope of its generation. */
 function answerList(
-  texts: Iterable<string>,
+  texts: readonly string[],
   { prev, next, totalCount }: Pick<Page, 'prev' | 'next' | 'totalCount'>,
   requestId: RequestId,
 ): ServiceAnswer {
-  const tail = `],${writeJson({ prev, next, total_count: totalCount }).slice(1)}`;
-  return requestId === null
-    ? ok(join('{"data":[', texts, tail))
-    : ok(join('{"data":{"data":[', texts, `${tail},"request_id":${writeJson(requestId)}}`));
+  const list = `{"data":[${texts.join(',')}],${writeJson({ prev, next, total_count: totalCount }).slice(1)}`;
+  return ok(requestId === null ? list : `{"data":${list},"request_id":${writeJson(requestId)}}`);
 }
 
 export function answerError(
@@ -216,29 +211,13 @@ export function answerError(
 ): ServiceAnswer {
   const error: JsonObject = { error: { code, message } };
   const body = requestId === null ? error : { data: null, ...error, request_id: requestId };
-  return { status, headers: { ...JSON_TYPE, ...headers }, body: [writeJson(body)] };
+  return { status, headers: { ...JSON_TYPE, ...headers }, body: writeJson(body) };
 }
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 
-function ok(body: Iterable<string>): ServiceAnswer {
+function ok(body: string): ServiceAnswer {
   return { status: 200, headers: JSON_TYPE, body };
-}
-
-/** Approximate size of the pieces of a body, in characters. */
-const PIECE = 32_768;
-
-function* join(head: string, texts: Iterable<string>, tail: string): Generator<string> {
-  let piece = head;
-  let separator = '';
-  for (const text of texts) {
-    piece += separator + text;
-    separator = ',';
-    if (piece.length < PIECE) continue;
-    yield piece;
-    piece = '';
-  }
-  yield piece + tail;
 }
 
 /** Fingerprint in cursors of the company list, so that no other list accepts them. */

@@ -201,11 +201,9 @@ async function handle(options: HttpOptions, request: IncomingMessage, response: 
   if (faults.strikes('truncate')) {
     return truncate(response, { status, headers: dated, body }, (mixText(0, address) & 1) === 0);
   }
-  if (!gzip || !String(request.headers['accept-encoding'] ?? '').includes('gzip')) {
-    return send(response, { status, headers: dated, body });
-  }
-  const zipped = [gzipSync([...body].join(''))];
-  return send(response, { status, headers: { ...dated, 'content-encoding': 'gzip' }, body: zipped });
+  const isZipped = gzip && String(request.headers['accept-encoding'] ?? '').includes('gzip');
+  response.writeHead(status, isZipped ? { ...dated, 'content-encoding': 'gzip' } : dated);
+  response.end(isZipped ? gzipSync(body) : body);
 }
 
 function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): ServiceAnswer | null {
@@ -217,32 +215,9 @@ function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): Ser
   return faults.strikes('500') ? answerError(500, 'internal', 'Something broke.', requestId) : null;
 }
 
-interface Sent extends Omit<ServiceAnswer, 'body'> {
-  readonly body: Iterable<string | Buffer>;
-}
-
-async function send(response: ServerResponse, { status, headers, body }: Sent): Promise<void> {
-  response.writeHead(status, headers);
-  for (const piece of body) {
-    if (response.destroyed) return;
-    if (!response.write(piece)) await drained(response);
-  }
-  response.end();
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = (): void => {
-      response.off('drain', finish).off('close', finish);
-      resolve();
-    };
-    response.on('drain', finish).on('close', finish);
-  });
-}
-
 /** Sends half of the body, with or without a Content-Length. */
 function truncate(response: ServerResponse, answer: ServiceAnswer, announcesLength: boolean): void {
-  const body = Buffer.from([...answer.body].join(''), 'utf8');
+  const body = Buffer.from(answer.body, 'utf8');
   const length = announcesLength ? { 'content-length': String(body.length) } : {};
   response.writeHead(answer.status, { ...answer.headers, ...length });
   response.write(body.subarray(0, body.length >>> 1), () => response.destroy());
