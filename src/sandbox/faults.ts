@@ -77,29 +77,31 @@ export function createMutator(world: World): (table: Table, now: number) => void
     const draw = draws.get(table) ?? new Draw(hashOf(world.seed, 'mutate', table.hash));
     draws.set(table, draw);
     const [late] = table.arriving;
+    const dates = { createdMs: now, updatedMs: now };
     if (draw.chance(0.3) && late !== undefined) {
       table.arriving.shift();
-      late.dates = { createdMs: now, updatedMs: now };
+      late.change = { dates, deleted: false };
       addRecord(late);
-      table.changed.add(late);
-    } else if (table.changed.size < Math.min(40, table.records.length / 4)) {
+    } else if (countChanges(table) < Math.min(40, table.present / 4)) {
       const record = findOrdinary(world, table, draw);
       if (record === null) return;
-      record.dates = { ...record.dates, updatedMs: now };
-      record.deleted = draw.chance(0.4);
-      table.changed.add(record);
+      record.change = { dates: { ...record.dates, updatedMs: now }, deleted: draw.chance(0.4) };
     }
   };
 }
 
-function findOrdinary(world: World, { records, changed }: Table, draw: Draw): StoredRecord | null {
+function countChanges({ records }: Table): number {
+  return records.reduce((sum, { change }) => (change === null ? sum : sum + 1), 0);
+}
+
+function findOrdinary(world: World, { records }: Table, draw: Draw): StoredRecord | null {
   for (let attempt = 0; attempt < 8; attempt++) {
     const record = records[draw.below(records.length)];
     if (record === undefined) return null;
     const { block, company } = record.member;
     const isPaired =
       world.connections[company.connection]?.kind === 'normal' && block.generations.includes('v4');
-    if (isPaired && record.fate === fateAt(ORDINARY_FATE) && !changed.has(record)) return record;
+    if (isPaired && record.fate === fateAt(ORDINARY_FATE) && record.change === null) return record;
   }
   return null;
 }

@@ -233,17 +233,23 @@ export function writeRecord(
   const { table, entityHash } = record;
   const fields = platformFields(record);
   const draw = new Draw(mix(entityHash, 12));
-  const members: Record<string, Json> = { ...serviceFields(record), ...fields };
+  const texts = [writeJson(serviceFields(record)), JSON.stringify(fields)];
   for (const name of table.shape.expand) {
-    if (expand.has(name))
-      members[name] = name === 'line_items' ? lineItemsOf(record) : buildRelation(draw, name);
+    if (!expand.has(name)) continue;
+    const value = name === 'line_items' ? writeLineItems(record) : JSON.stringify(buildRelation(draw, name));
+    texts.push(`{"${name}":${value}}`);
   }
-  if (select.has('raw_data')) members['raw_data'] = { source: table.shape.v3, fields };
+  if (select.has('raw_data')) texts.push(JSON.stringify({ raw_data: { source: table.shape.v3, fields } }));
   if (select.has('data_hash')) {
-    const hash = createHash('sha256').update(writeJson(fields)).digest('hex');
-    members['data_hash'] = hash.slice(0, 32);
+    const hash = createHash('sha256').update(JSON.stringify(fields)).digest('hex');
+    texts.push(JSON.stringify({ data_hash: hash.slice(0, 32) }));
   }
-  return writeJson(members);
+  return joinObjects(texts);
+}
+
+/** One object with the members of several, none of them empty, as JSON. */
+function joinObjects(texts: readonly string[]): string {
+  return `{${texts.map((text) => text.slice(1, -1)).join(',')}}`;
 }
 
 const ITEM_FIELDS =
@@ -258,19 +264,19 @@ const DOCUMENT_ITEM_FIELDS = [
   'updated_at',
 ];
 
-function lineItemsOf(record: StoredRecord): readonly JsonObject[] {
+function writeLineItems(record: StoredRecord): string {
   const { table, entityHash } = record;
   const lineHash = mix(entityHash, 14);
   if (table.shape.lineItems === 'plain') {
     const lines = Array.from({ length: 1 + (lineHash % 3) }, (_, line) => new Draw(mix(lineHash, line)));
-    return lines.map((draw) => drawFields(ITEM_FIELDS, draw, UNDATED));
+    return JSON.stringify(lines.map((draw) => drawFields(ITEM_FIELDS, draw, UNDATED)));
   }
   const dates = platformDatesOf(record);
-  return childGroupsOf(record).flatMap((group) =>
-    childrenIn(record, group).map(({ svcId, written }) => ({
-      svc_id: svcId,
-      platform_id: written,
-      ...drawFields(DOCUMENT_ITEM_FIELDS, new Draw(group.hash), dates),
-    })),
+  const texts = childGroupsOf(record).flatMap((group) =>
+    childrenIn(record, group).map(({ svcId, written }) => {
+      const fields = drawFields(DOCUMENT_ITEM_FIELDS, new Draw(group.hash), dates);
+      return joinObjects([writeJson({ svc_id: svcId, platform_id: written }), JSON.stringify(fields)]);
+    }),
   );
+  return `[${texts.join(',')}]`;
 }

@@ -56,22 +56,48 @@ export function buildBlock({ groups, arriving, scenario, forced, ...block }: Blo
   return { ...block, fates };
 }
 
-/** A record of the service. Its fields are functions of the hashes, see `record.ts`. */
-export interface StoredRecord {
+/** A record of the service. What it holds is computed when it is needed, so that millions take little memory. */
+export class StoredRecord {
   readonly table: Table;
   readonly member: TableMember;
-  /** Its place in the order of creation. */
-  readonly position: number;
   readonly group: number;
-  readonly fate: Fate;
   readonly slot: Slot;
+  /** Its place in the order of creation. */
+  position = -1;
   /** Its place in the order of ids. */
-  readonly number: number;
-  readonly svcId: bigint;
+  number = -1;
+  /** Its new state if it was added, changed or deleted since the service started. */
+  change: { readonly dates: ServiceDates; readonly deleted: boolean } | null = null;
+
+  constructor(table: Table, member: TableMember, group: number, slot: Slot) {
+    this.table = table;
+    this.member = member;
+    this.group = group;
+    this.slot = slot;
+  }
+
+  get fate(): Fate {
+    return fateAt(this.member.block.fates[this.group] ?? 0);
+  }
+
+  get svcId(): bigint {
+    return toId(this.table.scenario, this.number);
+  }
+
+  get deleted(): boolean {
+    return this.change?.deleted ?? this.slot.deleted;
+  }
+
+  get dates(): ServiceDates {
+    if (this.change !== null) return this.change.dates;
+    const { generation, hash, present, scenario, times } = this.table;
+    return serviceDates(generation, this.position, present, mix(hash, this.position), times, scenario);
+  }
+
   /** The same for all records, in V3 and V4, of one object on the platform. */
-  readonly entityHash: number;
-  dates: ServiceDates;
-  deleted: boolean;
+  get entityHash(): number {
+    return mix(mix(this.member.block.hash, this.group), 0xe0 + this.slot.entity);
+  }
 }
 
 /** The records of one company in a table. */
@@ -95,10 +121,10 @@ interface TableOptions {
 export interface Table extends TableOptions {
   readonly members: readonly TableMember[];
   readonly records: StoredRecord[];
+  /** Number of records that exist from the start. */
+  present: number;
   /** Records that do not exist yet. */
   readonly arriving: StoredRecord[];
-  /** Records that were added, changed or deleted since the service started. */
-  readonly changed: Set<StoredRecord>;
 }
 
 /** Lays out the records of companies in a seeded order. */
@@ -106,39 +132,28 @@ export function buildTable(
   options: TableOptions,
   blocks: readonly Pick<TableMember, 'company' | 'block'>[],
 ): Table {
-  const { generation, hash, scenario, times } = options;
+  const { generation, hash } = options;
   const members = blocks.map((block): TableMember => ({ ...block, records: [] }));
-  const table: Table = { ...options, members, records: [], arriving: [], changed: new Set() };
-  const [present, arriving]: [Place[], Place[]] = [[], []];
+  const table: Table = { ...options, members, records: [], present: 0, arriving: [] };
+  const [present, arriving]: [StoredRecord[], StoredRecord[]] = [[], []];
   for (const member of members) {
     if (!member.block.generations.includes(generation)) continue;
-    for (const [group, fateNumber] of member.block.fates.entries()) {
-      const fate = fateAt(fateNumber);
-      const list = fateNumber === ARRIVING_FATE && generation === 'v3' ? arriving : present;
-      for (const slot of fate[generation]) list.push({ member, group, fate, slot });
+    for (const [group, fate] of member.block.fates.entries()) {
+      const list = fate === ARRIVING_FATE && generation === 'v3' ? arriving : present;
+      for (const slot of fateAt(fate)[generation]) list.push(new StoredRecord(table, member, group, slot));
     }
   }
-  const places = shuffle(present, hash).concat(shuffle(arriving, mix(hash, 1)));
-  const numbers = shuffle([...places.keys()], mix(hash, 2));
-  for (const [position, place] of places.entries()) {
-    const number = numbers[position] ?? 0;
-    const record: StoredRecord = {
-      ...place,
-      table,
-      position,
-      number,
-      svcId: toId(scenario, number),
-      entityHash: mix(mix(place.member.block.hash, place.group), 0xe0 + place.slot.entity),
-      dates: serviceDates(generation, position, present.length, mix(hash, position), times, scenario),
-      deleted: place.slot.deleted,
-    };
-    if (position < present.length) addRecord(record);
+  table.present = present.length;
+  const all = shuffle(present, hash).concat(shuffle(arriving, mix(hash, 1)));
+  const numbers = shuffle([...all.keys()], mix(hash, 2));
+  for (const [position, record] of all.entries()) {
+    record.position = position;
+    record.number = numbers[position] ?? 0;
+    if (position < table.present) addRecord(record);
     else table.arriving.push(record);
   }
   return table;
 }
-
-type Place = Pick<StoredRecord, 'member' | 'group' | 'fate' | 'slot'>;
 
 /** Adds a record at the end of its table. */
 export function addRecord(record: StoredRecord): void {

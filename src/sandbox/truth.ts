@@ -228,7 +228,7 @@ function companiesOf({ block, isPaired, v3, v4 }: Scope, isInV3: boolean) {
 
 function isStable(stored: StoredRecord | null): boolean {
   if (stored === null) return true;
-  return stored.fate !== fateAt(ARRIVING_FATE) && !stored.table.changed.has(stored);
+  return stored.fate !== fateAt(ARRIVING_FATE) && stored.change === null;
 }
 
 function idText(stored: StoredRecord | null): string | null {
