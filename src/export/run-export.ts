@@ -39,7 +39,7 @@ export async function runExport(options: ExportOptions, plan: ExportPlan): Promi
   options.onProgress({ kind: 'step', name: 'lists', done: 0, total: resumed.lists + begun.rows.length });
   for (const row of begun.unplanned) await dropUnplanned(options, row);
   const readings = await readAll(begun.rows, plan, options);
-  await dropOldPayloads(options);
+  await repeatWhile(options, () => dropStalePayloads(db));
   inTransaction(options, () =>
     endExport(db, plan.generation, begun.continued && isStuck(begun.rows, readings)),
   );
@@ -64,31 +64,21 @@ function describeResume({ continued, selected, rows }: Begun): Extract<ProgressE
 }
 
 async function dropUnplanned(options: ExportOptions, row: StreamRow): Promise<void> {
-  const { db, signal } = options;
+  const { db } = options;
   const bumpExportSeq = prepareBumpExportSeq(db);
   let from: bigint | null = null;
-  do {
-    const start: bigint | null = from;
-    const chunk = await orAborted(signal, async () =>
-      inTransaction(options, () => {
-        bumpExportSeq();
-        const dropped = dropUnseen(db, row.id, row.position.walk + 1, start);
-        if (dropped.next === null) dropStream(db, row.id);
-        return dropped;
-      }),
-    );
-    from = chunk.next;
-    // Transactions are synchronous: without this, signals would not be handled.
-    await setImmediate();
-  } while (from !== null);
+  await repeatWhile(options, () => {
+    bumpExportSeq();
+    from = dropUnseen(db, row.id, row.position.walk + 1, from).next;
+    if (from === null) dropStream(db, row.id);
+    return from !== null;
+  });
 }
 
-async function dropOldPayloads(options: ExportOptions): Promise<void> {
-  let areLeft = true;
-  while (areLeft) {
-    areLeft = await orAborted(options.signal, async () =>
-      inTransaction(options, () => dropStalePayloads(options.db)),
-    );
+/** Runs `work` in a transaction until it returns false. */
+async function repeatWhile(options: ExportOptions, work: () => boolean): Promise<void> {
+  while (await orAborted(options.signal, async () => inTransaction(options, work))) {
+    // Transactions are synchronous: without this, signals would not be handled.
     await setImmediate();
   }
 }

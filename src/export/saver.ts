@@ -20,7 +20,7 @@ import {
 } from '../store/stream-contents.js';
 import { prepareSaveStream, type StreamRow } from '../store/streams.js';
 import { decide } from './decide-page.js';
-import { decidePart, isLong } from './divide.js';
+import { decidePart, type ForeignOutcome, isLong } from './divide.js';
 import {
   type ErrorOutcome,
   isUndecided,
@@ -70,6 +70,10 @@ export interface SavedPage {
   readonly step: Step;
 }
 
+interface JudgedPage extends SavedPage {
+  readonly outcome: StreamOutcome | ForeignOutcome;
+}
+
 /** A page of a company's part of a list. */
 export interface PartPage {
   readonly part: Part;
@@ -101,49 +105,42 @@ export function createSaver(options: SaverOptions): Saver {
   const transact = <T>(work: () => T): T => guardDatabase(file, () => db.transaction(work).immediate());
   const inTransaction = async <T>(work: () => T): Promise<T> => transact(work);
   const group = createCommitGroup(transact);
+  /** Saves pages until there is no other, or a step discards: the row and what it discards are saved once, after them. */
+  const saveAll = (row: StreamRow, saveNext: (current: StreamRow) => JudgedPage | null) =>
+    group.add(() => {
+      const saved: SavedPage[] = [];
+      let last: Step = { row: withStoredCounts(row), discard: [] };
+      let changed = false;
+      for (let next = saveNext(last.row); next !== null; ) {
+        const { answer, outcome, step } = next;
+        saved.push({ answer, step });
+        changed ||= outcome.kind === 'page' && outcome.changed > 0;
+        last = { parts: last.parts ?? [], ...step };
+        next = step.discard.length === 0 ? saveNext(step.row) : null;
+      }
+      if (saved.length > 0) apply(row, last, changed);
+      return saved;
+    });
   return {
     flushSoon: group.flushSoon,
     savePages: (row, take) =>
-      group.add(() => {
-        const saved: SavedPage[] = [];
-        let current = withStoredCounts(row);
-        let changed = false;
-        let discard: Step['discard'] = [];
-        let parts: readonly Part[] = [];
-        // stop after a step that discards, because `apply` discards once, after all pages are saved
-        for (let page = take(current); page !== null; page = discard.length === 0 ? take(current) : null) {
-          const outcome = save(current, page);
-          const step = decide(current, outcome, rules);
-          saved.push({ answer: page.answer, step });
-          changed ||= outcome.kind === 'page' && outcome.changed > 0;
-          current = step.row;
-          discard = step.discard;
-          parts = step.parts ?? parts;
-        }
-        if (saved.length > 0) apply(row, { row: current, discard, parts }, changed);
-        return saved;
+      saveAll(row, (current) => {
+        const page = take(current);
+        if (page === null) return null;
+        const outcome = save(current, page);
+        return { answer: page.answer, outcome, step: decide(current, outcome, rules) };
       }),
     savePartPages: (row, parts, take) =>
-      group.add(() => {
-        const saved: SavedPage[] = [];
-        let current = row;
-        let changed = false;
-        let discard: Step['discard'] = [];
-        for (let taken = take(current); taken !== null; taken = takeNext(current, discard, take)) {
-          const { part, page } = taken;
-          const outcome = isForeign(page)
-            ? { kind: 'foreign' as const }
-            : save(current, page, part.companyId);
-          const next = decidePart(current, parts, part, outcome);
-          parts.set(part.companyId, next.part);
-          savePart(row.id, next.part);
-          saved.push({ answer: page.answer, step: next.step });
-          changed ||= outcome.kind === 'page' && outcome.changed > 0;
-          current = next.step.row;
-          discard = next.step.discard;
-        }
-        if (saved.length > 0) apply(row, { row: current, discard }, changed);
-        return saved;
+      saveAll(row, (current) => {
+        const isDivided = current.state === 'running' && current.position.phase === 'parts';
+        const taken = isDivided ? take(current) : null;
+        if (taken === null) return null;
+        const { part, page } = taken;
+        const outcome = isForeign(page) ? { kind: 'foreign' as const } : save(current, page, part.companyId);
+        const next = decidePart(current, parts, part, outcome);
+        parts.set(part.companyId, next.part);
+        savePart(row.id, next.part);
+        return { answer: page.answer, outcome, step: next.step };
       }),
     readParts: ({ id }) => guardDatabase(file, () => readParts(db, id)),
     saveSingly: (row, records) => inTransaction(() => saveSingly(row, records)),
@@ -158,15 +155,6 @@ export function createSaver(options: SaverOptions): Saver {
         return { step: apply(row, step, dropped > 0), next };
       }),
   };
-}
-
-/** The next page, unless the stream ended or is no longer read company by company. */
-function takeNext(
-  row: StreamRow,
-  discard: Step['discard'],
-  take: (row: StreamRow) => PartPage | null,
-): PartPage | null {
-  return discard.length === 0 && row.state === 'running' && row.position.phase === 'parts' ? take(row) : null;
 }
 
 /** Whether a page of a company's part shows that the service does not filter by company. */
