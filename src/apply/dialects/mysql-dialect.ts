@@ -7,7 +7,6 @@ import type {
   Dialect,
   EmitText,
   Engine,
-  FillRange,
   IdMap,
   MapSource,
   SqlText,
@@ -15,7 +14,6 @@ import type {
 } from '../engine/dialect.js';
 import { isLongMap, mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
-import type { TableFacts } from '../engine/table-facts.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
@@ -51,7 +49,6 @@ export function mysqlEngine(context: ApplyContext, session: MysqlSession): Engin
     obstacleNotes: (target, facts) => mysqlObstacles(session, facts, asMysql(target), context.policy.mode),
     beforeUpdate: async () => {},
     loadMap: (map, source) => loadMysqlMap(engine, session, map, source),
-    fillRanges: (facts) => mysqlFillRanges(context, session, facts),
   };
   const engine = { context, session, dialect };
   return engine;
@@ -162,38 +159,6 @@ async function loadMysqlMap(
     after = last;
   }
   await session.exec(`DROP TEMPORARY TABLE ${values}`);
-}
-
-/** Ranges of keys, one batch each; a table without a key is a single range. */
-async function* mysqlFillRanges(
-  { tuning }: ApplyContext,
-  session: MysqlSession,
-  { table, keys, columns }: TableFacts,
-): AsyncGenerator<FillRange> {
-  const key = keys[0] ?? [];
-  const parts = key.map((name) => `t.${quoteMysqlIdentifier(name)}`);
-  const types = key.map((name) => columns.find((one) => one.name === name)?.type ?? '');
-  const read = `SELECT ${parts.map(exactBytes).join(', ')} FROM ${quoteMysqlIdentifier(table)} AS t`;
-  let after = 'TRUE';
-  for (let done = 0; key.length > 0; ) {
-    // The first key after the batch; none after the last batch.
-    const { rows } = await session.retry(() =>
-      session.query(`${read} WHERE ${after} ORDER BY ${parts.join(', ')} LIMIT 1 OFFSET ${tuning.batchRows}`),
-    );
-    const [next] = rows;
-    if (next === undefined) break;
-    const values = next.map((value, at) => asMysqlType(quoteMysqlLiteral(value ?? ''), types[at] ?? ''));
-    done += tuning.batchRows;
-    yield { part: null, where: `${after} AND ${isBefore(parts, values)}`, done, total: null };
-    after = `NOT (${isBefore(parts, values)})`;
-  }
-  yield { part: null, where: after, done: 0, total: null };
-}
-
-/** Whether a key is before another: by its first part, or by the next ones where that is equal. */
-function isBefore([part, ...parts]: readonly string[], [value, ...values]: readonly string[]): string {
-  if (parts.length === 0) return `${part} < ${value}`;
-  return `(${part} < ${value} OR ${part} = ${value} AND ${isBefore(parts, values)})`;
 }
 
 /** A value as the bytes of its text: collations may ignore case, accents and trailing spaces; binary strings compare exactly. */
@@ -308,6 +273,11 @@ const MYSQL_TEXT: SqlText = {
   groupsCells: false,
   exactText: (term) => `CONCAT('t', ${exactBytes(term)})`,
   updateFrom: updateMysql,
+  batchKey: ({ keys, columns }) =>
+    (keys[0] ?? []).map((column) => {
+      const type = columns.find(({ name }) => name === column)?.type ?? '';
+      return { column, valueSql: (text) => asMysqlType(quoteMysqlLiteral(text), type) };
+    }),
   lockRows: 'FOR UPDATE',
   ddlCommits: true,
   integersOf: (term) => ({

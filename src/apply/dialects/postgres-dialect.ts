@@ -1,16 +1,7 @@
 import type { PostgresTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import type {
-  Cells,
-  Dialect,
-  EmitText,
-  Engine,
-  FillRange,
-  IdMap,
-  MapSource,
-  SqlText,
-} from '../engine/dialect.js';
+import type { Cells, Dialect, EmitText, Engine, IdMap, MapSource, SqlText } from '../engine/dialect.js';
 import { isLongMap, mapKey } from '../engine/id-maps.js';
 import { cellText, judgeCells } from '../engine/judge-cells.js';
 import { ledgerNotes, readRunsOfTable } from '../engine/ledger-runs.js';
@@ -59,7 +50,6 @@ export function postgresEngine(context: ApplyContext, session: PgSession): Engin
       if (isBatch) await session.exec(PLAN_BY_ROW);
     },
     loadMap: (map, source) => loadPostgresMap(engine, session, map, source),
-    fillRanges: ({ table }) => postgresFillRanges(context, session, table),
   };
   const engine = { context, session, dialect };
   return engine;
@@ -152,42 +142,6 @@ async function loadPostgresMap(
   );
 }
 
-/** The first version of PostgreSQL with TID range scans, which read only the pages of a range. */
-const TID_RANGE_VERSION = 140_000;
-
-/** Used where the planner has no statistics. */
-const ROWS_PER_PAGE_UNKNOWN = 100;
-
-/** Page ranges of about one batch for the table or each of its partitions; the last range of each covers all its pages. */
-async function* postgresFillRanges(
-  { tuning }: ApplyContext,
-  session: PgSession,
-  name: string,
-): AsyncGenerator<FillRange> {
-  const { rows } = await session.retry(() =>
-    session.query(
-      `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), pg_relation_size(c.oid) / current_setting('block_size')::bigint,
-         greatest(c.reltuples, 0)::bigint, current_setting('server_version_num')
-       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE c.relkind = 'r' AND (c.oid = $1::regclass OR c.oid IN (SELECT relid FROM pg_partition_tree($1::regclass) WHERE isleaf))`,
-      [name],
-    ),
-  );
-  for (const [part, pages, tuples, version] of rows) {
-    const count = Number(version) < TID_RANGE_VERSION ? 0 : Number(pages);
-    const perPage =
-      Number(tuples) > 0 && count > 0 ? Math.ceil(Number(tuples) / count) : ROWS_PER_PAGE_UNKNOWN;
-    const step = Math.max(1, Math.floor(tuning.batchRows / perPage));
-    const ranges: string[] = [];
-    for (let page = 0; page < count; page += step) {
-      ranges.push(`t.ctid >= '(${page},0)'::tid AND t.ctid < '(${page + step},0)'::tid`);
-    }
-    for (const [at, where] of [...ranges, 'TRUE'].entries()) {
-      yield { part: `ONLY ${part ?? ''}`, where, done: at + 1, total: ranges.length + 1 };
-    }
-  }
-}
-
 /** Quoted schema and table. */
 const TABLE_NAME = /^"(?:[^"]|"")+"\."(?:[^"]|"")+"$/;
 
@@ -264,6 +218,14 @@ const POSTGRES_TEXT: SqlText = {
   groupsCells: true,
   exactText: (term) => `('t' || (${term})::text)`,
   updateFrom: updateFromSql,
+  // The operators of other types are not on our search path.
+  batchKey: ({ keys, columns }) => {
+    const key = (keys[0] ?? []).map((column) => {
+      const type = columns.find(({ name }) => name === column)?.type ?? '';
+      return { column, type, valueSql: (text: string) => `${literal(text)}::${type}` };
+    });
+    return key.some(({ type }) => type.includes('.')) ? [] : key;
+  },
   lockRows: 'FOR UPDATE OF t',
   ddlCommits: false,
   // NaN sorts above infinity.

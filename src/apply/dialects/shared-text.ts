@@ -19,9 +19,9 @@ export function quoteMysqlLiteral(text: string): string {
 }
 
 /** `UPDATE … FROM`, as PostgreSQL and SQLite have it. */
-export function updateFromSql({ table, set, from, where, part }: UpdateFrom): string {
+export function updateFromSql({ table, set, from, where }: UpdateFrom): string {
   const changes = set.map(([column, term]) => `${quoteIdentifier(column)} = ${term}`).join(', ');
-  return `UPDATE ${part ?? table} AS t SET ${changes} FROM ${from} WHERE ${where}`;
+  return `UPDATE ${table} AS t SET ${changes} FROM ${from} WHERE ${where}`;
 }
 
 const PLAIN = /^[A-Za-z0-9_ ./#:,=()[\]{}"+-]*$/;

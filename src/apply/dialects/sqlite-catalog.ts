@@ -87,7 +87,7 @@ function primaryKey(info: readonly ColumnInfo[]): string[] {
 }
 
 /** A name for the rowid that no column hides; null if the table has no rowid or columns hide all its names. */
-export function rowidName(db: UserDb, table: string): string | null {
+function rowidName(db: UserDb, table: string): string | null {
   const hasNone = "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND name = ? AND wr = 1";
   if (db.prepare(hasNone).get(table) !== undefined) return null;
   const columns = readColumnInfo(db, table).map(({ name }) => name.toLowerCase());

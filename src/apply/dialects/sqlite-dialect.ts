@@ -4,16 +4,7 @@ import type { SqliteTarget } from '../../config/apply-targets.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext, DataStore } from '../context.js';
 import { openDatabaseStore } from '../engine/database-store.js';
-import type {
-  Cell,
-  Dialect,
-  EmitText,
-  Engine,
-  FillRange,
-  IdMap,
-  MapSource,
-  SqlText,
-} from '../engine/dialect.js';
+import type { Cell, Dialect, EmitText, Engine, IdMap, MapSource, SqlText } from '../engine/dialect.js';
 import { writesPlatformId } from '../engine/id-columns.js';
 import { mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, judgeCell, scopeTerms } from '../engine/judge-cells.js';
@@ -21,7 +12,7 @@ import { integerSql } from '../engine/move-rows.js';
 import { declaredType } from '../engine/table-facts.js';
 import { blocks, type Mode, type Note } from '../plan.js';
 import { FAILURE_PREFIX, hexOf, literalFormatter, quoteIdentifier, updateFromSql } from './shared-text.js';
-import { listSqliteTables, readSqliteFacts, readSqliteLedger, rowidName } from './sqlite-catalog.js';
+import { listSqliteTables, readSqliteFacts, readSqliteLedger } from './sqlite-catalog.js';
 import { openUserDb, SqliteSession, sqliteError, type UserDb } from './sqlite-session.js';
 
 /** Opens the tables of one SQLite database. */
@@ -62,7 +53,6 @@ export function sqliteEngine(context: ApplyContext, session: SqliteSession, file
     deferForeignKeys: async () => async () => {},
     beforeUpdate: async () => {},
     loadMap: async (map, source) => loadSqliteMap(db, map, source),
-    fillRanges: ({ table }) => sqliteFillRanges(db, table, context),
   };
   const engine = { context, session, dialect };
   return engine;
@@ -116,26 +106,6 @@ function loadSqliteMap(db: UserDb, map: IdMap, { work, mode, from, where, fill }
      FROM (SELECT ${terms.join(', ')}, ${call} AS svc_migrate_new FROM ${from} WHERE ${where} LIMIT -1)
      WHERE ${isChanged} ${isFilled}`,
   ).run();
-}
-
-/** Ranges of rowids, one batch each; a table without rowids is a single range. */
-async function* sqliteFillRanges(
-  db: UserDb,
-  name: string,
-  { tuning }: ApplyContext,
-): AsyncGenerator<FillRange> {
-  const rowid = rowidName(db, name);
-  let after = 'TRUE';
-  for (let done = 0; rowid !== null; ) {
-    // The first rowid after the batch; none after the last batch.
-    const next = `SELECT ${rowid} FROM ${quoteIdentifier(name)} AS t WHERE ${after} ORDER BY ${rowid} LIMIT 1 OFFSET ${tuning.batchRows}`;
-    const until = db.prepare<[], bigint>(next).safeIntegers().pluck().get();
-    if (until === undefined) break;
-    done += tuning.batchRows;
-    yield { part: null, where: `${after} AND t.${rowid} < ${integerSql(until)}`, done, total: null };
-    after = `t.${rowid} >= ${integerSql(until)}`;
-  }
-  yield { part: null, where: after, done: 0, total: null };
 }
 
 /** Blocks a database whose file or folder cannot be written: SQLite keeps a journal in the folder. */
@@ -205,6 +175,8 @@ const SQLITE_TEXT: SqlText = {
   exactText: (term) =>
     `iif(typeof(${term}) = 'blob', 'b' || hex(${term}), iif(typeof(${term}) = 'integer', 'i', 't') || CAST(${term} AS TEXT))`,
   updateFrom: updateFromSql,
+  batchKey: ({ rowIds }) =>
+    rowIds.map((column) => ({ column, valueSql: (text) => integerSql(BigInt(text)) })),
   // BEGIN IMMEDIATE has locked the whole database.
   lockRows: null,
   ddlCommits: false,

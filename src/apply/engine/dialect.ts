@@ -67,6 +67,10 @@ export interface SqlText {
   readonly rowNumber: string | null;
   createView(view: string, query: string): readonly string[];
   updateFrom(update: UpdateFrom): string;
+  /** The columns that rows are read by in batches, and their values as SQL from `asText`; none: all rows are read at once. */
+  batchKey(
+    facts: TableFacts,
+  ): readonly { readonly column: string; readonly valueSql: (text: string) => string }[];
   /** A clause at the end of a query that locks its rows of `t`; null if no other session can write. */
   readonly lockRows: string | null;
   /** Statements that lock out writers of tables, and defer foreign key checks to the end of the transaction. `tables`: as SQL. */
@@ -146,8 +150,6 @@ export interface FreeValues {
 export interface UpdateFrom {
   /** As SQL. */
   readonly table: string;
-  /** SQL of the part of the table that is updated; null: all of it. */
-  readonly part?: string | null;
   /** Column names with their new values, as SQL. */
   readonly set: readonly (readonly [string, string])[];
   /** As `TableFacts.autoUpdated`. */
@@ -200,22 +202,10 @@ export interface TableCatalog {
   beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
 }
 
-/** Rows of a new column that are filled in one transaction. */
-export interface FillRange {
-  /** As in `UpdateFrom`. */
-  readonly part: string | null;
-  /** A condition on `t`; `TRUE`: all rows. */
-  readonly where: string;
-  readonly done: number;
-  readonly total: number | null;
-}
-
 /** Statements that differ too much between databases to be shared. */
 export interface TableStatements {
   /** Looks every cell up, counts it, and adds those that change to a map, once for each distinct value. Call inside a transaction. */
   loadMap(map: IdMap, source: MapSource): Promise<void>;
-  /** Ranges of about one batch; together they cover every row of a table. */
-  fillRanges(facts: TableFacts): AsyncIterable<FillRange>;
 }
 
 /** A column that a script looks up in the catalog; `type` null: of any type. */

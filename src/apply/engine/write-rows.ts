@@ -12,7 +12,7 @@ import { countCells } from './judge-cells.js';
 import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun } from './ledger-runs.js';
 import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
 import { createLists, replaceView } from './own-tables.js';
-import type { FoundTable, TableRun } from './table-facts.js';
+import type { FoundTable, TableFacts, TableRun } from './table-facts.js';
 
 /**
  * Rewrites a table in place, in batches: lists all changes in one transaction, then carries them out, each batch
@@ -256,21 +256,50 @@ function recordRun(
   });
 }
 
+/** Ranges of the rows of a table, one batch each: a condition on `t`, and how many rows come before its end. */
+async function* readRanges({ context, session, dialect }: Engine, facts: TableFacts) {
+  const { batchRows } = context.tuning;
+  const key = dialect.batchKey(facts);
+  const terms = key.map(({ column }) => `t.${dialect.quote(column)}`);
+  const query = `SELECT ${terms.map(dialect.asText).join(', ')} FROM ${dialect.tableSql(facts.table)} AS t`;
+  let after = 'TRUE';
+  for (let done = batchRows; key.length > 0; done += batchRows) {
+    const first = `WHERE ${after} ORDER BY ${terms.join(', ')} LIMIT 1 OFFSET ${batchRows}`;
+    // The first key after the batch; none after the last batch.
+    const [next] = (await session.retry(() => session.query(`${query} ${first}`))).rows;
+    if (next === undefined) break;
+    const values = next.map((value, at) => key[at]?.valueSql(value ?? '') ?? '');
+    yield { where: `${after} AND ${compareKeys(terms, '<', values)}`, done };
+    after = compareKeys(terms, '>=', values);
+  }
+  yield { where: after, done: null };
+}
+
+/** Compares keys by their first part, then by the next ones where that is equal. */
+function compareKeys(
+  [term, ...terms]: readonly string[],
+  operator: '<' | '>=',
+  [value, ...values]: readonly string[],
+): string {
+  if (terms.length === 0) return `${term} ${operator} ${value}`;
+  return `(${term} ${operator[0]} ${value} OR ${term} = ${value} AND ${compareKeys(terms, operator, values)})`;
+}
+
 async function fillColumn(
-  { context, session, dialect }: Engine,
+  engine: Engine,
   { facts, ledger }: FoundTable,
   unit: string,
   { map, fill }: { readonly map: IdMap; readonly fill: number },
 ): Promise<void> {
+  const { context, session, dialect } = engine;
   const column = newColumnOf(map.id);
   const where = `${mapMatch(dialect, map, 'm')} AND m.fill = ${fill} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL`;
-  for await (const range of dialect.fillRanges(facts)) {
+  for await (const range of readRanges(engine, facts)) {
     await session.transaction('latest', async () => {
       await dialect.beforeUpdate(facts.triggers, [], range.where !== 'TRUE');
       const filled = await session.query(
         dialect.updateFrom({
           table: dialect.tableSql(facts.table),
-          part: range.part,
           autoUpdated: facts.autoUpdated,
           set: [[column, 'm.new']],
           from: `${map.table} AS m`,
@@ -283,7 +312,7 @@ async function fillColumn(
         unit,
       ]);
     });
-    const name = `filling ${column}`;
-    context.onProgress({ kind: 'step', name, done: range.done, total: range.total });
+    if (range.done !== null)
+      context.onProgress({ kind: 'step', name: `filling ${column}`, done: range.done, total: null });
   }
 }
