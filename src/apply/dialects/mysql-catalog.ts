@@ -34,9 +34,12 @@ export async function readMysqlFacts(session: MysqlSession, target: MysqlTarget)
   if (typeof table !== 'string')
     return missingTable(target.table, await listMysqlTables(session), ' in this database');
   const checks = await readChecks(session, table);
-  const columns = (await read(COLUMNS, [table])).map((cells) => describeColumn(cells, checks));
+  const described = await read(COLUMNS, [table]);
+  const columns = described.map((cells) => describeColumn(cells, checks));
   const uniques = describeUniques(await read(UNIQUES, [table]), columns);
-  const autoUpdated = await readAutoUpdatedColumns(session, table);
+  const autoUpdated = described
+    .filter(([, , , , extra]) => extra?.includes('on update') === true)
+    .map(([name]) => name ?? '');
   return {
     table,
     kind: kind === 'BASE TABLE' || kind === 'SYSTEM VERSIONED' ? 'table' : (kind ?? '').toLowerCase(),
@@ -166,14 +169,6 @@ function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn
   return uniques.filter(({ isPlain, columns: key }) => isPlain && isUsable(key)).map((one) => one.columns);
 }
 
-/** Columns that the server sets to the time of every UPDATE that does not name them. */
-async function readAutoUpdatedColumns(session: MysqlSession, table: string): Promise<string[]> {
-  const sql = `SELECT COLUMN_NAME FROM information_schema.COLUMNS
-    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = $1 AND EXTRA LIKE '%on update%'`;
-  const { rows } = await session.query(sql, [table]);
-  return rows.map(([name]) => name ?? '');
-}
-
 const FOREIGN_KEYS = `
   SELECT CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME, '.', k.CONSTRAINT_NAME), k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_COLUMN_NAME,
     IF(k.TABLE_SCHEMA = DATABASE(), k.TABLE_NAME, CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME)),
@@ -286,7 +281,7 @@ export async function mysqlObstacles(
   return [
     ...server,
     ...(await mayReadNotes(session, facts.table)),
-    ...(await privilegeNotes(session, facts.table, names, { mode, added })),
+    ...(await privilegeNotes(session, facts.table, mode === 'in_place' ? names : [], added)),
     ...(mode === 'in_place' && facts.keys.length === 0 ? keyTypeNotes(facts) : []),
     ...tooLong,
   ];
@@ -304,15 +299,19 @@ async function mayReadNotes(session: MysqlSession, table: string): Promise<Note[
   }
 }
 
-/** Missing privileges; none if the user has a role, whose privileges the catalog does not list. */
+/**
+ * Missing privileges; none if the user has a role, whose privileges the catalog does not list. `columns`: those to update;
+ * `added`: new ones, which are filled.
+ */
 async function privilegeNotes(
   session: MysqlSession,
   table: string,
   columns: readonly string[],
-  { mode, added }: { readonly mode: Mode; readonly added: readonly string[] },
+  added: readonly string[],
 ): Promise<Note[]> {
-  const role = (await session.one('SELECT CURRENT_ROLE()')) ?? 'NONE';
-  if (role !== 'NONE' && role !== '') return [];
+  const { rows: users } = await session.query('SELECT CURRENT_ROLE(), CURRENT_USER()');
+  const [role, user] = users[0] ?? [];
+  if (typeof role === 'string' && role !== 'NONE' && role !== '') return [];
   const { rows } = await session.query(PRIVILEGES);
   const may = (privilege: string, of: string | null, column: string | null = null) =>
     rows.some(
@@ -321,30 +320,20 @@ async function privilegeNotes(
         (onTable === null || onTable === of) &&
         (onColumn === null || onColumn === column),
     );
-  const lacks: readonly (readonly [boolean, string])[] = [
-    [
-      mode === 'in_place' && !columns.every((column) => may('UPDATE', table, column)),
-      'may not update these columns: GRANT UPDATE.',
-    ],
-    [
-      added.length > 0 && !may('ALTER', table),
-      `may not add a column: GRANT ALTER${mode === 'new' ? ', or use --in-place' : ''}.`,
-    ],
-    [
-      added.length > 0 && !may('UPDATE', table),
-      'may not fill the new column: GRANT UPDATE on the whole table.',
-    ],
-    [
-      !may('CREATE TEMPORARY TABLES', null),
-      'may not create temporary tables: GRANT CREATE TEMPORARY TABLES.',
-    ],
-    [
+  const adds = added.length > 0;
+  const ledgerRights = LEDGER_RIGHTS.join(', ');
+  const lacks = {
+    'may not update these columns: GRANT UPDATE.': !columns.every((column) => may('UPDATE', table, column)),
+    [`may not add a column: GRANT ALTER${columns.length > 0 ? '' : ', or use --in-place'}.`]:
+      adds && !may('ALTER', table),
+    'may not fill the new column: GRANT UPDATE on the whole table.': adds && !may('UPDATE', table),
+    'may not create temporary tables: GRANT CREATE TEMPORARY TABLES.': !may('CREATE TEMPORARY TABLES', null),
+    [`cannot keep the ledger, which has tables for each run: GRANT ${ledgerRights} on the database.`]:
       !LEDGER_RIGHTS.every((privilege) => may(privilege, null)),
-      `cannot keep the ledger, which has tables for each run: GRANT ${LEDGER_RIGHTS.join(', ')} on the database.`,
-    ],
-  ];
-  const user = (await session.one('SELECT CURRENT_USER()')) ?? '';
-  return lacks.flatMap(([applies, text]) => (applies ? [blocks('privilege', `User ${user} ${text}`)] : []));
+  };
+  return Object.entries(lacks).flatMap(([text, applies]) =>
+    applies ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : [],
+  );
 }
 
 /** `'user'@'host'` as the catalog has it. */

@@ -315,7 +315,7 @@ const MYSQL_EMIT: EmitText = {
     restore: ['SET SESSION sql_mode = @svc_migrate_mode, SESSION sql_safe_updates = @svc_migrate_safe'],
   },
   now: "DATE_FORMAT(UTC_TIMESTAMP(3), '%Y-%m-%dT%H:%i:%s.%fZ')",
-  countColumns: ({ table, name, type }) => {
+  countColumns: (table, name, type) => {
     const isType =
       type === null ? '' : ` AND COLUMN_TYPE = ${literal(type.split(' CHARACTER SET ')[0] ?? '')}`;
     return `(SELECT count(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()
@@ -323,7 +323,7 @@ const MYSQL_EMIT: EmitText = {
   },
   addColumn: (table, column, type) =>
     runIf(
-      `${MYSQL_EMIT.countColumns({ table, name: column, type: null })} = 0`,
+      `${MYSQL_EMIT.countColumns(table, column, null)} = 0`,
       `ALTER TABLE ${quoteMysqlIdentifier(table)} ADD COLUMN ${quoteMysqlIdentifier(column)} ${type}`,
     ),
   // `problem` is unique: MySQL's error message quotes the value that would be there twice.

@@ -258,68 +258,59 @@ export async function obstacleNotes(
     .map((name) => blocks('new_column_name', `"${name}" is too long for a column: set "newColumn".`));
   if (notes.some(({ code }) => code === 'unknown_table')) return tooLong;
   const known = names.filter((name) => columns.some((one) => one.name === name));
+  const { rows } = await session.query(RIGHTS, [table, JSON.stringify(known), target.ledgerSchema]);
+  const [mayUpdate, mayLock, isOwner, mayUseSchema, mayCreate, ownsLedger, mayTemp, user, ...others] =
+    rows[0] ?? [];
+  const [isReadOnly, isPartition, isTyped] = others;
+  const [inPlace, adds, schema] = [mode === 'in_place', added.length > 0, target.ledgerSchema];
+  const lacks = {
+    'may not update these columns: GRANT UPDATE.': inPlace && mayUpdate === 'f',
+    [`does not own the table and cannot add a column: connect as its owner${inPlace ? '' : ', or --in-place'}.`]:
+      adds && isOwner === 'f',
+    [`cannot keep the ledger in schema ${schema}: CREATE SCHEMA … AUTHORIZATION, or set another "ledgerSchema".`]:
+      (mayUseSchema ?? mayCreate) === 'f',
+    'may not lock the table, which is necessary because constraints include the ids: GRANT UPDATE on the whole table.':
+      inPlace && isAtomic && mayLock === 'f',
+    [`does not own the ledger in schema ${schema}, to which each run adds tables: connect as its owner, or set another "ledgerSchema".`]:
+      ownsLedger === 'f',
+    'may not create temporary tables: GRANT TEMPORARY ON DATABASE.': mayTemp === 'f',
+  };
   return [
-    ...(await privilegeNotes(session, table, known, target.ledgerSchema, { mode, isAtomic, added })),
-    ...(await readOnlyNotes(session)),
+    ...Object.entries(lacks).flatMap(([text, applies]) =>
+      applies ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : [],
+    ),
+    ...blocksOf({
+      read_only_session:
+        isReadOnly === 't' &&
+        'Sessions of this user or database are read-only (default_transaction_read_only): use another user, or reset it.',
+    }),
     ...(await replicaIdentityNotes(session, table)),
-    ...(added.length === 0 ? [] : await addColumnNotes(session, table)),
-    ...(mode === 'new' ? [] : await viewNotes(session, table, names)),
+    ...blocksOf({
+      partition:
+        adds &&
+        isPartition === 't' &&
+        `${table} is a partition, to which no column can be added: make the partitioned table the target.`,
+      typed_table:
+        adds &&
+        isTyped === 't' &&
+        `${table} is a typed table, to which no column can be added: use --in-place.`,
+    }),
+    ...(inPlace ? await viewNotes(session, table, names) : []),
     ...tooLong,
   ];
 }
 
-/** Privileges that the plan needs and the user lacks. */
-async function privilegeNotes(
-  session: PgSession,
-  table: string,
-  columns: readonly string[],
-  ledgerSchema: string,
-  {
-    mode,
-    isAtomic,
-    added,
-  }: { readonly mode: Mode; readonly isAtomic: boolean; readonly added: readonly string[] },
-): Promise<Note[]> {
-  const sql = `SELECT (SELECT bool_and(has_column_privilege($1::regclass, name, 'UPDATE')) FROM json_array_elements_text($2::json) AS name),
-      (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::regclass),
-      (SELECT has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $3),
-      has_database_privilege(current_database(), 'CREATE'), has_database_privilege(current_database(), 'TEMP'), current_user,
-      has_table_privilege($1::regclass, 'UPDATE, DELETE, TRUNCATE'),
-      (SELECT bool_and(pg_has_role(c.relowner, 'USAGE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-       WHERE n.nspname = $3 AND c.relname IN ('run', 'ledger'))`;
-  const { rows } = await session.query(sql, [table, JSON.stringify(columns), ledgerSchema]);
-  const [mayUpdate, isOwner, mayUseSchema, mayCreate, mayTemp, user, mayLock, ownsLedger] = rows[0] ?? [];
-  const lacks: readonly (readonly [boolean, string])[] = [
-    [mode === 'in_place' && mayUpdate === 'f', 'may not update these columns: GRANT UPDATE.'],
-    [
-      added.length > 0 && isOwner === 'f',
-      `does not own the table and cannot add a column: connect as its owner${mode === 'new' ? ', or --in-place' : ''}.`,
-    ],
-    [
-      mayUseSchema === null ? mayCreate === 'f' : mayUseSchema === 'f',
-      `cannot keep the ledger in schema ${ledgerSchema}: CREATE SCHEMA … AUTHORIZATION, or set another "ledgerSchema".`,
-    ],
-    [
-      mode === 'in_place' && isAtomic && mayLock === 'f',
-      'may not lock the table, which is necessary because constraints include the ids: GRANT UPDATE on the whole table.',
-    ],
-    [
-      ownsLedger === 'f',
-      `does not own the ledger in schema ${ledgerSchema}, to which each run adds tables: connect as its owner, or set another "ledgerSchema".`,
-    ],
-    [mayTemp === 'f', 'may not create temporary tables: GRANT TEMPORARY ON DATABASE.'],
-  ];
-  return lacks.flatMap(([applies, text]) =>
-    applies ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : [],
-  );
-}
-
-async function readOnlyNotes(session: PgSession): Promise<Note[]> {
-  if ((await session.one("SELECT current_setting('default_transaction_read_only')")) !== 'on') return [];
-  const text =
-    'Sessions of this user or database are read-only (default_transaction_read_only): use another user, or reset it.';
-  return [blocks('read_only_session', text)];
-}
+/** What the user may do with a table, some of its columns, the schema of the ledger and the ledger; and what a session and the table are. */
+const RIGHTS = `
+  SELECT (SELECT bool_and(has_column_privilege($1::regclass, name, 'UPDATE')) FROM json_array_elements_text($2::json) AS name),
+    has_table_privilege($1::regclass, 'UPDATE, DELETE, TRUNCATE'), pg_has_role(t.relowner, 'USAGE'),
+    (SELECT has_schema_privilege(oid, 'USAGE') AND has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $3),
+    has_database_privilege(current_database(), 'CREATE'),
+    (SELECT bool_and(pg_has_role(c.relowner, 'USAGE')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = $3 AND c.relname IN ('run', 'ledger')),
+    has_database_privilege(current_database(), 'TEMP'), current_user,
+    current_setting('default_transaction_read_only')::boolean, t.relispartition, t.reloftype <> 0
+  FROM pg_class t WHERE t.oid = $1::regclass`;
 
 /** PostgreSQL refuses UPDATE on a published table without a replica identity. */
 async function replicaIdentityNotes(session: PgSession, table: string): Promise<Note[]> {
@@ -340,22 +331,6 @@ async function replicaIdentityNotes(session: PgSession, table: string): Promise<
       `${name ?? ''} is published (${publications ?? ''}) and has no replica identity, so PostgreSQL refuses UPDATE: ALTER TABLE … REPLICA IDENTITY FULL.`,
     ),
   );
-}
-
-async function addColumnNotes(session: PgSession, table: string): Promise<Note[]> {
-  const sql = 'SELECT relispartition, reloftype <> 0 FROM pg_class WHERE oid = $1::regclass';
-  const { rows } = await session.query(sql, [table]);
-  const [isPartition, isTyped] = rows[0] ?? [];
-  if (isPartition === 't')
-    return [
-      blocks(
-        'partition',
-        `${table} is a partition, to which no column can be added: make the partitioned table the target.`,
-      ),
-    ];
-  return isTyped === 't'
-    ? [blocks('typed_table', `${table} is a typed table, to which no column can be added: use --in-place.`)]
-    : [];
 }
 
 /** Materialized views that copy these columns, directly or through other views. */

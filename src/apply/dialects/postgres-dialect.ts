@@ -250,7 +250,7 @@ const POSTGRES_TEXT: SqlText = {
 const POSTGRES_EMIT: EmitText = {
   settings: { set: [], restore: [] },
   now: `to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-  countColumns: ({ table, name, type }) => {
+  countColumns: (table, name, type) => {
     // How the other types are written depends on the search path.
     const isType =
       type === null || type.includes('.') ? '' : ` AND format_type(atttypid, atttypmod) = ${literal(type)}`;

@@ -198,7 +198,7 @@ const SQLITE_TEXT: SqlText = {
 const SQLITE_EMIT: EmitText = {
   settings: { set: [], restore: [] },
   now: "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
-  countColumns: ({ table, name, type }) => {
+  countColumns: (table, name, type) => {
     const isType = type === null ? '' : ` AND type = ${literal(declaredType(type))}`;
     return `(SELECT count(*) FROM pragma_table_info(${literal(table)}) WHERE name = ${literal(name)} COLLATE NOCASE${isType})`;
   },

@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
-import { columnLabel, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import { newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { RunFacts } from '../context.js';
 import { dropColumnSql } from '../engine/added-columns.js';
 import { changedRows } from '../engine/column-plans.js';
-import { compileRewrite, createViewSql, type Direction, type Parking, rewriteOf } from '../engine/compile.js';
+import { compileRewrite, createViewSql, type Direction, type Parking } from '../engine/compile.js';
 import type { Engine } from '../engine/dialect.js';
 import { addedColumns, writtenColumn } from '../engine/id-columns.js';
 import { keptMaps, valueType } from '../engine/id-maps.js';
@@ -98,9 +98,9 @@ async function openTable(
   const maps = keptMaps(engine, facts, { ...found, suffix });
   const crosswalks: CrosswalkRow[][] = [];
   for (const map of maps) crosswalks.push(await readCrosswalk(engine, found, map, { plan, run: script.run }));
-  const rewrite = rewriteOf(dialect, facts, { ledger, suffix, key: handling.key, target });
+  const table = { table: facts.table, ledger, suffix, key: handling.key, target };
   const compile = (state: string) =>
-    compileRewrite(dialect, { ...rewrite, guard: isRecorded(script, found, `= '${state}'`) });
+    compileRewrite(dialect, table, { facts, guard: isRecorded(script, found, `= '${state}'`) });
   const parking = await readParking(engine, found, plan, crosswalks);
   return { found, suffix, maps, crosswalks, parking, forth: compile('working'), back: compile('done') };
 }
@@ -161,11 +161,13 @@ function viewSql(
     return createViewSql(
       dialect,
       ledger,
-      own.map(({ found, suffix }) => {
-        const { facts, handling, target } = found;
-        const plan = rewriteOf(dialect, facts, { ledger, suffix, key: handling.key, target });
-        return [plan, labelsOf(found)];
-      }),
+      own.map(({ found: { facts, handling, target }, suffix }) => ({
+        table: facts.table,
+        ledger,
+        suffix,
+        key: handling.key,
+        target,
+      })),
     );
   });
 }
@@ -241,10 +243,6 @@ function upSql(engine: Engine, script: Script, tables: readonly ScriptTable[]): 
   });
 }
 
-function labelsOf({ target }: FoundTable): string[] {
-  return target.ids.map(columnLabel);
-}
-
 /** Records the run, if every check was made and none failed. */
 function insertRunSql(
   engine: Engine,
@@ -311,9 +309,7 @@ function moveSql({ forth, back, parking }: ScriptTable, direction: Direction): s
   const sql = direction === 'forth' ? forth : back;
   const move = sql.move(null, direction, parking);
   if (parking.size === 0) return [move];
-  const parked = sql.columns.filter(({ name }) => parking.has(name));
-  const marks = parked.map((column) => sql.markParked(column, direction));
-  return [sql.unmarkParked, ...marks, sql.park(parking, direction), move];
+  return [sql.park(parking, direction), move];
 }
 
 /** Marks the run as done. */
@@ -334,7 +330,7 @@ function downSql(script: Script, tables: readonly ScriptTable[]): string[] {
   const raise = dialect.emit.raise(script.checks);
   const dropColumns = back.flatMap(({ found: { target, facts } }) =>
     addedColumns(mode, target.ids).flatMap((name) => {
-      const isThere = `${dialect.emit.countColumns({ table: facts.table, name, type: null })} = 1`;
+      const isThere = `${dialect.emit.countColumns(facts.table, name, null)} = 1`;
       return dialect.emit.runIf(isThere, dropColumnSql({ dialect }, facts.table, name));
     }),
   );

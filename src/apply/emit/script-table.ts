@@ -77,11 +77,11 @@ export function upChecks(script: Script, { found, maps }: ScriptTable): Check[] 
   const columns = new Set([...handling.key, ...sourceColumns(target.ids).map(({ column }) => column)]);
   const typed = [...columns].map((name): Check => {
     const type = columnOf(facts, name)?.type ?? '';
-    const count = `1 - ${dialect.emit.countColumns({ table, name, type })}`;
+    const count = `1 - ${dialect.emit.countColumns(table, name, type)}`;
     return { problem: `column ${name} is missing or is not ${type} any more`, count };
   });
   const added = addedColumns(mode, target.ids).map((name): Check => {
-    const count = dialect.emit.countColumns({ table, name, type: null });
+    const count = dialect.emit.countColumns(table, name, null);
     return { problem: `column ${name} exists already`, count };
   });
   const seen = maps.flatMap((map): Check[] => {

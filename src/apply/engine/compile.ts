@@ -1,4 +1,4 @@
-import type { IdColumn } from '../../config/apply-targets.js';
+import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import type { Dialect, IdMap } from './dialect.js';
 import { writesPlatformId, writtenColumn } from './id-columns.js';
 import { mapMatch } from './id-maps.js';
@@ -14,35 +14,27 @@ export interface RewrittenColumn {
   readonly type: string;
 }
 
-/** What the statements on one table in one run depend on. */
-export interface Rewrite {
-  readonly ledger: Ledger;
-  readonly suffix: string;
-  /** As `TableFacts.table`. */
-  readonly table: string;
-  readonly key: readonly string[];
-  /** Types of the columns of the key. */
-  readonly keyTypes: readonly string[];
-  readonly columns: readonly RewrittenColumn[];
-  /** As `TableFacts.autoUpdated`. */
-  readonly autoUpdated: readonly string[];
+/** What the statements on a table in a run depend on. */
+export type TableOfRun = Pick<TableRun, 'table' | 'ledger' | 'suffix' | 'key' | 'target'>;
+
+interface CompileOptions {
+  /** The table as it is now; without it, only terms of listed rows can be used. */
+  readonly facts?: Pick<TableFacts, 'columns' | 'autoUpdated'>;
   /** A condition of every statement that writes, where nothing else keeps it from running; default: none. */
   readonly guard?: string;
+  /** Written columns that are gone. */
+  readonly gone?: readonly string[];
 }
 
-/** Describes a run by the columns that its table has now. */
-export function rewriteOf(
+function writtenColumns(
   { platformIdType }: Pick<Dialect, 'platformIdType'>,
-  { table, columns, autoUpdated }: Pick<TableFacts, 'table' | 'columns' | 'autoUpdated'>,
-  { ledger, suffix, key, target }: Pick<TableRun, 'ledger' | 'suffix' | 'key' | 'target'>,
-): Rewrite {
-  const typeOf = (column: string) => columns.find(({ name }) => name === column)?.type;
-  const written = target.ids.map((id, at): RewrittenColumn => {
+  { target }: Pick<TableRun, 'target'>,
+  typeOf: (column: string) => string | undefined,
+): RewrittenColumn[] {
+  return target.ids.map((id, at) => {
     const name = writtenColumn(id);
     return { at, id, name, type: typeOf(name) ?? (writesPlatformId(id) ? platformIdType.type : '') };
   });
-  const keyTypes = key.map((name) => typeOf(name) ?? '');
-  return { ledger, suffix, table, key, keyTypes, autoUpdated, columns: written };
 }
 
 /** From the ids before the run to those after it, or back. */
@@ -68,7 +60,7 @@ export const CELL = {
   changedSince: 4,
 } as const;
 
-export function rowsTable({ suffix, ledger }: Pick<Rewrite, 'suffix' | 'ledger'>): string {
+export function rowsTable({ suffix, ledger }: Pick<TableOfRun, 'suffix' | 'ledger'>): string {
   return `${ledger.tables}rows_${suffix}`;
 }
 
@@ -88,6 +80,7 @@ export type Compiler = Pick<
   | 'loaded'
   | 'updateFrom'
   | 'lockRows'
+  | 'platformIdType'
 >;
 
 /** A column of a listed row before it is listed: SQL for its new value, and when it changes. */
@@ -115,12 +108,18 @@ function any(conditions: readonly string[]): string {
  * column `o…` (the cell before), `n…` (after) and `r…` (see `CELL`). They depend on nothing but their arguments. In
  * them, `w` is a row of the list and `t` a row of the table.
  */
-export function compileRewrite(dialect: Compiler, plan: Rewrite) {
-  const { key, columns } = plan;
-  const list = rowsTable(plan);
-  const table = `${dialect.tableSql(plan.table)} AS t`;
+export function compileRewrite(
+  dialect: Compiler,
+  run: TableOfRun,
+  { facts = { columns: [], autoUpdated: [] }, guard, gone = [] }: CompileOptions = {},
+) {
+  const { key } = run;
+  const typeOf = (column: string) => facts.columns.find(({ name }) => name === column)?.type;
+  const columns = writtenColumns(dialect, run, typeOf).filter(({ name }) => !gone.includes(name));
+  const list = rowsTable(run);
+  const table = `${dialect.tableSql(run.table)} AS t`;
   const cell = (name: string) => `t.${dialect.quote(name)}`;
-  const guards = plan.guard === undefined ? [] : [plan.guard];
+  const guards = guard === undefined ? [] : [guard];
   const inRange = (range: Range) => (range === null ? [] : [`w.id > ${range.from} AND w.id <= ${range.to}`]);
   const each = (state: keyof typeof CELL) => columns.map(({ at }) => `w.r${at} = ${CELL[state]}`);
   const isOurs = any(each('ours'));
@@ -131,10 +130,17 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
       const written = columns.find((column) => column.name === name);
       return written === undefined ? `w.k${at}` : `w.${letter}${written.at}`;
     });
-  /** A term of row `w`, or of its temporary value. */
+  /** The column of the ids that a column of platform_ids belongs to. */
+  const sourceOf = ({ at, id }: RewrittenColumn) =>
+    columns.find((one) => one.at === at - 1 && one.name === id.column);
+  /** A term of row `w`, or its temporary value. */
   const orParked = (name: string, term: string, parking: Parking) => {
     const parked = parking.get(name);
-    return parked === undefined ? term : `CASE WHEN w.parked = 1 THEN ${parked} ELSE ${term} END`;
+    const column = columns.find((one) => one.name === name);
+    if (parked === undefined || column === undefined) return term;
+    return columns.length === 1
+      ? parked
+      : `CASE WHEN w.r${column.at} = ${CELL.ours} THEN ${parked} ELSE ${term} END`;
   };
   const isRow = (letter: 'o' | 'n', parking: Parking = NO_PARKING) => {
     const terms = keyTerms(letter);
@@ -144,7 +150,7 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
   const holds = (column: RewrittenColumn, letter: 'o' | 'n', parking: Parking = NO_PARKING): string => {
     const { at, id, name, type } = column;
     const own = dialect.same(cell(name), orParked(name, `w.${letter}${at}`, parking), type);
-    const source = sourceOf(plan, column);
+    const source = sourceOf(column);
     if (letter === 'n' || !writesPlatformId(id) || source === undefined) return own;
     return `${own} AND ${holds(source, 'o', parking)}`;
   };
@@ -156,19 +162,27 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
   };
   const update = (set: readonly (readonly [string, string])[], where: string) =>
     dialect.updateFrom({
-      table: dialect.tableSql(plan.table),
-      autoUpdated: plan.autoUpdated,
+      table: dialect.tableSql(run.table),
+      autoUpdated: facts.autoUpdated,
       set,
       from: `${list} AS w`,
       where,
     });
   const isGone = `NOT EXISTS (SELECT 1 FROM ${table} WHERE ${all(isRow('n'))})`;
+  /** Sets the cells of listed rows, each column to a term. */
+  const assign = (term: (name: string, at: number) => string) =>
+    columns.map(({ at, name }): [string, string] => {
+      const value = term(name, at);
+      if (columns.length === 1) return [name, value];
+      return [name, `CASE WHEN w.r${at} = ${CELL.ours} THEN ${value} ELSE ${cell(name)} END`];
+    });
   const from = (direction: Direction) => (direction === 'forth' ? 'o' : 'n');
   const to = (direction: Direction) => (direction === 'forth' ? 'n' : 'o');
 
   return {
     list,
     columns,
+    sourceOf,
     /** Conditions and terms on row `w`. */
     isOurs,
     isIn: (state: keyof typeof CELL) => any(each(state)),
@@ -188,7 +202,7 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
         ...key.map((name, at) => ({
           name: `k${at}`,
           of: cell(name),
-          type: plan.keyTypes[at] ?? '',
+          type: typeOf(name) ?? '',
           isKey: true,
         })),
         ...columns.flatMap(({ at, id, name, type }) =>
@@ -198,7 +212,7 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
           }),
         ),
       ],
-      flags: [...columns.map(({ at }) => `r${at}`), 'parked'],
+      flags: columns.map(({ at }) => `r${at}`),
       index: keyTerms('n').map((term) => term.slice('w.'.length)),
     }),
     /** Lists the rows that change. */
@@ -211,7 +225,6 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
         ...(dialect.rowNumber === null ? [] : ['id']),
         ...key.map((_, at) => `k${at}`),
         ...columns.flatMap(({ at }) => [`o${at}`, `n${at}`, `r${at}`]),
-        'parked',
       ];
       const changes = columns.map(({ at }) => (listed[at]?.map == null ? 'FALSE' : `m${at}.old IS NOT NULL`));
       const terms = columns.flatMap(({ at, id, name }, nth) => {
@@ -234,41 +247,22 @@ export function compileRewrite(dialect: Compiler, plan: Rewrite) {
       });
       const numbered = dialect.rowNumber === null ? [] : [dialect.rowNumber];
       return `INSERT INTO ${list}(${names.join(', ')})
-SELECT ${[...numbered, ...key.map(cell), ...terms, '0'].join(', ')}
+SELECT ${[...numbered, ...key.map(cell), ...terms].join(', ')}
 FROM ${table} ${[...joins, ...maps].join('\n  ')}
 WHERE ${all([any(changes)], guards, conditions)}`;
     },
     loaded: dialect.loaded(list, ['id']),
 
-    /** Marks the rows whose present value in a column is the other value of another row. */
-    markParked: ({ at, type }: RewrittenColumn, direction: Direction) => {
-      const [present, other] = [`t.${from(direction)}${at}`, `w.${to(direction)}${at}`];
-      const exact = (term: string) => dialect.exact(term, { type });
-      // MySQL finds long values only by their beginning.
-      const start = (term: string) => `substr(${exact(term)}, 1, 64)`;
-      const isLong = exact(other) !== other;
-      const values = [`${exact(other)} AS value`, ...(isLong ? [`${start(other)} AS start`] : [])];
-      const isOther = [`${exact(present)} = v.value`, ...(isLong ? [`${start(present)} = v.start`] : [])];
-      return dialect.updateFrom({
-        table: list,
-        set: [['parked', '1']],
-        from: `(SELECT DISTINCT ${values.join(', ')} FROM ${list} AS w WHERE w.r${at} = ${CELL.ours} AND ${other} IS NOT NULL) AS v`,
-        where: all([`t.r${at} = ${CELL.ours}`], isOther, guards),
-        isTableFirst: true,
-      });
-    },
-    unmarkParked: `UPDATE ${list} SET parked = 0 WHERE parked <> 0`,
-    /** Moves marked rows to temporary values. */
+    /** Sets the cells of columns under unique constraints to temporary values, so that ids can swap. */
     park: (parking: Parking, direction: Direction) =>
-      update([...parking], all(['w.parked = 1'], isRow(from(direction)), allHold(from(direction)), guards)),
+      update(
+        assign((name) => parking.get(name) ?? cell(name)),
+        all(isRow(from(direction)), allHold(from(direction)), guards),
+      ),
     /** Changes the listed rows that hold what they should, forth or back. */
     move: (range: Range, direction: Direction, parking: Parking = NO_PARKING) =>
       update(
-        columns.map(({ at, name }) => {
-          const value = `w.${to(direction)}${at}`;
-          if (columns.length === 1) return [name, value];
-          return [name, `CASE WHEN w.r${at} = ${CELL.ours} THEN ${value} ELSE ${cell(name)} END`];
-        }),
+        assign((_, at) => `w.${to(direction)}${at}`),
         all(inRange(range), isRow(from(direction), parking), allHold(from(direction), parking), guards),
       ),
     /** How many rows a move must change. */
@@ -305,21 +299,12 @@ WHERE ${any(each('changedSince'))} AND ${isGone}`,
   };
 }
 
-/** The column of the ids that a column of platform_ids belongs to. */
-export function sourceOf({ columns }: Rewrite, { at, id }: RewrittenColumn): RewrittenColumn | undefined {
-  return columns.find((one) => one.at === at - 1 && one.name === id.column);
-}
-
 /** A query of the keys (`k…`) of rows that a run lists as its own under one of the labels; empty if there are none. */
-function enteredKeys(
-  dialect: Compiler,
-  [plan, own]: readonly [plan: Rewrite, labels: readonly string[]],
-  labels: readonly string[],
-): string[] {
-  const columns = plan.columns.filter(({ at }) => labels.includes(own[at] ?? ''));
-  if (columns.length === 0) return [];
-  const { list, key } = compileRewrite(dialect, plan);
-  const isOurs = any(columns.map(({ at }) => `w.r${at} = ${CELL.ours}`));
+function enteredKeys(dialect: Compiler, run: TableOfRun, labels: readonly string[]): string[] {
+  const { list, key, columns } = compileRewrite(dialect, run);
+  const own = columns.filter(({ id }) => labels.includes(columnLabel(id)));
+  if (own.length === 0) return [];
+  const isOurs = any(own.map(({ at }) => `w.r${at} = ${CELL.ours}`));
   return [
     `SELECT ${key.map((term, at) => `${term} AS k${at}`).join(', ')} FROM ${list} AS w WHERE ${isOurs}`,
   ];
@@ -336,7 +321,7 @@ export function rowsNotEntered(
   dialect: Compiler,
   table: string,
   key: readonly string[],
-  runs: readonly (readonly [plan: Rewrite, labels: readonly string[]])[],
+  runs: readonly TableOfRun[],
   labels: readonly string[],
   { at, columns }: { readonly at: number; readonly columns: number },
 ): { readonly join: string; readonly where: string; readonly sql: string } {
@@ -358,14 +343,14 @@ const ARMS = 100;
 export function createViewSql(
   dialect: Compiler & Pick<Dialect, 'createView'>,
   { run, view }: Ledger,
-  runs: readonly (readonly [plan: Rewrite, labels: readonly string[]])[],
+  runs: readonly TableOfRun[],
 ): readonly string[] {
   const shown = (term: string) => dialect.keyName([term]);
-  const arms = runs.flatMap(([plan, labels]) => {
-    const { list, keyName } = compileRewrite(dialect, plan);
-    return plan.columns.map((column) => {
-      const { at } = sourceOf(plan, column) ?? column;
-      return `SELECT r.run, r.target, r.table_name, ${keyName} AS row_key, ${shown(dialect.literal(labels[column.at] ?? ''))} AS column_name,
+  const arms = runs.flatMap((plan) => {
+    const { list, keyName, columns, sourceOf } = compileRewrite(dialect, plan);
+    return columns.map((column) => {
+      const { at } = sourceOf(column) ?? column;
+      return `SELECT r.run, r.target, r.table_name, ${keyName} AS row_key, ${shown(dialect.literal(columnLabel(column.id)))} AS column_name,
   ${shown(`w.o${at}`)} AS old, ${shown(`w.n${column.at}`)} AS new, r.remap_sha256
 FROM ${list} AS w JOIN ${run} AS r ON r.suffix = ${dialect.literal(plan.suffix)}
 WHERE w.r${column.at} = ${CELL.ours} AND w.id <= r.done`;

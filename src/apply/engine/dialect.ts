@@ -160,22 +160,6 @@ export interface UpdateFrom {
   readonly isTableFirst?: boolean;
 }
 
-/** What is where the ledger belongs. */
-interface LedgerState {
-  /** What has its names (`run`, `ledger`): `view`, or a table's columns as `name type, name type`. */
-  readonly shape: ReadonlyMap<string, string>;
-  /** Other reasons not to keep it there. */
-  readonly notes: readonly Note[];
-}
-
-/** Queries and locks of the ledger. */
-export interface LedgerCatalog {
-  /** `table`: the one that is rewritten. */
-  readLedger(ledger: Ledger, table?: string): Promise<LedgerState>;
-  /** Called at the start of a transaction: keeps other processes from starting a run. */
-  lockLedger(ledger: Ledger): Promise<void>;
-}
-
 /** The result of looking up a cell of one row, or of several equal rows. */
 export interface JudgedCells {
   /** The cell, then the values of `scopeTerms`. */
@@ -186,43 +170,14 @@ export interface JudgedCells {
   readonly extra: Cells;
 }
 
-/** Queries of the database's catalog, and locks of tables. */
-export interface TableCatalog {
-  /** The tables of the database of a target, to scan. */
-  listTables(target: TableTarget): Promise<readonly ListedTable[]>;
-  readFacts(target: TableTarget): Promise<TableFacts>;
-  /** Notes on privileges, files and catalog entries that prevent the plan or affect it. */
-  obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
-  /**
-   * After `lockTables`, defers the checks of a database that has none at COMMIT. Call the result at the end of the transaction; it
-   * throws SvcError `bad_input` if a key is broken.
-   */
-  deferForeignKeys(tables: readonly string[]): Promise<() => Promise<void>>;
-  /** In a transaction, before rows change: sets the search path that triggers and types need, and the planner for small batches. */
-  beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
-}
-
-/** Statements that differ too much between databases to be shared. */
-export interface TableStatements {
-  /** Looks every cell up, counts it, and adds those that change to a map, once for each distinct value. Call inside a transaction. */
-  loadMap(map: IdMap, source: MapSource): Promise<void>;
-}
-
-/** A column that a script looks up in the catalog; `type` null: of any type. */
-interface CatalogColumn {
-  /** As `TableFacts.table`. */
-  readonly table: string;
-  readonly name: string;
-  readonly type: string | null;
-}
-
 /** SQL text that only scripts need, because no session of ours runs their statements. */
 export interface EmitText {
   /** Statements before and after the script. */
   readonly settings: { readonly set: readonly string[]; readonly restore: readonly string[] };
   /** The current time as an ISO text in UTC. */
   readonly now: string;
-  countColumns(column: CatalogColumn): string;
+  /** How many columns of a table, as in `TableFacts`, have a name and a type (null: any). */
+  countColumns(table: string, name: string, type: string | null): string;
   /** Statements that add a column. Where the database allows it, they can be repeated. */
   addColumn(table: string, column: string, type: string): readonly string[];
   /** A statement that fails, naming the problems, if a check recorded in table `checks` failed. */
@@ -240,8 +195,32 @@ export interface EmitText {
  * `emit/layouts.ts` names its client. Whoever tests it adds it to the products that the scenarios of `test/apply/databases`
  * run on.
  */
-export interface Dialect extends SqlText, LedgerCatalog, TableCatalog, TableStatements {
+export interface Dialect extends SqlText {
   readonly emit: EmitText;
+  /**
+   * What has the names of the ledger (`run`, `ledger`): `view`, or a table's columns as `name type, name type`; and other
+   * reasons not to keep it there. `table`: the one that is rewritten.
+   */
+  readLedger(
+    ledger: Ledger,
+    table?: string,
+  ): Promise<{ readonly shape: ReadonlyMap<string, string>; readonly notes: readonly Note[] }>;
+  /** Called at the start of a transaction: keeps other processes from starting a run. */
+  lockLedger(ledger: Ledger): Promise<void>;
+  /** The tables of the database of a target, to scan. */
+  listTables(target: TableTarget): Promise<readonly ListedTable[]>;
+  readFacts(target: TableTarget): Promise<TableFacts>;
+  /** Notes on privileges, files and catalog entries that prevent the plan or affect it. */
+  obstacleNotes(target: TableTarget, facts: TableFacts, handling: Handling): Promise<Note[]>;
+  /**
+   * After `lockTables`, defers the checks of a database that has none at COMMIT. Call the result at the end of the transaction; it
+   * throws SvcError `bad_input` if a key is broken.
+   */
+  deferForeignKeys(tables: readonly string[]): Promise<() => Promise<void>>;
+  /** In a transaction, before rows change: sets the search path that triggers and types need, and the planner for small batches. */
+  beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
+  /** Looks every cell up, counts it, and adds those that change to a map, once for each distinct value. Call inside a transaction. */
+  loadMap(map: IdMap, source: MapSource): Promise<void>;
 }
 
 /** Finds a column by name, compared as the database compares names. */

@@ -4,14 +4,7 @@ import { MAX_NAMED_ROWS } from '../context.js';
 import { type Earlier, NO_EARLIER, type Note } from '../plan.js';
 import { addedColumnNotes } from './added-columns.js';
 import { isUnreadable } from './column-plans.js';
-import {
-  CELL,
-  compileRewrite,
-  type Rewrite,
-  type RewrittenColumn,
-  rewriteOf,
-  rowsNotEntered,
-} from './compile.js';
+import { CELL, compileRewrite, type RewrittenColumn, rowsNotEntered } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { earlierRunNotes, findEarlier, otherTargetNotes, rewrittenNotes } from './earlier-runs.js';
 import {
@@ -26,7 +19,7 @@ import {
 import { judgeTable, type TableIds } from './judge-table.js';
 import { ledgerNotes, readRunsOfTable } from './ledger-runs.js';
 import { countCells } from './own-tables.js';
-import { type FoundTable, ledgerOf, type TableFacts } from './table-facts.js';
+import { type FoundTable, ledgerOf, type TableFacts, type TableRun } from './table-facts.js';
 
 /** Reads what the catalog and the ledger say about tables. Of their rows it only counts those added since a finished run. */
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
@@ -159,41 +152,43 @@ export async function readStillApplied(
   onChanged: OnChanged | null = null,
 ): Promise<StillApplied[]> {
   const all: StillApplied[] = [];
-  const runs = runsByKey(engine, found);
-  for (const [nth, [plan, labels]] of runs.entries()) {
-    const column = plan.columns.find(({ at }) => labels[at] === columnLabel(id));
+  const { facts } = found;
+  const lists = runsByKey(found).map((run) => ({ run, sql: compileRewrite(engine.dialect, run, { facts }) }));
+  for (const [nth, { run, sql }] of lists.entries()) {
+    const column = sql.columns.find((one) => columnLabel(one.id) === columnLabel(id));
     if (column === undefined) continue;
     // Later runs may have changed the same cells: in JSON, each path may have a run of its own.
-    const later = runs.slice(nth + 1).map(([one]) => one);
-    all.push(await readColumn(engine, plan, column, later, onChanged));
+    const later = lists.slice(nth + 1).map((one) => one.sql);
+    all.push(await readColumn(engine, { table: run.table, sql, column, later }, onChanged));
   }
   return all;
 }
 
-/** In-place runs on a table that identify rows by the key of the plan, oldest first, with their labels. */
-function runsByKey(
-  { dialect }: Pick<Engine, 'dialect'>,
-  { facts, handling, runs }: Pick<FoundTable, 'facts' | 'handling' | 'runs'>,
-): (readonly [plan: Rewrite, labels: readonly string[]])[] {
-  return runs
-    .filter(({ mode, key }) => mode === 'in_place' && key.join('\0') === handling.key.join('\0'))
-    .map((run) => [rewriteOf(dialect, facts, run), run.labels]);
+/** In-place runs on a table that identify rows by the key of the plan, oldest first. */
+function runsByKey({ handling, runs }: Pick<FoundTable, 'handling' | 'runs'>): TableRun[] {
+  return runs.filter(({ mode, key }) => mode === 'in_place' && key.join('\0') === handling.key.join('\0'));
+}
+
+type Compiled = ReturnType<typeof compileRewrite>;
+
+interface ListedColumn {
+  readonly table: string;
+  readonly sql: Compiled;
+  readonly column: RewrittenColumn;
+  /** The lists of later runs. */
+  readonly later: readonly Compiled[];
 }
 
 async function readColumn(
   { session, dialect }: Engine,
-  plan: Rewrite,
-  column: RewrittenColumn,
-  later: readonly Rewrite[],
+  { table: name, sql, column, later }: ListedColumn,
   onChanged: OnChanged | null,
 ): Promise<StillApplied> {
-  const sql = compileRewrite(dialect, plan);
   const cell = `t.${dialect.quote(column.name)}`;
-  const table = `${dialect.tableSql(plan.table)} AS t`;
-  const wroteLater = later.flatMap((other) => {
-    const own = other.columns.find(({ name }) => name === column.name);
+  const table = `${dialect.tableSql(name)} AS t`;
+  const wroteLater = later.flatMap(({ columns, list, key, isRow, holds }) => {
+    const own = columns.find(({ name }) => name === column.name);
     if (own === undefined) return [];
-    const { list, key, isRow, holds } = compileRewrite(dialect, other);
     const keys = `SELECT ${key.join(', ')} FROM ${list} AS w JOIN ${table} ON ${isRow} WHERE w.r${own.at} = ${CELL.ours} AND ${holds(own, 'n')}`;
     return [`(${sql.key.join(', ')}) IN (${keys})`];
   });
@@ -237,8 +232,7 @@ export function rowsToLookUp(
 ): { readonly join: string; readonly where: string; readonly sql: string } {
   const { dialect } = engine;
   const { facts, handling } = found;
-  const runs = runsByKey(engine, found);
-  const rows = rowsNotEntered(dialect, facts.table, handling.key, runs, rewrittenLabels(id), {
+  const rows = rowsNotEntered(dialect, facts.table, handling.key, runsByKey(found), rewrittenLabels(id), {
     at,
     columns: found.target.ids.length,
   });

@@ -82,7 +82,7 @@ function notWritten({ table, triggers }: TableFacts): SvcError {
 }
 
 /**
- * Moves the rows whose present value is the other value of another row to temporary values.
+ * Sets the cells of columns under unique constraints to temporary values.
  *
  * @throws SvcError `bad_input` if there are no free values
  */
@@ -93,27 +93,19 @@ async function parkRows(
 ): Promise<Parking> {
   const { session } = engine;
   const parking = new Map<string, string>();
-  await session.exec(sql.unmarkParked);
-  for (const column of sql.columns.filter(({ name }) => parked.includes(name))) {
-    const found = findColumn(engine, facts, column.name);
-    if (found === undefined) continue;
-    const marked = await session.query(sql.markParked(column, direction));
-    if (marked.count === 0) continue;
-    const rows = BigInt((await session.one(`SELECT coalesce(max(id), 0) FROM ${sql.list}`)) ?? '0');
-    const letter = direction === 'forth' ? 'n' : 'o';
-    const isNumber = found.holds === 'integer' || found.holds === 'any';
-    const highest = isNumber
-      ? (await readIntegers(engine, `w.${letter}${column.at}`, `${sql.list} AS w`)).highest
-      : 0n;
-    const own = `w.${direction === 'forth' ? 'o' : 'n'}${column.at}`;
-    const term = await parkingTerm(engine, facts.table, found, { number: 'w.id', own }, { highest, rows });
-    if (term === null) {
-      const text = `${found.name} (${found.type}) has no free values for rows to hold while their ids swap.`;
-      throw new SvcError('bad_input', text, {
-        hint: 'Widen the column, or rewrite into a new one (without --in-place).',
-      });
-    }
-    parking.set(column.name, term);
+  const rows = BigInt((await session.one(`SELECT coalesce(max(id), 0) FROM ${sql.list}`)) ?? '0');
+  for (const { at, name } of sql.columns.filter((column) => rows > 0n && parked.includes(column.name))) {
+    const column = findColumn(engine, facts, name);
+    if (column === undefined) continue;
+    const [present, other] = direction === 'forth' ? ['o', 'n'] : ['n', 'o'];
+    const isNumber = column.holds === 'integer' || column.holds === 'any';
+    const { highest } = isNumber
+      ? await readIntegers(engine, `w.${other}${at}`, `${sql.list} AS w`)
+      : { highest: 0n };
+    const row = { number: 'w.id', own: `w.${present}${at}` };
+    const term = await parkingTerm(engine, facts.table, column, row, { highest, rows });
+    if (term === null) throw new SvcError('bad_input', noRoomNote(column).text);
+    parking.set(name, term);
   }
   if (parking.size > 0) await session.exec(sql.park(parking, direction));
   return parking;

@@ -1,20 +1,9 @@
-import { columnLabel } from '../../config/apply-targets.js';
 import type { TableWrite } from './column-plans.js';
-import { compileRewrite, createViewSql, type Rewrite, rewriteOf, rowsTable } from './compile.js';
+import { compileRewrite, createViewSql, rowsTable, type TableOfRun } from './compile.js';
 import type { Engine } from './dialect.js';
 import { keptMapTable } from './id-maps.js';
 import { createRunSql, findRecordedRun, hasLedger, newSuffix, readRuns } from './ledger-runs.js';
 import type { Ledger, TableRun } from './table-facts.js';
-
-type NamedRewrite = readonly [plan: Rewrite, labels: readonly string[]];
-
-/** A run without facts on its table: enough to name its list. */
-function nameList(
-  { dialect }: Pick<Engine, 'dialect'>,
-  run: Pick<TableRun, 'table' | 'ledger' | 'suffix' | 'key' | 'target' | 'labels'>,
-): NamedRewrite {
-  return [rewriteOf(dialect, { table: run.table, columns: [], autoUpdated: [] }, run), run.labels];
-}
 
 /** Creates the ledger if it is missing. A process that was killed may have left only a part. */
 export async function ensureLedger(engine: Engine, ledger: Ledger): Promise<void> {
@@ -45,12 +34,11 @@ async function hasSchema({ session }: Engine, { name }: Ledger): Promise<boolean
 export async function replaceView(
   engine: Engine,
   ledger: Ledger,
-  more: readonly NamedRewrite[] = [],
+  more: readonly TableOfRun[] = [],
 ): Promise<void> {
   const { session, dialect } = engine;
   const runs = await readRuns(engine, ledger, "mode = $1 AND state <> 'undone'", 'in_place');
-  const shown = [...runs.map((run) => nameList(engine, run)), ...more];
-  for (const statement of createViewSql(dialect, ledger, shown)) await session.exec(statement);
+  for (const statement of createViewSql(dialect, ledger, [...runs, ...more])) await session.exec(statement);
 }
 
 /**
@@ -64,14 +52,15 @@ export async function createLists(engine: Engine, tables: readonly TableWrite[])
   const { ledger } = first.found;
   await session.transaction('latest', async () => {
     await dialect.lockLedger(ledger);
-    const made: NamedRewrite[] = [];
+    const made: TableOfRun[] = [];
     for (const { found, run } of tables) {
       if ((await findRecordedRun(engine, found, run)) !== null) continue;
       const suffix = await newSuffix(engine, ledger, run, made.length);
-      const plan = rewriteOf(dialect, found.facts, { ...found, suffix, key: found.handling.key });
-      const { list, create } = compileRewrite(dialect, plan);
+      const { facts, target, handling } = found;
+      const table = { table: facts.table, ledger, suffix, key: handling.key, target };
+      const { list, create } = compileRewrite(dialect, table, { facts });
       await session.exec(`DROP TABLE IF EXISTS ${list}; ${create.join(';')}`);
-      made.push([plan, found.target.ids.map(columnLabel)]);
+      made.push(table);
     }
     await replaceView(engine, ledger, made);
   });
@@ -83,7 +72,7 @@ export async function countCells(
   run: TableRun,
   where: string,
 ): Promise<number> {
-  const { list, countIn } = compileRewrite(dialect, nameList({ dialect }, run)[0]);
+  const { list, countIn } = compileRewrite(dialect, run);
   return Number(await session.one(`SELECT ${countIn('ours')} FROM ${list} AS w WHERE ${where}`));
 }
 

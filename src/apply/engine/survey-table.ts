@@ -26,7 +26,7 @@ import {
   reportRow,
   watchUnmapped,
 } from './column-plans.js';
-import { CELL, compileRewrite, rewriteOf } from './compile.js';
+import { CELL, compileRewrite } from './compile.js';
 import type { Cells, IdMap } from './dialect.js';
 import { type Engine, findColumn } from './dialect.js';
 import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
@@ -217,10 +217,9 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   const state = needsLookUp(context, found, id) ? 'pending' : 'not_in_ledger';
   if (writesPlatformId(id) && state !== 'pending') return [];
   const recorded = finishedRunsOf(runs, handling.key, id).flatMap(({ run, col }): CellSource[] => {
-    const plan = rewriteOf(dialect, facts, run);
-    const column = plan.columns[col];
+    const { list, isRow, holds, columns } = compileRewrite(dialect, run, { facts });
+    const column = columns[col];
     if (column === undefined) return [];
-    const { list, isRow, holds } = compileRewrite(dialect, plan);
     // Only a JSON cell can hold rewritten and kept ids at once.
     const hasRest = id.path === undefined ? `AND w.n${col} IS NULL` : '';
     return [

@@ -1,7 +1,7 @@
 import { newColumnOf } from '../../config/apply-targets.js';
 import { MAX_NAMED_ROWS, type UndoResult } from '../context.js';
 import { dropColumnSql, dropPlatformColumns, droppedColumns } from './added-columns.js';
-import { compileRewrite, rewriteOf } from './compile.js';
+import { compileRewrite } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
@@ -34,10 +34,8 @@ export async function undoRuns(engine: Engine, runs: readonly TableRun[]): Promi
 async function openList(engine: Engine, run: TableRun): Promise<ListedRun> {
   const { dialect } = engine;
   const facts = await dialect.readFacts(run.target);
-  const plan = rewriteOf(dialect, facts, run);
   const gone = droppedColumns(engine, facts, run);
-  const columns = plan.columns.filter(({ name }) => !gone.includes(name));
-  return { run, facts, sql: compileRewrite(dialect, { ...plan, columns }) };
+  return { run, facts, sql: compileRewrite(dialect, run, { facts, gone }) };
 }
 
 async function undoInBatches(engine: Engine, run: TableRun): Promise<UndoResult> {

@@ -2,7 +2,7 @@ import { newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type RunVerification } from '../context.js';
 import { droppedColumns } from './added-columns.js';
-import { CELL, compileRewrite, type Rewrite, type RewrittenColumn, rewriteOf, sourceOf } from './compile.js';
+import { CELL, compileRewrite, type RewrittenColumn } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
 import { lostSource } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
@@ -39,9 +39,9 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
     const facts = await session.retry(() => engine.dialect.readFacts(run.target));
     const gone = droppedColumns(engine, facts, run);
     for (const name of gone) found.wrong.add(`column ${name} is gone`);
-    const plan = rewriteOf(engine.dialect, facts, run);
-    for (const column of plan.columns.filter(({ name }) => !gone.includes(name)))
-      await session.transaction('read', () => verifyColumn(engine, run, plan, column, found));
+    const sql = compileRewrite(engine.dialect, run, { facts, gone });
+    for (const column of sql.columns)
+      await session.transaction('read', () => verifyColumn(engine, run, sql, column, found));
   }
   return {
     target: run.target.name,
@@ -61,14 +61,13 @@ export async function verifyRun(engine: Engine, run: TableRun): Promise<RunVerif
 async function verifyColumn(
   engine: Engine,
   run: TableRun,
-  plan: Rewrite,
+  sql: ReturnType<typeof compileRewrite>,
   column: RewrittenColumn,
   found: Findings,
 ): Promise<void> {
   const { context, dialect } = engine;
   const { at, id } = column;
-  const sql = compileRewrite(dialect, plan);
-  const old = `w.o${(sourceOf(plan, column) ?? column).at}`;
+  const old = `w.o${(sql.sourceOf(column) ?? column).at}`;
   const source = {
     work: openColumn(context, id, { ...context.policy, ...run.policy }),
     mode: 'in_place' as const,

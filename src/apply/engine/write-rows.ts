@@ -2,7 +2,7 @@ import { columnLabel, newColumnOf } from '../../config/apply-targets.js';
 import { MAX_NAMED_ROWS, type WriteResult } from '../context.js';
 import { addColumns } from './added-columns.js';
 import { assertAgreed, openTableColumn, type TableWrite } from './column-plans.js';
-import { compileRewrite, type ListedColumn, rewriteOf } from './compile.js';
+import { compileRewrite, type ListedColumn } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
 import { needsLookUp } from './earlier-runs.js';
 import { rowsToLookUp } from './found-table.js';
@@ -103,7 +103,7 @@ async function recordBatches(engine: Engine, write: TableWrite): Promise<Pick<Ta
 }
 
 function describeList({ dialect }: Engine, { facts }: Pick<FoundTable, 'facts'>, run: TableRun): ListedRun {
-  return { run, facts, sql: compileRewrite(dialect, rewriteOf(dialect, facts, run)) };
+  return { run, facts, sql: compileRewrite(dialect, run, { facts }) };
 }
 
 /** Records the run and the list of all rows that it changes, and checks that the data are as agreed. */
@@ -111,8 +111,8 @@ async function listRows(engine: Engine, { found, plan, run }: TableWrite): Promi
   const { context, session, dialect } = engine;
   const { target, facts, handling, ledger } = found;
   const suffix = await newSuffix(engine, ledger, run, 0);
-  const rewrite = rewriteOf(dialect, facts, { ledger, suffix, key: handling.key, target });
-  const sql = compileRewrite(dialect, rewrite);
+  const { key } = handling;
+  const sql = compileRewrite(dialect, { table: facts.table, ledger, suffix, key, target }, { facts });
   if (!dialect.ddlCommits) await session.exec(sql.create.join(';'));
   const unit = await insertRun(engine, run, found, suffix);
   const joins: string[] = [];
