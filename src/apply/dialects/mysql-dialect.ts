@@ -285,11 +285,9 @@ const MYSQL_TEXT: SqlText = {
     highest: `coalesce(max(CAST(${shownText(term)} AS DECIMAL(65))), 0)`,
     where: 'TRUE',
   }),
-  parkedValue: ({ type, holds }, { number }, { integers, suffix }) => {
-    if (integers !== null)
-      return asMysqlType(`(CAST('${integers.base}' AS DECIMAL(65)) ${integers.sign} ${number})`, type);
-    const text = `CONCAT(${number}, '${suffix}')`;
-    return asMysqlType(holds === 'json' ? `JSON_QUOTE(${text})` : text, type);
+  parkedValue: ({ type, holds }, _, integer, suffix) => {
+    const text = `CONCAT(w.id, '${suffix}')`;
+    return asMysqlType(integer ?? (holds === 'json' ? `JSON_QUOTE(${text})` : text), type);
   },
   // Every row and the gaps between them: others can neither change nor add rows. Before the first plain read, whose
   // snapshot then includes the last writer's rows.

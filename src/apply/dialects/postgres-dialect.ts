@@ -234,10 +234,9 @@ const POSTGRES_TEXT: SqlText = {
     highest: `coalesce(ceil(max(${term}::numeric)), 0)::text`,
     where: `${term}::numeric > '-Infinity' AND ${term}::numeric < 'Infinity'`,
   }),
-  parkedValue: ({ type, holds }, { number }, { integers, suffix }) => {
-    if (integers !== null) return `((${integers.base})::numeric ${integers.sign} ${number})::${type}`;
-    const text = `(${number} || '${suffix}')`;
-    return `${holds === 'json' ? `to_json(${text})` : text}::${type}`;
+  parkedValue: ({ type, holds }, _, integer, suffix) => {
+    const text = `(w.id || '${suffix}')`;
+    return `${integer ?? (holds === 'json' ? `to_json(${text})` : text)}::${type}`;
   },
   // The snapshot is taken after these locks, so it includes the last writer's rows.
   lockTables: (tables) => [

@@ -185,11 +185,10 @@ const SQLITE_TEXT: SqlText = {
     highest: `max(${term})`,
     where: `typeof(${term}) = 'integer'`,
   }),
-  parkedValue: (_, { number, own }, { integers, suffix }) => {
-    const text = `${number} || '${suffix}'`;
-    if (integers === null) return text;
-    const integer = `${integerSql(integers.base)} ${integers.sign} ${number}`;
-    return suffix === null ? integer : `iif(typeof(${own}) = 'text', ${text}, ${integer})`;
+  parkedValue: (_, own, integer, suffix) => {
+    const text = `w.id || '${suffix}'`;
+    if (integer === null || suffix === null) return integer ?? text;
+    return `iif(typeof(${own}) = 'text', ${text}, ${integer})`;
   },
   lockTables: () => ['PRAGMA defer_foreign_keys = ON'],
 };

@@ -4,10 +4,16 @@ import { SvcError } from '../../errors.js';
 import type { RunFacts } from '../context.js';
 import { dropColumnSql } from '../engine/added-columns.js';
 import { changedRows } from '../engine/column-plans.js';
-import { compileRewrite, createViewSql, type Direction, type Parking } from '../engine/compile.js';
+import {
+  compileRewrite,
+  createViewSql,
+  type Direction,
+  type Parking,
+  tableOfRun,
+} from '../engine/compile.js';
 import type { Engine } from '../engine/dialect.js';
 import { addedColumns, writtenColumn } from '../engine/id-columns.js';
-import { keptMaps, valueType } from '../engine/id-maps.js';
+import { fillSql, keptMaps, valueType } from '../engine/id-maps.js';
 import { createRunSql, newRunRow } from '../engine/ledger-runs.js';
 import { parkingTerm } from '../engine/move-rows.js';
 import type { Ledger } from '../engine/table-facts.js';
@@ -23,7 +29,6 @@ import {
   countWrong,
   crosswalkSql,
   downChecks,
-  fillSql,
   isOwnRun,
   isRecorded,
   parkingChecks,
@@ -94,11 +99,11 @@ async function openTable(
   suffix: string,
 ): Promise<ScriptTable> {
   const { dialect } = engine;
-  const { facts, ledger, handling, target } = found;
+  const { facts } = found;
   const maps = keptMaps(engine, facts, { ...found, suffix });
   const crosswalks: CrosswalkRow[][] = [];
   for (const map of maps) crosswalks.push(await readCrosswalk(engine, found, map, { plan, run: script.run }));
-  const table = { table: facts.table, ledger, suffix, key: handling.key, target };
+  const table = tableOfRun(found, suffix);
   const compile = (state: string) =>
     compileRewrite(dialect, table, { facts, guard: isRecorded(script, found, `= '${state}'`) });
   const parking = await readParking(engine, found, plan, crosswalks);
@@ -122,8 +127,7 @@ async function readParking(
       const id = isIdText(result ?? '') ? BigInt(result ?? 0) : 0n;
       return id > most ? id : most;
     }, 0n);
-    const row = { number: 'w.id', own: `w.o${at}` };
-    const term = await parkingTerm(engine, facts.table, column, row, { rows, highest });
+    const term = await parkingTerm(engine, facts.table, column, { own: `w.o${at}`, rows, highest });
     if (term !== null) parking.set(name, term);
   }
   return parking;
@@ -161,13 +165,7 @@ function viewSql(
     return createViewSql(
       dialect,
       ledger,
-      own.map(({ found: { facts, handling, target }, suffix }) => ({
-        table: facts.table,
-        ledger,
-        suffix,
-        key: handling.key,
-        target,
-      })),
+      own.map(({ found, suffix }) => tableOfRun(found, suffix)),
     );
   });
 }
@@ -222,7 +220,9 @@ function upSql(engine: Engine, script: Script, tables: readonly ScriptTable[]): 
   const change = (table: ScriptTable) =>
     mode === 'new'
       ? [
-          ...fillSql(script, table),
+          ...table.maps.map((map) =>
+            fillSql(dialect, table.found.facts, map, isRecorded(script, table.found, "= 'working'")),
+          ),
           ...table.maps.map((map) =>
             checkSql(script, {
               problem: `${table.found.target.name}: ${newColumnOf(map.id)} did not keep its new ids`,

@@ -136,24 +136,6 @@ export function parkingChecks({ dialect }: Script, { found, forth, parking }: Sc
   }));
 }
 
-/** Fills the new columns. */
-export function fillSql(script: Script, { found, maps }: ScriptTable): string[] {
-  const { dialect } = script;
-  const { facts } = found;
-  return maps.map((map) => {
-    const column = newColumnOf(map.id);
-    return dialect.updateFrom({
-      table: dialect.tableSql(facts.table),
-      autoUpdated: facts.autoUpdated,
-      set: [[column, 'm.new']],
-      from: `${map.table} AS m`,
-      isTableFirst: true,
-      where: `${mapMatch(dialect, map, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL
-  AND ${isRecorded(script, found, "= 'working'")}`,
-    });
-  });
-}
-
 /** A term: rows of a new column that do not hold what the crosswalk says. `isFilled`: only rows with a value. */
 export function countWrong(
   { dialect }: Script,

@@ -12,15 +12,14 @@ export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: strin
   return `ALTER TABLE ${dialect.tableSql(table)} DROP COLUMN ${dialect.quote(column)}`;
 }
 
-/** Adds the columns that a run fills. `isResumed`: columns that exist already belong to this run. */
+/** Adds the columns that a run fills, unless they are there. */
 export async function addColumns(
-  { session, dialect, context }: Engine,
-  { target, facts }: { readonly target: TableRun['target']; readonly facts: TableFacts },
-  isResumed: boolean,
+  engine: Engine,
+  { target, facts }: Pick<FoundTable, 'target' | 'facts'>,
 ): Promise<void> {
-  const engine = { session, dialect, context };
+  const { session, dialect, context } = engine;
   const added = addedColumns(context.policy.mode, target.ids);
-  const now = isResumed && added.length > 0 ? await dialect.readFacts(target) : facts;
+  const now = added.length > 0 ? await dialect.readFacts(target) : facts;
   for (const id of target.ids) {
     const name = newColumnOf(id);
     if (!added.includes(name) || findColumn(engine, now, name) !== undefined) continue;

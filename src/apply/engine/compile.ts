@@ -2,7 +2,7 @@ import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
 import type { Dialect, IdMap } from './dialect.js';
 import { writesPlatformId, writtenColumn } from './id-columns.js';
 import { mapMatch } from './id-maps.js';
-import type { Ledger, TableFacts, TableRun } from './table-facts.js';
+import type { FoundTable, Ledger, TableFacts, TableRun } from './table-facts.js';
 
 /** A column that a run writes in place. */
 export interface RewrittenColumn {
@@ -16,6 +16,13 @@ export interface RewrittenColumn {
 
 /** What the statements on a table in a run depend on. */
 export type TableOfRun = Pick<TableRun, 'table' | 'ledger' | 'suffix' | 'key' | 'target'>;
+
+export function tableOfRun(
+  { facts, ledger, handling, target }: Pick<FoundTable, 'facts' | 'ledger' | 'handling' | 'target'>,
+  suffix: string,
+): TableOfRun {
+  return { table: facts.table, ledger, suffix, key: handling.key, target };
+}
 
 interface CompileOptions {
   /** The table as it is now; without it, only terms of listed rows can be used. */

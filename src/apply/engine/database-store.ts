@@ -22,7 +22,7 @@ import { surveyTable } from './survey-table.js';
 import { type FoundTable, type Ledger, ledgerOf, type TableRun } from './table-facts.js';
 import { undoRuns } from './undo-rows.js';
 import { verifyRun } from './verify-run.js';
-import { writeAtOnce, writeInBatches, writeNewColumns } from './write-rows.js';
+import { writeTables } from './write-rows.js';
 
 /** A database that is connected on first use. */
 export interface DatabaseConnection {
@@ -126,12 +126,11 @@ async function writeAll(
     else tables.push({ found, plan, run });
   }
   const isAtOnce = ({ found }: TableWrite) => mode === 'in_place' && found.handling.isAtomic;
-  written.push(...(await writeAtOnce(engine, tables.filter(isAtOnce))));
-  const write = mode === 'new' ? writeNewColumns : writeInBatches;
+  written.push(...(await writeTables(engine, tables.filter(isAtOnce), true)));
   for (const table of tables.filter((one) => !isAtOnce(one))) {
     // An earlier target may have changed the same table.
     const found = await session.retry(() => refresh(engine, table.found));
-    written.push(await write(engine, { ...table, found }));
+    written.push(...(await writeTables(engine, [{ ...table, found }], false)));
   }
   return written;
 }

@@ -79,8 +79,11 @@ export interface SqlText {
   readonly ddlCommits: boolean;
   /** The smallest and the largest integer of a term, over the rows that meet the condition `where`; 0 if there are none. */
   integersOf(term: string): { readonly lowest: string; readonly highest: string; readonly where: string };
-  /** The temporary value of a row while ids swap. */
-  parkedValue(column: TableColumn, row: RowTerms, free: FreeValues): string;
+  /**
+   * The temporary value of row `w` while ids swap, of the type of its value `own`: the term `integer` (null: the column holds no
+   * integers), or the text of its id followed by `suffix` (null: it holds no text).
+   */
+  parkedValue(column: TableColumn, own: string, integer: string | null, suffix: string | null): string;
 }
 
 /** The columns of a list of rows, apart from `id`. */
@@ -127,23 +130,6 @@ export interface MapSource {
   /** Which of these rows. */
   readonly where: string;
   readonly fill: number;
-}
-
-/** SQL for the number of a row and for its own value. */
-export interface RowTerms {
-  readonly number: string;
-  readonly own: string;
-}
-
-/**
- * Values that no row of a column holds, for n from 1: the integer `base + n` or `base - n`, by `sign`, and the text of n
- * followed by `suffix`.
- */
-export interface FreeValues {
-  /** Null: the column holds no integers. */
-  readonly integers: { readonly base: bigint; readonly sign: '+' | '-' } | null;
-  /** Null: the column holds no text. */
-  readonly suffix: string | null;
 }
 
 /** An UPDATE of a table `t` by the rows of another. */

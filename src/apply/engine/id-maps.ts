@@ -1,4 +1,4 @@
-import type { IdColumn } from '../../config/apply-targets.js';
+import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { Dialect, Engine, IdMap, SqlText } from './dialect.js';
 import { writesPlatformId } from './id-columns.js';
@@ -37,7 +37,7 @@ export function keptMapTable({ suffix, ledger }: Pick<TableRun, 'suffix' | 'ledg
 
 /** The maps of a run that fills new columns, by id column. */
 export function keptMaps(
-  engine: Engine,
+  engine: Pick<Engine, 'dialect'>,
   facts: TableFacts,
   run: Pick<TableRun, 'suffix' | 'ledger' | 'target'>,
 ): IdMap[] {
@@ -95,4 +95,22 @@ export function holdsMapped(
 ): string {
   const column = { type: map.newType };
   return `${dialect.exact(`t.${dialect.quote(newColumn)}`, column)} = ${dialect.exact(`${alias}.new`, column)}`;
+}
+
+/** Fills the empty cells of a new column from the rows `m` of its map that meet a condition. */
+export function fillSql(
+  dialect: Pick<Dialect, 'exact' | 'quote' | 'asText' | 'tableSql' | 'updateFrom'>,
+  { table, autoUpdated }: Pick<TableFacts, 'table' | 'autoUpdated'>,
+  map: IdMap,
+  where: string,
+): string {
+  const column = newColumnOf(map.id);
+  return dialect.updateFrom({
+    table: dialect.tableSql(table),
+    autoUpdated,
+    set: [[column, 'm.new']],
+    from: `${map.table} AS m`,
+    where: `${where} AND ${mapMatch(dialect, map, 'm')} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL`,
+    isTableFirst: true,
+  });
 }

@@ -1,7 +1,7 @@
 import { SvcError } from '../../errors.js';
 import { blocks, type Note } from '../plan.js';
 import { type compileRewrite, type Direction, NO_PARKING, type Parking, type Range } from './compile.js';
-import { type Engine, type FreeValues, findColumn, type RowTerms } from './dialect.js';
+import { type Engine, findColumn } from './dialect.js';
 import { readRun } from './ledger-runs.js';
 import type { TableColumn, TableFacts, TableRun } from './table-facts.js';
 
@@ -102,8 +102,8 @@ async function parkRows(
     const { highest } = isNumber
       ? await readIntegers(engine, `w.${other}${at}`, `${sql.list} AS w`)
       : { highest: 0n };
-    const row = { number: 'w.id', own: `w.${present}${at}` };
-    const term = await parkingTerm(engine, facts.table, column, row, { highest, rows });
+    const own = `w.${present}${at}`;
+    const term = await parkingTerm(engine, facts.table, column, { own, highest, rows });
     if (term === null) throw new SvcError('bad_input', noRoomNote(column).text);
     parking.set(name, term);
   }
@@ -149,6 +149,8 @@ export function integerSql(value: bigint): string {
 }
 
 interface ParkingNeeds {
+  /** SQL for the value of a row. */
+  readonly own: string;
   /** The largest new id. */
   readonly highest: bigint;
   /** Maximum number of rows that need a temporary value. */
@@ -156,32 +158,31 @@ interface ParkingNeeds {
 }
 
 /**
- * SQL for the temporary values that rows hold while their ids swap under a unique constraint. No row of the column
- * holds them; they differ for each number of a row from 1 to `rows` and have the type of its own value.
+ * SQL for the temporary values that rows `w` hold while their ids swap under a unique constraint. No row of the column
+ * holds them; they differ for each `w.id` from 1 to `rows` and have the type of its own value.
  * Integers lie above those in use, or else below. Null if there are not enough free values.
  */
 export async function parkingTerm(
   engine: Engine,
   table: string,
   column: TableColumn,
-  row: RowTerms,
-  needs: ParkingNeeds,
+  { own, highest: highestNew, rows }: ParkingNeeds,
 ): Promise<string | null> {
   const { dialect } = engine;
   const from = `${dialect.tableSql(table)} AS t`;
-  let integers: FreeValues['integers'] = null;
+  let integer: string | null = null;
   if (column.holds === 'integer' || column.holds === 'any') {
     const range = column.range ?? INT64;
     const taken = await readIntegers(engine, `t.${dialect.quote(column.name)}`, from);
-    const highest = taken.highest > needs.highest ? taken.highest : needs.highest;
-    if (highest + needs.rows <= range[1]) integers = { base: highest, sign: '+' };
-    else if (taken.lowest - needs.rows >= range[0]) integers = { base: taken.lowest, sign: '-' };
+    const highest = taken.highest > highestNew ? taken.highest : highestNew;
+    if (highest + rows <= range[1]) integer = `(${integerSql(highest)} + w.id)`;
+    else if (taken.lowest - rows >= range[0]) integer = `(${integerSql(taken.lowest)} - w.id)`;
     else return null;
   }
   const suffix = column.holds === 'integer' ? null : await findSuffix(engine, column, from);
-  const chars = String(needs.rows).length + (suffix ?? '').length;
+  const chars = String(rows).length + (suffix ?? '').length;
   if (suffix !== null && column.maxChars !== null && chars > column.maxChars) return null;
-  return dialect.parkedValue(column, row, { integers, suffix });
+  return dialect.parkedValue(column, own, integer, suffix);
 }
 
 /** Smallest and largest integer of a term; `lowest` is at most 0, `highest` at least 0. */

@@ -1,8 +1,7 @@
-import type { TableWrite } from './column-plans.js';
 import { compileRewrite, createViewSql, rowsTable, type TableOfRun } from './compile.js';
 import type { Engine } from './dialect.js';
 import { keptMapTable } from './id-maps.js';
-import { createRunSql, findRecordedRun, hasLedger, newSuffix, readRuns } from './ledger-runs.js';
+import { createRunSql, hasLedger, readRuns } from './ledger-runs.js';
 import type { Ledger, TableRun } from './table-facts.js';
 
 /** Creates the ledger if it is missing. A process that was killed may have left only a part. */
@@ -39,31 +38,6 @@ export async function replaceView(
   const { session, dialect } = engine;
   const runs = await readRuns(engine, ledger, "mode = $1 AND state <> 'undone'", 'in_place');
   for (const statement of createViewSql(dialect, ledger, [...runs, ...more])) await session.exec(statement);
-}
-
-/**
- * Creates the lists of new runs before the transaction that fills them, where DDL commits. Lists that an interruption
- * left without their run are empty, and replaced.
- */
-export async function createLists(engine: Engine, tables: readonly TableWrite[]): Promise<void> {
-  const { session, dialect } = engine;
-  const [first] = tables;
-  if (first === undefined) return;
-  const { ledger } = first.found;
-  await session.transaction('latest', async () => {
-    await dialect.lockLedger(ledger);
-    const made: TableOfRun[] = [];
-    for (const { found, run } of tables) {
-      if ((await findRecordedRun(engine, found, run)) !== null) continue;
-      const suffix = await newSuffix(engine, ledger, run, made.length);
-      const { facts, target, handling } = found;
-      const table = { table: facts.table, ledger, suffix, key: handling.key, target };
-      const { list, create } = compileRewrite(dialect, table, { facts });
-      await session.exec(`DROP TABLE IF EXISTS ${list}; ${create.join(';')}`);
-      made.push(table);
-    }
-    await replaceView(engine, ledger, made);
-  });
 }
 
 /** How many cells of the listed rows that meet a condition are the run's. */

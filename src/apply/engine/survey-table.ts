@@ -192,13 +192,12 @@ async function parkingNotes(
   work: ColumnWork,
   plans: readonly ColumnPlan[],
 ): Promise<Note[]> {
-  const needs = { rows: changedRows(plans), highest: work.finals?.largest() ?? 0n };
+  const needs = { own: 'w.o0', rows: changedRows(plans), highest: work.finals?.largest() ?? 0n };
   const column = columnOf(facts, work.column.column);
   if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];
   if (!handling.parked.includes(column.name) || column.holds === 'other') return [];
-  const row = { number: 'w.id', own: 'w.o0' };
-  return (await parkingTerm(engine, facts.table, column, row, needs)) === null ? [noRoomNote(column)] : [];
+  return (await parkingTerm(engine, facts.table, column, needs)) === null ? [noRoomNote(column)] : [];
 }
 
 /**

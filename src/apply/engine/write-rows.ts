@@ -2,119 +2,154 @@ import { columnLabel, newColumnOf } from '../../config/apply-targets.js';
 import { MAX_NAMED_ROWS, type WriteResult } from '../context.js';
 import { addColumns } from './added-columns.js';
 import { assertAgreed, openTableColumn, type TableWrite } from './column-plans.js';
-import { compileRewrite, type ListedColumn } from './compile.js';
+import { compileRewrite, type ListedColumn, type TableOfRun, tableOfRun } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
 import { needsLookUp } from './earlier-runs.js';
 import { rowsToLookUp } from './found-table.js';
 import { writesPlatformId } from './id-columns.js';
-import { buildMap, keptMaps, mapMatch, nextFill } from './id-maps.js';
+import { buildMap, fillSql, keptMaps, nextFill } from './id-maps.js';
 import { countCells } from './judge-cells.js';
 import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun } from './ledger-runs.js';
-import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
-import { createLists, replaceView } from './own-tables.js';
-import type { FoundTable, TableFacts, TableRun } from './table-facts.js';
+import { lockTables, moveBatch, moveRows } from './move-rows.js';
+import { replaceView } from './own-tables.js';
+import type { FoundTable, Ledger, TableFacts, TableRun } from './table-facts.js';
+
+/** A table with its run in the ledger. */
+interface RecordedTable {
+  readonly found: FoundTable;
+  readonly unit: string;
+  /** Of new columns: the number of this write of the run. */
+  readonly fill: number;
+}
 
 /**
- * Rewrites a table in place, in batches: lists all changes in one transaction, then carries them out, each batch
- * together with its progress in one transaction. A stopped run continues where it stopped.
+ * Writes tables of one ledger. The run and what it needs are recorded in one transaction: in place the list of all rows that
+ * change, for new columns the crosswalk of each. The rows follow in batches, those in place each together with the progress of
+ * the run; a stopped run continues where it stopped. New columns are filled where they are empty, and never changed.
+ *
+ * `isAtOnce`: everything is in that one transaction, all tables or none. Other writers wait; deferrable foreign keys are checked
+ * at its end.
  *
  * @throws SvcError `bad_input` before anything is written, `apply_stopped`, `locked`, `interrupted`
  */
-export async function writeInBatches(engine: Engine, write: TableWrite): Promise<WriteResult> {
-  const { found } = write;
-  const { context, session, dialect } = engine;
-  const unfinished = found.runs.find(({ state }) => state === 'working');
-  if (dialect.ddlCommits && unfinished === undefined) await createLists(engine, [write]);
-  const { unit } = unfinished ?? (await session.transaction('snapshot', () => recordBatches(engine, write)));
-  // An interruption may have left the run recorded but its columns missing.
-  if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
-  const read = () => session.retry(() => readRun(engine, { ledger: found.ledger, unit }));
-  let listed = describeList(engine, found, await read());
-  for (let { run } = listed; run.done < run.total; { run } = listed) {
-    const to = Math.min(run.done + context.tuning.batchRows, run.total);
-    await moveBatch(engine, listed, 'forth', { from: run.done, to });
-    listed = { ...listed, run: await read() };
-    const { done, total, table } = listed.run;
-    context.onProgress({ kind: 'step', name: `rewriting ${table}`, done, total });
-  }
-  await session.transaction('latest', () => finishRun(engine, listed));
-  return session.retry(() => describeWritten(engine, listed));
-}
-
-/**
- * Rewrites tables in place in one transaction: all of them or none. Other writers wait; deferrable foreign keys are
- * checked at the end.
- *
- * @throws SvcError `bad_input`, `locked`, `interrupted`: nothing was written
- */
-export async function writeAtOnce(engine: Engine, tables: readonly TableWrite[]): Promise<WriteResult[]> {
+export async function writeTables(
+  engine: Engine,
+  writes: readonly TableWrite[],
+  isAtOnce: boolean,
+): Promise<WriteResult[]> {
   const { session, dialect } = engine;
-  const [first] = tables;
+  const [first] = writes;
   if (first === undefined) return [];
   const { ledger } = first.found;
-  const names = tables.map(({ found }) => found.facts.table);
   const add = async () => {
-    for (const { found } of tables) await addColumns(engine, found, dialect.ddlCommits);
+    for (const { found } of writes) await addColumns(engine, found);
   };
   if (dialect.ddlCommits) {
-    await createLists(engine, tables);
-    await session.retry(add);
+    await createTables(engine, ledger, writes);
+    if (isAtOnce) await session.retry(add);
   }
-  const all = await session.transaction('exclusive', async () => {
+  const recorded = await session.transaction(isAtOnce ? 'exclusive' : 'snapshot', async () => {
     await dialect.lockLedger(ledger);
-    const checkForeignKeys = await lockTables(engine, names);
-    if (!dialect.ddlCommits) await add();
-    const all: ListedRun[] = [];
-    for (const table of tables) all.push(await writeTable(engine, table));
-    if (!dialect.ddlCommits) await replaceView(engine, ledger);
-    await checkForeignKeys();
-    return all;
+    const names = writes.map(({ found }) => found.facts.table);
+    const checkForeignKeys = isAtOnce ? await lockTables(engine, names) : null;
+    if (isAtOnce && !dialect.ddlCommits) await add();
+    const tables: RecordedTable[] = [];
+    for (const write of writes) {
+      const known = await findRecordedRun(engine, write.found, write.run);
+      const table = known === null ? await recordRun(engine, write) : { unit: known, fill: 1 };
+      tables.push({ ...table, found: write.found });
+      if (isAtOnce && known === null) await moveAtOnce(engine, write.found, table.unit);
+    }
+    if (!dialect.ddlCommits) {
+      if (!isAtOnce) await add();
+      await replaceView(engine, ledger);
+    }
+    await checkForeignKeys?.();
+    return tables;
   });
+  // An interruption may have left the run recorded but its columns missing.
+  if (dialect.ddlCommits && !isAtOnce) await session.retry(add);
   const written: WriteResult[] = [];
-  for (const listed of all) written.push(await session.retry(() => describeWritten(engine, listed)));
+  for (const table of recorded) {
+    if (!isAtOnce) await carryOut(engine, table);
+    written.push(await session.retry(() => describeWritten(engine, table)));
+  }
   return written;
 }
 
-async function writeTable(engine: Engine, write: TableWrite): Promise<ListedRun> {
-  const { found, run } = write;
-  const before = await findRecordedRun(engine, found, run);
-  if (before !== null) return describeList(engine, found, await readRun(engine, { ...found, unit: before }));
-  const listed = await listRows(engine, write);
-  const { parked } = found.handling;
-  await moveRows(engine, listed, { direction: 'forth', range: null, parked, canSkip: false });
-  await engine.session.exec(`UPDATE ${found.ledger.run} SET done = total WHERE unit = ${listed.run.unit}`);
-  await finishRun(engine, listed);
-  return listed;
+/** The unfinished run that a write continues or, of new columns, the run whose columns it fills further. */
+function openRunOf({ found, plan }: TableWrite): TableRun | undefined {
+  return found.runs.find(({ mode, state, run }) =>
+    mode === 'new' ? run === plan.earlier.run : state === 'working',
+  );
 }
 
-/** Records the run and lists its changes. Returns the run, also if it was already recorded. */
-async function recordBatches(engine: Engine, write: TableWrite): Promise<Pick<TableRun, 'unit'>> {
-  const { dialect } = engine;
-  const { found, run } = write;
-  await dialect.lockLedger(found.ledger);
-  const unit = await findRecordedRun(engine, found, run);
-  if (unit !== null) return { unit };
-  const listed = await listRows(engine, write);
-  if (!dialect.ddlCommits) {
-    await addColumns(engine, found, false);
-    await replaceView(engine, found.ledger);
+/** Statements that create the tables of a new run: the list of its rows, or a map for each new column. */
+function createSql({ context, dialect }: Engine, found: FoundTable, run: TableOfRun): string[] {
+  const { facts } = found;
+  if (context.policy.mode === 'in_place') {
+    const { list, create } = compileRewrite(dialect, run, { facts });
+    return [`DROP TABLE IF EXISTS ${list}`, ...create];
   }
-  return listed.run;
+  const maps = keptMaps({ dialect }, facts, run);
+  return maps.flatMap((map) => [`DROP TABLE IF EXISTS ${map.table}`, ...dialect.createMap(map)]);
 }
 
-function describeList({ dialect }: Engine, { facts }: Pick<FoundTable, 'facts'>, run: TableRun): ListedRun {
-  return { run, facts, sql: compileRewrite(dialect, run, { facts }) };
+/**
+ * Creates the tables of new runs before the transaction that fills them, where DDL commits. Those that an interruption left
+ * without their run are empty, and replaced.
+ */
+async function createTables(engine: Engine, ledger: Ledger, writes: readonly TableWrite[]): Promise<void> {
+  const { session, dialect } = engine;
+  const fresh = writes.filter((write) => openRunOf(write) === undefined);
+  if (fresh.length === 0) return;
+  await session.transaction('latest', async () => {
+    await dialect.lockLedger(ledger);
+    const made: TableOfRun[] = [];
+    for (const { found, run } of fresh) {
+      if ((await findRecordedRun(engine, found, run)) !== null) continue;
+      const table = tableOfRun(found, await newSuffix(engine, ledger, run, made.length));
+      await session.exec(createSql(engine, found, table).join(';'));
+      made.push(table);
+    }
+    if (engine.context.policy.mode === 'in_place') await replaceView(engine, ledger, made);
+  });
 }
 
-/** Records the run and the list of all rows that it changes, and checks that the data are as agreed. */
-async function listRows(engine: Engine, { found, plan, run }: TableWrite): Promise<ListedRun> {
+/** Records the run, unless it is continued, with what it needs; checks that the data are as agreed. */
+async function recordRun(engine: Engine, write: TableWrite): Promise<Omit<RecordedTable, 'found'>> {
   const { context, session, dialect } = engine;
-  const { target, facts, handling, ledger } = found;
-  const suffix = await newSuffix(engine, ledger, run, 0);
-  const { key } = handling;
-  const sql = compileRewrite(dialect, { table: facts.table, ledger, suffix, key, target }, { facts });
-  if (!dialect.ddlCommits) await session.exec(sql.create.join(';'));
-  const unit = await insertRun(engine, run, found, suffix);
+  const { found, run } = write;
+  const { ledger } = found;
+  const open = openRunOf(write);
+  const isNew = context.policy.mode === 'new';
+  if (open !== undefined && !isNew) return { unit: open.unit, fill: 1 };
+  const suffix = open?.suffix ?? (await newSuffix(engine, ledger, run, 0));
+  const table = tableOfRun(found, suffix);
+  if (open === undefined && !dialect.ddlCommits)
+    await session.exec(createSql(engine, found, table).join(';'));
+  const unit = open?.unit ?? (await insertRun(engine, run, found, suffix));
+  if (!isNew) {
+    await listRows(engine, write, { ...table, unit });
+    return { unit, fill: 1 };
+  }
+  const fill = await loadMaps(engine, write, table);
+  await session.query(
+    `UPDATE ${ledger.run} SET state = 'working', remap_sha256 = $1, policy = $2 WHERE unit = $3`,
+    [context.remapVersion.sha256, ledgerPolicy(context.policy), unit],
+  );
+  return { unit, fill };
+}
+
+/** Lists all rows that a run changes. */
+async function listRows(
+  engine: Engine,
+  { found, plan, run }: TableWrite,
+  { unit, ...table }: TableOfRun & Pick<TableRun, 'unit'>,
+): Promise<void> {
+  const { context, session, dialect } = engine;
+  const { target, facts, ledger } = found;
+  const sql = compileRewrite(dialect, table, { facts });
   const joins: string[] = [];
   const columns: ListedColumn[] = [];
   for (const [at, id] of target.ids.entries()) {
@@ -140,120 +175,95 @@ async function listRows(engine: Engine, { found, plan, run }: TableWrite): Promi
   for (const statement of sql.loaded) await session.exec(statement);
   const last = `(SELECT coalesce(max(id), 0) FROM ${sql.list})`;
   await session.exec(`UPDATE ${ledger.run} SET total = ${last} WHERE unit = ${unit}`);
-  return { run: await readRun(engine, { ledger, unit }), facts, sql };
 }
 
-/** Marks an in-place run as done and records its counts. */
-async function finishRun({ context, session }: Engine, { run, sql }: ListedRun): Promise<void> {
-  const count = (state: 'ours' | 'skipped') => `(SELECT ${sql.countIn(state)} FROM ${sql.list} AS w)`;
+/** Loads the maps of new columns: with every value, or with those of the cells that earlier writes of the run left empty. Returns the number of this write. */
+async function loadMaps(
+  engine: Engine,
+  { found, plan, run }: TableWrite,
+  table: TableOfRun,
+): Promise<number> {
+  const { context, dialect } = engine;
+  const { facts } = found;
+  const maps = keptMaps(engine, facts, table);
+  const fill = await nextFill(engine, maps);
+  for (const map of maps) {
+    const { id } = map;
+    const work = openTableColumn(engine, id, facts);
+    const isThere = findColumn(engine, facts, newColumnOf(id)) !== undefined;
+    if (isThere) await countCells(engine, facts.table, { work, mode: 'new' });
+    await dialect.loadMap(map, {
+      work: isThere ? openTableColumn(engine, id, facts) : work,
+      mode: 'new',
+      from: `${dialect.tableSql(facts.table)} AS t`,
+      where: isThere ? `t.${dialect.quote(newColumnOf(id))} IS NULL` : 'TRUE',
+      fill,
+    });
+    assertAgreed(context, { plan, run }, work, null);
+  }
+  return fill;
+}
+
+/** Changes all listed rows within the transaction that listed them. */
+async function moveAtOnce(
+  engine: Engine,
+  { facts, ledger, handling }: FoundTable,
+  unit: string,
+): Promise<void> {
+  const run = await readRun(engine, { ledger, unit });
+  const listed = { run, facts, sql: compileRewrite(engine.dialect, run, { facts }) };
+  const { parked } = handling;
+  await moveRows(engine, listed, { direction: 'forth', range: null, parked, canSkip: false });
+  await engine.session.exec(`UPDATE ${ledger.run} SET done = total WHERE unit = ${unit}`);
+  await finishRun(engine, run);
+}
+
+/** Changes the rows of a recorded run in batches. */
+async function carryOut(engine: Engine, { found, unit, fill }: RecordedTable): Promise<void> {
+  const { context, session, dialect } = engine;
+  const { facts, ledger } = found;
+  const read = () => session.retry(() => readRun(engine, { ledger, unit }));
+  let run = await read();
+  if (run.mode === 'new') {
+    for (const map of keptMaps(engine, facts, run)) await fillColumn(engine, found, unit, { map, fill });
+  } else {
+    const sql = compileRewrite(dialect, run, { facts });
+    while (run.done < run.total) {
+      const to = Math.min(run.done + context.tuning.batchRows, run.total);
+      await moveBatch(engine, { run, facts, sql }, 'forth', { from: run.done, to });
+      run = await read();
+      const { done, total, table } = run;
+      context.onProgress({ kind: 'step', name: `rewriting ${table}`, done, total });
+    }
+  }
+  await session.transaction('latest', () => finishRun(engine, run));
+}
+
+/** Marks a run as done and, in place, records its counts. */
+async function finishRun({ context, session, dialect }: Engine, run: TableRun): Promise<void> {
+  const { list, countIn } = compileRewrite(dialect, run);
+  const count = (state: 'ours' | 'skipped') => `(SELECT ${countIn(state)} FROM ${list} AS w)`;
+  const counts = run.mode === 'new' ? '' : `, changed = ${count('ours')}, skipped = ${count('skipped')}`;
   await session.query(
-    `UPDATE ${run.ledger.run} SET state = 'done', finished_at = $1, changed = ${count('ours')}, skipped = ${count('skipped')}
-     WHERE unit = $2 AND state = 'working'`,
+    `UPDATE ${run.ledger.run} SET state = 'done', finished_at = $1${counts} WHERE unit = $2 AND state = 'working'`,
     [new Date(context.now()).toISOString(), run.unit],
   );
 }
 
-async function describeWritten(engine: Engine, { run, sql }: ListedRun): Promise<WriteResult> {
-  const { changed, skipped } = await readRun(engine, run);
-  const { rows } = await engine.session.query(
-    `SELECT ${sql.keyName} FROM ${sql.list} AS w WHERE ${sql.isIn('skipped')} ORDER BY w.id LIMIT ${MAX_NAMED_ROWS}`,
-  );
+async function describeWritten(engine: Engine, { found, unit }: RecordedTable): Promise<WriteResult> {
+  const { ledger } = found;
+  const { mode, ...run } = await readRun(engine, { ledger, unit });
+  const { list, keyName, isIn } = compileRewrite(engine.dialect, run);
+  const query = `SELECT ${keyName} FROM ${list} AS w WHERE ${isIn('skipped')} ORDER BY w.id LIMIT ${MAX_NAMED_ROWS}`;
+  const rows = mode === 'new' ? [] : (await engine.session.query(query)).rows;
   return {
     target: run.target.name,
     run: run.run,
-    changed,
+    changed: run.changed,
     skipped: rows.map(([key]) => `row ${key ?? ''}`),
-    skippedCount: skipped,
+    skippedCount: run.skipped,
     alreadyDone: false,
   };
-}
-
-/**
- * Fills new columns with V4 ids; the old columns do not change. Fills rows that were added since an earlier run too, and
- * never changes a value that a new column already has. The crosswalk of each column stays in the database until the run
- * is undone, so that verifying and undoing it need nothing else.
- *
- * @throws SvcError `bad_input` before anything is written, `locked`, `interrupted`
- */
-export async function writeNewColumns(engine: Engine, write: TableWrite): Promise<WriteResult> {
-  const { found } = write;
-  const { context, session, dialect } = engine;
-  const { ledger } = found;
-  // A map that an interruption left without its run is empty, and used by the next one.
-  if (dialect.ddlCommits) await session.retry(() => createMaps(engine, write));
-  const { unit, fill } = await recordRun(engine, write);
-  // An interruption may have left the run recorded but its columns missing.
-  if (dialect.ddlCommits) await session.retry(() => addColumns(engine, found, true));
-  const { suffix } = await session.retry(() => readRun(engine, { ledger, unit }));
-  for (const map of keptMaps(engine, found.facts, { ...found, suffix }))
-    await fillColumn(engine, found, unit, { map, fill });
-  await session.transaction('latest', async () => {
-    await session.query(`UPDATE ${ledger.run} SET state = 'done', finished_at = $1 WHERE unit = $2`, [
-      new Date(context.now()).toISOString(),
-      unit,
-    ]);
-  });
-  const { target, run, changed } = await session.retry(() => readRun(engine, { ledger, unit }));
-  return { target: target.name, run, changed, skipped: [], skippedCount: 0, alreadyDone: false };
-}
-
-function openRunOf({ found, plan }: TableWrite) {
-  return found.runs.find((one) => one.mode === 'new' && one.run === plan.earlier.run);
-}
-
-async function createMaps(engine: Engine, write: TableWrite): Promise<void> {
-  if (openRunOf(write) !== undefined) return;
-  const { found, run } = write;
-  const suffix = await newSuffix(engine, found.ledger, run, 0);
-  for (const map of keptMaps(engine, found.facts, { ...found, suffix }))
-    await engine.session.exec(engine.dialect.createMap(map).join(';'));
-}
-
-/**
- * Records the run in the ledger and loads its maps: with every value of the columns, or with those of the cells that an
- * earlier write of the run left empty. First checks that the data are as agreed. Adds the columns too, if DDL is
- * transactional.
- */
-function recordRun(
-  engine: Engine,
-  write: TableWrite,
-): Promise<{ readonly unit: string; readonly fill: number }> {
-  const { context, session, dialect } = engine;
-  const { found, plan, run } = write;
-  const { facts, ledger } = found;
-  return session.transaction('snapshot', async () => {
-    await dialect.lockLedger(ledger);
-    const before = await findRecordedRun(engine, found, run);
-    if (before !== null) return { unit: before, fill: 1 };
-    const open = openRunOf(write);
-    const suffix = open?.suffix ?? (await newSuffix(engine, ledger, run, 0));
-    if (open === undefined && !dialect.ddlCommits) await createMaps(engine, write);
-    const maps = keptMaps(engine, facts, { ...found, suffix });
-    const fill = await nextFill(engine, maps);
-    for (const map of maps) {
-      const { id } = map;
-      const work = openTableColumn(engine, id, facts);
-      const isThere = findColumn(engine, facts, newColumnOf(id)) !== undefined;
-      if (isThere) await countCells(engine, facts.table, { work, mode: 'new' });
-      await dialect.loadMap(map, {
-        work: isThere ? openTableColumn(engine, id, facts) : work,
-        mode: 'new',
-        from: `${dialect.tableSql(facts.table)} AS t`,
-        where: isThere ? `t.${dialect.quote(newColumnOf(id))} IS NULL` : 'TRUE',
-        fill,
-      });
-      assertAgreed(context, { plan, run }, work, null);
-    }
-    if (open !== undefined) {
-      await session.query(
-        `UPDATE ${ledger.run} SET state = 'working', remap_sha256 = $1, policy = $2 WHERE unit = $3`,
-        [context.remapVersion.sha256, ledgerPolicy(context.policy), open.unit],
-      );
-      return { unit: open.unit, fill };
-    }
-    if (!dialect.ddlCommits) await addColumns(engine, found, false);
-    return { unit: await insertRun(engine, run, found, suffix), fill };
-  });
 }
 
 /** Ranges of the rows of a table, one batch each: a condition on `t`, and how many rows come before its end. */
@@ -293,20 +303,10 @@ async function fillColumn(
 ): Promise<void> {
   const { context, session, dialect } = engine;
   const column = newColumnOf(map.id);
-  const where = `${mapMatch(dialect, map, 'm')} AND m.fill = ${fill} AND m.new IS NOT NULL AND t.${dialect.quote(column)} IS NULL`;
   for await (const range of readRanges(engine, facts)) {
     await session.transaction('latest', async () => {
       await dialect.beforeUpdate(facts.triggers, [], range.where !== 'TRUE');
-      const filled = await session.query(
-        dialect.updateFrom({
-          table: dialect.tableSql(facts.table),
-          autoUpdated: facts.autoUpdated,
-          set: [[column, 'm.new']],
-          from: `${map.table} AS m`,
-          where: `${range.where} AND ${where}`,
-          isTableFirst: true,
-        }),
-      );
+      const filled = await session.query(fillSql(dialect, facts, map, `${range.where} AND m.fill = ${fill}`));
       await session.query(`UPDATE ${ledger.run} SET changed = changed + $1 WHERE unit = $2`, [
         String(filled.count),
         unit,
