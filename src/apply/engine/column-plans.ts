@@ -28,7 +28,7 @@ import {
 } from '../unmapped.js';
 import type { Engine } from './dialect.js';
 import { FinalIds } from './final-ids.js';
-import { configuredColumns, writesPlatformId } from './id-columns.js';
+import { writesPlatformId } from './id-columns.js';
 import { columnOf, type FoundTable, type Handling, type TableFacts } from './table-facts.js';
 
 /** Prepares to process a column of a table, checking the ids it will hold. */
@@ -142,22 +142,6 @@ export function assertAgreed(
     const text = `${plan.name}: ${block.text} This is new since the plan; nothing was written.`;
     throw new SvcError('bad_input', text, { hint: 'Plan again.' });
   }
-}
-
-type TableSurvey = Pick<TargetPlan, 'place' | 'rows' | 'columns' | 'earlier' | 'notes' | 'changes'> & {
-  readonly target: TableTarget;
-};
-
-export function buildTablePlan({ target, place, ...found }: TableSurvey): TargetPlan {
-  return {
-    name: target.name,
-    kind: target.kind,
-    place,
-    definition: configuredColumns(target),
-    output: null,
-    fingerprint: '',
-    ...found,
-  };
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set([

@@ -99,18 +99,6 @@ export function needsLookUp(
   return earlier.state !== 'unfinished' && (policy.again || !isCovered(runs, id));
 }
 
-/** Finished runs that rewrote a column in place, each with the number of the column in its list. */
-export function finishedRunsOf<R extends EarlierRun>(
-  runs: readonly R[],
-  key: readonly string[],
-  id: IdColumn,
-): { readonly run: R; readonly col: number }[] {
-  return runs
-    .filter((run) => run.mode === 'in_place' && run.state === 'done' && isSameList(run.key, key))
-    .map((run) => ({ run, col: run.labels.indexOf(columnLabel(id)) }))
-    .filter(({ col }) => col >= 0);
-}
-
 /** The state that earlier runs left; `covered`: columns whose rows without a ledger entry must be counted; `open`: the unfinished run whose cells are still to be counted. */
 export function findEarlier<R extends EarlierRun>(
   { policy }: ApplyContext,

@@ -165,7 +165,7 @@ export async function readStillApplied(
 }
 
 /** In-place runs on a table that identify rows by the key of the plan, oldest first. */
-function runsByKey({ handling, runs }: Pick<FoundTable, 'handling' | 'runs'>): TableRun[] {
+export function runsByKey({ handling, runs }: Pick<FoundTable, 'handling' | 'runs'>): TableRun[] {
   return runs.filter(({ mode, key }) => mode === 'in_place' && key.join('\0') === handling.key.join('\0'));
 }
 

@@ -16,7 +16,6 @@ import type { OnUnmapped } from '../unmapped.js';
 import {
   addUnmapped,
   buildColumnPlans,
-  buildTablePlan,
   type CellSource,
   changedRows,
   countedNotes,
@@ -29,9 +28,9 @@ import {
 import { CELL, compileRewrite } from './compile.js';
 import type { Cells, IdMap } from './dialect.js';
 import { type Engine, findColumn } from './dialect.js';
-import { finishedRunsOf, needsLookUp } from './earlier-runs.js';
-import { readStillApplied, rowsToLookUp } from './found-table.js';
-import { writesPlatformId } from './id-columns.js';
+import { needsLookUp } from './earlier-runs.js';
+import { readStillApplied, rowsToLookUp, runsByKey } from './found-table.js';
+import { configuredColumns, writesPlatformId } from './id-columns.js';
 import { buildMap, keptMapTable } from './id-maps.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { noRoomNote, parkingTerm } from './move-rows.js';
@@ -47,10 +46,20 @@ export async function surveyTable(
   const { session, dialect } = engine;
   const { policy } = engine.context;
   const { target, facts, notes, earlier } = found;
-  const place = `${await session.place()}, table ${facts.table}`;
-  if (isUnreadable(notes)) {
-    return buildTablePlan({ target, place, rows: 0, columns: [], earlier, notes, changes: 0 });
-  }
+  const plan: TargetPlan = {
+    name: target.name,
+    kind: target.kind,
+    place: `${await session.place()}, table ${facts.table}`,
+    definition: configuredColumns(target),
+    output: null,
+    fingerprint: '',
+    rows: 0,
+    columns: [],
+    earlier,
+    notes,
+    changes: 0,
+  };
+  if (isUnreadable(notes)) return plan;
   const rows = Number(await session.one(`SELECT count(*) FROM ${dialect.tableSql(facts.table)}`));
   const columns: (readonly ColumnPlan[])[] = [];
   const counted: Note[] = [];
@@ -67,15 +76,14 @@ export async function surveyTable(
   const compared = isFilled
     ? { ...earlier, left: unfilled, changedSince: changed.count, changedRows: changed.names }
     : earlier;
-  return buildTablePlan({
-    target,
-    place,
+  return {
+    ...plan,
     rows,
     columns: columns.flat(),
     earlier: compared,
     notes: [...notes, ...counted],
     changes: isAfterRun ? 0 : changesOf(policy, { rows, columns, earlier: compared }),
-  });
+  };
 }
 
 interface ColumnOptions {
@@ -206,7 +214,7 @@ async function parkingNotes(
  */
 function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSource[] {
   const { context, dialect } = engine;
-  const { facts, handling, runs, earlier } = found;
+  const { facts, earlier } = found;
   const { policy } = context;
   const value = `t.${dialect.quote(id.column)}`;
   if (policy.mode === 'new') {
@@ -215,19 +223,21 @@ function cellSources(engine: Engine, found: FoundTable, id: IdColumn): CellSourc
   if (earlier.state === 'unfinished') return [];
   const state = needsLookUp(context, found, id) ? 'pending' : 'not_in_ledger';
   if (writesPlatformId(id) && state !== 'pending') return [];
-  const recorded = finishedRunsOf(runs, handling.key, id).flatMap(({ run, col }): CellSource[] => {
+  const finished = runsByKey(found).filter((run) => run.state === 'done');
+  const recorded = finished.flatMap((run): CellSource[] => {
     const { list, isRow, holds, columns } = compileRewrite(dialect, run, { facts });
-    const column = columns[col];
+    const column = columns.find((one) => columnLabel(one.id) === columnLabel(id));
     if (column === undefined) return [];
+    const { at } = column;
     // Only a JSON cell can hold rewritten and kept ids at once.
-    const hasRest = id.path === undefined ? `AND w.n${col} IS NULL` : '';
+    const hasRest = id.path === undefined ? `AND w.n${at} IS NULL` : '';
     return [
       {
         state: 'in_ledger',
         policy: { ...policy, ...run.policy },
         from: `${list} AS w JOIN ${dialect.tableSql(facts.table)} AS t ON ${isRow}
-          WHERE w.r${col} = ${CELL.ours} AND ${holds(column, 'n')} ${hasRest}`,
-        value: `w.o${col}`,
+          WHERE w.r${at} = ${CELL.ours} AND ${holds(column, 'n')} ${hasRest}`,
+        value: `w.o${at}`,
       },
     ];
   });
