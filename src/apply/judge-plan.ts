@@ -77,7 +77,6 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'new_column_gone',
   'new_column_name',
   'no_key',
-  'key_type',
   'other_key',
   'not_null',
   'foreign_key',
@@ -87,7 +86,7 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
 ]);
 
 /** Notes that keep the ledger from identifying the rows of an earlier run. */
-const ABOUT_THE_KEY: ReadonlySet<string> = new Set(['no_key', 'key_type', 'other_key']);
+const ABOUT_THE_KEY: ReadonlySet<string> = new Set(['no_key', 'other_key']);
 
 /**
  * Decides the gate: whether every stored id maps. Unreadable targets, targets without any id, and ids added after a

@@ -1,5 +1,4 @@
 import type { MysqlTarget } from '../../config/apply-targets.js';
-import { errorCodeOf } from '../../errors.js';
 import { groupBy } from '../../text/rows.js';
 import type { Cells } from '../engine/dialect.js';
 import { addedColumns } from '../engine/id-columns.js';
@@ -13,7 +12,7 @@ import {
 } from '../engine/table-facts.js';
 import { blocks, blocksOf, type Mode, type Note } from '../plan.js';
 import type { MysqlSession } from './mysql-session.js';
-import { quoteMysqlIdentifier, quoteMysqlLiteral } from './shared-text.js';
+import { quoteMysqlIdentifier } from './shared-text.js';
 
 /** Every table and view of the connection's database, except the ledger. */
 export async function listMysqlTables(session: MysqlSession): Promise<ListedTable[]> {
@@ -280,23 +279,9 @@ export async function mysqlObstacles(
     .filter((name) => facts.columns.some((one) => one.name === name));
   return [
     ...server,
-    ...(await mayReadNotes(session, facts.table)),
     ...(await privilegeNotes(session, facts.table, mode === 'in_place' ? names : [], added)),
-    ...(mode === 'in_place' && facts.keys.length === 0 ? keyTypeNotes(facts) : []),
     ...tooLong,
   ];
-}
-
-/** Prepares a SELECT without running it: the server checks privileges then. */
-async function mayReadNotes(session: MysqlSession, table: string): Promise<Note[]> {
-  const sql = quoteMysqlLiteral(`SELECT * FROM ${quoteMysqlIdentifier(table)}`);
-  try {
-    await session.exec(`PREPARE svc_migrate_try FROM ${sql}; DEALLOCATE PREPARE svc_migrate_try`);
-    return [];
-  } catch (error) {
-    if (!/^ER_(?:TABLE|COLUMN)ACCESS_DENIED_ERROR$/.test(errorCodeOf(error))) throw error;
-    return [blocks('no_select', 'The user may not read this table: GRANT SELECT.')];
-  }
 }
 
 /**
@@ -321,6 +306,7 @@ async function privilegeNotes(
         (onColumn === null || onColumn === column),
     );
   const adds = added.length > 0;
+  const mayRead = may('SELECT', table);
   const ledgerRights = LEDGER_RIGHTS.join(', ');
   const lacks = {
     'may not update these columns: GRANT UPDATE.': !columns.every((column) => may('UPDATE', table, column)),
@@ -331,9 +317,12 @@ async function privilegeNotes(
     [`cannot keep the ledger, which has tables for each run: GRANT ${ledgerRights} on the database.`]:
       !LEDGER_RIGHTS.every((privilege) => may(privilege, null)),
   };
-  return Object.entries(lacks).flatMap(([text, applies]) =>
-    applies ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : [],
-  );
+  return [
+    ...blocksOf({ no_select: !mayRead && 'The user may not read this table: GRANT SELECT.' }),
+    ...Object.entries(lacks).flatMap(([text, applies]) =>
+      applies ? [blocks('privilege', `User ${user ?? ''} ${text}`)] : [],
+    ),
+  ];
 }
 
 /** `'user'@'host'` as the catalog has it. */
@@ -348,15 +337,3 @@ const PRIVILEGES = `
   UNION ALL SELECT PRIVILEGE_TYPE, TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMN_PRIVILEGES
     WHERE GRANTEE = ${ME} AND TABLE_SCHEMA = DATABASE()`;
 const LEDGER_RIGHTS = ['CREATE', 'CREATE VIEW', 'DROP', 'SELECT', 'INSERT', 'UPDATE', 'DELETE'];
-
-/** Why the table's unique keys cannot be used. */
-function keyTypeNotes({ uniques, columns }: TableFacts): Note[] {
-  const found = uniques.find(
-    ({ isPlain, columns: key }) =>
-      isPlain && key.every((name) => columns.some((one) => one.name === name && !one.isNullable)),
-  );
-  if (found === undefined) return [];
-  const types = found.columns.map((name) => columns.find((one) => one.name === name)?.type ?? '').join(', ');
-  const text = `The ledger cannot keep keys of type ${types}: rewrite into a new column (without --in-place).`;
-  return [blocks('key_type', text)];
-}

@@ -125,7 +125,8 @@ async function writeAll(
     if (isFinished(found.earlier, again)) written.push(alreadyDone(found));
     else tables.push({ found, plan, run });
   }
-  const isAtOnce = ({ found }: TableWrite) => mode === 'in_place' && found.handling.isAtomic;
+  const isAtOnce = ({ found: { handling, earlier } }: TableWrite) =>
+    mode === 'in_place' && handling.isAtomic && earlier.state !== 'unfinished';
   written.push(...(await writeTables(engine, tables.filter(isAtOnce), true)));
   for (const table of tables.filter((one) => !isAtOnce(one))) {
     // An earlier target may have changed the same table.

@@ -101,7 +101,7 @@ function chooseKey(
   if (found !== undefined) return { columns: found, notes: [] };
   const text =
     named === undefined
-      ? `${table} has no primary key and no unique index on columns that are never null: its rows cannot be identified. Without --in-place a new column is filled instead.`
+      ? `${table} has no primary key and no unique index on columns that are never null and whose type the ledger can keep: its rows cannot be identified. Without --in-place a new column is filled instead.`
       : `${named.join(', ')} is not a unique key of ${table} whose columns are never null.`;
   return { columns: [], notes: [blocks('no_key', text)] };
 }

@@ -37,10 +37,33 @@ export async function writeTables(
   writes: readonly TableWrite[],
   isAtOnce: boolean,
 ): Promise<WriteResult[]> {
-  const { session, dialect } = engine;
+  const { context, session, dialect } = engine;
   const [first] = writes;
   if (first === undefined) return [];
   const { ledger } = first.found;
+  const open = first.found.runs.find(({ mode, state }) => mode === 'in_place' && state === 'working');
+  const recorded =
+    open === undefined || context.policy.mode === 'new'
+      ? await recordTables(engine, ledger, writes, isAtOnce)
+      : [{ found: first.found, unit: open.unit, fill: 1 }];
+  // An interruption may have left the run recorded but its columns missing.
+  if (dialect.ddlCommits && !isAtOnce) await session.retry(() => addColumns(engine, first.found));
+  const written: WriteResult[] = [];
+  for (const table of recorded) {
+    if (!isAtOnce) await carryOut(engine, table);
+    written.push(await session.retry(() => describeWritten(engine, table)));
+  }
+  return written;
+}
+
+/** Records runs with what they need. `isAtOnce`: carries them out in the same transaction. */
+async function recordTables(
+  engine: Engine,
+  ledger: Ledger,
+  writes: readonly TableWrite[],
+  isAtOnce: boolean,
+): Promise<RecordedTable[]> {
+  const { session, dialect } = engine;
   const add = async () => {
     for (const { found } of writes) await addColumns(engine, found);
   };
@@ -48,7 +71,7 @@ export async function writeTables(
     await createTables(engine, ledger, writes);
     if (isAtOnce) await session.retry(add);
   }
-  const recorded = await session.transaction(isAtOnce ? 'exclusive' : 'snapshot', async () => {
+  return session.transaction(isAtOnce ? 'exclusive' : 'snapshot', async () => {
     await dialect.lockLedger(ledger);
     const names = writes.map(({ found }) => found.facts.table);
     const checkForeignKeys = isAtOnce ? await lockTables(engine, names) : null;
@@ -67,21 +90,11 @@ export async function writeTables(
     await checkForeignKeys?.();
     return tables;
   });
-  // An interruption may have left the run recorded but its columns missing.
-  if (dialect.ddlCommits && !isAtOnce) await session.retry(add);
-  const written: WriteResult[] = [];
-  for (const table of recorded) {
-    if (!isAtOnce) await carryOut(engine, table);
-    written.push(await session.retry(() => describeWritten(engine, table)));
-  }
-  return written;
 }
 
-/** The unfinished run that a write continues or, of new columns, the run whose columns it fills further. */
+/** The run whose new columns a write fills further. */
 function openRunOf({ found, plan }: TableWrite): TableRun | undefined {
-  return found.runs.find(({ mode, state, run }) =>
-    mode === 'new' ? run === plan.earlier.run : state === 'working',
-  );
+  return found.runs.find(({ mode, run }) => mode === 'new' && run === plan.earlier.run);
 }
 
 /** Statements that create the tables of a new run: the list of its rows, or a map for each new column. */
@@ -123,7 +136,6 @@ async function recordRun(engine: Engine, write: TableWrite): Promise<Omit<Record
   const { ledger } = found;
   const open = openRunOf(write);
   const isNew = context.policy.mode === 'new';
-  if (open !== undefined && !isNew) return { unit: open.unit, fill: 1 };
   const suffix = open?.suffix ?? (await newSuffix(engine, ledger, run, 0));
   const table = tableOfRun(found, suffix);
   if (open === undefined && !dialect.ddlCommits)
