@@ -16,10 +16,10 @@ import {
   type AskList,
   countRecords,
   hasAnswered,
-  type ListAnswer,
   type ListContent,
   type SampledHost,
   type SampledList,
+  sizeOf,
 } from './sample-lists.js';
 
 /** Whether every host answers and accepts its key, and how it is reached. */
@@ -166,15 +166,16 @@ const PAGE_SIZES = [10_000, 5000, 2000, 1000, 500, 200, 100, 50, 10] as const;
 /** A larger page may take this part of the largest body that is read. */
 const BODY_SHARE = 0.25;
 
-/** The page size of one host, seen at its longest list. */
+/** The answer to the largest limit that one host does not refuse, at its longest list. */
 interface PageSize {
   readonly label: string;
+  /** As configured. */
+  readonly wanted: number;
+  /** 0: every limit was refused. */
   readonly asked: number;
-  /** Objects on the page; null if the limit was refused. */
-  readonly got: number | null;
+  /** Objects on the page. */
+  readonly got: number;
   readonly hasMore: boolean;
-  /** The largest page that the host was seen to send, or the limit that it accepted; null if unknown. */
-  readonly largest: number | null;
 }
 
 /** Whether pages have the configured size, and which larger ones the hosts send. */
@@ -184,77 +185,58 @@ export async function checkPages({ config, ask, v3, v4 }: RemoteContext): Promis
   );
   return pages.flatMap((page) => {
     if (page === null) return [];
-    const { label, asked, largest: value } = page;
+    const { label, wanted, asked, got, hasMore } = page;
     const finding = judgePageSize(page);
-    if (value === null || value === 0 || value === asked) return [finding];
+    const value = asked < wanted ? asked : hasMore || got > wanted ? got : wanted;
+    if (value === 0 || value === wanted) return [finding];
     const region = config.v3.regions.length > 1 ? ['regions', label.slice('V3 '.length)] : [];
     const path = label === 'V4' ? ['v4', 'pageSize'] : ['v3', ...region, 'pageSize'];
-    const text = `${label}: pages of ${asked} → ${value}, the most it sends`;
+    const text = `${label}: pages of ${wanted} → ${value}, the most it sends`;
     return [{ ...finding, corrections: [{ path, value, text }] }];
   });
 }
 
-/**
- * Requests a page of the configured size from a host's longest list, and larger ones if it is sent in full, smaller ones if
- * it is refused; null if all lists are empty.
- */
+/** Requests pages of a host's longest list, the largest first; null if all lists are empty. */
 async function probePageSize(
   ask: AskList,
-  { label, endpoint: { pageSize }, lists }: SampledHost,
+  { label, endpoint: { pageSize: wanted }, lists }: SampledHost,
   maxBodyBytes: number,
 ): Promise<PageSize | null> {
-  const [longest] = [...lists].sort((a, b) => lengthOf(b.answer) - lengthOf(a.answer));
-  if (longest === undefined || lengthOf(longest.answer) === 0) return null;
-  const answer = await ask(longest, pageSize);
-  if (answer.kind === 'answers') {
-    const got = objectsOf(answer);
-    const page = { label, asked: pageSize, got, hasMore: answer.hasMore };
-    if (!answer.hasMore) return { ...page, largest: null };
-    const most = (maxBodyBytes * BODY_SHARE * got) / Math.max(1, answer.bytes);
-    return { ...page, largest: got < pageSize ? got : await findLarger(ask, longest, pageSize, most) };
+  const [longest] = [...lists].sort((a, b) => sizeOf(b.answer) - sizeOf(a.answer));
+  if (longest?.answer.kind !== 'answers' || objectsOf(longest.answer) === 0) return null;
+  const most = (maxBodyBytes * BODY_SHARE * objectsOf(longest.answer)) / Math.max(1, longest.answer.bytes);
+  const sizes = PAGE_SIZES.filter((size) => size < wanted || (size > wanted && size <= most));
+  for (const asked of [...sizes, wanted].sort((a, b) => b - a)) {
+    const answer = await ask(longest, asked);
+    if (answer.kind === 'answers') {
+      return { label, wanted, asked, got: objectsOf(answer), hasMore: answer.hasMore };
+    }
+    if (answer.kind !== 'refused' && asked <= wanted) return null;
   }
-  if (answer.kind !== 'refused') return null;
-  const refused = { label, asked: pageSize, got: null, hasMore: false };
-  for (const smaller of PAGE_SIZES.filter((one) => one < pageSize)) {
-    if ((await ask(longest, smaller)).kind === 'answers') return { ...refused, largest: smaller };
-  }
-  return { ...refused, largest: null };
-}
-
-/** The most objects that a page of a larger limit holds, of at most `most`; `pageSize` if no larger page is sent. */
-async function findLarger(ask: AskList, list: SampledList, pageSize: number, most: number): Promise<number> {
-  for (const size of PAGE_SIZES.filter((one) => one > pageSize && one <= most)) {
-    const answer = await ask(list, size);
-    if (answer.kind === 'answers') return Math.max(pageSize, Math.min(size, objectsOf(answer)));
-  }
-  return pageSize;
+  return { label, wanted, asked: 0, got: 0, hasMore: false };
 }
 
 function objectsOf({ records, rejected }: ListContent): number {
   return records.length + rejected;
 }
 
-function lengthOf(answer: ListAnswer): number {
-  return answer.kind === 'answers' ? Math.max(answer.totalCount ?? 0, objectsOf(answer)) : 0;
-}
-
-function judgePageSize({ label, asked, got, hasMore, largest }: PageSize): Finding {
-  const wanted = groupDigits(asked);
+function judgePageSize({ label, wanted, asked, got, hasMore }: PageSize): Finding {
+  const configured = groupDigits(wanted);
   const setting = label === 'V4' ? 'v4.pageSize' : 'v3.pageSize';
-  if (got === null) {
-    const size = largest === null ? 'what the operator allows' : `${largest}, which it answers`;
-    const text = `${label} refuses pages of ${countOf(asked, 'record')}.`;
+  if (asked < wanted) {
+    const size = asked === 0 ? 'what the operator allows' : `${asked}, which it answers`;
+    const text = `${label} refuses pages of ${countOf(wanted, 'record')}.`;
     return problem('page_size_refused', 2, text, `Set ${setting} to ${size}.`);
   }
-  if (largest !== null && largest > asked) {
-    const text = `${label} sends pages of ${countOf(largest, 'record')} where ${wanted} are configured.`;
-    return note('page_size_larger', text, `Fewer requests: set ${setting} to ${largest}.`);
+  if (got > wanted) {
+    const text = `${label} sends pages of ${countOf(got, 'record')} where ${configured} are configured.`;
+    return note('page_size_larger', text, `Fewer requests: set ${setting} to ${got}.`);
   }
-  if (got >= asked) return ok('page_size', `${label} sends pages of ${countOf(got, 'record')}, as asked.`);
+  if (got === wanted) return ok('page_size', `${label} sends pages of ${countOf(got, 'record')}, as asked.`);
   if (hasMore) {
-    const text = `${label} sends at most ${countOf(got, 'record')} a page where ${wanted} were asked for.`;
+    const text = `${label} sends at most ${countOf(got, 'record')} a page where ${configured} were asked for.`;
     return note('page_size_capped', text, 'Pages are taken as they come; an export needs more requests.');
   }
-  const text = `${label}: no list asked is longer than a page of ${wanted}, so a cap would not show.`;
+  const text = `${label}: no list asked is longer than a page of ${configured}, so a cap would not show.`;
   return note('page_size_unknown', text);
 }
