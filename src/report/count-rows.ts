@@ -3,7 +3,7 @@ import type { CompanyMatch, Generation, RowUnit } from '../domain.js';
 import { bareReason } from '../reasons.js';
 import type { Pause } from '../runtime/pause.js';
 import type { Db } from '../store/open.js';
-import { type RemapGroup, readRemapGroups } from '../store/remap-groups.js';
+import { type GroupCounts, readRemapGroups } from '../store/remap-groups.js';
 import { prepareRowsById, type RemapRow, type Scope, v4CompaniesOf } from '../store/remap-rows.js';
 import { iterateCompanyRows } from '../store/remap-tables.js';
 import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/scoped-streams.js';
@@ -160,7 +160,7 @@ class RowCounter {
     }
   }
 
-  addGroup(group: RemapGroup): void {
+  addGroup(group: GroupCounts): void {
     const { model, region, status, reason } = group;
     const [n, v3] = [Number(group.n), Number(group.v3)];
     for (const counts of this.#countsOf(model, region, group.v3_company_id, group.v4_company_id)) {
@@ -189,7 +189,7 @@ class RowCounter {
     this.#rows.set(key, known);
   }
 
-  #addOutside(group: RemapGroup): void {
+  #addOutside(group: GroupCounts): void {
     const { region, v3_company_id: v3CompanyId, v4_company_id: v4CompanyId, model, status } = group;
     if (bareReason(group.reason ?? '') !== 'outside_backfill_window' || status !== 'unmatched') return;
     if (region === null || v3CompanyId === null) return;

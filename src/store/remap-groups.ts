@@ -4,7 +4,7 @@ import { remapScope, type Scope, scopeParams } from './remap-rows.js';
 import type { Db } from './sqlite.js';
 
 /** Counts of remap rows with the same model, companies, status and reason. */
-export interface RemapGroup {
+export interface GroupCounts {
   readonly model: string;
   readonly isChild: bigint;
   readonly region: string | null;
@@ -23,7 +23,7 @@ export interface RemapGroup {
 const idsSchema = z.array(z.number());
 
 /** The groups of rows in a scope. */
-export function* readRemapGroups(db: Db, scope: Scope): Generator<RemapGroup> {
+export function* readRemapGroups(db: Db, scope: Scope): Generator<GroupCounts> {
   const where = remapScope(db, scope);
   // the rows of a V3 company have a V3 id, and those of a pair have both
   const sql = `
@@ -31,7 +31,7 @@ export function* readRemapGroups(db: Db, scope: Scope): Generator<RemapGroup> {
         iif(v3_company_id IS NULL, 0, count) AS v3, iif(matched_by IS NULL, 0, count) AS pairs,
         unique_id_conflict * count AS conflicts, first_rows AS firstRows
       FROM remap_group AS r WHERE ${where.sql} ORDER BY id`;
-  const rows = db.prepare<[object], Omit<RemapGroup, 'firstRows'> & { readonly firstRows: string }>(sql);
+  const rows = db.prepare<[object], Omit<GroupCounts, 'firstRows'> & { readonly firstRows: string }>(sql);
   for (const { firstRows, ...group } of rows.iterate(where.params)) {
     yield { ...group, firstRows: idsSchema.parse(JSON.parse(firstRows)) };
   }

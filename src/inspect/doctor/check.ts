@@ -54,7 +54,7 @@ export interface RemoteCheck extends Named {
   readonly ask: (context: RemoteContext) => readonly Finding[] | Promise<readonly Finding[]>;
 }
 
-export type Check = LocalCheck | RemoteCheck;
+export type DoctorCheck = LocalCheck | RemoteCheck;
 
 /** What is known without the network. */
 export interface LocalContext {

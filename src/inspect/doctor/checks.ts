@@ -3,7 +3,7 @@ import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
 import { displayWidth, wrapProse } from '../../text/text-layout.js';
 import {
-  type Check,
+  type DoctorCheck,
   type Finding,
   judgeFindings,
   type LocalCheck,
@@ -17,7 +17,7 @@ import { checkModels, checkV4 } from './check-models.js';
 import { checkParameters } from './check-parameters.js';
 
 /** Every check, in the order of the output. */
-export const CHECKS: readonly Check[] = [
+export const CHECKS: readonly DoctorCheck[] = [
   { id: 'program', title: 'look at this machine', run: checkProgram },
   { id: 'configuration', title: 'look at the configuration', run: checkConfig },
   { id: 'keys', title: 'look for the keys', run: checkKeys },
@@ -33,7 +33,7 @@ export const CHECKS: readonly Check[] = [
   { id: 'database', title: 'look at the database', ask: checkDatabase },
 ];
 
-function isLocal(check: Check): check is LocalCheck {
+function isLocal(check: DoctorCheck): check is LocalCheck {
   return 'run' in check;
 }
 
