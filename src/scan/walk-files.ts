@@ -11,7 +11,6 @@ import {
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import { describeFileError, SvcError } from '../errors.js';
-import { listTrackedIgnored } from '../runtime/programs.js';
 import { plainKindOf } from './source-text.js';
 import { languageOf } from './syntax.js';
 
@@ -60,15 +59,8 @@ export function walkFiles(paths: readonly string[], folder: string, ownFiles: re
   const files = new Map<string, FoundFile>();
   const skipped: SkippedFile[] = [];
   const shown = (absolute: string) => relative(folder, absolute).split(sep).join('/') || '.';
-  let top = '';
-  let tracked: ReadonlySet<string> | null = null;
-  /** Asks git once something is ignored. */
-  const isTracked = (absolute: string): boolean => {
-    tracked ??= new Set(withFolders(listTrackedIgnored(top)));
-    return tracked.has(absolute);
-  };
   const visit = (absolute: string, entry: Entry, ignores: readonly IgnoreFile[], depth: number): void => {
-    const isExcluded = depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores) && !isTracked(absolute);
+    const isExcluded = depth > 0 && isIgnored(absolute, entry.isDirectory(), ignores);
     const why = isExcluded ? 'ignored by .gitignore' : whySkipped(absolute, entry, depth, ownFiles);
     if (why === null) {
       const path = shown(absolute);
@@ -89,21 +81,11 @@ export function walkFiles(paths: readonly string[], folder: string, ownFiles: re
     const absolute = resolve(folder, path);
     const above = ignoresAbove(absolute);
     const entry = statNamed(path, absolute);
-    top = absolute;
-    tracked = null;
     // A path that was named is read even if it is ignored.
     visit(absolute, entry, isIgnored(absolute, entry.isDirectory(), above) ? [] : above, 0);
   }
   const found = [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   return { files: found, skipped: skipped.sort((a, b) => (a.path < b.path ? -1 : 1)) };
-}
-
-/** Files with the folders that they are in. */
-function* withFolders(files: readonly string[]): Generator<string> {
-  for (const file of files) {
-    let at = file;
-    for (; dirname(at) !== at; at = dirname(at)) yield at;
-  }
 }
 
 type Entry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile' | 'isSymbolicLink'>;

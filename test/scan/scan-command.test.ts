@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -100,19 +99,6 @@ describe('what is read', () => {
       'UPDATE orders SET paid = 1 WHERE svc_id = 5120044;\n-- WHERE svc_id = 5120045\nSELECT svc_id FROM a WHERE svc_id IN (17, 18);\n',
     );
     expect(rulesIn(await scanFolder())).toEqual(['1 hard-coded-id', '3 hard-coded-id']);
-  });
-
-  it('reads what git tracks, though it is ignored', async () => {
-    save('.gitignore', 'out/\n*.gen.ts\n');
-    save('out/kept/a.ts', CODE);
-    save('out/built.ts', CODE);
-    save('b.gen.ts', CODE);
-    const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, stdio: 'ignore' });
-    git('init');
-    git('add', '--force', 'out/kept/a.ts', 'b.gen.ts');
-    const { files } = await scanFolder();
-    expect(files.read.map(({ path }) => path)).toEqual(['b.gen.ts', 'out/kept/a.ts']);
-    expect(files.skipped).toContainEqual({ path: 'out/built.ts', why: 'ignored by .gitignore' });
   });
 
   it('takes code for minified by its share of long lines', async () => {
