@@ -54,9 +54,8 @@ export function openColumn({ ids }: Pick<ApplyContext, 'ids'>, column: IdColumn,
   }
   const lookUp = lookUpOf(ids, column, policy);
   const inText = column.pattern === undefined ? null : buildPatternResolver(ids, column, lookUp);
-  const records = inText ?? new Resolver(ids, lookUp);
-  const isPlatformId = writesPlatformId(column) && records instanceof Resolver;
-  const resolver = isPlatformId ? new PlatformIdResolver(records) : records;
+  const isPlatformId = writesPlatformId(column);
+  const resolver = inText ?? (isPlatformId ? new PlatformIdResolver(ids, lookUp) : new Resolver(ids, lookUp));
   return {
     column,
     resolver,

@@ -4,18 +4,10 @@ import type { CsvTarget, FileTarget } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import type { ApplyContext, DataStore, LedgerRun, RunVerification } from '../context.js';
-import {
-  addJsonLeaves,
-  bounded,
-  type ColumnSample,
-  PathValues,
-  type PlaceSample,
-  SAMPLED_BYTES,
-  SAMPLED_VALUES,
-} from '../scan/column-sample.js';
+import { addJsonLeaves, PathValues, type PlaceSample, SAMPLED_BYTES } from '../scan/column-sample.js';
 import { detectDialect, readRecord } from '../text/csv-dialect.js';
 import { readHead } from './file-snapshot.js';
-import { findOutput, type SideCar, type WrittenOutput, writtenOutputs } from './side-car.js';
+import { findOutput, type WrittenOutput, writtenOutputs } from './side-car.js';
 import { Copier, openColumns, streamTarget } from './stream-file.js';
 import { surveyFile } from './survey-file.js';
 import { undoFile, writeFile } from './write-file.js';
@@ -25,7 +17,7 @@ export function openFileStore(context: ApplyContext, target: FileTarget): DataSt
   return {
     runs: async () => listRuns(target),
     survey: async (options) => [await surveyFile(context, target, options)],
-    sample: () => (target.kind === 'csv' ? sampleCsv(target) : sampleNdjson(target.file)),
+    sample: () => sampleFile(target),
     write: (agreed, run) =>
       Promise.all(
         agreed
@@ -101,60 +93,39 @@ async function findProblem(
 const LF = 0x0a;
 
 /**
- * Samples the start of a CSV file.
+ * Samples the start of a file.
  *
  * @throws SvcError `bad_input`
  */
-async function sampleCsv({ file, header: hasHeader }: CsvTarget): Promise<PlaceSample> {
+async function sampleFile(target: FileTarget): Promise<PlaceSample> {
+  const { file } = target;
   const { bytes, isWhole } = sampleBytes(file);
+  const values = new PathValues();
+  if (target.kind === 'csv') addCells(target, bytes, isWhole, values);
+  else addLeaves(bytes.subarray(0, isWhole ? bytes.length : Math.max(0, bytes.lastIndexOf(LF))), values);
   const written = findOutput(dirname(file), await sha256OfFile(file));
-  const dialect = detectDialect(bytes, { file, delimiter: 'auto', header: hasHeader, columns: [] });
-  const names = hasHeader ? dialect.header : Array.from({ length: dialect.width }, (_, at) => `#${at + 1}`);
-  const values = names.map(() => new Set<string>());
-  for (let at = dialect.dataStart; at < bytes.length; ) {
-    const { cells, end } = readRecord(bytes, at, dialect);
-    if (end >= bytes.length && !isWhole) break;
-    for (const [place, cell] of cells.entries()) addTo(values[place], cell);
-    at = end;
-  }
-  const columns = names.map((column, at): ColumnSample => {
-    const { values: seen, isWhole: all } = bounded(values[at] ?? new Set());
-    return {
-      table: null,
-      column,
-      path: null,
-      values: seen,
-      isWhole: all && isWhole,
-      isKey: false,
-      run: runOf(written, column),
-    };
-  });
-  return { columns, unseen: [] };
-}
-
-function addTo(values: Set<string> | undefined, cell: string): void {
-  if (values !== undefined && cell !== '' && values.size <= SAMPLED_VALUES) values.add(cell);
-}
-
-/**
- * Samples the start of an NDJSON file.
- *
- * @throws SvcError `bad_input`
- */
-async function sampleNdjson(file: string): Promise<PlaceSample> {
-  const { bytes, isWhole } = sampleBytes(file);
-  const written = findOutput(dirname(file), await sha256OfFile(file));
-  const end = isWhole ? bytes.length : bytes.lastIndexOf(LF);
-  const leaves = new PathValues();
-  for (const line of bytes.toString('utf8', 0, Math.max(0, end)).split('\n')) {
-    if (line.trim() !== '') addJsonLeaves(line, leaves);
-  }
-  const columns = leaves.list((column) => ({ table: null, column, path: null, run: runOf(written, column) }));
+  const runOf = (column: string) =>
+    written?.definition.ids.some((one) => one.column === column) === true ? written.run : null;
+  const columns = values.list((column) => ({ table: null, column, path: null, run: runOf(column) }));
   return { columns: columns.map((one) => ({ ...one, isWhole: one.isWhole && isWhole })), unseen: [] };
 }
 
-function runOf(written: SideCar | null, column: string): string | null {
-  return written?.definition.ids.some((one) => one.column === column) === true ? written.run : null;
+function addCells({ file, header }: CsvTarget, bytes: Buffer, isWhole: boolean, values: PathValues): void {
+  const dialect = detectDialect(bytes, { file, delimiter: 'auto', header, columns: [] });
+  const names = header ? dialect.header : Array.from({ length: dialect.width }, (_, at) => `#${at + 1}`);
+  for (const name of names) values.add(name, '');
+  for (let at = dialect.dataStart; at < bytes.length; ) {
+    const { cells, end } = readRecord(bytes, at, dialect);
+    if (end >= bytes.length && !isWhole) break;
+    for (const [place, name] of names.entries()) values.add(name, cells[place] ?? '');
+    at = end;
+  }
+}
+
+function addLeaves(lines: Buffer, values: PathValues): void {
+  for (const line of lines.toString('utf8').split('\n')) {
+    if (line.trim() !== '') addJsonLeaves(line, values);
+  }
 }
 
 function sampleBytes(file: string): { readonly bytes: Buffer; readonly isWhole: boolean } {

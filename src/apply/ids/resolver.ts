@@ -83,7 +83,7 @@ export class Resolver implements CellResolver {
   id: Id | null = null;
   ids: ModelIds | null = null;
   slot = -1;
-  newValue: Id = 0;
+  newValue: Id | string = 0;
   readonly #remap: RemapIds;
   readonly #lookUp: LookUp;
   readonly #isScoped: boolean;
@@ -228,49 +228,30 @@ export class Resolver implements CellResolver {
  * Looks up the `platform_id` of the V3 record that a cell names, whether or not the record has a twin. The categories
  * are `mapped`, `empty`, `not_ours` and `NO_PLATFORM_ID`.
  */
-export class PlatformIdResolver implements CellResolver {
-  newText = '';
-  readonly oldValue = null;
-  readonly #records: Resolver;
-
-  constructor(records: Resolver) {
-    this.#records = records;
+export class PlatformIdResolver extends Resolver {
+  override get oldValue(): null {
+    return null;
   }
 
-  get id(): Id | null {
-    return this.#records.id;
+  override lookUpText(text: string, scope: RowScope): Category {
+    return this.#find(super.lookUpText(text, scope), scope);
   }
 
-  get ids(): ModelIds | null {
-    return this.#records.ids;
+  override lookUpNumber(value: number, scope: RowScope): Category {
+    return this.#find(super.lookUpNumber(value, scope), scope);
   }
 
-  get slot(): number {
-    return this.#records.slot;
+  override invalid(why: InvalidForm): Category {
+    super.invalid(why);
+    return NO_PLATFORM_ID;
   }
 
-  get newValue(): string {
-    return this.newText;
-  }
-
-  lookUpText(text: string, scope: RowScope): Category {
-    return this.#find(this.#records.lookUpText(text, scope), scope);
-  }
-
-  lookUpNumber(value: number, scope: RowScope): Category {
-    return this.#find(this.#records.lookUpNumber(value, scope), scope);
-  }
-
-  invalid(why: InvalidForm): Category {
-    return this.#find(this.#records.invalid(why), null);
-  }
-
-  #find(category: Category, scope: RowScope | null): Category {
+  #find(category: Category, scope: RowScope): Category {
     if (category === 'empty' || category === 'not_ours') return category;
-    const isOfRow = scope !== null && category !== 'unknown/other_scope' && category !== 'unknown/no_scope';
-    const found = isOfRow ? this.#records.platformId(scope) : null;
+    const isOfRow = category !== 'unknown/other_scope' && category !== 'unknown/no_scope';
+    const found = isOfRow ? this.platformId(scope) : null;
     if (found === null) return NO_PLATFORM_ID;
-    this.newText = found;
+    this.newValue = found;
     return 'mapped';
   }
 }

@@ -67,12 +67,12 @@ describe('ModelIds', () => {
 const folder = makeFolder();
 let files = 0;
 
-function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}): Resolver {
+function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}, Kind = Resolver): Resolver {
   files += 1;
   const file = join(folder, `${files}.db`);
   createRemap(file, rows);
   const model = { model: INVOICES, path: '' };
-  return new Resolver(new RemapIds(openDatabase(file, 'read')), {
+  return new Kind(new RemapIds(openDatabase(file, 'read')), {
     model,
     models: new Map(),
     region: undefined,
@@ -221,7 +221,7 @@ it('finds the platform_id on which all V3 records agree that a row can mean', ()
     fc.property(fc.array(record, { maxLength: 8 }), by, by, scope, (rows, byRegion, byCompany, row) => {
       const region = byRegion === 'fixed' ? row.region : byRegion;
       const company = byCompany === 'fixed' ? row.company : byCompany;
-      const cells = new PlatformIdResolver(resolverOf(rows, { region, company }));
+      const cells = resolverOf(rows, { region, company }, PlatformIdResolver);
       for (const id of [1, 2, 2n ** 63n - 1n, -(2n ** 63n), 3]) {
         const meant = rows.filter(
           (one) =>
