@@ -194,7 +194,7 @@ function matchCompanies(options: MatchOptions): { readonly found: Found; readonl
     }
   }
   // records of lists that are not configured are not part of the remap, but part of the export
-  preparePartRecords(scope, parts.spool, throwIfStopped)(parts.others);
+  preparePartRecords(db, scope, throwIfStopped)(parts.others);
   return { found, seen };
 }
 
@@ -214,8 +214,8 @@ function prepareJudge(
   { db, config, scope, parts, decisions, throwIfStopped }: MatchOptions,
   found: Found,
 ): (model: number, companies: CompanyPair) => JudgedPair | null {
-  const readV3 = preparePartRecords(scope, parts.spool, throwIfStopped);
-  const readV4 = preparePartRecords(scope, parts.spool, throwIfStopped);
+  const readV3 = preparePartRecords(db, scope, throwIfStopped);
+  const readV4 = preparePartRecords(db, scope, throwIfStopped);
   const pairedModel = preparePairedModel(db, config, scope, parts);
   return (number, [v3Company, v4Company]) => {
     const model = scope.models[number]?.name ?? '';

@@ -1,17 +1,13 @@
 import { fieldDigestsOf, hashFields, placesOf } from '../api/field-digests.js';
 import { LIST_WORDS } from '../api/member-digests.js';
-import { Texts } from '../json/record-columns.js';
 import { damaged } from '../store/checksum.js';
 import { prepareReadMemberList } from '../store/member-lists.js';
 import type { Db } from '../store/open.js';
-import { type SavedBytes, Spool } from '../store/spool.js';
-import { hashBytes, SELECT_RECORDS, StoredRecords } from './record-bytes.js';
+import { hashBytes, StoredRecords, selectRecords } from './record-bytes.js';
 import type { Scope, ScopeList } from './scope.js';
 
-/** Bytes of records that are stored together. */
-const CHUNK_BYTES = 128 * 1024;
-/** Bytes of all parts that are kept in memory: there can be 100,000 companies. */
-const MAX_OPEN_BYTES = 16 * 1024 * 1024;
+/** Rows read at once: nothing can be written while a query is open. */
+const CHUNK = 1000;
 
 /** The exported records of one model and company of a generation. */
 export class ExportedPart {
@@ -24,8 +20,7 @@ export class ExportedPart {
   /** Records with a date of the platform's own, and the earliest of these dates in ms. */
   dated = 0;
   earliestMs = Number.POSITIVE_INFINITY;
-  readonly open = new Texts(0);
-  readonly #saved: SavedBytes[] = [];
+  #ids = new Float64Array(8);
 
   constructor(generation: 3 | 4, region: string, companyId: string) {
     this.generation = generation;
@@ -33,17 +28,19 @@ export class ExportedPart {
     this.companyId = companyId;
   }
 
-  save(spool: Spool): void {
-    const { bytes, length } = this.open;
-    if (length === 0) return;
-    this.#saved.push(spool.save(Buffer.from(bytes.buffer, 0, length)));
-    this.open.clear();
+  add(id: number): void {
+    if (this.records === this.#ids.length) {
+      const ids = this.#ids;
+      this.#ids = new Float64Array(2 * ids.length);
+      this.#ids.set(ids);
+    }
+    this.#ids[this.records++] = id;
   }
 
-  /** The bytes of the records, for `StoredRecords`, in several pieces. */
-  *read(spool: Spool): Generator<Buffer> {
-    this.save(spool);
-    for (const saved of this.#saved) yield spool.read(saved);
+  /** The row ids of its records in their order, as JSON, in several pieces. */
+  *listIds(): Generator<string> {
+    for (let at = 0; at < this.records; at += CHUNK)
+      yield `[${this.#ids.subarray(at, Math.min(at + CHUNK, this.records)).join(',')}]`;
   }
 }
 
@@ -54,12 +51,7 @@ export interface ExportedParts {
   /** Records of lists that the configuration does not name. */
   readonly others: ExportedPart;
   readonly keyed: KeyedRecords;
-  /** Keeps the records. */
-  readonly spool: Spool;
 }
-
-/** Rows read at once: nothing can be written while a query is open. */
-const CHUNK = 1000;
 
 /**
  * Reads every exported record, sorts them by company, and keeps the keys of the lists that were read in full.
@@ -75,7 +67,6 @@ export function readExportedParts(
   const parts = new Map<string, ExportedPart>();
   const others = new ExportedPart(3, '', '');
   const keyed = new KeyedRecords(db, fields);
-  const spool = new Spool(db, 'exported_bytes');
   /** The parts of each list by company; beyond 2^53, companies are not in it. */
   const partsOfLists = new Map<number, Map<number, ExportedPart>>();
   const partOf = (list: ScopeList, record: StoredRecords): ExportedPart => {
@@ -91,9 +82,10 @@ export function readExportedParts(
     if (Number.isSafeInteger(companyId)) ofList.set(companyId, part);
     return part;
   };
-  const read = db.prepare<[number, number], Buffer | null>(SELECT_RECORDS).pluck();
+  const read = db
+    .prepare<[number, number], Buffer | null>(selectRecords('id > ? ORDER BY id LIMIT ?', 'children'))
+    .pluck();
   const record = new StoredRecords();
-  let openBytes = 0;
   for (let last = Number.NEGATIVE_INFINITY; ; ) {
     throwIfStopped();
     record.open(read.get(last, CHUNK) ?? null);
@@ -104,29 +96,19 @@ export function readExportedParts(
       last = record.id;
       const list = scope.lists.get(record.streamId);
       const part = list === undefined ? others : partOf(list, record);
-      part.records += 1;
+      part.add(record.id);
       if (record.fromPlatform && !Number.isNaN(record.latestMs)) {
         part.dated += 1;
         part.earliestMs = Math.min(part.earliestMs, record.latestMs);
       }
-      part.open.copy(record.bytes, record.record.start, record.record.end);
-      openBytes += record.record.end - record.record.start;
-      if (part.open.length >= CHUNK_BYTES) {
-        openBytes -= part.open.length;
-        part.save(spool);
-      }
       if (list?.readInFull === true && record.key.end > record.key.start) keyed.add(list.model, part, record);
     }
-    if (openBytes < MAX_OPEN_BYTES) continue;
-    for (const part of [...parts.values(), others]) part.save(spool);
-    openBytes = 0;
   }
   return {
     find: (...place) => parts.get(nameOf(...place)) ?? null,
     all: () => parts.values(),
     others,
     keyed,
-    spool,
   };
 }
 

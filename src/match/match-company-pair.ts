@@ -149,19 +149,21 @@ class PairRows {
     const { pair, decided } = this.#judged;
     const { row, reason } = this.#writeRecords(at, twin);
     const children = { v3: pair.v3.childrenOf(at), v4: pair.v4.childrenOf(twin) };
-    const named = [...(decided.ofV3Children.get(at) ?? []), ...(decided.ofV4Children.get(twin) ?? [])];
+    const [ofV3, ofV4] = [decided.ofV3Children.get(at), decided.ofV4Children.get(twin)];
     let rows = judgeChildren(children.v3, children.v4, reason);
-    if (named.length > 0) {
+    if (ofV3 !== undefined || ofV4 !== undefined) {
+      const named = [...(ofV3 ?? []), ...(ofV4 ?? [])];
       const judged = decideChildren(rows, { ...children, parentsMatched: reason === null }, named);
       for (const [line, verdict] of judged.verdicts) this.#verdicts.set(line, verdict);
       rows = judged.rows;
     }
+    const parents = { row, at, twin };
     for (const child of rows.v3) {
-      this.#writeChild(child, { row, at, twin });
+      this.#writeChild(child, parents);
       // its twin
       if (child[3] !== null) this.#seen.v4Children += 1;
     }
-    for (const child of rows.v4) this.#writeChild(child, { row, at, twin });
+    for (const child of rows.v4) this.#writeChild(child, parents);
   }
 
   /**

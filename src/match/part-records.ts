@@ -4,10 +4,10 @@ import { OPEN_ARRAY, QUOTE } from '../json/json-scanner.js';
 import { Texts } from '../json/record-columns.js';
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import { damaged } from '../store/checksum.js';
+import type { Db } from '../store/open.js';
 import { type RowId, rowIdOf } from '../store/remap-writer.js';
-import type { Spool } from '../store/spool.js';
 import type { ExportedPart } from './exported-parts.js';
-import { hashBytes, StoredRecords } from './record-bytes.js';
+import { hashBytes, StoredRecords, selectRecords } from './record-bytes.js';
 import type { Scope } from './scope.js';
 
 /** The records of a part by column, in the order of their row ids. Texts stay bytes until they are needed. */
@@ -195,19 +195,22 @@ export class PartMembers {
  * Makes the function that reads the records of a part and compares each with its checksum. They are valid until the next call.
  */
 export function preparePartRecords(
+  db: Db,
   { lists }: Scope,
-  spool: Spool,
   throwIfStopped: () => void,
 ): (part: ExportedPart | null) => PartRecords {
+  const read = db
+    .prepare<[string], Buffer | null>(selectRecords('id IN (SELECT value FROM json_each(?)) ORDER BY id'))
+    .pluck();
   const record = new StoredRecords();
   const room = new Room();
   return (part) => {
     room.clear();
     const records = new PartRecords(part?.records ?? 0, room);
     let at = 0;
-    for (const bytes of part?.read(spool) ?? []) {
+    for (const ids of part?.listIds() ?? []) {
       throwIfStopped();
-      for (record.open(bytes); record.next(); at++)
+      for (record.open(read.get(ids) ?? null); record.next(); at++)
         addRecord(records, at, record, lists.get(record.streamId)?.readInFull === true);
     }
     // the memory still holds the records of another part

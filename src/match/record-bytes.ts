@@ -7,16 +7,22 @@ const MINUS = 0x2d;
 const LETTER_P = 0x70;
 
 const LENGTHS = ['platform_id', 'unique_id', 'children', 'members', 'checked'];
-const NUMBERS = ['id', 'checksum', ...LENGTHS.map((column) => `octet_length(${column})`)];
 
 /**
  * SQL that joins records to one blob, in the order of their ids, for `StoredRecords`: to read them one by one takes five
  * times as long.
+ *
+ * @param where the condition, the order and a limit
+ * @param without a column that is taken as null; the checksum does not fit then
  */
-export const SELECT_RECORDS = `
-  SELECT CAST(group_concat(concat_ws(char(31), ${NUMBERS.map((number) => `ifnull(${number}, '')`).join(', ')},
-      CAST(checked AS TEXT)), '') AS BLOB)
-    FROM (SELECT *, ${checkedBytes('record')} AS checked FROM record NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?)`;
+export function selectRecords(where: string, without?: 'children'): string {
+  const lengths = LENGTHS.map(
+    (column) => `ifnull(octet_length(${column === without ? 'NULL' : column}), '')`,
+  );
+  return `
+    SELECT CAST(group_concat(concat_ws(char(31), id, checksum, ${lengths.join(', ')}, CAST(checked AS TEXT)), '') AS BLOB)
+      FROM (SELECT *, ${checkedBytes('record', without)} AS checked FROM record NOT INDEXED WHERE ${where})`;
+}
 
 /** Bytes of a blob; none for null. */
 class Range {
@@ -27,7 +33,6 @@ class Range {
 /** Reads the records of a blob, one after another. */
 export class StoredRecords {
   bytes: Buffer = Buffer.alloc(0);
-  readonly record = new Range();
   id = 0;
   checksum = 0;
   streamId = 0;
@@ -64,13 +69,12 @@ export class StoredRecords {
    */
   next(): boolean {
     if (this.#at === this.bytes.length) return false;
-    this.record.start = this.#at;
     this.id = this.#number();
     this.checksum = this.#number();
     const [key, uniqueId] = [this.#number(), this.#number()];
     const [children, members, checked] = [this.#number(), this.#number(), this.#number()];
     this.#skip(checked, this.checked);
-    this.record.end = this.#at;
+    const end = this.#at;
     this.#at = this.checked.start;
     this.streamId = this.#number();
     this.svcId = this.#number(this.svcDigits);
@@ -82,12 +86,12 @@ export class StoredRecords {
     this.#number();
     this.latestMs = this.#number();
     this.fromPlatform = this.bytes[this.#at] === LETTER_P;
-    while (this.#at < this.record.end && this.bytes[this.#at] !== SEPARATOR) this.#at += 1;
+    while (this.#at < end && this.bytes[this.#at] !== SEPARATOR) this.#at += 1;
     this.#at += 1;
     this.createdMs = this.#number();
     this.#text(children, this.children);
     this.#text(members, this.members);
-    this.#at = this.record.end;
+    this.#at = end;
     return true;
   }
 
