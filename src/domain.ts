@@ -82,6 +82,19 @@ export interface Blocker {
   readonly next: string;
 }
 
+/** A V3 company that could not be paired beyond doubt, with the V4 companies that it may be, likeliest first. */
+export interface AmbiguousCompany {
+  readonly region: string;
+  readonly v3CompanyId: string;
+  readonly candidates: readonly {
+    readonly v4CompanyId: string;
+    /** Shared keys whose fields could be compared. */
+    readonly comparableKeys: number;
+    /** Those of them whose fields agree. */
+    readonly agreeingKeys: number;
+  }[];
+}
+
 /** Databases behind a connection string that `apply` rewrites. */
 export const SERVERS = [
   { kind: 'postgres', product: 'PostgreSQL' },

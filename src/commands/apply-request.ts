@@ -17,26 +17,14 @@ import type { Env } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { shellLine } from '../text/escape.js';
 import { isTextFile, type Place, placeOf } from './apply-place.js';
+import type { verify, write } from './catalogue/apply-commands.js';
+import type { OptionsOf } from './command.js';
 
 /** What a command of `apply` does. */
 export type ApplyAction = 'plan' | 'write' | 'check' | 'verify' | 'find' | 'sql' | 'undo' | 'runs';
 
 /** Options and arguments of the commands of `apply`; each has some of them. */
-export interface ApplyOptions {
-  readonly run?: string | undefined;
-  readonly targets?: readonly string[];
-  readonly table?: string | undefined;
-  readonly ids?: readonly string[];
-  readonly inPlace?: boolean;
-  readonly missing?: Policy['missing'] | undefined;
-  readonly unknown?: Policy['unknown'] | undefined;
-  readonly others?: Policy['others'] | undefined;
-  readonly mapDeleted?: boolean;
-  readonly again?: boolean;
-  readonly allowIncomplete?: boolean;
-  readonly json?: string | undefined;
-  readonly unmapped?: string | undefined;
-}
+export type ApplyOptions = Partial<OptionsOf<typeof write> & Pick<OptionsOf<typeof verify>, 'run'>>;
 
 /** Where the targets of a command come from. */
 export interface TargetSource {

@@ -8,8 +8,9 @@ import { newPause } from '../runtime/pause.js';
 import { moveInto, onFile, temporaryBeside, writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
-import { findIncomplete, type Readiness } from '../store/readiness.js';
+import { findIncomplete, type Readiness, readReadiness } from '../store/readiness.js';
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
+import { EVERYTHING } from '../store/remap-rows.js';
 import { iterateCompanyRows } from '../store/remap-tables.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Io } from './command.js';
@@ -34,6 +35,29 @@ export async function readDatabase<T>(config: Config, work: (db: Db) => Promise<
   } finally {
     db.close();
   }
+}
+
+/**
+ * Runs `work` on the last remap, which it verifies, with a warning on stderr if that is incomplete or stale.
+ *
+ * @throws SvcError `incomplete` if there is none, `usage` for a company that is not in it, and as `readDatabase` does
+ */
+export function readLastRemap<T>(
+  config: Config,
+  companies: readonly bigint[],
+  io: Io,
+  work: (db: Db, facts: Readiness) => Promise<T>,
+): Promise<T> {
+  return readDatabase(config, async (db) => {
+    await assertRemapIntact(db, io);
+    const facts = readReadiness(db, config, EVERYTHING);
+    if (facts.lastRun === undefined) {
+      throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
+    }
+    assertCompanies(db, companies);
+    await warnOfIncomplete(facts, io);
+    return work(db, facts);
+  });
 }
 
 /** Makes a database with `fill`, in a temporary file that is moved to `target` once it is whole, or removed. */

@@ -2,6 +2,7 @@ import { dirname, relative } from 'node:path';
 import { isCancel, selectKey, text as textPrompt } from '@clack/prompts';
 import type { Config } from '../config/config.js';
 import { openCompanies, openDecisions } from '../config/user-files.js';
+import type { AmbiguousCompany } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { explainRecord } from '../inspect/explain/explain-record.js';
 import { renderCandidates } from '../inspect/explain/render-explanation.js';
@@ -9,10 +10,9 @@ import type { ExportedObject, Story } from '../inspect/explain/story.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
 import { writeText } from '../runtime/write-output.js';
 import { type FindingFilter, listUndecided, prepareIsDeleted } from '../store/finding-rows.js';
-import { isRemapStale, readReadiness } from '../store/readiness.js';
-import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
+import { isRemapStale } from '../store/readiness.js';
+import type { RemapRow } from '../store/remap-rows.js';
 import { readAmbiguousCompanies } from '../store/remap-tables.js';
-import type { AmbiguousCompany } from '../text/describe-evidence.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
@@ -20,7 +20,7 @@ import * as z from '../zod.js';
 import { terminalOf } from './ask.js';
 import { type NarrowingOptions, narrowingOf, scopeOf } from './catalogue/options.js';
 import type { Given, Input, Io } from './command.js';
-import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
+import { readDatabase, readLastRemap } from './database.js';
 
 /** Candidates have the keys 1 to 9. */
 const MAX_CANDIDATES = 9;
@@ -130,23 +130,12 @@ function readOpenQuestions(
   companies: readonly bigint[],
   io: Io,
 ): Promise<OpenQuestions> {
-  return readDatabase(config, async (db) => {
-    await assertRemapIntact(db, io);
-    assertCompanies(db, companies);
-    const facts = readReadiness(db, config, EVERYTHING);
-    if (facts.lastRun === undefined) {
-      throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
-    }
+  return readLastRemap(config, companies, io, async (db, facts) => {
     if (isRemapStale(facts)) {
-      throw new SvcError(
-        'incomplete',
-        'The remap is older than the export, so its questions may be settled.',
-        {
-          hint: 'Run `svc-migrate remap` first.',
-        },
-      );
+      const hint = 'Run `svc-migrate remap` first.';
+      const text = 'The remap is older than the export, so its questions may be settled.';
+      throw new SvcError('incomplete', text, { hint });
     }
-    await warnOfIncomplete(facts, io);
     const isDeleted = prepareIsDeleted(db);
     return {
       companies: readAmbiguousCompanies(db, filter),

@@ -23,15 +23,15 @@ import {
   readFilteredFindings,
 } from '../store/finding-rows.js';
 import type { Db } from '../store/open.js';
-import { isRemapStale, readReadiness } from '../store/readiness.js';
-import { EVERYTHING, type RemapRow } from '../store/remap-rows.js';
-import { listUnpaired, readRemapRuns } from '../store/remap-tables.js';
+import { isRemapStale } from '../store/readiness.js';
+import type { RemapRow } from '../store/remap-rows.js';
+import { listUnpaired } from '../store/remap-tables.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { findings } from './catalogue/decide-commands.js';
 import { narrowingOf, scopeOf } from './catalogue/options.js';
 import type { GivenTo, Io, Narrowing, OptionsOf } from './command.js';
-import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
+import { readLastRemap } from './database.js';
 import { flagOf } from './option.js';
 import { ownFilesOf, printText } from './with-outputs.js';
 
@@ -49,12 +49,7 @@ export async function runFindings(given: GivenTo<typeof findings>, io: Io): Prom
   const isFolded = io.verbose !== true && !options.reason.some((one) => one.startsWith('parent_'));
   const { limit, json, writeDecisions, writeCompanies } = options;
   assertDrafts(options, config);
-  const text = await readDatabase(config, async (db) => {
-    await assertRemapIntact(db, io);
-    assertRemap(db);
-    assertCompanies(db, narrowing.companies);
-    const facts = readReadiness(db, config, EVERYTHING);
-    await warnOfIncomplete(facts, io);
+  const text = await readLastRemap(config, narrowing.companies, io, async (db, facts) => {
     if (json !== undefined) {
       const found = () => readFilteredFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit);
       const rows = () => renderNdjson(found(), { stale: isRemapStale(facts) });
@@ -101,11 +96,6 @@ function assertDrafts(options: OptionsOf<typeof findings>, config: Config): void
   if (existing === undefined || options.force) return;
   const hint = 'Edit it and run `svc-migrate remap`, name another file, or replace this one with --force.';
   throw alreadyThere(existing, hint);
-}
-
-function assertRemap(db: Db): void {
-  if (readRemapRuns(db, 1).length > 0) return;
-  throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate remap` first.' });
 }
 
 /** The V4 records that a row's evidence names. Of children, only the id and the row's key are known. */

@@ -5,8 +5,11 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { buildReport } from '../report/build-report.js';
 import { buildVerdict } from '../report/build-verdict.js';
+import { renderHtml } from '../report/render-html.js';
+import { renderJunit } from '../report/render-junit.js';
+import { renderMarkdown } from '../report/render-markdown.js';
+import { renderNdjson } from '../report/render-rows.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
-import { type OutputFlag, RENDERERS, type RenderSource } from '../report/renderers.js';
 import type { Report } from '../report/report-schema.js';
 import { newPause } from '../runtime/pause.js';
 import { openFile } from '../runtime/programs.js';
@@ -20,11 +23,30 @@ import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
 import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
+import { streamJson } from '../text/rows.js';
 import type { check, report } from './catalogue/look-commands.js';
 import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
+
+/** What reports are made from; `findings` reads them again at each call. */
+interface RenderSource {
+  readonly report: Report;
+  readonly findings: () => Iterable<RemapRow>;
+}
+
+/** The formats for files, by the names of their options. */
+export const RENDERERS = {
+  json: ({ report }: RenderSource) => streamJson(report),
+  ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),
+  markdown: ({ report }: RenderSource) => renderMarkdown(report),
+  html: ({ report }: RenderSource) => renderHtml(report),
+  junit: ({ report }: RenderSource) => renderJunit(report),
+} as const satisfies Record<string, (source: RenderSource) => Iterable<string>>;
+
+/** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
+export type ReportOutputs = { readonly [Format in keyof typeof RENDERERS]?: string | undefined };
 
 export interface ReportOptions {
   readonly config: Config;
@@ -134,19 +156,13 @@ function* readReportFindings(db: Db, scope: Scope): Generator<RemapRow> {
 
 /** What goes to stdout comes last: unlike a file, it cannot be taken back if another output fails. */
 function listOutputs(outputs: ReportOutputs, source: RenderSource): Output[] {
+  const targets = new Map<string, string | undefined>(Object.entries(outputs));
   const listed = Object.entries(RENDERERS).flatMap(([flag, render]) => {
-    const target = isFlag(flag) ? outputs[flag] : undefined;
+    const target = targets.get(flag);
     return target === undefined ? [] : [{ target, chunks: () => render(source) }];
   });
   return listed.sort((a, b) => Number(a.target === '-') - Number(b.target === '-'));
 }
-
-function isFlag(flag: string): flag is OutputFlag {
-  return Object.hasOwn(RENDERERS, flag);
-}
-
-/** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
-export type ReportOutputs = { readonly [Flag in OutputFlag]?: string | undefined };
 
 /** The files to write reports to, by the names of the renderers. */
 export function outputsOf(options: ReportOutputs): ReportOutputs {

@@ -1,9 +1,7 @@
 import { statSync } from 'node:fs';
-import type { Config } from '../config/config.js';
 import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOutcomes, type OutcomeCount } from '../store/finding-rows.js';
-import type { Db } from '../store/open.js';
 import { nameOfList } from '../store/planned-lists.js';
 import {
   findIncomplete,
@@ -36,7 +34,14 @@ export async function runStatus(
 ): Promise<number> {
   const config = await loadConfig();
   const { text, chunks } = await readDatabase(config, async (db) => {
-    const facts = readFacts(db, config, io);
+    const readiness = readReadiness(db, config, EVERYTHING);
+    const facts: StatusFacts = {
+      database: config.database,
+      owner: describeOwner(config.database),
+      readiness,
+      outcomes: countOutcomes(db, null),
+      next: addFlags(findNext(readiness), io.flags ?? ''),
+    };
     const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
     const inJson = json === undefined ? [] : [...streamJson(buildStatusJson(facts, unfinished))];
     return { text: renderStatus(facts, io), chunks: inJson };
@@ -46,24 +51,13 @@ export async function runStatus(
   return 0;
 }
 
-function readFacts(db: Db, config: Config, { flags = '' }: Io): StatusFacts {
-  const readiness = readReadiness(db, config, EVERYTHING);
-  return {
-    database: config.database,
-    owner: describeOwner(config.database),
-    readiness,
-    outcomes: countOutcomes(db, null),
-    next: addFlags(findNext(readiness), flags),
-  };
-}
-
 function findNext(facts: Readiness): string {
   if (absentOf(facts.groups).length > 0) return 'svc-migrate doctor';
   return findIncomplete(facts)[0]?.next ?? 'svc-migrate check';
 }
 
 /** What `status` shows. */
-export interface StatusFacts {
+interface StatusFacts {
   readonly database: string;
   /** The process that uses the database; null if none does. */
   readonly owner: string | null;
@@ -74,7 +68,7 @@ export interface StatusFacts {
 }
 
 /** The state of the database for people. */
-export function renderStatus({ database, owner, readiness, outcomes, next }: StatusFacts, io: Io): string {
+function renderStatus({ database, owner, readiness, outcomes, next }: StatusFacts, io: Io): string {
   const now = io.clock.now();
   const lines = [
     `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
@@ -94,13 +88,7 @@ function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: numb
   const name = generation.toUpperCase();
   if (groups.length === 0) return `${name}: not exported yet`;
   const states = [...STREAM_STATES, 'not started' as const]
-    .map((state) => ({
-      state,
-      n: sumOf(
-        groups.filter((group) => stateOf(group) === state),
-        'lists',
-      ),
-    }))
+    .map((state) => ({ state, n: sumOf(groups, 'lists', (group) => stateOf(group) === state) }))
     .filter(({ n }) => n > 0);
   const rejected = sumOf(groups, 'rejected');
   const byCompany = sumOf(groups, 'byCompany');
@@ -132,8 +120,9 @@ function describeRecords(groups: readonly StreamGroup[]): string {
 function sumOf(
   groups: readonly StreamGroup[],
   count: 'lists' | 'byCompany' | 'uniqueRecords' | 'rejected' | 'uncounted' | 'expected',
+  isCounted: (group: StreamGroup) => boolean = () => true,
 ): number {
-  return groups.reduce((sum, group) => sum + group[count], 0);
+  return groups.filter(isCounted).reduce((sum, group) => sum + group[count], 0);
 }
 
 /** Times in ISO 8601 sort as strings. */
@@ -214,12 +203,12 @@ function describeExports({ groups }: Readiness): string {
 }
 
 /** The generations that answered 404 to every list. */
-export function absentOf(groups: readonly StreamGroup[]) {
+function absentOf(groups: readonly StreamGroup[]) {
   return (['v3', 'v4'] as const).filter((generation) => hasNoList(groups, generation));
 }
 
 /** The state of the database for programs. `unfinished`: all lists that were not read to their end. */
-export function buildStatusJson(
+function buildStatusJson(
   { database, owner, readiness, next }: StatusFacts,
   unfinished: () => Iterable<ListRow>,
 ): object {
@@ -244,13 +233,7 @@ function describeBuild(run: RemapRun, { exportSeq, changedInputs }: Readiness) {
 function describeLists(groups: readonly StreamGroup[]) {
   return {
     lists: Object.fromEntries(
-      STREAM_STATES.map((state) => [
-        state,
-        sumOf(
-          groups.filter((group) => group.state === state),
-          'lists',
-        ),
-      ]),
+      STREAM_STATES.map((state) => [state, sumOf(groups, 'lists', (group) => group.state === state)]),
     ),
     readByCompany: sumOf(groups, 'byCompany'),
     records: sumOf(groups, 'uniqueRecords'),

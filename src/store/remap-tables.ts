@@ -1,6 +1,5 @@
 import type { Decision } from '../config/user-files.js';
-import type { CompanyMatch, StaleReason } from '../domain.js';
-import type { AmbiguousCompany } from '../text/describe-evidence.js';
+import type { AmbiguousCompany, CompanyMatch, StaleReason } from '../domain.js';
 import * as z from '../zod.js';
 import { damaged, isIntact } from './checksum.js';
 import { type RemapRow, type Scope, scopeParams, v3Scope } from './remap-rows.js';

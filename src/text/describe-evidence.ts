@@ -1,3 +1,4 @@
+import type { AmbiguousCompany } from '../domain.js';
 import { countOf, formatTime } from './numbers.js';
 import { append } from './rows.js';
 
@@ -75,19 +76,6 @@ export function describeEvidence(
 
 function timeOf(value: unknown): string {
   return typeof value === 'string' ? formatTime(value) : 'an unknown time';
-}
-
-/** A V3 company that could not be paired beyond doubt, with the V4 companies that it may be, likeliest first. */
-export interface AmbiguousCompany {
-  readonly region: string;
-  readonly v3CompanyId: string;
-  readonly candidates: readonly {
-    readonly v4CompanyId: string;
-    /** Shared keys whose fields could be compared. */
-    readonly comparableKeys: number;
-    /** Those of them whose fields agree. */
-    readonly agreeingKeys: number;
-  }[];
 }
 
 /**

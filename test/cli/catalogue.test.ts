@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
 import { OUTPUTS } from '../../src/commands/catalogue/options.js';
-import { RENDERERS } from '../../src/report/renderers.js';
+import { RENDERERS } from '../../src/commands/report.js';
 
 describe('the catalogue of commands', () => {
   it('offers every format of the report', () => {

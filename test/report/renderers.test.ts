@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { RENDERERS } from '../../src/commands/report.js';
 import { renderHtml } from '../../src/report/render-html.js';
 import { renderJunit } from '../../src/report/render-junit.js';
 import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { renderNdjson } from '../../src/report/render-rows.js';
 import { renderText } from '../../src/report/render-text.js';
-import { RENDERERS } from '../../src/report/renderers.js';
 import { type Report, reportSchema } from '../../src/report/report-schema.js';
 import type { RemapRow } from '../../src/store/remap-rows.js';
 import { displayWidth } from '../../src/text/text-layout.js';

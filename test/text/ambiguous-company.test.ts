@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../src/text/describe-evidence.js';
+import type { AmbiguousCompany } from '../../src/domain.js';
+import { prepareDescribeAmbiguous } from '../../src/text/describe-evidence.js';
 
 function companyOf(
   v3CompanyId: string,

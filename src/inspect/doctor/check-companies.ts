@@ -1,12 +1,12 @@
 import { compareFieldDigests } from '../../api/field-digests.js';
-import type { CompanyMatch } from '../../domain.js';
+import type { AmbiguousCompany, CompanyMatch } from '../../domain.js';
 import {
   type CompanyEvidence,
   type CompanySide,
   NO_UNCOUNTED,
   pairCompanies,
 } from '../../match/pair-companies.js';
-import { type AmbiguousCompany, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
+import { prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { append } from '../../text/rows.js';
 import type { ListRef } from '../live-records.js';
