@@ -79,6 +79,16 @@ export function expectedError(error: unknown): SvcError | null {
   return error instanceof SvcError ? error : resourceError(error);
 }
 
+/** The result of `work`, or the error with a code that it threw. */
+export async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SvcError) return error;
+    throw error;
+  }
+}
+
 /** Error codes for exhausted resources, each with the rest of a sentence that begins with `The system`, and a hint. */
 const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>> = {
   EMFILE: ['allows this process no more open files', 'Raise the limit (ulimit -n).'],

@@ -65,8 +65,6 @@ type Runner = (command: Command, given: Unparsed) => Promise<void>;
 
 interface Parser {
   readonly program: CommanderCommand;
-  /** Commands that group others, such as `export`. */
-  readonly groups: Map<string, CommanderCommand>;
   readonly host: ProgramHost;
   readonly runner: Runner;
 }
@@ -77,8 +75,7 @@ function buildProgram(host: ProgramHost, runner: Runner): CommanderCommand {
     .helpCommand(false)
     .configureHelp({ formatHelp: renderOverview });
   for (const option of listOptions(COMMON_OPTIONS)) program.addOption(buildOption(option));
-  const groups = new Map<string, CommanderCommand>();
-  for (const command of COMMANDS) addCommand({ program, groups, host, runner }, command);
+  for (const command of COMMANDS) addCommand({ program, host, runner }, command);
   return program;
 }
 
@@ -133,16 +130,12 @@ function findCommand(program: CommanderCommand, names: readonly string[]): Comma
   );
 }
 
-/** The command that groups others, such as `export`. */
-function groupOf({ program, groups, host }: Parser, name: string): CommanderCommand {
-  const known = groups.get(name);
+/** The command that groups others, such as `apply`. */
+function groupOf({ program, host }: Parser, name: string): CommanderCommand {
+  const known = program.commands.find((command) => command.name() === name);
   if (known !== undefined) return known;
-  const names = COMMANDS.filter((command) => command.name.startsWith(`${name} `)).map(
-    (command) => command.name,
-  );
-  const group = configure(program.command(name), host).description(names.join(', '));
-  groups.set(name, group);
-  return group;
+  const names = COMMANDS.flatMap((command) => (command.name.startsWith(`${name} `) ? [command.name] : []));
+  return configure(program.command(name), host).description(names.join(', '));
 }
 
 function buildOption(listed: ListedOption): Option {

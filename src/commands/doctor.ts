@@ -6,7 +6,7 @@ import { type ApiKeys, loadKey } from '../config/api-keys.js';
 import type { Config, Endpoint } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
-import { SvcError } from '../errors.js';
+import { orError, SvcError } from '../errors.js';
 import {
   type Correction,
   judgeFindings,
@@ -179,16 +179,6 @@ async function readLocally(config: Config, io: Io) {
 
 function readVersions(): Pick<LocalContext, 'node' | 'sqlite'> {
   return { node: versions.node, sqlite: readSqliteVersion() };
-}
-
-/** The result of `work`, or the error that a user can correct. */
-async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof SvcError) return error;
-    throw error;
-  }
 }
 
 async function checkRemotely(

@@ -13,8 +13,8 @@ import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { exportBoth } from './catalogue/look-commands.js';
-import { type MaxWait, type NarrowingOptions, narrowingOf, withMaxWait } from './catalogue/options.js';
-import type { GivenTo, Io } from './command.js';
+import { narrowingOf, withMaxWait } from './catalogue/options.js';
+import type { GivenTo, Io, OptionsOf } from './command.js';
 import { readDatabase } from './database.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-thread.js';
@@ -27,15 +27,7 @@ export interface ExportCommandOptions extends ExportRequest {
 }
 
 /** The options of `run` that `export` has too. */
-export interface ReadOptions extends NarrowingOptions, MaxWait {
-  readonly restart: boolean;
-  readonly wait: boolean;
-  /** ms. */
-  readonly settle: number;
-  /** ms. */
-  readonly waitTimeout: number;
-  readonly listen?: WaitSettings['listen'] | undefined;
-}
+type ReadOptions = Omit<OptionsOf<typeof exportBoth>, 'generation'>;
 
 /** What became of the export of one generation. */
 export interface Exported {
@@ -54,12 +46,8 @@ export async function runExport(given: GivenTo<typeof exportBoth>, io: Io): Prom
   }
   const options = exportOptions(given.options, await given.config());
   const generations = generation === undefined ? GENERATIONS : [generation];
-  const ended = await exportInThread(
-    generations,
-    generation === undefined ? 'export' : `export ${generation}`,
-    options,
-    io,
-  );
+  const name = ['export', generation ?? []].flat().join(' ');
+  const ended = await exportInThread(generations, name, options, io);
   if (ended.some(({ summary }) => summary !== null)) {
     const next = await nextCommand(ended, options);
     await printText(renderExportSummary(ended, options.config, next, io.width), io);

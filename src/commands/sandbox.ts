@@ -24,7 +24,9 @@ export async function runSandbox(
   sandbox.completeFullSync();
   try {
     await writeTruth(truth, sandbox);
-    await writeConfig(given.configOut, sandbox);
+    const { configOut } = given;
+    if (configOut !== undefined)
+      await writeTextFile(configOut, [`${JSON.stringify(sandbox.config(), null, 2)}\n`]);
     const { v3, v4, apiKey } = sandbox;
     const { seed, scenario } = given;
     const json = `${JSON.stringify({ v3, v4, apiKey, seed, scenario })}\n`;
@@ -104,14 +106,9 @@ function parseOr<T>(option: string, hint: string, parse: () => T): T {
 }
 
 async function writeTruth(file: string | undefined, sandbox: Sandbox): Promise<void> {
-  if (file !== undefined) await writeTextFile(file, linesOf(sandbox));
-}
-
-function* linesOf(sandbox: Sandbox): Generator<string> {
-  for (const row of sandbox.truth()) yield `${JSON.stringify(row)}\n`;
-}
-
-async function writeConfig(file: string | undefined, sandbox: Sandbox): Promise<void> {
   if (file === undefined) return;
-  await writeTextFile(file, [`${JSON.stringify(sandbox.config(), null, 2)}\n`]);
+  function* lines(): Generator<string> {
+    for (const row of sandbox.truth()) yield `${JSON.stringify(row)}\n`;
+  }
+  await writeTextFile(file, lines());
 }

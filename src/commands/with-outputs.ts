@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { Writable } from 'node:stream';
 import { type Config, listInputFiles } from '../config/config.js';
 import { listPossibleInputs } from '../config/load-config.js';
-import { exitCodeOf, expectedError, SvcError } from '../errors.js';
+import { exitCodeOf, expectedError, orError, SvcError } from '../errors.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
@@ -32,7 +32,7 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
     });
   const outputs = filesOf('output');
   const targets = outputs.map(([, target]) => target);
-  const config = await orSvcError(given.config());
+  const config = await orError(() => given.config());
   const isBroken = config instanceof SvcError;
   const inputs = [
     ...(isBroken ? listPossibleInputs(io.env, configFlags(raw)) : ownFilesOf(config)),
@@ -40,21 +40,12 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
     ...((await command.loadInputs?.())?.(raw, isBroken ? null : config) ?? []),
   ];
   const isLost = isBroken && command.runsWithoutConfig !== true;
-  const wrong = await orSvcError((async () => assertTargets(targets, inputs))());
+  const wrong = await orError(() => assertTargets(targets, inputs));
   if (wrong instanceof SvcError) throw isLost ? config : wrong;
   if (targets.includes('-')) assertStdout();
   return replaceOutputs(outputs, io, (within) =>
     isLost ? Promise.reject(config) : command.run(given, within),
   );
-}
-
-async function orSvcError<T>(promise: Promise<T>): Promise<T | SvcError> {
-  try {
-    return await promise;
-  } catch (error) {
-    if (error instanceof SvcError) return error;
-    throw error;
-  }
 }
 
 /** The files that outputs must not replace. */

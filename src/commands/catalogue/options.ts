@@ -88,15 +88,8 @@ export const DEFAULT_SAMPLE = 500;
 /** The values of shared options. */
 type OptionsOf<Shape extends z.core.$ZodLooseShape> = z.output<z.ZodObject<Shape>>;
 
-/** The error for two options of which only one can be given. */
-function notTogether(one: string, other: string, hint?: string): SvcError {
-  return new SvcError('usage', `${one} cannot be combined with ${other}.`, { hint });
-}
-
-export type MaxWait = OptionsOf<typeof MAX_WAIT>;
-
 /** The configuration with `--max-wait`. */
-export function withMaxWait(config: Config, { maxWait }: MaxWait): Config {
+export function withMaxWait(config: Config, { maxWait }: OptionsOf<typeof MAX_WAIT>): Config {
   return maxWait === undefined ? config : { ...config, http: { ...config.http, maxWaitMs: maxWait } };
 }
 
@@ -109,25 +102,27 @@ export function narrowingOf({ model, company }: NarrowingOptions, config: Config
 }
 
 /** Where to look up an id; null: anywhere in the model. */
-export interface IdScope {
+interface IdScope {
   readonly model: string;
   /** '' for records, otherwise a field of children. */
   readonly path: string | null;
   readonly region: string | null;
 }
 
-export interface IdScopeOptions {
-  readonly model: string;
-  readonly path?: string | undefined;
-  readonly region?: string | undefined;
-}
-
 /** The model, which may be `accounting/invoices#line_items`, `--path` and `--region`. They must be configured: the remap has no ids of others. */
-export function idScopeOf(options: IdScopeOptions, config: Config): IdScope {
+export function idScopeOf(
+  options: {
+    readonly model: string;
+    readonly path?: string | undefined;
+    readonly region?: string | undefined;
+  },
+  config: Config,
+): IdScope {
   const [model = '', field] = options.model.split('#');
   const { path = field ?? null, region = null } = options;
   assertConfigured(config, model);
-  if (field !== undefined && field !== path) throw notTogether('--path', options.model);
+  if (field !== undefined && field !== path)
+    throw new SvcError('usage', `--path cannot be combined with ${options.model}.`);
   const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
   if (path !== null && path !== '' && !children.includes(path)) {
     throw new SvcError('usage', `"${path}" is not a field with children of ${model}.`, {
