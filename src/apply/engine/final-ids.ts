@@ -1,19 +1,9 @@
+import { NamedRows } from '../context.js';
 import { type Id, IdSet } from '../ids/model-ids.js';
-import { blocks, type Note } from '../plan.js';
+import { blocksOf, type Note } from '../plan.js';
 import type { TableColumn } from './table-facts.js';
 
 const SAMPLES = 5;
-
-/** The number of faulty values, and the first few. */
-interface Faults {
-  count: number;
-  readonly samples: string[];
-}
-
-function addFault(faults: Faults, id: Id | string): void {
-  faults.count += 1;
-  if (faults.samples.length < SAMPLES) faults.samples.push(String(id));
-}
 
 type CheckedColumn = Pick<TableColumn, 'name' | 'type' | 'range' | 'maxChars'> & {
   /** Whether the type can store the character U+0000; by default it can. */
@@ -27,8 +17,8 @@ type CheckedColumn = Pick<TableColumn, 'name' | 'type' | 'range' | 'maxChars'> &
 export class FinalIds {
   readonly #column: CheckedColumn;
   readonly #seen: IdSet | null;
-  readonly #collisions: Faults = { count: 0, samples: [] };
-  readonly #misfits: Faults = { count: 0, samples: [] };
+  readonly #collisions = new NamedRows();
+  readonly #misfits = new NamedRows();
   #largest: Id = 0;
 
   /** `isUnique`: the column must not hold equal values. */
@@ -39,8 +29,8 @@ export class FinalIds {
 
   add(id: Id | string): void {
     if (typeof id !== 'string' && id > this.#largest) this.#largest = id;
-    if (this.#seen?.add(id) === false) addFault(this.#collisions, id);
-    if (!this.#fits(id)) addFault(this.#misfits, id);
+    if (this.#seen?.add(id) === false) this.#collisions.add(String(id));
+    if (!this.#fits(id)) this.#misfits.add(String(id));
   }
 
   /** The largest number that was added; 0 if none is positive. */
@@ -50,17 +40,12 @@ export class FinalIds {
 
   notes(): Note[] {
     const { name, type } = this.#column;
-    const [collisions, misfits] = [this.#collisions, this.#misfits];
-    const found: Note[] = [];
-    if (collisions.count > 0) {
-      const text = `${name}: ${collisions.count} values would occur twice, but must be unique (${collisions.samples.join(', ')}).`;
-      found.push(blocks('collision', text));
-    }
-    if (misfits.count > 0) {
-      const text = `${name}: ${misfits.count} new ids do not fit into ${type} (${misfits.samples.join(', ')}).`;
-      found.push(blocks('does_not_fit', text));
-    }
-    return found;
+    const describe = ({ count, names }: NamedRows, what: string) =>
+      count > 0 && `${name}: ${count} ${what} (${names.slice(0, SAMPLES).join(', ')}).`;
+    return blocksOf({
+      collision: describe(this.#collisions, 'values would occur twice, but must be unique'),
+      does_not_fit: describe(this.#misfits, `new ids do not fit into ${type}`),
+    });
   }
 
   #fits(id: Id | string): boolean {
