@@ -72,7 +72,7 @@ export async function checkModels({
   const anything = 'V4 answers 200 to a model that cannot exist, so an answer to a name proves nothing.';
   const corrections = answersAnything ? [] : correctNames(config, lists, suggestions);
   const found = `${countOf(corrections.length, 'V4 name')} can be written into the configuration.`;
-  const write = '`svc-migrate doctor --write-config FILE` writes it.';
+  const write = 'Run `svc-migrate doctor --write-config FILE`.';
   const everywhere = config.models.filter(
     (pair) => listsOf(pair, v4).filter(hasAnswered).length === asked.length,
   );
