@@ -239,40 +239,33 @@ export function sum(counts: readonly PlanCount[]): number {
   return counts.reduce((total, count) => total + count.ids, 0);
 }
 
+/** What may differ between two plans of the same data. */
+const INCIDENTAL: ReadonlySet<string> = new Set(['tool', 'changes', 'builtAt', 'atLeast', 'samples']);
+
 /** The differences between the agreed plan and a plan made now; empty if there are none. */
 export function comparePlans(agreed: Plan, now: Plan): string[] {
-  const ignored = new Set(['tool', 'changes', 'builtAt', 'atLeast', 'samples']);
-  const differences: string[] = [];
-  const compare = (a: unknown, b: unknown, path: string): void => {
-    if (typeof a === 'object' && typeof b === 'object' && a !== null && b !== null) {
-      const left = namedMembers(a);
-      const right = namedMembers(b);
-      for (const key of new Set([...left.keys(), ...right.keys()])) {
-        if (!ignored.has(key)) compare(left.get(key), right.get(key), path === '' ? key : `${path} › ${key}`);
-      }
-    } else if (a !== b) {
-      differences.push(`${path}: was ${show(a)}, is ${show(b)}`);
+  const [before, after] = [new Map(listValues(agreed)), new Map(listValues(now))];
+  const show = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value));
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .filter((path) => before.get(path) !== after.get(path))
+    .map((path) => `${path}: was ${show(before.get(path))}, is ${show(after.get(path))}`);
+}
+
+/** The values inside a plan with their paths. Items of a list go by their names, so that a path says where it is. */
+function* listValues(value: unknown, path: readonly string[] = []): Generator<[string, unknown]> {
+  if (typeof value !== 'object' || value === null) yield [path.join(' › '), value];
+  else if (Array.isArray(value)) {
+    const names = new Set<string>();
+    for (const [at, item] of value.entries()) {
+      const { name, column, code } = named.safeParse(item).data ?? {};
+      const own = [name, column, code].find((one) => one !== undefined && !names.has(one)) ?? `${at + 1}`;
+      names.add(own);
+      yield* listValues(item, [...path, own]);
     }
-  };
-  compare(agreed, now, '');
-  return differences;
-}
-
-/** Keys the items of a list by their names, so that a difference shows where it is. */
-function namedMembers(value: object): Map<string, unknown> {
-  if (!Array.isArray(value)) return new Map(Object.entries(value));
-  return new Map(value.map((item: unknown, at) => [nameOf(item) ?? String(at + 1), item]));
-}
-
-function nameOf(item: unknown): string | null {
-  if (typeof item !== 'object' || item === null) return null;
-  for (const key of ['name', 'column', 'code'] as const) {
-    const value = key in item ? Object.entries(item).find(([own]) => own === key)?.[1] : undefined;
-    if (typeof value === 'string') return value;
+  } else {
+    for (const [key, member] of Object.entries(value))
+      if (!INCIDENTAL.has(key)) yield* listValues(member, [...path, key]);
   }
-  return null;
 }
 
-function show(value: unknown): string {
-  return value === undefined ? 'nothing' : JSON.stringify(value);
-}
+const named = z.object({ name: z.string(), column: z.string(), code: z.string() }).partial();
