@@ -71,34 +71,27 @@ export function readPage(list: readonly StoredRecord[], query: Query): Page {
   const written = query[direction];
   const cursor = written === null ? null : readCursor(direction, written, fingerprint);
   const found = findRecords(list, query);
-  const start = cursor === null ? 0 : found.findIndex((one) => compare(placeOf(one), cursor, sort) >= 0);
+  const start = cursor === null ? 0 : found.findIndex((one) => compare(one, cursor, sort) >= 0);
   const at = start < 0 ? found.length : start;
   const [from, to] =
     direction === 'next' ? [at, Math.min(at + limit, found.length)] : [Math.max(0, at - limit), at];
-  const places = [found[from], found[to]].map((one) => (one === undefined ? null : placeOf(one)));
-  const [first = null, after = null] = places;
-  const write = (toward: 'next' | 'prev', place: Place | null, copy = 0) =>
-    place === null
-      ? null
-      : writeCursor(
-          { direction: toward, position: place.position, updatedMs: place.updatedMs, copy },
-          fingerprint,
-        );
+  const write = (toward: 'next' | 'prev', place: Place | null = null, copy = 0) =>
+    place &&
+    writeCursor(
+      { direction: toward, position: place.position, updatedMs: place.updatedMs, copy },
+      fingerprint,
+    );
   return {
     records: found.slice(from, to),
-    prev: from > 0 ? write('prev', first ?? cursor) : null,
-    next: write('next', after),
+    prev: from > 0 ? write('prev', found[from] ?? cursor) : null,
+    next: write('next', found[to]),
     totalCount: query.returnCount ? found.length : null,
-    again: cursor?.copy || from === to ? null : write('next', first, 1),
+    again: cursor?.copy || from === to ? null : write('next', found[from], 1),
   };
 }
 
 /** What the order of a list depends on. */
 type Place = Pick<Cursor, 'position' | 'updatedMs'>;
-
-function placeOf({ position, dates }: StoredRecord): Place {
-  return { position, updatedMs: dates.updatedMs };
-}
 
 function compare(a: Place, b: Place, { field, descending }: Query['sort']): number {
   const later = field === 'svc_updated_at' ? a.updatedMs - b.updatedMs : 0;
@@ -116,5 +109,5 @@ function findRecords(list: readonly StoredRecord[], query: Query): readonly Stor
             (includeDeleted || !record.deleted) && filters.every((filter) => passes(record, filter)),
         );
   const isOrdered = sort.field === 'svc_created_at' && !sort.descending;
-  return isOrdered ? passing : passing.toSorted((a, b) => compare(placeOf(a), placeOf(b), sort));
+  return isOrdered ? passing : passing.toSorted((a, b) => compare(a, b, sort));
 }

@@ -94,6 +94,10 @@ export class StoredRecord {
     return serviceDates(generation, this.position, present, mix(hash, this.position), times, scenario);
   }
 
+  get updatedMs(): number {
+    return this.dates.updatedMs;
+  }
+
   /** The same for all records, in V3 and V4, of one object on the platform. */
   get entityHash(): number {
     return mix(mix(this.member.block.hash, this.group), 0xe0 + this.slot.entity);
