@@ -1,14 +1,14 @@
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { campaignCases } from '../../support/campaign.js';
+import { ENGINES } from '../support/databases.js';
 import { makeScene, runOf } from './scene.js';
-import { DATABASES, openShops } from './shops.js';
+import { openShop } from './shops.js';
 
 const IDS = ['--ids', 'invoice_id=accounting/invoices'];
 
-const shops = await openShops(campaignCases(DATABASES, 1));
-
-describe.each(shops)('what others did to a rewritten table in %s', (_, open) => {
+describe.each(campaignCases(ENGINES, 1))('what others did to a rewritten table in $product', (engine) => {
+  const open = (name: string, ids?: readonly object[]) => openShop(engine, name, ids);
   it('is listed by --verify, which exits with 1', async () => {
     const { scene, place, sql, close } = await open('verify');
     const orders = [...place, '--table', 'orders', ...IDS];

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { campaignCases } from '../../support/campaign.js';
+import { ENGINES } from '../support/databases.js';
 import { runOf, type Scene } from './scene.js';
-import { DATABASES, openShops } from './shops.js';
+import { openShop, type Shop } from './shops.js';
 
 const model = 'accounting/invoices';
 const IDS = ['$.head.id', '$.lines[*].id'].map((path) => ({ column: 'doc', path, model }));
 const NO_TWIN = 181;
-
-const shops = await openShops(campaignCases(DATABASES, 1));
 
 const docOf = (head: number | null, lines: readonly (number | null)[]): string =>
   JSON.stringify({ head: { id: head }, lines: lines.map((id) => ({ id })), note: 7 });
@@ -17,11 +16,12 @@ const mapped = (scene: Scene, head: number, lines: readonly number[]): string =>
 const read = (docs: readonly (string | null)[]) =>
   docs.map((doc) => (doc === null ? null : JSON.stringify(JSON.parse(doc))));
 
-describe.each(shops)('a JSON column with several paths in %s', (kind, open) => {
-  const type = kind === 'SQLite' ? 'TEXT' : 'json';
+describe.each(campaignCases(ENGINES, 1))('a JSON column with several paths in $product', (engine) => {
+  const open = (name: string, ids?: readonly object[]) => openShop(engine, name, ids);
+  const type = engine.kind === 'sqlite' ? 'TEXT' : 'json';
   const create = (rows: readonly string[]) =>
     `ALTER TABLE orders ADD COLUMN doc ${type}; ${rows.map((doc, at) => `UPDATE orders SET doc = '${doc}' WHERE id = ${at + 1};`).join(' ')}`;
-  const prepare = async (sql: (text: string) => Promise<void>, rows: readonly string[]) => {
+  const prepare = async (sql: Shop['sql'], rows: readonly string[]) => {
     for (const statement of create(rows)
       .split(';')
       .filter((text) => text.trim() !== ''))

@@ -1,52 +1,34 @@
-import { connect, readAll, startPostgres } from '../support/postgres.js';
-import { createOrders, makeScene, query, type Scene } from './scene.js';
-
-export const DATABASES = ['SQLite', 'PostgreSQL'] as const;
+import type { Engine } from '../support/databases.js';
+import { makeScene, type Scene } from './scene.js';
 
 /** A table `orders(id, invoice_id)` with the ids 1, 2, 3. */
 export interface Shop {
   readonly scene: Scene;
   readonly place: readonly string[];
-  readonly sql: (text: string) => Promise<void>;
+  readonly sql: (text: string) => Promise<unknown>;
   readonly read: (text: string) => Promise<(string | null)[]>;
   readonly close: () => Promise<void>;
 }
 
+const ORDERS = {
+  sqlite: 'id INTEGER PRIMARY KEY, invoice_id',
+  postgres: 'id serial PRIMARY KEY, invoice_id bigint',
+  mysql: 'id int AUTO_INCREMENT PRIMARY KEY, invoice_id bigint',
+};
+
 /** `ids`: of a configured target `orders`; without them there is none. */
-type OpenShop = (name: string, ids?: readonly object[]) => Promise<Shop>;
-
-/** A shop in each of these kinds of database, if it is there. */
-export async function openShops(
-  kinds: readonly (typeof DATABASES)[number][],
-): Promise<readonly (readonly [string, OpenShop])[]> {
-  const cluster = kinds.includes('PostgreSQL') ? await startPostgres() : null;
-  const shops: [string, OpenShop][] = [['SQLite', openSqlite]];
-  if (cluster !== null)
-    shops.push(['PostgreSQL', async (name, ids) => openPostgres(await cluster.createDatabase(name), ids)]);
-  return shops;
-}
-
-async function openSqlite(_: string, ids?: readonly object[]): Promise<Shop> {
-  const scene = makeScene(targets({ kind: 'sqlite', file: 'shop.db' }, ids));
-  createOrders(scene.path('shop.db'), [1, 2, 3]);
-  const sql = async (text: string) => void query(scene.path('shop.db'), text);
-  const read = async (text: string) => query(scene.path('shop.db'), text);
-  return { scene, place: ['shop.db'], sql, read, close: async () => {} };
-}
-
-async function openPostgres(url: string, ids?: readonly object[]): Promise<Shop> {
-  const client = await connect(url);
-  await client.query('CREATE TABLE orders(id serial PRIMARY KEY, invoice_id bigint)');
-  await client.query('INSERT INTO orders(invoice_id) VALUES (1), (2), (3)');
+export async function openShop(engine: Engine, name: string, ids?: readonly object[]): Promise<Shop> {
+  const { kind } = engine;
+  const database = await engine.createDatabase(name);
+  await database.query(`CREATE TABLE orders(${ORDERS[kind]})`);
+  await database.query('INSERT INTO orders(invoice_id) VALUES (1), (2), (3)');
+  const where = kind === 'sqlite' ? { file: database.url } : { urlEnv: 'SHOP_URL' };
+  const targets = ids === undefined ? [] : [{ name: 'orders', kind, ...where, table: 'orders', ids }];
   return {
-    scene: makeScene(targets({ kind: 'postgres', urlEnv: 'SHOP_URL' }, ids), { SHOP_URL: url }),
-    place: ['SHOP_URL'],
-    sql: async (text) => void (await client.query(text)),
-    read: async (text) => (await readAll(client, text)).map(([value = null]) => value),
-    close: () => client.end(),
+    scene: makeScene(targets, { SHOP_URL: database.url }),
+    place: [kind === 'sqlite' ? database.url : 'SHOP_URL'],
+    sql: (text) => database.query(text),
+    read: async (text) => (await database.query(text)).map(([value = null]) => value),
+    close: () => database.close(),
   };
-}
-
-function targets(place: object, ids: readonly object[] | undefined): object[] {
-  return ids === undefined ? [] : [{ name: 'orders', ...place, table: 'orders', ids }];
 }

@@ -1,58 +1,52 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { campaign, campaignCases } from '../../support/campaign.js';
-import { MIGRATION_TOOLS, type Place } from '../../support/migration-tools.js';
-import { createOrders, IDS, MAPPED, makeScene, query, upTo } from '../cli/scene.js';
-import { connect, readAll, startPostgres } from '../support/postgres.js';
+import { MIGRATION_TOOLS } from '../../support/migration-tools.js';
+import { IDS, MAPPED, makeScene, upTo } from '../cli/scene.js';
+import { ENGINES, type Engine } from '../support/databases.js';
 
-const server = await startPostgres();
 const TABLES = ['orders', 'copies'];
 
-/** A database with two tables of the same ids; `read` has the ids of each, in a new column where there is one. */
-async function makePlace(kind: Place['kind'], file: string) {
-  if (kind === 'sqlite') {
-    createOrders(file, upTo(MAPPED));
-    query(file, 'CREATE TABLE copies(id INTEGER PRIMARY KEY, invoice_id INTEGER)');
-    query(file, 'INSERT INTO copies SELECT id, invoice_id FROM orders');
-    const select = (table: string, column: string) =>
-      query(file, `SELECT ${column} FROM ${table} ORDER BY id`);
-    const names = (table: string) => query(file, `SELECT name FROM pragma_table_info('${table}')`);
-    return { place: { kind, file }, env: {}, select, names } as const;
-  }
-  const url = (await server?.createDatabase('tools')) ?? '';
-  const run = async (sql: string) => {
-    const client = await connect(url);
-    const rows = await readAll(client, sql);
-    await client.end();
-    return rows.map(([value]) => value ?? null);
-  };
+/** A database with two tables of the same ids; `select` reads a column, `names` those of a table. */
+async function makePlace(engine: Engine) {
+  const { kind } = engine;
+  const database = await engine.createDatabase('tools');
+  const { url } = database;
+  const run = async (sql: string) => (await database.query(sql)).map(([value = null]) => value);
   const values = upTo(MAPPED).map((id) => `(${id}, ${id})`);
   for (const table of TABLES) {
-    await run(`CREATE TABLE ${table}(id int PRIMARY KEY, invoice_id bigint)`);
+    await run(`CREATE TABLE ${table}(id integer PRIMARY KEY, invoice_id bigint)`);
     await run(`INSERT INTO ${table} VALUES ${values.join(', ')}`);
   }
-  const select = (table: string, column: string) => run(`SELECT ${column} FROM ${table} ORDER BY id`);
-  const names = (table: string) =>
-    run(
-      `SELECT column_name FROM information_schema.columns WHERE table_name = '${table}' ORDER BY ordinal_position`,
-    );
-  return { place: { kind, url }, env: { APP_DB: url }, select, names } as const;
+  const ofTable =
+    kind === 'sqlite'
+      ? 'SELECT name FROM pragma_table_info'
+      : 'SELECT column_name FROM information_schema.columns WHERE table_name = ';
+  return {
+    place: kind === 'sqlite' ? { kind, file: url } : { kind: 'postgres' as const, url },
+    where: kind === 'sqlite' ? { file: url } : { urlEnv: 'APP_DB' },
+    env: { APP_DB: url },
+    select: (table: string, column: string) => run(`SELECT ${column} FROM ${table} ORDER BY id`),
+    names: (table: string) => run(`${ofTable}('${table}')`),
+    close: () => database.close(),
+  };
 }
 
 const CASES = MIGRATION_TOOLS.flatMap((tool) =>
-  tool.kinds
-    .filter((kind) => kind === 'sqlite' || server !== null)
-    .map((kind) => ({ name: `${tool.layout} on ${kind}`, tool, kind })),
+  ENGINES.filter(({ kind }) => tool.kinds.some((one) => one === kind)).map((engine) => ({
+    name: `${tool.layout} on ${engine.product}`,
+    tool,
+    engine,
+  })),
 );
 
 describe.skipIf(CASES.length === 0)('the migration tool itself', () => {
   it.each(campaignCases(CASES, 2))(
     '$name carries out two plans in the order of their printing, and takes them back',
-    async ({ tool, kind }) => {
-      const scene = makeScene();
-      const { place, env, select, names } = await makePlace(kind, scene.path('shop.db'));
-      const where = kind === 'sqlite' ? { file: 'shop.db' } : { urlEnv: 'APP_DB' };
-      scene.configure(TABLES.map((table) => ({ name: table, kind, ...where, table, ids: IDS })));
+    async ({ tool, engine }) => {
+      const { place, where, env, select, names, close } = await makePlace(engine);
+      const { kind } = place;
+      const scene = makeScene(TABLES.map((table) => ({ name: table, kind, ...where, table, ids: IDS })));
       const printed: string[] = [];
       for (const [table, ...mode] of [['orders', '--in-place'], ['copies']]) {
         const print = [
@@ -100,6 +94,7 @@ describe.skipIf(CASES.length === 0)('the migration tool itself', () => {
       await up();
       expect(await read()).toEqual([after, after]);
       expect(await scene.run(['apply', 'verify'], { env })).toMatchObject({ code: 0 });
+      await close();
     },
   );
 });
