@@ -41,7 +41,7 @@ const CASES = MIGRATION_TOOLS.flatMap((tool) =>
 );
 
 describe.skipIf(CASES.length === 0)('the migration tool itself', () => {
-  it.each(campaignCases(CASES, 2))(
+  it.each(campaignCases(CASES, 1))(
     '$name carries out two plans in the order of their printing, and takes them back',
     async ({ tool, engine }) => {
       const { place, where, env, select, names, close } = await makePlace(engine);
