@@ -173,10 +173,13 @@ export async function parkingTerm(
   let integer: string | null = null;
   if (column.holds === 'integer' || column.holds === 'any') {
     const range = column.range ?? INT64;
+    // Servers add 64-bit integers as such: a decimal point makes a decimal of one.
+    const isWide = range[0] < INT64[0] || range[1] > INT64[1];
+    const termOf = (base: bigint) => (isWide ? `(${base}.)` : integerSql(base));
     const taken = await readIntegers(engine, `t.${dialect.quote(column.name)}`, from);
     const highest = taken.highest > highestNew ? taken.highest : highestNew;
-    if (highest + rows <= range[1]) integer = `(${integerSql(highest)} + w.id)`;
-    else if (taken.lowest - rows >= range[0]) integer = `(${integerSql(taken.lowest)} - w.id)`;
+    if (highest + rows <= range[1]) integer = `(${termOf(highest)} + w.id)`;
+    else if (taken.lowest - rows >= range[0]) integer = `(${termOf(taken.lowest)} - w.id)`;
     else return null;
   }
   const suffix = column.holds === 'integer' ? null : await findSuffix(engine, column, from);
