@@ -11,6 +11,8 @@ const CHUNK = 1000;
 
 /** The exported records of one model and company of a generation. */
 export class ExportedPart {
+  /** Tells it from the others. */
+  readonly number: number;
   readonly generation: 3 | 4;
   /** '' for V4. */
   readonly region: string;
@@ -22,7 +24,8 @@ export class ExportedPart {
   earliestMs = Number.POSITIVE_INFINITY;
   #ids = new Float64Array(8);
 
-  constructor(generation: 3 | 4, region: string, companyId: string) {
+  constructor(number: number, generation: 3 | 4, region: string, companyId: string) {
+    this.number = number;
     this.generation = generation;
     this.region = region;
     this.companyId = companyId;
@@ -65,7 +68,7 @@ export function readExportedParts(
   throwIfStopped: () => void,
 ): ExportedParts {
   const parts = new Map<string, ExportedPart>();
-  const others = new ExportedPart(3, '', '');
+  const others = new ExportedPart(-1, 3, '', '');
   const keyed = new KeyedRecords(db, fields);
   /** The parts of each list by company; beyond 2^53, companies are not in it. */
   const partsOfLists = new Map<number, Map<number, ExportedPart>>();
@@ -77,7 +80,7 @@ export function readExportedParts(
     if (known !== undefined) return known;
     const company = bytes.toString('latin1', companyDigits.start, companyDigits.end);
     const name = nameOf(list.model, list.generation, list.region, company);
-    const part = parts.get(name) ?? new ExportedPart(list.generation, list.region, company);
+    const part = parts.get(name) ?? new ExportedPart(parts.size, list.generation, list.region, company);
     parts.set(name, part);
     if (Number.isSafeInteger(companyId)) ofList.set(companyId, part);
     return part;
@@ -147,7 +150,6 @@ export class KeyedRecords {
   readonly #readMembers: (id: number) => Buffer;
   readonly #placesOf: FindPlaces;
   readonly #parts: ExportedPart[] = [];
-  readonly #placeOf = new Map<ExportedPart, number>();
   #length = 0;
   #hashes = new Uint32Array(2 * FIRST_RECORDS);
   /** Hash of the digests of a record's fields; 0 if it has none. */
@@ -170,7 +172,8 @@ export class KeyedRecords {
     this.#hashes[2 * at + 1] = hashBytes(bytes, key.start, key.end, 0x5bd1e995) + ofModel;
     const places = this.#placesOf(bytes, members.start, members.end);
     this.#digests[at] = places === null ? 0 : hashFields(bytes, members.start, places);
-    this.#places[at] = this.#placeOfPart(part);
+    this.#places[at] = part.number;
+    this.#parts[part.number] = part;
     this.#ids[at] = id;
   }
 
@@ -228,13 +231,6 @@ export class KeyedRecords {
     this.#digests = new Uint32Array(FIRST_RECORDS);
     this.#places = new Uint32Array(FIRST_RECORDS);
     this.#ids = new Float64Array(FIRST_RECORDS);
-  }
-
-  #placeOfPart(part: ExportedPart): number {
-    const known = this.#placeOf.get(part);
-    if (known !== undefined) return known;
-    this.#placeOf.set(part, this.#parts.length);
-    return this.#parts.push(part) - 1;
   }
 
   #lengthen(): void {
