@@ -6,7 +6,7 @@ import { readExportSeq } from './store/meta.js';
 import { type Db, guardDatabase, openDatabase } from './store/open.js';
 import { isStale, readReadiness, refuseIncomplete, wasComplete } from './store/readiness.js';
 import { EVERYTHING } from './store/remap-rows.js';
-import { readRemapRuns } from './store/remap-tables.js';
+import { readLastRun } from './store/remap-tables.js';
 import { readRecordGroups } from './store/scoped-streams.js';
 import { type Answer, prepareLookup } from './store/verified-remap.js';
 import { didYouMean } from './text/suggest.js';
@@ -134,7 +134,7 @@ function prepareStale(db: Db, allowIncomplete: boolean): () => boolean {
   return () => {
     const now = readVersion.get();
     if (version === now) return stale;
-    const [run] = readRemapRuns(db, 1);
+    const run = readLastRun(db);
     stale = run !== undefined && isStale(run, readExportSeq(db));
     if (!allowIncomplete && !(run !== undefined && stale && wasComplete(db, run))) assertComplete(db);
     version = now;

@@ -36,9 +36,9 @@ function digestAt(words: Buffer, start: number, place: number): number {
   return hasValue(word) ? word >>> 2 : 0;
 }
 
-/** The digests of a record's fields. */
-export function fieldDigestsOf(words: Buffer, start: number, places: readonly number[]): string {
-  const digests = places.map((place) => digestAt(words, start, place));
+/** The digests of a record's fields, from its words. */
+export function fieldDigestsOf(words: Buffer, places: readonly number[]): string {
+  const digests = places.map((place) => digestAt(words, 0, place));
   return String.fromCharCode(...digests.flatMap((digest) => [digest >>> 15, digest & 0x7fff]));
 }
 

@@ -39,7 +39,7 @@ import { readVersion } from '../runtime/version.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { assertUsableRemap } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
-import { readRemapRuns } from '../store/remap-tables.js';
+import { readLastRun } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
 import { type ApplyRequest, argumentsOfTarget, NEEDS_PLACE_ONLY, relativeIfInside } from './apply-request.js';
@@ -233,7 +233,7 @@ function buildContext(
   { apply: { targets: _, ...tuning } }: Pick<Config, 'apply'>,
   io: WorkIo,
 ): ApplyContext {
-  const [last] = readRemapRuns(db, 1);
+  const last = readLastRun(db);
   return {
     remap: db,
     ids: new RemapIds(db),

@@ -21,7 +21,7 @@ import { isStale } from '../store/readiness.js';
 import { TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
-import { readDriftFindings, readRemapRuns } from '../store/remap-tables.js';
+import { readDriftFindings, readLastRun } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { streamJson } from '../text/rows.js';
 import type { check, report } from './catalogue/look-commands.js';
@@ -134,7 +134,7 @@ function renderForStdout(
 /** The parts of the remap that this report reads, and so must verify: counts are in tables, and only findings are rows. */
 function partsReadBy(db: Db, { outputs }: ReportOptions): readonly RemapPart[] {
   const readsFindings = outputs.ndjson !== undefined || outputs.html !== undefined;
-  const [run] = readRemapRuns(db, 1);
+  const run = readLastRun(db);
   const isCurrent = run !== undefined && !isStale(run, readExportSeq(db));
   const ofFindings = readsFindings ? (['rows', 'v3'] as const) : [];
   return [...ofFindings, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];

@@ -84,7 +84,7 @@ export function decidePart(
   part: Part,
   outcome: StreamOutcome | ForeignOutcome,
 ): { readonly step: Step; readonly part: Part } {
-  const asOne = (why: string, counted = row) => ({ step: readAsOne(counted, part, why), part });
+  const asOne = (why: string) => ({ step: readAsOne(row, part, why), part });
   switch (outcome.kind) {
     case 'foreign':
       return asOne('it holds records of others');

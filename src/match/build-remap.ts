@@ -58,16 +58,8 @@ export function buildRemap(options: RemapOptions): RemapSummary {
   const { db } = options;
   // SQLite's sorter uses as much memory as the page cache; a larger cache is not faster.
   db.pragma(`cache_size = -${CACHE_KIB}`);
-  db.pragma(`temp.cache_size = -${CACHE_KIB}`);
   db.pragma(`threads = ${SORTING_THREADS}`);
-  return db
-    .transaction(() => {
-      dropTemporary(db);
-      const summary = buildInTransaction(options);
-      dropTemporary(db);
-      return summary;
-    })
-    .immediate();
+  return db.transaction(() => buildInTransaction(options)).immediate();
 }
 
 const CACHE_KIB = 2048;
@@ -120,14 +112,6 @@ const STEPS = 8;
 
 function countRows(db: Db, from: string): number {
   return Number(db.prepare(`SELECT count(*) FROM ${from}`).pluck().get());
-}
-
-function dropTemporary(db: Db): void {
-  const objects = db
-    .prepare(`SELECT type, name FROM sqlite_temp_schema WHERE type IN ('table', 'view') ORDER BY type DESC`)
-    .raw()
-    .all();
-  for (const [type, name] of objects as [string, string][]) db.exec(`DROP ${type} IF EXISTS temp."${name}"`);
 }
 
 interface Conservation extends Found {

@@ -191,7 +191,7 @@ export class KeyedRecords {
   readFieldDigests(record: number): string | null {
     const members = this.#readMembers(this.#ids[record] ?? 0);
     const places = this.#placesOf(members, 0, members.length);
-    return places === null ? null : fieldDigestsOf(members, 0, places);
+    return places === null ? null : fieldDigestsOf(members, places);
   }
 
   /** Calls `onKey` with the records of each key. The array is reused. */

@@ -131,7 +131,7 @@ function printTable({ columns, rows, total }: TableBlock, options: TextOptions):
   const cells = shown.map((row) => row.filter(isShown).map(textOf));
   if (cells.length === 0) return [];
   const [head = '', ...lines] = layOutTable(columns.filter(isShown), cells, options.width);
-  return [paint(head, 'bold', options), ...lines, ...printMore(total - shown.length, '  ')];
+  return [paint(head, 'bold', options), ...lines, ...printMore(total - shown.length)];
 }
 
 function textOf(cell: TableCell): string {
@@ -145,14 +145,12 @@ function printList({ items, total, isOrdered }: ListBlock, options: TextOptions)
   const shown = options.verbose === true ? items : items.slice(0, MAX_ITEMS);
   return [
     ...shown.flatMap((item) => printItem(item, isOrdered === true, options)),
-    ...printMore(total - shown.length, '  '),
+    ...printMore(total - shown.length),
   ];
 }
 
-function printMore(count: number, indent: string): string[] {
-  return count > 0
-    ? [`${indent}… and ${groupDigits(count)} more: see --verbose, or the files of report`]
-    : [];
+function printMore(count: number): string[] {
+  return count > 0 ? [`  … and ${groupDigits(count)} more: see --verbose, or the files of report`] : [];
 }
 
 function printItem(item: ListItem, isBold: boolean, options: TextOptions): string[] {

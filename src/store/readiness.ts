@@ -14,7 +14,7 @@ import {
 } from './planned-lists.js';
 import { assertDigests } from './remap-digest.js';
 import { EVERYTHING, type Scope } from './remap-rows.js';
-import { type RemapRun, readRemapRuns } from './remap-tables.js';
+import { type RemapRun, readLastRun } from './remap-tables.js';
 import { iterateStreams, readStreamGroups, type StreamGroup } from './scoped-streams.js';
 import type { Db } from './sqlite.js';
 import { assertV4Companies, type ListRow } from './streams.js';
@@ -176,7 +176,7 @@ interface ListSettings {
 
 /** Reads from the database how complete it is, within a scope. */
 export function readReadiness(db: Db, config: ListSettings & Partial<FileSettings>, scope: Scope): Readiness {
-  const [lastRun] = readRemapRuns(db, 1);
+  const lastRun = readLastRun(db);
   if (lastRun === undefined) assertDigests(db, []);
   const models = config.models.filter((model) => scope.models?.includes(model.v3) ?? true);
   const groups = readStreamGroups(db, scope);

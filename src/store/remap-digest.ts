@@ -15,7 +15,7 @@ import {
   TABLE_PARTS,
   type TablePart,
 } from './remap-blocks.js';
-import { type RemapRun, readRemapRuns } from './remap-tables.js';
+import { type RemapRun, readLastRun } from './remap-tables.js';
 import type { Db } from './sqlite.js';
 
 /*
@@ -75,7 +75,7 @@ export function sealRun(db: Db, run: bigint, digests: Digests): string {
 
 /** Updates the digests of tables that were changed on purpose. Call it in the transaction that changed them. */
 export function resealTables(db: Db, parts: readonly TablePart[]): void {
-  const [run] = readRemapRuns(db, 1);
+  const run = readLastRun(db);
   if (run === undefined) return;
   const changed = Object.fromEntries(parts.map((part) => [part, digestTable(db, part)]));
   sealRun(db, run.id, { ...parseDigests(run), ...changed });
@@ -143,7 +143,7 @@ function* digestPart(db: Db, part: RemapPart): Generator<null, string> {
 
 /** null if there is no remap. */
 function expectedDigests(db: Db): Digests | null {
-  const [run] = readRemapRuns(db, 1);
+  const run = readLastRun(db);
   if (run !== undefined) return parseDigests(run);
   if (db.prepare('SELECT 1 FROM remap_row LIMIT 1').get() !== undefined) throw damagedRemap('rows');
   return null;

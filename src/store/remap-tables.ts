@@ -76,18 +76,13 @@ interface StoredRun extends RemapRun {
 
 const RUN = `SELECT id, built_at, sha256, export_seq, digests, ${isIntact('remap_run')} AS intact FROM remap_run`;
 
-function toRun({ intact, ...run }: StoredRun): RemapRun {
-  if (intact === 1n) return run;
-  throw damaged(`The record of build ${run.id} of the remap`);
-}
-
-/** The latest builds, oldest first. */
-export function readRemapRuns(db: Db, limit: number): RemapRun[] {
-  return db
-    .prepare<[bigint], StoredRun>(`${RUN} ORDER BY id DESC LIMIT ?`)
-    .all(BigInt(limit))
-    .reverse()
-    .map(toRun);
+/** The latest build; undefined if there is none. */
+export function readLastRun(db: Db): RemapRun | undefined {
+  const found = db.prepare<[], StoredRun>(`${RUN} ORDER BY id DESC LIMIT 1`).get();
+  if (found === undefined) return undefined;
+  const { intact, ...run } = found;
+  if (intact !== 1n) throw damaged(`The record of build ${run.id} of the remap`);
+  return run;
 }
 
 /** The result of the last remap for a line of `decisions.csv`. */

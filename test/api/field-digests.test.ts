@@ -22,7 +22,7 @@ function digestsOf(fields: Fields | string, spec: Partial<PageSpec> = {}): strin
   if (members === null) throw new Error('no digests');
   const { buffer, byteOffset, byteLength } = members.words;
   const places = placesOf(listFields(spec.dateFields ?? []), JSON.parse(members.names));
-  return fieldDigestsOf(Buffer.from(buffer, byteOffset, byteLength), 0, places);
+  return fieldDigestsOf(Buffer.from(buffer, byteOffset, byteLength), places);
 }
 
 function compare(a: Fields | string, b: Fields | string): ReturnType<typeof compareFieldDigests> {

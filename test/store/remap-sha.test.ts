@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readRemapRuns } from '../../src/store/remap-tables.js';
+import { readLastRun } from '../../src/store/remap-tables.js';
 import { configOf, openExported, type Thing } from '../support/exported.js';
 import { remapOf } from '../support/remap-rows.js';
 import { seal } from '../support/seal.js';
@@ -19,7 +19,7 @@ function build(readUntil: string, changed: readonly Thing[] = v4) {
   ).run(BigInt(Date.parse(readUntil)));
   seal(db);
   const rows = remapOf(db, config).map((row) => row.evidence);
-  const sha256 = readRemapRuns(db, 1)[0]?.sha256;
+  const sha256 = readLastRun(db)?.sha256;
   close();
   return { rows, sha256 };
 }

@@ -4,7 +4,7 @@ import { blocks, type Note } from '../plan.js';
 import { type Engine, findColumn } from './dialect.js';
 import { addedColumns } from './id-columns.js';
 import { valueType } from './id-maps.js';
-import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
+import { markUndone, readRun, readRunsOfTable } from './ledger-runs.js';
 import { endUndo } from './own-tables.js';
 import { declaredType, type FoundTable, type TableFacts, type TableRun } from './table-facts.js';
 
@@ -107,7 +107,7 @@ export async function dropPlatformColumns(engine: Engine, given: TableRun): Prom
       if (filled > 0) kept.add(`column ${name} stays: other programs filled it`, filled);
       else await session.exec(dropColumnSql(engine, run.table, name));
     }
-    await setState(engine, run, 'undone');
+    await markUndone(engine, run);
   });
   return kept;
 }

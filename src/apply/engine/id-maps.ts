@@ -91,10 +91,9 @@ export function holdsMapped(
   dialect: Pick<Dialect, 'exact' | 'quote'>,
   map: IdMap,
   newColumn: string,
-  alias = 'm',
 ): string {
   const column = { type: map.newType };
-  return `${dialect.exact(`t.${dialect.quote(newColumn)}`, column)} = ${dialect.exact(`${alias}.new`, column)}`;
+  return `${dialect.exact(`t.${dialect.quote(newColumn)}`, column)} = ${dialect.exact('m.new', column)}`;
 }
 
 /** Fills the empty cells of a new column from the rows `m` of its map that meet a condition. */

@@ -36,15 +36,11 @@ export function buildCellJudge(work: ColumnWork, mode: Mode): CellJudge {
   };
 }
 
-/** Columns of a row that hold its model, region and company, as text, '' for NULL, in the order `judgeCell` expects. */
-export function scopeTerms(
-  { quote, asText }: Pick<SqlText, 'quote' | 'asText'>,
-  id: IdColumn,
-  row = 't',
-): string[] {
+/** Columns of row `t` that hold its model, region and company, as text, '' for NULL, in the order `judgeCell` expects. */
+export function scopeTerms({ quote, asText }: Pick<SqlText, 'quote' | 'asText'>, id: IdColumn): string[] {
   return partsOf(id)
     .flatMap((part) => [part.modelColumn, part.regionColumn, part.companyColumn])
-    .flatMap((name) => (name === undefined ? [] : [`coalesce(${asText(`${row}.${quote(name)}`)}, '')`]));
+    .flatMap((name) => (name === undefined ? [] : [`coalesce(${asText(`t.${quote(name)}`)}, '')`]));
 }
 
 function readScopes({ work, isScoped }: CellJudge, cells: readonly unknown[]): readonly RowScope[] {

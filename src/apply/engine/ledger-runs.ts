@@ -248,12 +248,11 @@ export async function newSuffix(
   return `${name.replaceAll(/\W/g, '_')}_${before + nth + 1}`;
 }
 
-export async function setState(
+export async function markUndone(
   { session }: Engine,
   { ledger, unit }: Pick<TableRun, 'ledger' | 'unit'>,
-  state: TableRun['state'],
 ): Promise<void> {
-  await session.query(`UPDATE ${ledger.run} SET state = $1 WHERE unit = $2`, [state, unit]);
+  await session.query(`UPDATE ${ledger.run} SET state = 'undone' WHERE unit = $1`, [unit]);
 }
 
 /**

@@ -5,7 +5,7 @@ import { compileRewrite } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { assertNoDependent } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
-import { readRun, readRunsOfTable, setState } from './ledger-runs.js';
+import { markUndone, readRun, readRunsOfTable } from './ledger-runs.js';
 import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
 import { endUndo } from './own-tables.js';
 import type { TableRun } from './table-facts.js';
@@ -161,7 +161,7 @@ async function undoNewColumns(engine: Engine, run: TableRun): Promise<UndoResult
       if (gone.includes(name)) continue;
       await session.exec(dropColumnSql(engine, run.table, name));
     }
-    await setState(engine, run, 'undone');
+    await markUndone(engine, run);
     return { ...found, restored: hadNone ? 0 : run.changed };
   });
 }

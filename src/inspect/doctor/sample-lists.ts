@@ -104,7 +104,7 @@ function summarise(
     const { svcId, companyId, platformId, deleted, members } = record;
     const { names, words } = members ?? { names: '[]', words: new Int32Array(0) };
     const bytes = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
-    const fieldDigests = fieldDigestsOf(bytes, 0, placesOf(fields, JSON.parse(names)));
+    const fieldDigests = fieldDigestsOf(bytes, placesOf(fields, JSON.parse(names)));
     const created = Date.parse(String(bodies[at]?.[`${fieldPrefix}created_at`]));
     const createdMs = Number.isNaN(created) ? null : created;
     const hasHash = typeof bodies[at]?.['data_hash'] === 'string';
