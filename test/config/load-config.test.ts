@@ -78,7 +78,6 @@ describe('a configuration that leaves everything open', () => {
         includeDeleted: 'auto',
         companies: [],
         companyIdField: null,
-        eventTypeField: 'type',
       },
       models: DEFAULT_MODELS,
       companies: { match: 'auto', include: [], exclude: [] },

@@ -97,7 +97,6 @@ export function configOf(
       includeDeleted: 'auto',
       companies: [],
       companyIdField: null,
-      eventTypeField: 'type',
     },
     models: [modelOf(INVOICES)],
     companies: { match: 'auto', include: [], exclude: [] },

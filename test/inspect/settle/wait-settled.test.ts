@@ -26,7 +26,6 @@ function watchBackfill(given: { full: number; timeoutMs: number; counts?: 'none'
     sleep: async (ms) => {
       nowMs += ms;
     },
-    takeEvents: () => [],
     onProgress: () => {},
   });
 }
