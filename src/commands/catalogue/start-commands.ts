@@ -51,7 +51,7 @@ export const doctor = defineCommand({
       text,
     ),
     ...FORCE,
-    json: output('the findings and the facts behind them as JSON (- is stdout)'),
+    json: output('the findings as JSON (- is stdout)'),
     ...MAX_WAIT,
   }),
   examples: {
