@@ -333,3 +333,33 @@ export type Env = Readonly<Record<string, string | undefined>>;
 
 /** How old the evidence may be where the configuration does not say it. */
 export const DEFAULT_MAX_AGE_MS = 24 * 3_600_000;
+
+/** A pair of companies named by the user. */
+export interface NamedCompanyPair {
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  readonly v4CompanyId: bigint;
+}
+
+/** A user's decision on one V3 id, or on a V4 id without a V3 record. */
+export interface Decision {
+  /** Line in the file, from 1. */
+  readonly line: number;
+  readonly model: string;
+  /** '' for records, otherwise the children's field. */
+  readonly path: string;
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+  /** Null: the V4 id has no V3 record. Never null together with `v4SvcId`. */
+  readonly v3SvcId: bigint | null;
+  /** Null: the V3 id has no V4 record. */
+  readonly v4SvcId: bigint | null;
+  readonly note: string;
+  /** The decision holds before this day, UTC, as YYYY-MM-DD; null: for good. */
+  readonly until: string | null;
+}
+
+/** Whether a decision no longer holds at a time, ms since 1970. */
+export function isExpired({ until }: Pick<Decision, 'until'>, nowMs: number): boolean {
+  return until !== null && nowMs >= Date.parse(until);
+}

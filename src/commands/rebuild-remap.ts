@@ -1,11 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { buildFingerprint, type Config, digestInputFiles } from '../config/config.js';
-import {
-  type Decision,
-  type NamedCompanyPair,
-  readCompaniesFile,
-  readDecisionsFile,
-} from '../config/user-files.js';
+import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
+import type { Decision, NamedCompanyPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { Serve } from '../runtime/thread.js';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ModelPair, parseId, parseSvcId } from '../domain.js';
+import { type Decision, type ModelPair, type NamedCompanyPair, parseId, parseSvcId } from '../domain.js';
 import { describeFileError, SvcError } from '../errors.js';
 import { type OutputIo, writeOutput } from '../runtime/write-output.js';
 import { csvCell } from '../text/escape.js';
@@ -8,32 +8,7 @@ import { didYouMeanClause } from '../text/suggest.js';
 import * as z from '../zod.js';
 import type { Config } from './config.js';
 
-/** A pair of companies named by the user. */
-export interface NamedCompanyPair {
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-  readonly v4CompanyId: bigint;
-}
-
 export const COMPANIES_HEADER = 'region,v3_company_id,v4_company_id';
-
-/** A user's decision on one V3 id, or on a V4 id without a V3 record. */
-export interface Decision {
-  /** Line in the file, from 1. */
-  readonly line: number;
-  readonly model: string;
-  /** '' for records, otherwise the children's field. */
-  readonly path: string;
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-  /** Null: the V4 id has no V3 record. Never null together with `v4SvcId`. */
-  readonly v3SvcId: bigint | null;
-  /** Null: the V3 id has no V4 record. */
-  readonly v4SvcId: bigint | null;
-  readonly note: string;
-  /** The decision holds before this day, UTC, as YYYY-MM-DD; null: for good. */
-  readonly until: string | null;
-}
 
 export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
 
@@ -41,11 +16,6 @@ export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_sv
 export interface DecisionPlaces {
   readonly models: readonly Pick<ModelPair, 'v3' | 'children'>[];
   readonly regions: readonly string[];
-}
-
-/** Whether a decision no longer holds at a time, ms since 1970. */
-export function isExpired({ until }: Pick<Decision, 'until'>, nowMs: number): boolean {
-  return until !== null && nowMs >= Date.parse(until);
 }
 
 /** The rows of a file, and its problems by line. */

@@ -1,7 +1,6 @@
 import { listFields } from '../api/field-digests.js';
 import type { Config } from '../config/config.js';
-import type { Decision, NamedCompanyPair } from '../config/user-files.js';
-import type { Clock, OnProgress } from '../domain.js';
+import type { Clock, Decision, NamedCompanyPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { checkFile, EXPORTED_TABLES, verifyCounts } from '../store/integrity.js';
 import { readExportSeq, writeRemapInputs } from '../store/meta.js';

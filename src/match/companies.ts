@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { NamedCompanyPair } from '../config/user-files.js';
+import type { NamedCompanyPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { COMPANY_LIST } from '../store/streams.js';

@@ -1,4 +1,4 @@
-import type { Decision } from '../config/user-files.js';
+import type { Decision } from '../domain.js';
 import type { StoredChild } from '../json/stored-lists.js';
 import { type ChildRow, type ChildRows, conflictOf } from './judge-children.js';
 import { type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';

@@ -1,4 +1,4 @@
-import { type Decision, isExpired } from '../config/user-files.js';
+import { type Decision, isExpired } from '../domain.js';
 import type { Db } from '../store/open.js';
 import { saveDecisionResults } from '../store/remap-tables.js';
 import { append, groupBy } from '../text/rows.js';

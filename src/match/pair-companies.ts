@@ -1,5 +1,4 @@
-import type { NamedCompanyPair } from '../config/user-files.js';
-import type { CompanyMatch } from '../domain.js';
+import type { CompanyMatch, NamedCompanyPair } from '../domain.js';
 import { append } from '../text/rows.js';
 
 /** A company of one generation; `id` is unique within the generation. */

@@ -1,5 +1,4 @@
-import type { Decision } from '../config/user-files.js';
-import type { AmbiguousCompany, CompanyMatch, StaleReason } from '../domain.js';
+import type { AmbiguousCompany, CompanyMatch, Decision, StaleReason } from '../domain.js';
 import * as z from '../zod.js';
 import { damaged, isIntact } from './checksum.js';
 import { type RemapRow, type Scope, scopeParams, v3Scope } from './remap-rows.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/config/user-files.js';
+import type { Decision } from '../../src/domain.js';
 import { explainRecord } from '../../src/inspect/explain/explain-record.js';
 import { renderExplanation, renderExplanationJson } from '../../src/inspect/explain/render-explanation.js';
 import { buildRemap } from '../../src/match/build-remap.js';

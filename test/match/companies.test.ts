@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NamedCompanyPair } from '../../src/config/user-files.js';
+import type { NamedCompanyPair } from '../../src/domain.js';
 import { configOf, type Exported, openExported, type Thing } from '../support/exported.js';
 import { remapOf } from '../support/remap-rows.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/config/user-files.js';
+import type { Decision } from '../../src/domain.js';
 import { findContradictions } from '../../src/store/conservation.js';
 import { assertDigests } from '../../src/store/remap-digest.js';
 import { EVERYTHING } from '../../src/store/remap-rows.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { NamedCompanyPair } from '../../src/config/user-files.js';
+import type { NamedCompanyPair } from '../../src/domain.js';
 import { type CompanyEvidence, type PairingInput, pairCompanies } from '../../src/match/pair-companies.js';
 import { campaign } from '../support/campaign.js';
 import { type ListedInput, oraclePairing } from './pairing-oracle.js';

@@ -1,4 +1,4 @@
-import type { Decision } from '../../src/config/user-files.js';
+import type { Decision } from '../../src/domain.js';
 import type { TruthRow } from '../../src/sandbox/truth.js';
 import type { Db } from '../../src/store/open.js';
 

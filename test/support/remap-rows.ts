@@ -1,5 +1,5 @@
 import type { Config } from '../../src/config/config.js';
-import type { Decision, NamedCompanyPair } from '../../src/config/user-files.js';
+import type { Decision, NamedCompanyPair } from '../../src/domain.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, openExported } from './exported.js';

@@ -1,7 +1,6 @@
 import type { Api } from '../../api/client.js';
 import type { Config, Endpoint } from '../../config/config.js';
-import type { NamedCompanyPair } from '../../config/user-files.js';
-import type { AmbiguousCompany, CompanyMatch, Env } from '../../domain.js';
+import type { AmbiguousCompany, CompanyMatch, Env, NamedCompanyPair } from '../../domain.js';
 import type { SvcError } from '../../errors.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import type { AskList, ListAnswer, SampledHost, SampledList, SampledV4 } from './sample-lists.js';
