@@ -123,7 +123,10 @@ async function readParking(
     const column = columnOf(facts, name);
     if (column === undefined) continue;
     const at = target.ids.findIndex((id) => writtenColumn(id) === name);
-    const highest = (crosswalks[at] ?? []).reduce((most, { result }) => {
+    const crosswalk = crosswalks[at] ?? [];
+    const present = new Set(crosswalk.map(({ old }) => old.slice(1)));
+    if (!crosswalk.some(({ result }) => typeof result === 'string' && present.has(result))) continue;
+    const highest = crosswalk.reduce((most, { result }) => {
       const id = isIdText(result ?? '') ? BigInt(result ?? 0) : 0n;
       return id > most ? id : most;
     }, 0n);

@@ -260,6 +260,18 @@ WHERE ${all([any(changes)], guards, conditions)}`;
     },
     loaded: dialect.loaded(list, ['id']),
 
+    /** Whether new values of a column are present values of others: a row if so. */
+    findSwap: ({ at, type }: RewrittenColumn, direction: Direction) => {
+      const exact = (term: string) => dialect.exact(term, { type });
+      const [present, other] = [exact(`p.${from(direction)}${at}`), exact(`w.${to(direction)}${at}`)];
+      // MySQL finds long values only by their beginning.
+      const [start, isStart] =
+        present === `p.${from(direction)}${at}`
+          ? ['', '']
+          : [`, substr(${other}, 1, 64) AS start`, ` AND substr(${present}, 1, 64) = v.start`];
+      const values = `SELECT DISTINCT ${other} AS value${start} FROM ${list} AS w WHERE w.r${at} = ${CELL.ours}`;
+      return `SELECT 1 FROM ${list} AS p JOIN (${values}) AS v ON ${present} = v.value${isStart} WHERE p.r${at} = ${CELL.ours} LIMIT 1`;
+    },
     /** Sets the cells of columns under unique constraints to temporary values, so that ids can swap. */
     park: (parking: Parking, direction: Direction) =>
       update(

@@ -82,7 +82,7 @@ function notWritten({ table, triggers }: TableFacts): SvcError {
 }
 
 /**
- * Sets the cells of columns under unique constraints to temporary values.
+ * Sets the cells of columns under unique constraints to temporary values, where ids swap: checks and foreign keys may refuse these.
  *
  * @throws SvcError `bad_input` if there are no free values
  */
@@ -94,9 +94,10 @@ async function parkRows(
   const { session } = engine;
   const parking = new Map<string, string>();
   const rows = BigInt((await session.one(`SELECT coalesce(max(id), 0) FROM ${sql.list}`)) ?? '0');
-  for (const { at, name } of sql.columns.filter((column) => rows > 0n && parked.includes(column.name))) {
+  for (const written of sql.columns.filter(({ name }) => parked.includes(name))) {
+    const { at, name } = written;
     const column = findColumn(engine, facts, name);
-    if (column === undefined) continue;
+    if (column === undefined || (await session.one(sql.findSwap(written, direction))) === null) continue;
     const [present, other] = direction === 'forth' ? ['o', 'n'] : ['n', 'o'];
     const isNumber = column.holds === 'integer' || column.holds === 'any';
     const { highest } = isNumber

@@ -60,6 +60,35 @@ describe.each(ENGINES)('$product', (engine) => {
   );
 });
 
+/** Tables that refuse the values that rows would hold while ids swap. */
+const NO_SWAP: readonly Case[] = [
+  ['a check', `${KEYED} UNIQUE CHECK (i < 9))`],
+  [
+    'a foreign key',
+    'CREATE TABLE p(id bigint PRIMARY KEY)',
+    'INSERT INTO p VALUES (5), (6), (7), (8)',
+    `${KEYED} UNIQUE, FOREIGN KEY (i) REFERENCES p (id))`,
+  ],
+];
+
+describe.each(ENGINES)('$product', (engine) => {
+  const { sql, apply, undo } = openScene(engine);
+  const rows = () => sql('SELECT id, i FROM t ORDER BY id');
+
+  it.each(NO_SWAP)('moves unique ids that do not swap at once, under %s', async (_, ...setUp) => {
+    for (const statement of setUp) await sql(statement);
+    await sql('INSERT INTO t(id, i) VALUES (1, 5), (3, 7)');
+    const before = await rows();
+    expect(await apply(IN_PLACE)).toEqual([]);
+    expect(await rows()).toEqual([
+      ['1', '6'],
+      ['3', '8'],
+    ]);
+    await undo();
+    expect(await rows()).toEqual(before);
+  });
+});
+
 describe.each(only('postgres'))('a domain in $product', (engine) => {
   const { sql, apply, database } = openScene(engine);
 
