@@ -171,7 +171,9 @@ class KeyReader {
   /** Reads the key at `at`, the `place`th of its object, sets `slot`, and returns the position of the value. */
   read(at: number, place: number): number {
     const length = this.#lengths[place] ?? 0;
-    if (length > 0 && this.#repeats(this.#starts[place] ?? 0, at, length)) {
+    // before the value there can be more space than before the earlier one
+    const isValue = (this.#scanner.bytes[at + length] ?? 0) > 0x20;
+    if (length > 0 && isValue && this.#repeats(this.#starts[place] ?? 0, at, length)) {
       this.slot = this.#slots[place] ?? -1;
       this.name = this.#names[place] ?? 0;
       return at + length;

@@ -27,10 +27,11 @@ describe('a key like the one before it', () => {
         `{"${other}":2}`,
         `{"${name}" : 3}`,
         `{"${name}":4}`,
+        `{"${name}":\n\t6}`,
         `{"${other}":5}`,
       ];
-      expect(valuesOf(name, objects)).toEqual(['1', null, '3', '4', null]);
-      expect(valuesOf(name, [...objects].reverse())).toEqual([null, '4', '3', null, '1']);
+      expect(valuesOf(name, objects)).toEqual(['1', null, '3', '4', '6', null]);
+      expect(valuesOf(name, [...objects].reverse())).toEqual([null, '6', '4', '3', null, '1']);
     }
   });
 });
