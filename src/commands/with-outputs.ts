@@ -7,7 +7,7 @@ import { exitCodeOf, expectedError, orError, SvcError } from '../errors.js';
 import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
-import { addFlagsToNext, escapeJson, escapeMarkdown, escapeMarkup } from '../text/escape.js';
+import { addFlagsToNext, escapeMarkdown, escapeMarkup, renderJson } from '../text/escape.js';
 import { type Command, configFlags, type Io, type Unparsed } from './command.js';
 import type { ListedOption } from './option.js';
 
@@ -127,7 +127,7 @@ export const ERROR_RENDERERS: Readonly<Record<string, (failure: Failure) => stri
     const tool = { name: 'svc-migrate', version: readVersion() };
     const error = { code, message, hint };
     const content = { schemaVersion: 1, tool, generatedAt, outcome: 'error', exitCode, error };
-    return `${escapeJson(JSON.stringify(content, null, 2))}\n`;
+    return renderJson(content);
   },
   markdown: ({ error: { code, message, hint }, exitCode }) => {
     const next = hint === undefined ? [] : [`**Next:** ${escapeMarkdown(hint)}`];

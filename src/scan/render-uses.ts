@@ -1,4 +1,4 @@
-import { escapeJson, escapeUnseen, shellLine } from '../text/escape.js';
+import { escapeUnseen, renderJson, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import { RULES } from './judge-file.js';
@@ -153,7 +153,7 @@ export function renderSarif(report: ScanReport): string {
       },
     ],
   };
-  return `${escapeJson(JSON.stringify(sarif, null, 2))}\n`;
+  return renderJson(sarif);
 }
 
 function buildResult(finding: ScanReport['findings'][number]) {
@@ -189,7 +189,7 @@ export function renderGitlab({ findings }: ScanReport): string {
     categories: ['Compatibility'],
     location: { path: file, lines: { begin: line } },
   }));
-  return `${escapeJson(JSON.stringify(issues, null, 2))}\n`;
+  return renderJson(issues);
 }
 
 const COMMANDS: Readonly<Record<Certainty, string>> = { certain: 'error', likely: 'warning', look: 'notice' };
