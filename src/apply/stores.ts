@@ -143,9 +143,7 @@ function isSharedPlace({ kind }: ApplyTarget): boolean {
 
 /** Identifies the place of a target: the same text for the same database or file. */
 export function placeKey(target: ApplyTarget): string {
-  return isServer(target)
-    ? [target.kind, target.urlEnv, target.urlFile, target.tls].join('\0')
-    : fileIdentity(target.file);
+  return isServer(target) ? [target.kind, target.urlEnv, target.tls].join('\0') : fileIdentity(target.file);
 }
 
 /** Identifies a file independently of its spelling: by device and inode or, if it does not exist, by its real path. */

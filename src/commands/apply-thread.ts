@@ -285,7 +285,7 @@ function listPlaces(targets: readonly ApplyTarget[], table: string | null): Scan
 
 function describePlace({ place, proposals, unseen }: Scanned): object {
   const { target } = place;
-  const where = isServer(target) ? { urlEnv: target.urlEnv, urlFile: target.urlFile } : { file: target.file };
+  const where = isServer(target) ? { urlEnv: target.urlEnv } : { file: target.file };
   return {
     kind: target.kind,
     ...where,

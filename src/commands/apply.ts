@@ -154,7 +154,7 @@ function targetsOfPlan(file: string): readonly ApplyTarget[] {
 
 /** The files that a target reads or writes. */
 function filesOf(target: Pick<FileTarget, 'file' | 'output'> | ApplyTarget): string[] {
-  if (!('file' in target)) return target.urlFile === undefined ? [] : [target.urlFile];
+  if (!('file' in target)) return [];
   return [target.file, outputOf(target)].flatMap((file) => [file, sideCarFile(file)]);
 }
 

@@ -213,7 +213,6 @@ const place = z.strictObject({
   kind: z.string(),
   file: z.string().optional(),
   urlEnv: z.string().optional(),
-  urlFile: z.string().optional(),
   columns: z.array(proposalSchema),
   unseen: z.array(z.strictObject({ what: z.string(), why: z.string() })),
 });

@@ -132,10 +132,7 @@ export const environmentName = z
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
 
 const server = {
-  urlEnv: environmentName.optional().describe('Environment variable that contains the connection string.'),
-  urlFile: file
-    .optional()
-    .describe('File that contains the connection string and that only its owner can read.'),
+  urlEnv: environmentName.describe('Environment variable that contains the connection string.'),
   tls: z
     .enum(['verified', 'unverified'])
     .optional()
@@ -146,15 +143,6 @@ const server = {
   key,
 };
 
-function needsOneUrl(
-  one: { readonly urlEnv?: string | undefined; readonly urlFile?: string | undefined },
-  context: { addIssue(message: string): void },
-): void {
-  if ((one.urlEnv === undefined) === (one.urlFile === undefined)) {
-    context.addIssue('needs either urlEnv or urlFile; connection strings are never written here');
-  }
-}
-
 export const DEFAULT_LEDGER_SCHEMA = 'svc_migrate';
 
 const postgres = strict({
@@ -164,9 +152,9 @@ const postgres = strict({
     .default(DEFAULT_LEDGER_SCHEMA)
     .describe('Schema for the ledger. It is created if it does not exist.'),
   ids,
-}).superRefine(needsOneUrl);
+});
 
-const mysql = strict({ ...targetOf('mysql'), ...server, ids }).superRefine(needsOneUrl);
+const mysql = strict({ ...targetOf('mysql'), ...server, ids });
 
 /** A target that is a file of records. */
 export const fileTargetSchema = z.discriminatedUnion('kind', [csv, ndjson]);
@@ -229,9 +217,7 @@ export function isServer(target: ApplyTarget): target is ServerTarget {
 
 /** Makes the paths of a target absolute; relative ones are resolved against `folder`. */
 export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget {
-  if (isServer(target)) {
-    return target.urlFile === undefined ? target : { ...target, urlFile: resolve(folder, target.urlFile) };
-  }
+  if (isServer(target)) return target;
   const file = resolve(folder, target.file);
   if (target.kind === 'sqlite' || target.output === undefined) return { ...target, file };
   return { ...target, file, output: resolve(folder, target.output) };

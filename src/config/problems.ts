@@ -32,7 +32,7 @@ function describeUnknownKey(key: string, known: readonly string[]): string {
     return 'is not a setting: keys are never written here; name a variable in apiKeyEnv or a file in apiKeyFile';
   }
   if (/^(?:url|uri|dsn|password|connection_?(?:string|url)?)$/i.test(key) && known.includes('urlEnv')) {
-    return 'is not a setting: connection strings are never written here; name a variable in urlEnv or a file in urlFile';
+    return 'is not a setting: connection strings are never written here; name a variable in urlEnv';
   }
   // Reports name the limits that hold by default so.
   const parts = key.split('/');

@@ -20,12 +20,12 @@ function problemsOf(...targets: readonly object[]): string {
 describe('targets of apply', () => {
   it('are relative to the configuration', () => {
     const { apply } = sampleConfig({
-      apply: { targets: [csv, sqlite, { ...postgres, urlEnv: undefined, urlFile: 'url' }] },
+      apply: { targets: [csv, sqlite, postgres] },
     });
     expect(apply.targets).toMatchObject([
       { file: '/project/data/orders.csv', delimiter: 'auto', header: true },
       { file: '/project/shop.db' },
-      { urlFile: '/project/url', ledgerSchema: 'svc_migrate' },
+      { ledgerSchema: 'svc_migrate' },
     ]);
   });
 
@@ -43,7 +43,7 @@ describe('targets of apply', () => {
     [
       'a connection string',
       { ...postgres, url: 'postgres://u:canary@h/d' },
-      'apply.targets[0].url is not a setting: connection strings are never written here; name a variable in urlEnv or a file in urlFile',
+      'apply.targets[0].url is not a setting: connection strings are never written here; name a variable in urlEnv',
     ],
     [
       'a model that is not configured',
@@ -118,7 +118,7 @@ describe('targets of apply', () => {
     [
       'no place of the connection string',
       { ...postgres, urlEnv: undefined },
-      'apply.targets[0] needs either urlEnv or urlFile',
+      'apply.targets[0].urlEnv is missing',
     ],
   ])('%s is a problem with its place', (_, target, says) => {
     expect(problemsOf(target)).toContain(says);

@@ -57,7 +57,7 @@ export class MysqlSession extends ServerSession<Connection> {
   #hasLock = false;
   #maxStatementBytes = MAX_STATEMENT_BYTES;
 
-  constructor(context: ApplyContext, source: Pick<MysqlTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
+  constructor(context: ApplyContext, source: Pick<MysqlTarget, 'urlEnv' | 'tls'>) {
     super(context, source, MYSQL);
   }
 

@@ -49,7 +49,7 @@ const POSTGRES: ServerKind = {
 
 /** A session on a PostgreSQL server. */
 export class PgSession extends ServerSession<pg.Client> {
-  constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'urlFile' | 'tls'>) {
+  constructor(context: ApplyContext, source: Pick<PostgresTarget, 'urlEnv' | 'tls'>) {
     super(context, source, POSTGRES);
   }
 

@@ -62,14 +62,10 @@ export abstract class ServerSession<C> implements Session {
   #isInStep = false;
   readonly #stop = () => this.drop();
 
-  constructor(
-    context: ApplyContext,
-    source: Pick<ServerTarget, 'urlEnv' | 'urlFile' | 'tls'>,
-    kind: ServerKind,
-  ) {
+  constructor(context: ApplyContext, source: Pick<ServerTarget, 'urlEnv' | 'tls'>, kind: ServerKind) {
     this.context = context;
     this.tls = source.tls ?? 'verified';
-    this.url = readUrl(source, context.env, kind.url);
+    this.url = readUrl(source.urlEnv, context.env, kind.url);
     this.#kind = kind;
     // Only dropping the connection stops a running statement at once.
     context.signal.addEventListener('abort', this.#stop);

@@ -1,14 +1,9 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { platform } from 'node:os';
 import type { ConnectionOptions } from 'mysql2';
-import type { ServerTarget } from '../../config/apply-targets.js';
 import type { Env } from '../../domain.js';
-import { describeFileError, SvcError } from '../../errors.js';
+import { SvcError } from '../../errors.js';
 import { toUrl } from '../../text/addresses.js';
-
-/** Where a connection string comes from. */
-type UrlSource = Pick<ServerTarget, 'urlEnv' | 'urlFile'>;
 
 /** The connection strings of a kind of server. */
 export interface UrlForm {
@@ -18,29 +13,28 @@ export interface UrlForm {
   readonly example: string;
 }
 
-/** Describes where a connection string comes from; the string itself is passed only to the driver. */
-function sourceOf({ urlEnv, urlFile }: UrlSource): string {
-  return urlEnv === undefined ? `file ${urlFile ?? ''}` : `environment variable ${urlEnv}`;
-}
-
 /**
- * The connection string of a target.
+ * The connection string of a target, which is passed to the driver only.
  *
- * @throws SvcError `config` if it is not set, unreadable, readable by other users, or not such a URL
+ * @throws SvcError `config` if it is not set, or not such a URL
  */
-export function readUrl(source: UrlSource, env: Env, { product, protocols, example }: UrlForm): string {
-  const text = source.urlEnv === undefined ? readUrlFile(source.urlFile ?? '') : env[source.urlEnv];
+export function readUrl(urlEnv: string, env: Env, { product, protocols, example }: UrlForm): string {
+  const text = env[urlEnv];
   if (text === undefined || text.trim() === '') {
-    throw new SvcError('config', `The ${sourceOf(source)} holds no connection string.`, {
+    throw new SvcError('config', `The environment variable ${urlEnv} holds no connection string.`, {
       hint: `Set it to ${example}.`,
     });
   }
   const url = text.trim();
   // The message does not repeat the string, which holds a password.
   if (!protocols.includes(toUrl(url)?.protocol ?? '') || !url.includes('://')) {
-    throw new SvcError('config', `The ${sourceOf(source)} does not hold a ${product} connection string.`, {
-      hint: `It must look like ${example}.`,
-    });
+    throw new SvcError(
+      'config',
+      `The environment variable ${urlEnv} does not hold a ${product} connection string.`,
+      {
+        hint: `It must look like ${example}.`,
+      },
+    );
   }
   return url;
 }
@@ -50,35 +44,6 @@ export function serverOf(url: string): string {
   const parsed = toUrl(url);
   const host = parsed?.searchParams.get('host') ?? parsed?.searchParams.get('socket') ?? parsed?.host ?? '';
   return `${host === '' ? 'localhost' : host}${parsed?.pathname ?? ''}`;
-}
-
-function readUrlFile(file: string): string {
-  let fd: number | null = null;
-  try {
-    fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    // Checks the open file, which cannot be replaced in between. Windows has no such modes.
-    const stats = fstatSync(fd);
-    if (!stats.isFile()) throw unreadable(file, 'it is not a regular file');
-    if ((stats.mode & 0o077) !== 0 && platform() !== 'win32') throw readableByOthers(file);
-    return readFileSync(fd, 'utf8');
-  } catch (error) {
-    if (error instanceof SvcError) throw error;
-    throw unreadable(file, describeFileError(error));
-  } finally {
-    if (fd !== null) closeSync(fd);
-  }
-}
-
-function unreadable(file: string, why: string): SvcError {
-  return new SvcError('config', `The file ${file} cannot be read: ${why}.`, {
-    hint: 'It must hold a connection string.',
-  });
-}
-
-function readableByOthers(file: string): SvcError {
-  return new SvcError('config', `Others can read ${file}, which holds a password.`, {
-    hint: `chmod 600 ${file}`,
-  });
 }
 
 /** The target's setting `tls`. */

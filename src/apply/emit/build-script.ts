@@ -275,8 +275,7 @@ function ledgerLiteral({ dialect }: Script, column: string, value: string): stri
 
 /** The target with file names instead of paths on this machine. */
 function withFileNames(target: TableTarget): TableTarget {
-  if (target.kind === 'sqlite') return { ...target, file: basename(target.file) };
-  return target.urlFile === undefined ? target : { ...target, urlFile: basename(target.urlFile) };
+  return target.kind === 'sqlite' ? { ...target, file: basename(target.file) } : target;
 }
 
 /** Lists the rows that change, if the run has no list yet; changes them, and checks the result. */

@@ -73,7 +73,7 @@ export function renderScan(scanned: readonly Scanned[], targets: readonly object
 
 function describePlace({ place, proposals, scopes, unseen }: Scanned): string[] {
   const { target } = place;
-  const name = isServer(target) ? (target.urlEnv ?? target.urlFile ?? '') : target.file;
+  const name = isServer(target) ? target.urlEnv : target.file;
   const of = (standing: Proposal['standing']) => proposals.filter((one) => one.standing === standing);
   const chance = of('by_chance').map(nameOf);
   return [
@@ -152,12 +152,10 @@ export function buildTargets(scanned: readonly Scanned[], fileOf: (path: string)
 
 function placeOf(target: ApplyTarget, fileOf: (path: string) => string): object {
   if (isServer(target)) {
-    const url =
-      target.urlEnv === undefined ? { urlFile: fileOf(target.urlFile ?? '') } : { urlEnv: target.urlEnv };
     const isDefault = target.kind !== 'postgres' || target.ledgerSchema === DEFAULT_LEDGER_SCHEMA;
     const ledger = isDefault ? {} : { ledgerSchema: target.ledgerSchema };
     const tls = target.tls === undefined ? {} : { tls: target.tls };
-    return { kind: target.kind, ...url, ...tls, ...ledger };
+    return { kind: target.kind, urlEnv: target.urlEnv, ...tls, ...ledger };
   }
   const header = target.kind === 'csv' && !target.header ? { header: false } : {};
   return { kind: target.kind, file: fileOf(target.file), ...header };

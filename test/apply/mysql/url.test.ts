@@ -52,7 +52,7 @@ describe('a connection string of MySQL', () => {
   });
 
   it.each(['', 'postgres://u:secret@localhost/x', 'localhost', 'mysql:secret'])('must be one: %j', (URL) => {
-    expect(() => readUrl({ urlEnv: 'URL' }, { URL }, MYSQL_URL)).toThrow(
+    expect(() => readUrl('URL', { URL }, MYSQL_URL)).toThrow(
       expect.objectContaining({ code: 'config', message: expect.not.stringContaining('secret') }),
     );
   });
