@@ -157,7 +157,7 @@ export class MemberDigester implements MemberObserver {
     this.#nameHash = Math.imul(this.#nameHash ^ name, 0x01000193);
     this.#otherNameHash = Math.imul(this.#otherNameHash + name, 0x85ebca6b) ^ (this.#otherNameHash >>> 15);
     if (this.#isTooWide()) return;
-    if (this.#length === this.#words.length) this.#grow();
+    if (this.#length >= this.#words.length) this.#grow();
     this.#words[this.#length++] =
       first === QUOTE ? this.#digestText(start + 1, end - 1, escaped) : this.#digestOther(first, start, end);
   }

@@ -10,7 +10,7 @@ import {
 } from '../../src/api/field-digests.js';
 import type { PageSpec } from '../../src/api/record.js';
 import { campaign } from '../support/campaign.js';
-import { recordOf, V3 } from './support/pages.js';
+import { parse, recordOf, V3 } from './support/pages.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -94,6 +94,15 @@ describe('the digests of fields', () => {
   it('are all that is kept without payloads', () => {
     const record = recordOf('"code":"x","memo":"m","amount":1', { ...V3, payload: 'ids' });
     expect(record.members?.names).toBe('["code","amount"]');
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8, 9])('are kept for every record of a page, of %d members', (width) => {
+    const fields = Array.from({ length: width }, (_, at) => `"field_${at}":${at}`).join(',');
+    const records = Array.from({ length: 200 }, (_, id) => `{"svc_id":${id},"svc_company_id":2,${fields}}`);
+    const page = parse(`{"data":[${records.join(',')}],"prev":null,"next":null,"total_count":null}`);
+    const digests = page.records.map(({ members }) => members?.words.join(' '));
+    expect(digests).toHaveLength(200);
+    expect(new Set(digests).size).toBe(1);
   });
 
   it('have equal hashes if they are equal, and 0 without a value', () => {
