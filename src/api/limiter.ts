@@ -251,7 +251,7 @@ export function waitTooLong(
     'wait_too_long',
     `${host} asked to wait ${seconds} s, until ${until}, before the next request.`,
     {
-      hint: `Run the same command again after that time, or allow waits longer than ${maxWaitMs} ms in http.maxWaitMs.`,
+      hint: `Run the same command again after that time, or allow longer waits than ${maxWaitMs} ms with --max-wait or http.maxWaitMs.`,
       facts: { host, waitMs },
     },
   );

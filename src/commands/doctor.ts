@@ -29,6 +29,7 @@ import { readSqliteVersion } from '../store/open.js';
 import { escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { layOutTable, wrapLines } from '../text/text-layout.js';
+import { withMaxWait } from './catalogue/options.js';
 import type { doctor } from './catalogue/start-commands.js';
 import { configFlags, type GivenTo, type Io } from './command.js';
 import { readDatabase } from './database.js';
@@ -43,7 +44,7 @@ export async function runDoctor(given: GivenTo<typeof doctor>, io: Io): Promise<
   const { options } = given;
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
-  const config = await orError(given.config);
+  const config = await orError(async () => withMaxWait(await given.config(), options));
   const { json: target, writeConfig: newConfig, offline } = options;
   if (config instanceof SvcError) {
     const next = nextWithoutConfig(given, io.env);

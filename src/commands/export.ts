@@ -13,7 +13,7 @@ import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import type { exportBoth } from './catalogue/look-commands.js';
-import { narrowingOf } from './catalogue/options.js';
+import { narrowingOf, withMaxWait } from './catalogue/options.js';
 import type { GivenTo, Io, OptionsOf } from './command.js';
 import { readDatabase } from './database.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
@@ -164,11 +164,11 @@ function concernsOne(error: unknown): error is SvcError {
   );
 }
 
-export function exportOptions(options: ReadOptions, config: Config): ExportCommandOptions {
+export function exportOptions(options: ReadOptions, configured: Config): ExportCommandOptions {
   const { wait, settle: settleMs, waitTimeout: timeoutMs, restart } = options;
   return {
-    ...narrowingOf(options, config),
-    config,
+    ...narrowingOf(options, configured),
+    config: withMaxWait(configured, options),
     restart,
     wait: wait ? { settleMs, timeoutMs } : undefined,
   };

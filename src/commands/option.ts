@@ -21,9 +21,9 @@ export interface OptionFacts {
 
 /** An option or argument of a command. */
 export interface ListedOption extends OptionFacts {
-  /** The name of its value, such as `waitTimeout`. */
+  /** The name of its value, such as `maxWait`. */
   readonly name: string;
-  /** As it is typed, such as `--settle <duration>`; of an argument, its placeholder. */
+  /** As it is typed, such as `--max-wait <duration>`; of an argument, its placeholder. */
   readonly flags: string;
 }
 
@@ -139,6 +139,15 @@ export function wholeNumber(min = 0, max?: number) {
 
 /** A duration in ms, such as `90s`. */
 export const duration = parsed('takes a duration such as 90s, 5m or 2h', parseDuration);
+
+/** The same limit as for `http.maxWaitMs` in the configuration. */
+const MAX_WAIT_MS = 86_400_000;
+
+/** A duration of up to a day. */
+export const waitDuration = parsed('takes a duration up to 24h, such as 90s or 15m', (word) => {
+  const ms = parseDuration(word);
+  return ms === null || ms > MAX_WAIT_MS ? null : ms;
+});
 
 export const companyId = parsed('takes a company id: digits only, at most 9223372036854775807', parseId);
 

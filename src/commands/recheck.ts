@@ -19,6 +19,7 @@ import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import type { recheck as definition } from './catalogue/decide-commands.js';
+import { withMaxWait } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
 import { exportGeneration } from './export.js';
@@ -36,7 +37,7 @@ export async function runRecheck(
   io: Io,
 ): Promise<number> {
   const { json: target } = options;
-  const config = await loadConfig();
+  const config = withMaxWait(await loadConfig(), options);
   const result = await recheckOpen(config, io);
   const json = () => renderRecheckJson(result);
   await writeResult(target, { json, text: () => renderRecheck(result, io.width, io.verbose === true) }, io);

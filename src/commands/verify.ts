@@ -6,6 +6,7 @@ import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/v
 import { readOutcome } from '../report/build-report.js';
 import { newPause } from '../runtime/pause.js';
 import type { verify } from './catalogue/decide-commands.js';
+import { withMaxWait } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
 import { withApi } from './with-api.js';
@@ -20,7 +21,7 @@ export async function runVerify(
   io: Io,
 ): Promise<number> {
   const { json: target, all, sample } = options;
-  const config = await loadConfig();
+  const config = withMaxWait(await loadConfig(), options);
   const { result, gate } = await verifyPairs(config, all ? null : sample, io);
   const apply = config.apply.targets.length > 0 ? 'svc-migrate apply plan' : 'svc-migrate help apply';
   const next = gate === 'pass' ? apply : 'svc-migrate check';

@@ -14,6 +14,7 @@ import {
   output,
   svcId,
   text,
+  waitDuration,
   wholeNumber,
 } from '../../src/commands/option.js';
 import { SvcError } from '../../src/errors.js';
@@ -28,6 +29,7 @@ const options = z.object({
   noColor: flag('no color'),
   sample: optionOr('<n>', 'how many', wholeNumber(1, 1000), '500'),
   every: option('<duration>', 'how long', duration),
+  maxWait: option('<duration>', 'how long at most', waitDuration),
   company: listOption('<id>', 'a company', companyId),
   format: optionOr('<format>', 'a format', z.enum(['csv', 'sql']), 'csv'),
   json: output('a file'),
@@ -50,6 +52,7 @@ const PARSED: readonly (readonly [given: object, options: object])[] = [
     { ...NONE, sample: 7 },
   ],
   [{ sample: '1000' }, { ...NONE, sample: 1000 }],
+  [{ maxWait: '24h' }, { ...NONE, maxWait: 86_400_000 }],
   [{ ids: ['9223372036854775807', '-1'] }, { ...NONE, ids: [2n ** 63n - 1n, -1n] }],
   [{ company: ['1', '2'] }, { ...NONE, company: [1n, 2n] }],
   [
@@ -67,6 +70,7 @@ const REFUSED: readonly (readonly [given: object, message: string])[] = [
   [{ sample: '1e3' }, '--sample takes a whole number from 1 to 1000, not "1e3".'],
   [{ sample: '' }, '--sample takes a whole number from 1 to 1000, not "".'],
   [{ every: '90', all: true }, '--every takes a duration such as 90s, 5m or 2h, not "90".'],
+  [{ maxWait: '25h' }, '--max-wait takes a duration up to 24h, such as 90s or 15m, not "25h".'],
   [
     { company: ['1', '1.5'] },
     '--company takes a company id: digits only, at most 9223372036854775807, not "1.5".',
@@ -114,6 +118,7 @@ describe('options', () => {
       ['--no-color', 'no color'],
       ['--sample <n>', 'how many (default: 500)'],
       ['--every <duration>', 'how long'],
+      ['--max-wait <duration>', 'how long at most'],
       ['--company <id>', 'a company'],
       ['--format <format>', 'a format: csv, sql (default: csv)'],
       ['--json <file>', 'a file'],

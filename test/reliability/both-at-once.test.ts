@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -275,10 +274,7 @@ describe('the next run ends as if nothing had happened', () => {
   });
   const expectRecovery = async (cwd: string) => {
     strike = () => false;
-    const file = join(cwd, 'svc-migrate.config.json');
-    const settings = JSON.parse(readFileSync(file, 'utf8'));
-    writeFileSync(file, JSON.stringify({ ...settings, http: { ...settings.http, maxWaitMs: 10_000 } }));
-    expect(await run(cwd, 'run', '--quiet')).toMatchObject({ code: 0 });
+    expect(await run(cwd, 'run', '--quiet', '--max-wait', '10s')).toMatchObject({ code: 0 });
     expect(remapOf(cwd)).toBe(expected);
   };
 

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -74,8 +73,7 @@ describe('a wait that ends with kill -9', () => {
     ['recheck', { [COMPANIES]: COMPANY }],
   ] as const;
   it.each(campaignCases(cases, 2))('is still kept by the next command: %s', async (line, answered) => {
-    const settings = { ...config, models: [{ v3: 'accounting/invoices', v4: 'invoices' }] };
-    const cwd = makeFolder(settings);
+    const cwd = makeFolder({ ...config, models: [{ v3: 'accounting/invoices', v4: 'invoices' }] });
     const options = { cwd, env: keysOf('k') };
     const args = line.split(' ');
     const page = { data: [INVOICE, { ...INVOICE, svc_id: 3, platform_id: 'b' }], next: null };
@@ -98,11 +96,7 @@ describe('a wait that ends with kill -9', () => {
     });
     expect(killed.code).toBe(137);
     requests = [];
-    writeFileSync(
-      join(cwd, 'svc-migrate.config.json'),
-      JSON.stringify({ ...settings, http: { maxWaitMs: 1000 } }),
-    );
-    const again = await runCli(args, options);
+    const again = await runCli([...args, '--max-wait', '1s'], options);
     expect(again.code).toBe(4);
     expect(again.stdout + again.stderr).toMatch(/asked to wait \d+ s, until/);
     expect(requests).toEqual([]);

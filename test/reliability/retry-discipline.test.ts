@@ -174,15 +174,15 @@ describe('a full outage', () => {
   });
 });
 
-describe('http.maxWaitMs', () => {
+describe('--max-wait', () => {
   const env = keysOf('k');
   it('waits where the server asks for less', async () => {
     answer = (request, response) => {
       if (asked > 1) answerPage(request, response);
       else response.writeHead(429, { 'retry-after': '1' }).end();
     };
-    const ended = await runCli(['export', 'v3'], {
-      cwd: makeFolder({ ...settings(0), http: { maxWaitMs: 1500 } }),
+    const ended = await runCli(['export', 'v3', '--max-wait', '1500ms'], {
+      cwd: makeFolder(settings(0)),
       env,
     });
     expect([ended.code, /, 1 waits?$/m.test(ended.stderr)]).toEqual([0, true]);

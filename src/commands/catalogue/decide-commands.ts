@@ -14,7 +14,7 @@ import {
   text,
   wholeNumber,
 } from '../option.js';
-import { COMPANY, DEFAULT_SAMPLE, MODEL } from './options.js';
+import { COMPANY, DEFAULT_SAMPLE, MAX_WAIT, MODEL } from './options.js';
 
 const FINDING_STATUSES = STATUSES.filter((status) => status !== 'matched');
 const FINDING_REASONS = [...REASONS, ...REASONS.map((reason) => `parent_${reason}` as const)];
@@ -84,6 +84,7 @@ export const recheck = defineCommand({
   more: 'Reads single records where the APIs support it, and otherwise the lists that contain them. Reports which findings were resolved and which remain. Does not see what V4 has under another key: the next run does. Does not judge: check does that.',
   options: z.object({
     json: output('the result as JSON, with every finding that was resolved (- is stdout)'),
+    ...MAX_WAIT,
   }),
   examples: {
     'svc-migrate recheck': 'read open findings',
@@ -99,6 +100,7 @@ export const verify = defineCommand({
     sample: optionOr('<n>', 'how many pairs to read', wholeNumber(1), String(DEFAULT_SAMPLE)),
     all: flag('read every pair instead of a sample'),
     json: output('the result as JSON, with every pair that differs (- is stdout)'),
+    ...MAX_WAIT,
   }),
   conflicts: [['all', 'sample']],
   examples: {

@@ -2,7 +2,7 @@ import { GENERATIONS } from '../../domain.js';
 import * as z from '../../zod.js';
 import { defineCommand } from '../command.js';
 import { flag, optionalArgument, output } from '../option.js';
-import { COMPANY, MODEL, OUTPUTS, RESTART, WAITING, WAITING_NEEDS } from './options.js';
+import { COMPANY, MAX_WAIT, MODEL, OUTPUTS, RESTART, WAITING, WAITING_NEEDS } from './options.js';
 
 export const run = defineCommand({
   name: 'run',
@@ -12,6 +12,7 @@ export const run = defineCommand({
     ...MODEL,
     ...COMPANY,
     ...RESTART,
+    ...MAX_WAIT,
     ...WAITING,
     ...OUTPUTS,
   }),
@@ -33,6 +34,7 @@ export const exportBoth = defineCommand({
     ...MODEL,
     ...COMPANY,
     ...RESTART,
+    ...MAX_WAIT,
     ...WAITING,
   }),
   needs: WAITING_NEEDS,

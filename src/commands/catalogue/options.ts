@@ -4,7 +4,17 @@ import type { Scope } from '../../store/remap-rows.js';
 import { didYouMean } from '../../text/suggest.js';
 import * as z from '../../zod.js';
 import type { Narrowing } from '../command.js';
-import { companyId, duration, flag, listOption, option, optionOr, output, text } from '../option.js';
+import {
+  companyId,
+  duration,
+  flag,
+  listOption,
+  option,
+  optionOr,
+  output,
+  text,
+  waitDuration,
+} from '../option.js';
 
 /** Options of every command. */
 export const COMMON_OPTIONS = z.object({
@@ -35,6 +45,14 @@ export const ALLOW_INCOMPLETE = {
 
 export const FORCE = { force: flag('replace an existing file') };
 
+export const MAX_WAIT = {
+  maxWait: option(
+    '<duration>',
+    'longest wait to accept when the service asks for one, such as 90s; overrides http.maxWaitMs',
+    waitDuration,
+  ),
+};
+
 /** Options for waiting until the backfill has settled. */
 export const WAITING = {
   wait: flag('wait until the backfill has settled before reading V4; exit 5 if it does not'),
@@ -62,6 +80,11 @@ export const DEFAULT_SAMPLE = 500;
 
 /** The values of shared options. */
 type OptionsOf<Shape extends z.core.$ZodLooseShape> = z.output<z.ZodObject<Shape>>;
+
+/** The configuration with `--max-wait`. */
+export function withMaxWait(config: Config, { maxWait }: OptionsOf<typeof MAX_WAIT>): Config {
+  return maxWait === undefined ? config : { ...config, http: { ...config.http, maxWaitMs: maxWait } };
+}
 
 export type NarrowingOptions = OptionsOf<typeof MODEL & typeof COMPANY>;
 

@@ -12,7 +12,7 @@ import {
   v4Address,
   wholeNumber,
 } from '../option.js';
-import { FORCE, OUTPUTS } from './options.js';
+import { FORCE, MAX_WAIT, OUTPUTS } from './options.js';
 
 const MAX_LATENCY_MS = 60_000;
 const MAX_RECORDS = 10_000_000;
@@ -52,6 +52,7 @@ export const doctor = defineCommand({
     ),
     ...FORCE,
     json: output('the findings as JSON (- is stdout)'),
+    ...MAX_WAIT,
   }),
   examples: {
     'svc-migrate doctor': 'before the first export, and when something looks wrong',
