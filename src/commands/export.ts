@@ -6,7 +6,7 @@ import { GENERATIONS, type Generation, isUnfinished, progressOf } from '../domai
 import { EXIT_BY_CODE, isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
-import { waitSettled } from '../inspect/settle/wait-settled.js';
+import { listenForEvents, type WebhookListener, waitSettled } from '../inspect/settle/wait-settled.js';
 import { writeText } from '../runtime/write-output.js';
 import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
@@ -165,12 +165,12 @@ function concernsOne(error: unknown): error is SvcError {
 }
 
 export function exportOptions(options: ReadOptions, configured: Config): ExportCommandOptions {
-  const { wait, settle: settleMs, waitTimeout: timeoutMs, restart } = options;
+  const { wait, settle: settleMs, waitTimeout: timeoutMs, listen = null, restart } = options;
   return {
     ...narrowingOf(options, configured),
     config: withMaxWait(configured, options),
     restart,
-    wait: wait ? { settleMs, timeoutMs } : undefined,
+    wait: wait ? { settleMs, timeoutMs, listen } : undefined,
   };
 }
 
@@ -220,20 +220,41 @@ interface WaitSettings {
   /** How long all counts must stay the same. */
   readonly settleMs: number;
   readonly timeoutMs: number;
+  /** Address to receive webhook events at; null: do not listen. */
+  readonly listen: { readonly host: string; readonly port: number } | null;
 }
 
-/** Waits until V4's backfill has settled, judged by the counts of all its lists. */
+/**
+ * Waits until V4's backfill has settled, judged by the counts of all its lists and, if requested, by webhook events.
+ */
 async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promise<void> {
   const { signal, clock, onProgress } = io;
   onProgress({ kind: 'stage', name: 'backfill' });
   const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };
   const keys = loadKeys(config, io.env, ['v4']);
+  const events = await listen(config, settings, io);
   const sleep = (ms: number): Promise<void> => pause(ms, signal);
-  const { lists, records } = await withClient(onePerPage, keys, io, (source) =>
-    waitSettled({ config, source, ...settings, clock, sleep, onProgress }),
-  );
-  const text = `The backfill has settled: ${countOf(records, 'record')} in ${countOf(lists, 'list')}.`;
-  onProgress({ kind: 'note', level: 'info', text });
+  const takeEvents = (): ReturnType<WebhookListener['take']> => events?.take() ?? [];
+  try {
+    const settled = await withClient(onePerPage, keys, io, (source) =>
+      waitSettled({ config, source, ...settings, clock, sleep, takeEvents, onProgress }),
+    );
+    const text = `The backfill has settled: ${countOf(settled.records, 'record')} in ${countOf(settled.lists, 'list')}.`;
+    onProgress({ kind: 'note', level: 'info', text });
+  } finally {
+    await events?.close();
+  }
+}
+
+async function listen(config: Config, { listen: at }: WaitSettings, io: Io): Promise<WebhookListener | null> {
+  if (at === null) return null;
+  const events = await listenForEvents(at.host, at.port, config.v4.eventTypeField);
+  io.onProgress({
+    kind: 'note',
+    level: 'info',
+    text: `Listening for webhook events on http://${at.host}:${events.port}/`,
+  });
+  return events;
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -154,6 +154,12 @@ export const companyId = parsed('takes a company id: digits only, at most 922337
 /** A `svc_id` of V3 or V4. */
 export const svcId = parsed('takes an id: a 64-bit integer in plain digits', parseSvcId);
 
+/** An address to listen at. */
+export const listenAddress = parsed('takes a port or host:port', (word) => {
+  const [, host = '127.0.0.1', port = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(word) ?? [];
+  return port !== '' && Number(port) <= 65_535 ? { host, port: Number(port) } : null;
+});
+
 /** Addresses of V3, by region. */
 export const v3Addresses = parsed(
   'takes the address of V3, or several as eu=https://…,us=https://…',

@@ -37,7 +37,8 @@ export interface Config
     /** How far before the start of the preceding full reading a sweep for changes begins. */
     readonly sweepOverlapMs: number;
   };
-  readonly v4: Endpoint & Pick<Given['v4'], 'includeDeleted' | 'companies' | 'companyIdField'>;
+  readonly v4: Endpoint &
+    Pick<Given['v4'], 'includeDeleted' | 'companies' | 'companyIdField' | 'eventTypeField'>;
   readonly models: readonly ModelPair[];
   readonly backfill: {
     /** Start of the backfill window, ms since 1970; null: inferred per company. */

@@ -84,7 +84,7 @@ function resolveSettings(
   const folder = dirname(file);
   const { match } = companies;
   const { since, days, dateFields } = backfill;
-  const { includeDeleted, companyIdField } = v4;
+  const { includeDeleted, companyIdField, eventTypeField } = v4;
   return {
     ...settings,
     file,
@@ -101,6 +101,7 @@ function resolveSettings(
       includeDeleted,
       companies: v4.companies,
       companyIdField,
+      eventTypeField,
     },
     models: models ?? DEFAULT_MODELS,
     companies: {

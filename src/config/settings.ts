@@ -208,6 +208,10 @@ const v4 = strict({
     fieldName.nullable().default(null),
     "Field that contains the id of a company in V4's list of companies. null: the first of <prefix>id, <prefix>company_id and id.",
   ),
+  eventTypeField: setting(
+    nonEmpty.default('type'),
+    'Member that contains the type of a webhook event, for --listen. Dots separate nested members.',
+  ),
 });
 
 const model = strict({

@@ -7,6 +7,7 @@ import {
   duration,
   flag,
   listArgument,
+  listenAddress,
   listOption,
   listOptions,
   option,
@@ -32,6 +33,7 @@ const options = z.object({
   maxWait: option('<duration>', 'how long at most', waitDuration),
   company: listOption('<id>', 'a company', companyId),
   format: optionOr('<format>', 'a format', z.enum(['csv', 'sql']), 'csv'),
+  listen: option('<[host:]port>', 'an address', listenAddress),
   json: output('a file'),
 });
 const definition: Pick<CommandDefinition<typeof options>, 'options' | 'conflicts' | 'needs'> = {
@@ -59,6 +61,8 @@ const PARSED: readonly (readonly [given: object, options: object])[] = [
     { format: 'sql', json: '-' },
     { ...NONE, format: 'sql', json: '-' },
   ],
+  [{ listen: '80' }, { ...NONE, listen: { host: '127.0.0.1', port: 80 } }],
+  [{ listen: '::1:80' }, { ...NONE, listen: { host: '::1', port: 80 } }],
   [
     { noColor: true, unknown: 'x' },
     { ...NONE, noColor: true },
@@ -81,6 +85,7 @@ const REFUSED: readonly (readonly [given: object, message: string])[] = [
     'ids takes an id: a 64-bit integer in plain digits, not "9223372036854775808".',
   ],
   [{ format: 'sqll' }, '"sqll" is no value for --format.'],
+  [{ listen: '70000' }, '--listen takes a port or host:port, not "70000".'],
   [{ all: true, sample: '500' }, '--all cannot be combined with --sample.'],
   [{ every: '1s' }, '--every needs --all.'],
 ];
@@ -121,6 +126,7 @@ describe('options', () => {
       ['--max-wait <duration>', 'how long at most'],
       ['--company <id>', 'a company'],
       ['--format <format>', 'a format: csv, sql (default: csv)'],
+      ['--listen <[host:]port>', 'an address'],
       ['--json <file>', 'a file'],
     ]);
   });
@@ -130,7 +136,7 @@ describe('options', () => {
       throw new Error('it was loaded');
     });
     const config = () => Promise.reject(new Error());
-    const given = { raw: { model: 'm', every: 'x' }, commands: [], config, openInput: () => process.stdin };
+    const given = { raw: { model: 'm', listen: 'x' }, commands: [], config, openInput: () => process.stdin };
     const running = command.run(given, {} as never);
     await expect(running).rejects.toMatchObject({ code: 'usage' });
   });

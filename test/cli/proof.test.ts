@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { alterDatabase } from '../support/seal.js';
+import { serveHttp } from '../support/serve-http.js';
 import { openProject } from './project.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
@@ -80,6 +81,7 @@ const CASES: readonly Case[] = [
     5,
   ],
   ['export v4 --wait: no duration', () => done, ['export', 'v4', '--wait', '--settle', 'long'], 2],
+  ['export v4 --listen: no port', () => done, ['export', 'v4', '--wait', '--listen', 'here'], 2],
   ['export v4 --wait: nobody answers', exportedFromDeaf, ['export', 'v4', '--wait'], 4],
 ];
 
@@ -111,6 +113,15 @@ describe('commands of proof end with the code of what they found', () => {
     expect((await run(cwd, ['remap'])).code).toBe(0);
     const ended = await run(cwd, ['verify', '--json', '-']);
     expect([ended.code, JSON.parse(ended.stdout).coverage.pairs]).toEqual([5, 0]);
+  });
+
+  it('2 where the port for events is taken', async () => {
+    const server = await serveHttp(() => {});
+    const { port } = new URL(server.origin);
+    const ended = await run(copyDone(), ['export', 'v4', '--wait', '--listen', port]);
+    await server.close();
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain('Name a free port');
   });
 
   it('6 while a verify goes on, which is named and leaves nothing behind', async () => {

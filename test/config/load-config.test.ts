@@ -78,6 +78,7 @@ describe('a configuration that leaves everything open', () => {
         includeDeleted: 'auto',
         companies: [],
         companyIdField: null,
+        eventTypeField: 'type',
       },
       models: DEFAULT_MODELS,
       companies: { match: 'auto', include: [], exclude: [] },

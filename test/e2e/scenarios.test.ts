@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -7,6 +9,7 @@ import { type Ended, keysOf, makeFolder, runCli } from '../cli/run-cli.js';
 import { sandboxStarter } from '../sandbox/sandboxes.js';
 import { campaignCases } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';
+import { freePort } from '../support/free-port.js';
 import { doWholeJob } from '../support/whole-job.js';
 
 const openSandbox = sandboxStarter();
@@ -41,7 +44,18 @@ describe('company ids that were swapped', () => {
 });
 
 describe('a backfill that goes on', () => {
-  /** A service whose time stands still until `start`: the backfill waits for somebody to watch it. */
+  /** Whether somebody listens there. */
+  async function isHeard(port: number): Promise<boolean> {
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    return isOpen;
+  }
+
+  /** A service whose time stands still until `start`: the backfill and its events wait for a listener. */
   function heldTime(): Required<Pick<SandboxOptions, 'clock' | 'schedule'>> & { start(): void } {
     const held: (() => void)[] = [];
     const timers: NodeJS.Timeout[] = [];
@@ -60,13 +74,21 @@ describe('a backfill that goes on', () => {
     };
   }
 
-  it('is waited for, and is then as the truth has it', async () => {
+  it('is waited for, with events, and is then as the truth has it', async () => {
+    const port = await freePort();
     const { start, ...time } = heldTime();
-    const sandbox = await openSandbox({ ...time, seed: 4, scale: 300, backfillSeconds: 1 });
+    const sandbox = await openSandbox({
+      ...time,
+      seed: 4,
+      scale: 300,
+      backfillSeconds: 1,
+      eventsUrl: `http://127.0.0.1:${port}/`,
+    });
     const cwd = makeFolder(sandbox.config());
-    const args = ['run', '--wait', '--settle', '2s', '--wait-timeout', '1m'];
+    // Long enough for the event of the end to arrive, however slow its delivery: counts alone settle it, too.
+    const args = ['run', '--wait', '--settle', '4s', '--wait-timeout', '1m', '--listen', String(port)];
     const running = runCli(args, { cwd, env: keysOf(sandbox.apiKey) });
-    while (!sandbox.requests().some(({ address }) => address.includes('/v4/'))) await sleep(20);
+    while (!(await isHeard(port))) await sleep(20);
     start();
     const ended = await running;
     expect([ended.code, differencesIn(cwd, sandbox)]).toEqual([0, []]);
@@ -74,6 +96,9 @@ describe('a backfill that goes on', () => {
     const report = await runCli(['report', '--json', '-'], { cwd, env: keysOf(sandbox.apiKey) });
     const { fullSync } = JSON.parse(report.stdout) as { fullSync: unknown[] };
     expect(fullSync.length).toBeGreaterThan(5);
+    expect(sandbox.events().some(({ type, status }) => type === 'SYNC_COMPLETED' && status === 204)).toBe(
+      true,
+    );
   });
 
   it('turns red while data are missing, heals by recheck, and is green then', async () => {

@@ -27,6 +27,7 @@ export function config(changes: ConfigChanges = {}): Config {
     includeDeleted: 'auto',
     companies: changes.v4Companies ?? [],
     companyIdField: null,
+    eventTypeField: 'type',
   } as const;
   return {
     file: 'config.json',

@@ -97,6 +97,7 @@ export function configOf(
       includeDeleted: 'auto',
       companies: [],
       companyIdField: null,
+      eventTypeField: 'type',
     },
     models: [modelOf(INVOICES)],
     companies: { match: 'auto', include: [], exclude: [] },

@@ -8,6 +8,7 @@ import {
   companyId,
   duration,
   flag,
+  listenAddress,
   listOption,
   option,
   optionOr,
@@ -58,12 +59,18 @@ export const WAITING = {
   wait: flag('wait until the backfill has settled before reading V4; exit 5 if it does not'),
   settle: optionOr('<duration>', 'how long all counts must stay the same', duration, '5m'),
   waitTimeout: optionOr('<duration>', 'longest time to wait', duration, '2h'),
+  listen: option(
+    '<[host:]port>',
+    'receive webhook events at this address; they shorten or extend the wait',
+    listenAddress,
+  ),
 };
 
 /** The rules of `WAITING`. */
 export const WAITING_NEEDS = [
   ['settle', 'wait'],
   ['waitTimeout', 'wait'],
+  ['listen', 'wait'],
 ] as const;
 
 /** Files to write reports to; the options have the names of the renderers. */

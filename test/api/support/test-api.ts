@@ -51,6 +51,7 @@ function buildTestConfig(settings: Settings = {}): Config {
       includeDeleted: 'auto',
       companies: [],
       companyIdField: null,
+      eventTypeField: 'type',
       ...settings.v4,
     },
     models: [PAIR],

@@ -26,6 +26,7 @@ function watchBackfill(given: { full: number; timeoutMs: number; counts?: 'none'
     sleep: async (ms) => {
       nowMs += ms;
     },
+    takeEvents: () => [],
     onProgress: () => {},
   });
 }
