@@ -5,6 +5,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { buildReport } from '../report/build-report.js';
 import { buildVerdict } from '../report/build-verdict.js';
+import { renderAnnotations } from '../report/render-actions.js';
 import { renderHtml } from '../report/render-html.js';
 import { renderJunit } from '../report/render-junit.js';
 import { renderMarkdown } from '../report/render-markdown.js';
@@ -29,6 +30,7 @@ import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
 import type { GivenTo, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
+import { withAnnotations } from './github-actions.js';
 
 /** What reports are made from; `findings` reads them again at each call. */
 interface RenderSource {
@@ -170,20 +172,30 @@ export function outputsOf(options: ReportOutputs): ReportOutputs {
   return Object.fromEntries(Object.entries(options).filter(([name]) => names.includes(name)));
 }
 
+export interface CheckOptions extends ReportOptions {
+  /** Gets the report before the command ends. */
+  readonly onReport?: ((report: Report) => Promise<void>) | undefined;
+}
+
 /**
  * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
  * incomplete, 5 if there is nothing to compare.
  */
 export async function runCheck(given: GivenTo<typeof check>, io: Io): Promise<number> {
   const { options } = given;
-  const config = await given.config();
-  return judgeRemap({ config, ...narrowingOf(options, config), outputs: outputsOf(options) }, io);
+  return withAnnotations(io, renderAnnotations, async (onReport) => {
+    const config = await given.config();
+    return judgeRemap({ config, ...narrowingOf(options, config), outputs: outputsOf(options), onReport }, io);
+  });
 }
 
 /** `check`, after the options are parsed. */
-export async function judgeRemap(options: ReportOptions, io: Io): Promise<number> {
+export async function judgeRemap(options: CheckOptions, io: Io): Promise<number> {
   await assertBothExist(options.config);
-  return writeReport({ ...options, verdict: 'print' }, io, async (report) => report.exitCode);
+  return writeReport({ ...options, verdict: 'print' }, io, async (report) => {
+    await options.onReport?.(report);
+    return report.exitCode;
+  });
 }
 
 /** @throws SvcError `config` if V3 or V4 has none of the configured lists; as `readDatabase` does */

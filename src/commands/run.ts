@@ -1,5 +1,6 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
+import { renderAnnotations } from '../report/render-actions.js';
 import type { run } from './catalogue/look-commands.js';
 import type { GivenTo, Io } from './command.js';
 import {
@@ -10,6 +11,7 @@ import {
   throwWorst,
   warn,
 } from './export.js';
+import { withAnnotations } from './github-actions.js';
 import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
 import { judgeRemap, outputsOf } from './report.js';
 
@@ -21,15 +23,15 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  * known.
  */
 export async function runRun(given: GivenTo<typeof run>, io: Io): Promise<number> {
-  const options = {
-    ...exportOptions(given.options, await given.config()),
-    outputs: outputsOf(given.options),
-  };
-  loadKeys(options.config, io.env);
-  loadRemapInputs(options.config);
-  await runExports(options, io);
-  await rebuildRemap(options.config, io);
-  return judgeRemap(options, io);
+  return withAnnotations(io, renderAnnotations, async (onReport) => {
+    const read = exportOptions(given.options, await given.config());
+    const options = { ...read, outputs: outputsOf(given.options), onReport };
+    loadKeys(options.config, io.env);
+    loadRemapInputs(options.config);
+    await runExports(options, io);
+    await rebuildRemap(options.config, io);
+    return judgeRemap(options, io);
+  });
 }
 
 /**

@@ -5,7 +5,7 @@ import { findConfigFile } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
-import { writeOutput, writeText } from '../runtime/write-output.js';
+import { writeOutput } from '../runtime/write-output.js';
 import { readTraffic } from '../scan/read-traffic.js';
 import {
   describeUses,
@@ -23,6 +23,7 @@ import { toUrl } from '../text/addresses.js';
 import { renderJson } from '../text/escape.js';
 import type { scan } from './catalogue/use-commands.js';
 import { configFlags, type GivenTo, type Io, type RawOptions } from './command.js';
+import { withAnnotations } from './github-actions.js';
 import { flagOf } from './option.js';
 import type { ScanThread } from './scan-thread.js';
 import { ownFilesOf, printText } from './with-outputs.js';
@@ -43,9 +44,16 @@ const THREAD: ThreadOptions<ScanThread> = {
 /**
  * `scan`: finds uses of V3 in source code. Exits with 1 if uses remain that are at least as sure as
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
- * In a job of GitHub Actions they are also written as annotations, on stderr.
  */
 export async function runScan(given: GivenTo<typeof scan>, io: Io): Promise<number> {
+  return withAnnotations(io, renderUseAnnotations, (onReport) => scanAndJudge(given, io, onReport));
+}
+
+async function scanAndJudge(
+  given: GivenTo<typeof scan>,
+  io: Io,
+  onReport: (report: ScanReport) => Promise<void>,
+): Promise<number> {
   const { json, sarif, gitlab, traffic } = given.options;
   const outputs = { json, sarif, gitlab };
   const config = isConfigured(given, io) ? await given.config() : null;
@@ -53,7 +61,7 @@ export async function runScan(given: GivenTo<typeof scan>, io: Io): Promise<numb
   const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...named];
   const report = await scanSources(given, { config, ownFiles }, io);
   await writeFindings(report, { outputs, isConfigured: config !== null }, given, io);
-  if (io.env['GITHUB_ACTIONS'] === 'true') await writeText(io.stderr, [renderUseAnnotations(report)]);
+  await onReport(report);
   return report.exitCode;
 }
 
