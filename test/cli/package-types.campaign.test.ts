@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** A strict program that uses every export. */
 const PROGRAM = `
 import { openRemap, SvcError } from 'svc-migrate';
-import type { Answer, ErrorCode, IdInput, Remap, Report, Where } from 'svc-migrate';
+import type { Answer, ErrorCode, EventPaths, IdInput, Remap, Report, TranslatedEvent, Where } from 'svc-migrate';
 
 const remap: Remap = openRemap('svc-migrate.db', { allowIncomplete: true });
 const id: IdInput = 1n;
@@ -19,7 +19,11 @@ const where: Where = { region: 'default', companyId: 5, path: 'line_items' };
 const v4Id: bigint | null = remap.v4Id('crm/stages', id, where);
 const answer: Answer = remap.find('crm/stages', '1', { ...where, from: 'v4' });
 if (answer.status === 'matched' && v4Id === null) throw new Error('no id');
-export const failed = (report: Report): number => report.companies.length + report.exitCode;
+const paths: EventPaths = { '$.id': 'crm/stages', '$.lines[*].id': { model: 'crm/stages', path: 'line_items' } };
+const translated: TranslatedEvent<string, Answer> = remap.translateEvent('{"id":1}', paths);
+const parsed: { id: number } = remap.translateEvent({ id: 1 }, paths).event;
+export const ids: readonly (bigint | null)[] = translated.ids.map((found) => found.v4Id);
+export const failed = (report: Report): number => report.companies.length + report.exitCode + parsed.id;
 export function codeOf(error: unknown): ErrorCode | null {
   return error instanceof SvcError ? error.code : null;
 }

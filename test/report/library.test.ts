@@ -72,13 +72,6 @@ describe('find', () => {
   });
 });
 
-it('refuses numbers that have lost digits, and text that is no id', async () => {
-  await withRemap((remap) => {
-    expect(() => remap.v4Id(INVOICES, 2 ** 53)).toThrow(TypeError);
-    for (const id of ['1.0', '', 1.5]) expect(() => remap.find(INVOICES, id)).toThrow();
-  });
-});
-
 describe('what was not exported', () => {
   it.each([
     ['a model', 'accounting/invoice', {}, 'Did you mean "accounting/invoices"?'],
@@ -91,6 +84,8 @@ describe('what was not exported', () => {
       const refused = expect.objectContaining({ code: 'usage', hint });
       expect(() => asked.find(model, 1, where)).toThrow(refused);
       expect(() => asked.v4Id(model, 1, where)).toThrow(refused);
+      const paths = { id: { model, ...where } };
+      expect(() => asked.translateEvent('{"id":1}', paths)).toThrow(refused);
       expect(asked.find(INVOICES, 99, { region: 'default', path: 'line_items' }).status).toBe('unknown');
       asked.close();
     });
@@ -100,6 +95,57 @@ describe('what was not exported', () => {
     const open = () => openRemap(join(ROOT, 'no-such.db'));
     expect(open).toThrow(SvcError);
     expect(open).toThrow(expect.objectContaining({ code: 'bad_input' }));
+  });
+});
+
+describe('translateEvent', () => {
+  const paths = { '$.data.id': INVOICES, '$.data.lines[*].id': { model: INVOICES, path: 'line_items' } };
+
+  it('replaces ids in JSON text and nothing else', async () => {
+    await withRemap((remap) => {
+      const text = ` {"id": 1, "data": {"id": "1", "n": 1.50, "lines": [ {"id": 11}, {"id":null} ]} }\n`;
+      const { event, ids, missing, isComplete } = remap.translateEvent(text, paths);
+      expect(event).toBe(text.replace('"id": "1"', '"id": "2"').replace('11', '21'));
+      expect(ids.map(({ path, v3Id, v4Id, stale }) => [path, v3Id, v4Id, stale])).toEqual([
+        ['$.data.id', 1n, 2n, false],
+        ['$.data.lines[*].id', 11n, 21n, false],
+      ]);
+      expect([missing, isComplete]).toEqual([[], true]);
+    });
+  });
+
+  it('keeps every digit of a 64-bit id', async () => {
+    await withRemap((remap) => {
+      const { event } = remap.translateEvent(`{"data":{"id":${BIG.v3}}}`, { 'data.id': INVOICES });
+      expect(event).toBe(`{"data":{"id":${BIG.v4}}}`);
+    });
+  });
+
+  it.each([
+    [{ data: { id: 3, lines: [] } }, { data: { id: null, lines: [] } }, ['unmatched']],
+    [{ data: { id: '99', lines: [] } }, { data: { id: null, lines: [] } }, ['unknown']],
+    [{ data: { lines: [] } }, { data: { lines: [] } }, []],
+  ])('leaves no V3 id where there is none of V4: %j', async (given, expected, statuses) => {
+    await withRemap((remap) => {
+      const before = structuredClone(given);
+      const { event, ids, isComplete } = remap.translateEvent<object>(given, paths);
+      expect([event, ids.map(({ status }) => status), isComplete]).toEqual([expected, statuses, false]);
+      expect(given).toEqual(before);
+    });
+  });
+
+  it.each([
+    ['a number that has lost digits', { data: { id: 2 ** 53 } }, { 'data.id': INVOICES }, TypeError],
+    ['a V4 id that is no exact number', { data: { id: 7 } }, { 'data.id': INVOICES }, TypeError],
+    ['a value that is no id', '{"data":{"id":{"a":1}}}', { 'data.id': INVOICES }, RangeError],
+    ['a fraction', '{"data":{"id":1.0}}', { 'data.id': INVOICES }, RangeError],
+    ['a path that is none', '{}', { 'data[': INVOICES }, RangeError],
+    ['two paths to one value', '{"id":1}', { id: INVOICES, '$..id': INVOICES }, RangeError],
+    ['text that is not JSON', '{"id":1', { id: INVOICES }, SyntaxError],
+  ])('refuses %s', async (_, event, wrong, error) => {
+    await withRemap((remap) => {
+      expect(() => remap.translateEvent(event as object, wrong)).toThrow(error);
+    });
   });
 });
 
