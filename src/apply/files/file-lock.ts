@@ -17,7 +17,7 @@ interface FileHold {
  * Runs `work` while no other svc-migrate writes `file`. The lock is SQLite's, on an empty database beside the file: the system
  * releases it when the process ends, however it ends.
  *
- * @throws SvcError `locked`, naming the process that holds it
+ * @throws SvcError `locked`, naming the process that holds it; `bad_input` if the lock is another file
  */
 export async function withFileLock<T>(
   { file, command, nowMs }: FileHold,
@@ -50,7 +50,13 @@ function takeLock(file: string, lock: string, note: string): Db {
       db.close();
     }
   } catch (error) {
-    if (!(error instanceof SvcError) || error.code !== 'locked') throw error;
+    if (!(error instanceof SvcError)) throw error;
+    if (error.code === 'corrupt_database') {
+      throw new SvcError('bad_input', `${lock} stands in the place of a lock, but is none.`, {
+        hint: 'Move it away.',
+      });
+    }
+    if (error.code !== 'locked') throw error;
     const owner = readOwner(note);
     const who = owner === null ? 'another process holds its lock' : describeProcess(owner);
     throw new SvcError('locked', `${file} is in use: ${who}.`, {

@@ -24,7 +24,7 @@ describe('the lock of a file', () => {
   it('is refused where its file is not a lock, and where the folder is gone', async () => {
     const file = join(makeFolder(), 'orders.csv');
     writeFileSync(`${file}.svc-migrate-lock`, 'of somebody else'.repeat(100));
-    await expect(take(file)).rejects.toMatchObject({ code: 'corrupt_database' });
+    await expect(take(file)).rejects.toMatchObject({ code: 'bad_input', hint: 'Move it away.' });
     await expect(take(join(file, 'none'))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
