@@ -1,3 +1,4 @@
+import type { StoredChild } from '../json/stored-lists.js';
 import type { RemapGroup } from '../store/remap-blocks.js';
 import { type CountedGroup, type RemapWriter, type RowId, rowIdOf } from '../store/remap-writer.js';
 import { decideChildren } from './decide-children.js';
@@ -49,6 +50,14 @@ interface Parents {
   readonly twin: number;
 }
 
+/** A V4 record that is the twin of several V3 records. */
+interface Shared {
+  readonly stored: readonly StoredChild[];
+  readonly children: SharedTwin;
+  /** The first of the V3 records. */
+  readonly first: Parents;
+}
+
 const RECORDS_PER_STEP = 1024;
 
 class PairRows {
@@ -57,8 +66,7 @@ class PairRows {
   readonly #verdicts: Decisions['verdicts'];
   /** The groups of each path and generation so far; they are few. */
   readonly #groups = { 3: new Map<string, CountedGroup[]>(), 4: new Map<string, CountedGroup[]>() };
-  /** V4 records that are the twin of several V3 records, with the first of these. */
-  readonly #shared = new Map<number, { readonly children: SharedTwin; readonly first: Parents }>();
+  readonly #shared = new Map<number, Shared>();
   readonly #seen: Found = { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
 
   constructor(judged: JudgedPair, writer: RemapWriter, verdicts: Decisions['verdicts']) {
@@ -158,12 +166,9 @@ class PairRows {
       rows = judged.rows;
     }
     const parents = { row, at, twin };
-    for (const child of rows.v3) {
-      this.#writeChild(child, parents);
-      // its twin
-      if (child[3] !== null) this.#seen.v4Children += 1;
-    }
+    for (const child of rows.v3) this.#writeChild(child, parents);
     for (const child of rows.v4) this.#writeChild(child, parents);
+    this.#seen.v4Children += countTwins(rows.v3, children.v4);
   }
 
   /**
@@ -173,21 +178,17 @@ class PairRows {
   #writeSharedPair(at: number, twin: number): void {
     const { pair, decided } = this.#judged;
     const { row, reason } = this.#writeRecords(at, twin);
-    const stored = pair.v4.childrenOf(twin);
-    const first = { row, at, twin };
-    const shared = this.#shared.get(twin) ?? {
-      children: new SharedTwin(membersOf(4, stored), reason ?? ''),
-      first,
-    };
+    const parents = { row, at, twin };
+    const shared = this.#shared.get(twin) ?? shareTwin(pair.v4.childrenOf(twin), reason ?? '', parents);
     this.#shared.set(twin, shared);
     const v3 = pair.v3.childrenOf(at);
     const rows = shared.children.judge(membersOf(3, v3));
-    for (const child of rows) this.#writeChild(child, { row, at, twin });
+    for (const child of rows) this.#writeChild(child, parents);
     const named = decided.ofV3Children.get(at) ?? [];
     if (named.length === 0) return;
     const { verdicts } = decideChildren(
       { v3: rows, v4: [] },
-      { v3, v4: stored, parentsMatched: false },
+      { v3, v4: shared.stored, parentsMatched: false },
       named,
     );
     for (const [line, verdict] of verdicts) this.#verdicts.set(line, verdict);
@@ -237,6 +238,17 @@ class PairRows {
     );
     this.#seen[generation === 3 ? 'v3Children' : 'v4Children'] += 1;
   }
+}
+
+function shareTwin(stored: readonly StoredChild[], reason: string, first: Parents): Shared {
+  return { stored, children: new SharedTwin(membersOf(4, stored), reason), first };
+}
+
+/** The V4 children that rows of V3 children name; deleted ones can share a twin. */
+function countTwins(rows: readonly ChildRow[], v4: readonly StoredChild[]): number {
+  const areInOrder = rows.length === v4.length && rows.every((row, at) => row[3] === v4[at]?.[1]);
+  if (areInOrder) return v4.length;
+  return new Set(rows.flatMap(([, path, , twin]) => (twin === null ? [] : `${path} ${twin}`))).size;
 }
 
 function openOutcome(status: Outcome['status'], reason: string): Outcome {

@@ -12,9 +12,9 @@ const docOf = (head: number | null, lines: readonly (number | null)[]): string =
   JSON.stringify({ head: { id: head }, lines: lines.map((id) => ({ id })), note: 7 });
 const mapped = (scene: Scene, head: number, lines: readonly number[]): string =>
   docOf(scene.v4Of(head), lines.map(scene.v4Of));
-/** jsonb has spaces of its own. */
-const read = (docs: readonly (string | null)[]) =>
-  docs.map((doc) => (doc === null ? null : JSON.stringify(JSON.parse(doc))));
+/** Databases store JSON with spaces and an order of names of their own. */
+const read = (docs: readonly (string | null)[]): unknown[] =>
+  docs.map((doc) => (doc === null ? null : JSON.parse(doc)));
 
 describe.each(campaignCases(ENGINES, 1))('a JSON column with several paths in $product', (engine) => {
   const open = (name: string, ids?: readonly object[]) => openShop(engine, name, ids);
@@ -50,12 +50,12 @@ describe.each(campaignCases(ENGINES, 1))('a JSON column with several paths in $p
     expect(done).toMatchObject({ code: 0 });
     const after = [mapped(scene, 1, [2, 3]), mapped(scene, 2, []), mapped(scene, 3, [1])];
     const docs = `SELECT ${column} FROM orders ORDER BY id`;
-    expect(read(await query(docs))).toEqual(after);
+    expect(read(await query(docs))).toEqual(read(after));
     expect(await scene.run(['apply', 'write', ...flags, '--yes'])).toMatchObject({ code: 0 });
-    expect(read(await query(docs))).toEqual(after);
+    expect(read(await query(docs))).toEqual(read(after));
     expect(await scene.run(['apply', 'verify'])).toMatchObject({ code: 0 });
     expect(await scene.run(['apply', 'undo', runOf(done), ...place])).toMatchObject({ code: 0 });
-    expect(read(await query('SELECT doc FROM orders ORDER BY id'))).toEqual(before);
+    expect(read(await query('SELECT doc FROM orders ORDER BY id'))).toEqual(read(before));
     await close();
   });
 
@@ -108,10 +108,11 @@ describe.each(campaignCases(ENGINES, 1))('a JSON column with several paths in $p
     const scanned = await scene.run(['apply', 'find', ...place, '--table', 'orders', '--json', '-']);
     const { targets } = JSON.parse(scanned.stdout).apply;
     expect(targets).toHaveLength(1);
-    expect(targets[0].ids).toEqual([
-      { column: 'doc', path: '$.invoice_id', model },
-      { column: 'doc', path: '$.other.invoice_id', model },
-    ]);
+    const paths = ['$.invoice_id', '$.other.invoice_id'];
+    expect(targets[0].ids).toHaveLength(paths.length);
+    expect(targets[0].ids).toEqual(
+      expect.arrayContaining(paths.map((path) => ({ column: 'doc', path, model }))),
+    );
     await close();
   });
 });
