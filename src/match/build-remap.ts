@@ -23,7 +23,7 @@ import { type Found, type JudgedPair, writePair } from './match-company-pair.js'
 import { preparePairedModel } from './paired-model.js';
 import { preparePartRecords } from './part-records.js';
 import { prepareDrift } from './save-drift.js';
-import { readScope, type Scope, type ScopeCompanies, type ScopeCompany } from './scope.js';
+import { type ExportScope, readScope, type ScopeCompanies, type ScopeCompany } from './scope.js';
 
 export interface RemapOptions {
   readonly db: Db;
@@ -147,7 +147,7 @@ function assertConserved(
 interface MatchOptions {
   readonly db: Db;
   readonly config: Config;
-  readonly scope: Scope;
+  readonly scope: ExportScope;
   readonly parts: ExportedParts;
   readonly companies: ScopeCompanies;
   readonly decisions: Decisions;

@@ -6,13 +6,18 @@ import { COMPANY_LIST } from '../store/streams.js';
 import { type EvidenceRows, readCompanyEvidence } from './company-evidence.js';
 import type { ExportedPart, ExportedParts } from './exported-parts.js';
 import { type CompanyEvidence, pairCompanies } from './pair-companies.js';
-import { readListedCompanies, type Scope, type ScopeCompanies, type ScopeCompany } from './scope.js';
+import { type ExportScope, readListedCompanies, type ScopeCompanies, type ScopeCompany } from './scope.js';
 
 /**
  * The companies in the export, without pairs yet. It is certain that a V3 company has no pair once its region and all of V4
  * were read in full; for a V4 company, once everything was.
  */
-export function listCompanies(db: Db, config: Config, scope: Scope, parts: ExportedParts): ScopeCompanies {
+export function listCompanies(
+  db: Db,
+  config: Config,
+  scope: ExportScope,
+  parts: ExportedParts,
+): ScopeCompanies {
   const listed = readListedCompanies(db);
   const isV4Full = isV4ReadInFull(db, scope, listed);
   const fullRegions = new Set(
@@ -67,13 +72,13 @@ function companiesOfParts(
 }
 
 /** Whether every model of the region has a list, and all were read in full. */
-function isRegionFull({ models, lists }: Scope, region: string): boolean {
+function isRegionFull({ models, lists }: ExportScope, region: string): boolean {
   const ofRegion = [...lists.values()].filter((list) => list.generation === 3 && list.region === region);
   return ofRegion.length >= models.length && ofRegion.every(({ readInFull }) => readInFull);
 }
 
 /** Whether V4's company list was read in full, and every V4 model of each listed company too. */
-function isV4ReadInFull(db: Db, { models, lists, find }: Scope, listed: readonly bigint[]): boolean {
+function isV4ReadInFull(db: Db, { models, lists, find }: ExportScope, listed: readonly bigint[]): boolean {
   const isListOpen = db.prepare(
     "SELECT 1 FROM stream WHERE generation = 'v4' AND company_id IS NULL AND state NOT IN ('complete', 'short')",
   );

@@ -4,7 +4,7 @@ import { damaged } from '../store/checksum.js';
 import { prepareReadMemberList } from '../store/member-lists.js';
 import type { Db } from '../store/open.js';
 import { hashBytes, StoredRecords, selectRecords } from './record-bytes.js';
-import type { Scope, ScopeList } from './scope.js';
+import type { ExportScope, ScopeList } from './scope.js';
 
 /** Rows read at once: nothing can be written while a query is open. */
 const CHUNK = 1000;
@@ -63,7 +63,7 @@ export interface ExportedParts {
  */
 export function readExportedParts(
   db: Db,
-  scope: Scope,
+  scope: ExportScope,
   fields: readonly string[],
   throwIfStopped: () => void,
 ): ExportedParts {

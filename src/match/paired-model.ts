@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Db } from '../store/open.js';
 import type { ExportedParts } from './exported-parts.js';
-import { readListedCompanies, type Scope, type ScopeCompany } from './scope.js';
+import { type ExportScope, readListedCompanies, type ScopeCompany } from './scope.js';
 
 /** One model of a company pair: how far its lists were read, and what explains missing records. */
 export interface PairedModel {
@@ -22,7 +22,7 @@ export interface PairedModel {
 export function preparePairedModel(
   db: Db,
   config: Config,
-  scope: Scope,
+  scope: ExportScope,
   parts: ExportedParts,
 ): (model: number, v3: ScopeCompany, v4: ScopeCompany) => PairedModel {
   const windowOf = prepareWindow(config.backfill, parts);
@@ -50,7 +50,7 @@ export function preparePairedModel(
 }
 
 /** Whether all lists of a V4 company were read in full and contain no record. */
-function isEmpty({ models, find }: Scope, companyId: bigint): boolean {
+function isEmpty({ models, find }: ExportScope, companyId: bigint): boolean {
   return models.every(({ isInV4 }, model) => {
     const list = find(4, model, '', companyId);
     return isInV4 ? list?.readInFull === true && list.stored === 0 : list === undefined;

@@ -8,7 +8,7 @@ import type { Db } from '../store/open.js';
 import { type RowId, rowIdOf } from '../store/remap-writer.js';
 import type { ExportedPart } from './exported-parts.js';
 import { hashBytes, StoredRecords, selectRecords } from './record-bytes.js';
-import type { Scope } from './scope.js';
+import type { ExportScope } from './scope.js';
 
 /** The records of a part by column, in the order of their row ids. Texts stay bytes until they are needed. */
 export class PartRecords {
@@ -196,7 +196,7 @@ export class PartMembers {
  */
 export function preparePartRecords(
   db: Db,
-  { lists }: Scope,
+  { lists }: ExportScope,
   throwIfStopped: () => void,
 ): (part: ExportedPart | null) => PartRecords {
   const read = db

@@ -4,7 +4,7 @@ import type { Db } from '../store/open.js';
 import type { CompanySide } from './pair-companies.js';
 
 /** The configured models and their lists in the export. A model is known by its place in `models`. */
-export interface Scope {
+export interface ExportScope {
   /** In the order of their names. */
   readonly models: readonly ScopeModel[];
   /** By `stream.id`. */
@@ -42,7 +42,7 @@ export interface ScopeList {
 
 type ListRow = readonly [bigint, string, string, string, bigint | null, string, bigint | null, bigint];
 
-export function readScope(db: Db, config: Config): Scope {
+export function readScope(db: Db, config: Config): ExportScope {
   const models = config.models
     .map(({ v3, v4 }): ScopeModel => ({ name: v3, isInV4: v4 !== null }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -71,7 +71,7 @@ export function readScope(db: Db, config: Config): Scope {
   return { models, lists, find: (...place) => byPlace.get(placeOf(...place)) };
 }
 
-function placeOf(...[generation, model, region, companyId]: Parameters<Scope['find']>): string {
+function placeOf(...[generation, model, region, companyId]: Parameters<ExportScope['find']>): string {
   return `${generation} ${model} ${companyId} ${region}`;
 }
 

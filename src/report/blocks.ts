@@ -34,14 +34,14 @@ export interface NumbersBlock {
 export interface TableBlock {
   readonly kind: 'table';
   readonly caption: string;
-  readonly columns: readonly TableColumn[];
+  readonly columns: readonly DocumentColumn[];
   /** The first rows. */
   readonly rows: readonly (readonly TableCell[])[];
   /** The number of all rows. */
   readonly total: number;
 }
 
-export interface TableColumn extends Column {
+export interface DocumentColumn extends Column {
   /** Whether sorting by it would be meaningless, as with charts, sentences and mixed units. */
   readonly unordered?: true;
   /** Where it is shown: everywhere, in files only, or on the HTML page only. */
@@ -117,7 +117,7 @@ export function fold(title: string, blocks: readonly DocumentBlock[], page?: 'op
 
 export function table(
   caption: string,
-  columns: readonly TableColumn[],
+  columns: readonly DocumentColumn[],
   rows: TableBlock['rows'],
   total = rows.length,
 ): TableBlock {
@@ -128,10 +128,10 @@ export function list(items: readonly ListItem[], total = items.length): ListBloc
   return { kind: 'list', items, total };
 }
 
-export function plain(...titles: readonly string[]): TableColumn[] {
+export function plain(...titles: readonly string[]): DocumentColumn[] {
   return titles.map((title) => ({ title }));
 }
 
-export function numeric(...titles: readonly string[]): TableColumn[] {
+export function numeric(...titles: readonly string[]): DocumentColumn[] {
   return titles.map((title) => ({ title, numeric: true }));
 }

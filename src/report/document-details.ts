@@ -6,6 +6,7 @@ import { groupBy } from '../text/rows.js';
 import { cutText } from '../text/text-layout.js';
 import {
   type DocumentBlock,
+  type DocumentColumn,
   type FoldBlock,
   fold,
   list,
@@ -13,7 +14,6 @@ import {
   plain,
   sentence,
   type TableCell,
-  type TableColumn,
   table,
 } from './blocks.js';
 import { countFullSync, describeKey, listModels, nameOfRange } from './describe.js';
@@ -242,7 +242,7 @@ function anchorOf(key: string): string {
   return `sample-${key.replace(/[^a-z0-9_]/g, '-')}`;
 }
 
-const COLUMNS: readonly TableColumn[] = [
+const COLUMNS: readonly DocumentColumn[] = [
   ...['Model', 'platform_id', 'V3 id', 'V4 id', 'Company'].map((title) => ({ title })),
   { title: 'Evidence', unordered: true },
 ];

@@ -4,6 +4,7 @@ import { sumSide } from '../text/reason-counts.js';
 import { firstInOrder } from '../text/rows.js';
 import {
   type DocumentBlock,
+  type DocumentColumn,
   fold,
   list,
   type NumbersBlock,
@@ -16,7 +17,6 @@ import {
   sentence,
   type TableBlock,
   type TableCell,
-  type TableColumn,
   table,
 } from './blocks.js';
 import {
@@ -161,7 +161,7 @@ function obstacleBlocks({ obstacles }: CutoverVerdict, report: Report): Document
 /** A count for each status that any of the rows has, after the V3 ids. */
 function countTable(
   caption: string,
-  names: readonly TableColumn[],
+  names: readonly DocumentColumn[],
   counted: readonly { readonly names: readonly TableCell[]; readonly counts: Counts }[],
   total: number,
 ): TableBlock {
@@ -172,7 +172,7 @@ function countTable(
       status === 'unmatched' ||
       rows.some(({ statuses }) => statuses[at]?.count !== 0),
   );
-  const bar: TableColumn = { title: 'Statuses', unordered: true, only: 'page' };
+  const bar: DocumentColumn = { title: 'Statuses', unordered: true, only: 'page' };
   const columns = [...names, bar, ...numeric('V3 ids', ...shown.map((status) => STATUS_NAMES[status]))];
   const cells = rows.map(({ names: own, counts, statuses }): TableCell[] => [
     ...own,
@@ -188,7 +188,7 @@ const COUNT_CAPTION = 'V3 ids by status, and V4 ids without a V3 id';
 function modelBlocks({ models }: Report): DocumentBlock[] {
   if (models.length === 0) return [];
   const rows = models.map((one) => ({ names: [one.model, one.v4Model ?? '–'], counts: one }));
-  const names: TableColumn[] = [{ title: 'Model' }, { title: 'V4 model', only: 'files' }];
+  const names: DocumentColumn[] = [{ title: 'Model' }, { title: 'V4 model', only: 'files' }];
   return [countTable(`${COUNT_CAPTION}, by model.`, names, rows, rows.length)];
 }
 
@@ -227,7 +227,7 @@ function limitBlocks({ gate, evidence }: Report): DocumentBlock[] {
     { kind: 'judged', pass: limit.pass },
     limit.configured ? 'configured' : 'default',
   ]);
-  const columns: TableColumn[] = [
+  const columns: DocumentColumn[] = [
     { title: 'Limit' },
     ...[{ title: 'Found' }, { title: 'Allowed' }].map(
       (one) => ({ ...one, numeric: true, unordered: true }) as const,
@@ -248,7 +248,7 @@ function reasonBlocks({ reasons }: Report): DocumentBlock[] {
   }));
   const isUsed = (_: unknown, at: number) => counted.some(({ counts }) => counts[at] !== 0);
   const titles = ['V3 records', 'V3 line items', 'V4 records', 'V4 line items'];
-  const columns: TableColumn[] = [
+  const columns: DocumentColumn[] = [
     ...plain('Reason', 'Status / reason'),
     ...numeric(...titles.filter(isUsed)),
     { title: 'What it means', unordered: true, only: 'files' },

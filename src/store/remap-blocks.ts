@@ -23,8 +23,6 @@ export const TABLE_PARTS: readonly TablePart[] = [
   'remap_group',
   'remap_day',
 ];
-/** The counts of exported records that reports use. */
-export type ExportedPart = 'exported';
 
 /** Hexadecimal digits of a block's digest: 128 bits of its SHA-256. */
 export const DIGEST_LENGTH = 32;

@@ -7,7 +7,6 @@ import {
   digestIndex,
   digestRows,
   digestTable,
-  type ExportedPart,
   INDEX_PARTS,
   type IndexBlocks,
   type IndexPart,
@@ -34,7 +33,7 @@ import type { Db } from './sqlite.js';
  * Code that reads the whole remap calls `verifyDigests` in the same transaction. Look-ups and `apply` use `VerifiedRemap`,
  * which verifies each block once, when it is first read.
  */
-export type RemapPart = 'rows' | IndexPart | TablePart | ExportedPart;
+export type RemapPart = 'rows' | IndexPart | TablePart | 'exported';
 
 const digestsSchema = z.record(z.string(), z.string());
 const indexSchema = z.tuple([z.array(z.tuple([z.string(), z.string()])), z.string()]);
