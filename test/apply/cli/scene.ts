@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { OUTPUT_SCHEMAS } from '../../../src/commands/output-schemas.js';
 import { parseConfigValue } from '../../../src/config/load-config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { openDatabase } from '../../../src/store/open.js';
@@ -7,6 +9,7 @@ import { Sqlite } from '../../../src/store/sqlite.js';
 import { type Ended, type RunOptions, runCli } from '../../cli/run-cli.js';
 import { type SpawnOptions, spawnCli } from '../../cli/spawn-cli.js';
 import { saveExported, type Thing } from '../../support/exported.js';
+import type { Database, Engine } from '../support/databases.js';
 import { makeFolder } from '../support/folder.js';
 import { seeded, shuffle } from '../support/remap.js';
 
@@ -15,7 +18,7 @@ export const MAPPED = 180;
 /** V3 ids without a twin: 181 to 190. */
 const UNMAPPED = 10;
 /** A V4 id that is no V3 id. */
-export const V4_ONLY = 1001;
+const V4_ONLY = 1001;
 
 export const IDS = [{ column: 'invoice_id', model: 'accounting/invoices' }];
 
@@ -26,11 +29,23 @@ export interface Scene {
   readonly run: (args: readonly string[], more?: Partial<RunOptions>) => Promise<Ended>;
   /** As a process of its own. */
   readonly spawn: (args: readonly string[], more: Partial<SpawnOptions>) => Promise<Ended>;
+  /** Runs `apply` with these words, which must end with this code. */
+  readonly apply: (words: string, code?: number, more?: Partial<RunOptions>) => Promise<Said>;
+  /** The JSON of `apply` with these words: it follows the schema, and says the exit code. */
+  readonly json: (words: string, code?: number) => Promise<ApplyJson>;
   readonly path: (name: string) => string;
   /** Replaces the configuration by one with these targets. */
   readonly configure: (targets: readonly object[]) => void;
   readonly read: (name: string) => string;
 }
+
+interface Said extends Ended {
+  /** All of its output, its lines joined. */
+  readonly said: string;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the schema was looked at.
+type ApplyJson = any;
 
 const MODELS = [{ v3: 'accounting/invoices', v4: 'invoices' }];
 
@@ -55,22 +70,74 @@ export function makeScene(
   const config = configure(targets);
   const news = makeNewIds();
   saveDatabase(folder, config, news);
+  const run: Scene['run'] = (args, more = {}) =>
+    runCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } });
+  const apply: Scene['apply'] = async (words, code = 0, more = {}) => {
+    const ended = await run(['apply', ...words.split(' ')], more);
+    const said = `${ended.stdout}${ended.stderr}`;
+    if (ended.code !== code) throw new Error(`apply ${words}: exit ${ended.code}, not ${code}: ${said}`);
+    return { ...ended, said: said.replace(/\s+/g, ' ') };
+  };
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   return {
     folder,
     configure,
     v4Of: (id) => news[id - 1] ?? 0,
-    run: (args, more = {}) => runCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } }),
+    run,
+    apply,
+    json: async (words, code) => {
+      await apply(`${words} --json out.json`, code);
+      const value = JSON.parse(read('out.json'));
+      OUTPUT_SCHEMAS.apply.schema.parse(value);
+      expect(value.exitCode).toBe(code ?? 0);
+      return value;
+    },
     spawn: (args, more) => spawnCli(args, { cwd: folder, ...more, env: { ...env, ...more.env } }),
     path: (name) => join(folder, name),
-    read: (name) => readFileSync(join(folder, name), 'utf8'),
+    read,
+  };
+}
+
+/** A scene with a table `orders(id, invoice_id)`, which is the configured target `orders`. */
+export interface Shop extends Scene {
+  /** Names the table on the command line: its database, and with `target` all of it. */
+  readonly place: string;
+  readonly target: string;
+  readonly database: Database;
+  /** The first column of a query. */
+  readonly sql: (text: string) => Promise<(string | null)[]>;
+  readonly orders: () => Promise<(string | null)[]>;
+}
+
+export async function openShop(
+  engine: Engine,
+  values: readonly (number | null)[] = [1, 2, 3],
+  ids: readonly object[] = IDS,
+): Promise<Shop> {
+  const { kind } = engine;
+  const database = await engine.createDatabase('shop');
+  onTestFinished(() => database.close());
+  const type = kind === 'sqlite' ? '' : 'bigint';
+  const rows = values.map((id, at) => `(${at + 1}, ${id ?? 'NULL'})`);
+  await database.run(
+    `CREATE TABLE orders(id integer PRIMARY KEY, invoice_id ${type}); INSERT INTO orders VALUES ${rows}`,
+  );
+  const where = kind === 'sqlite' ? { file: database.url } : { urlEnv: 'SHOP_URL' };
+  const place = kind === 'sqlite' ? database.url : 'SHOP_URL';
+  const sql: Shop['sql'] = async (text) => (await database.query(text)).map(([value = null]) => value);
+  return {
+    ...makeScene([{ name: 'orders', kind, ...where, table: 'orders', ids }], { SHOP_URL: database.url }),
+    database,
+    place,
+    target: `${place} --table orders --ids invoice_id=accounting/invoices`,
+    sql,
+    orders: () => sql('SELECT invoice_id FROM orders ORDER BY id'),
   };
 }
 
 /** A permutation: every id is both a V3 and a V4 id, of different records. */
 function makeNewIds(): number[] {
-  const ids = Array.from({ length: MAPPED }, (_, at) => at + 1);
-  const mixed = shuffle(ids, seeded(7));
-  return mixed;
+  return shuffle(upTo(MAPPED), seeded(7));
 }
 
 /** Always the same: built once. */

@@ -3,25 +3,23 @@ import { describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { sqliteLedger } from '../support/ledger.js';
-import { createOrders, MAPPED, makeScene, ordersIn, runOf, type Scene } from './scene.js';
+import { createOrders, IDS, MAPPED, makeScene, ordersIn, query, runOf, type Scene } from './scene.js';
 
-const ROWS = 8_000;
-const APPLY = ['shop.db', '--table', 'orders', '--ids', 'invoice_id=accounting/invoices', '--in-place'];
+const ROWS = 4_000;
 
 /** With batches of 20 rows, and a short wait for locks. */
 function sceneWithRows(): { readonly scene: Scene; readonly file: string; readonly after: string[] } {
-  const scene = makeScene([], {}, { batchRows: 20, lockTimeoutMs: 1000 });
+  const shop = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
+  const scene = makeScene([shop], {}, { batchRows: 20, lockTimeoutMs: 1000 });
   const file = scene.path('shop.db');
   createOrders(file, []);
-  const db = new Sqlite(file);
-  db.exec(`INSERT INTO orders(invoice_id) WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS - 1})
-    SELECT i % ${MAPPED} + 1 FROM n`);
-  db.close();
-  return {
-    scene,
+  query(
     file,
-    after: Array.from({ length: ROWS }, (_, at) => String(scene.v4Of((at % MAPPED) + 1))),
-  };
+    `INSERT INTO orders(invoice_id) WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS - 1})
+    SELECT i % ${MAPPED} + 1 FROM n`,
+  );
+  const after = Array.from({ length: ROWS }, (_, at) => String(scene.v4Of((at % MAPPED) + 1)));
+  return { scene, file, after };
 }
 
 /** Waits until part of the rows is rewritten; false where it is all done before. */
@@ -35,57 +33,65 @@ async function isUnderWay(file: string): Promise<boolean> {
 }
 
 describe('an apply that is stopped part-way', () => {
-  it('leaves at Ctrl-C, says how to go on, and goes on where it was', async () => {
-    const { scene, file, after } = sceneWithRows();
-    const stopped = await scene.spawn(['apply', 'write', ...APPLY, '--yes'], {
+  /** Runs a command as a process, and does something once part of the rows is rewritten. */
+  const disturb = (
+    { scene, file }: ReturnType<typeof sceneWithRows>,
+    words: string,
+    signal: () => NodeJS.Signals | null,
+  ) =>
+    scene.spawn(['apply', ...words.split(' ')], {
       onStart: async (child) => {
-        if (await isUnderWay(file)) child.kill('SIGINT');
+        if (!(await isUnderWay(file))) return;
+        const name = signal();
+        if (name !== null) child.kill(name);
       },
     });
-    expect(stopped.code).toBe(130);
-    expect(stopped.stderr).toContain('svc-migrate apply undo');
-    const between = ordersIn(file);
-    expect(between).not.toEqual(after);
-    expect(
-      await scene.run(['apply', 'check', ...APPLY.filter((word) => word !== '--in-place')]),
-    ).toMatchObject({ code: 1 });
-    const done = await scene.run(['apply', 'write', ...APPLY, '--yes']);
-    expect([done.code, ordersIn(file)]).toEqual([0, after]);
-    const undone = await scene.run(['apply', 'undo', runOf(done), 'shop.db']);
-    expect([undone.code, ordersIn(file)[5]]).toEqual([0, '6']);
+
+  it('leaves at Ctrl-C, says how to go on, and goes on where it was', async () => {
+    const place = sceneWithRows();
+    const { scene, file, after } = place;
+    const stopped = await disturb(place, 'write --in-place --yes', () => 'SIGINT');
+    expect([stopped.code, stopped.stderr]).toEqual([130, expect.stringContaining('svc-migrate apply undo')]);
+    expect(ordersIn(file)).not.toEqual(after);
+    await scene.apply('check', 1);
+    const done = await scene.apply('write --in-place --yes');
+    expect(ordersIn(file)).toEqual(after);
     const options = 'shop.db --table orders --ids invoice_id=accounting/invoices --in-place';
-    expect(undone.stdout).toContain(`Next: svc-migrate apply plan ${options}\n`);
+    scene.configure([]);
+    const undone = await scene.apply(`undo ${runOf(done)} shop.db`);
+    expect([ordersIn(file)[5], undone.stdout]).toEqual([
+      '6',
+      expect.stringContaining(`Next: svc-migrate apply plan ${options}\n`),
+    ]);
   });
 
   it('exits with 7 where the database is held by another, and names run and way out', async () => {
-    const { scene, file, after } = sceneWithRows();
+    const place = sceneWithRows();
+    const { scene, file, after } = place;
     let held: Db | undefined;
-    const stopped = await scene.spawn(['apply', 'write', ...APPLY, '--yes'], {
-      onStart: async () => {
-        if (!(await isUnderWay(file))) return;
-        held = new Sqlite(file, { timeout: 5000 });
-        held.exec('BEGIN IMMEDIATE');
-      },
+    const stopped = await disturb(place, 'write --in-place --yes', () => {
+      held = new Sqlite(file, { timeout: 5000 });
+      held.exec('BEGIN IMMEDIATE');
+      return null;
     });
     held?.exec('ROLLBACK');
     held?.close();
-    expect(stopped.code).toBe(7);
     const run = runOf({ ...stopped, stdout: stopped.stderr });
-    expect(stopped.stderr).toContain(`svc-migrate apply undo ${run}`);
-    const done = await scene.run(['apply', 'write', ...APPLY, '--yes']);
-    expect([done.code, runOf(done), ordersIn(file)]).toEqual([0, run, after]);
+    expect([stopped.code, stopped.stderr]).toEqual([
+      7,
+      expect.stringContaining(`svc-migrate apply undo ${run}`),
+    ]);
+    const done = await scene.apply('write --in-place --yes');
+    expect([runOf(done), ordersIn(file)]).toEqual([run, after]);
   });
 
   it('carries on the plan it began with', async () => {
-    const { scene, file, after } = sceneWithRows();
-    expect(await scene.run(['apply', 'plan', ...APPLY, '--save', 'plan.json'])).toMatchObject({ code: 0 });
-    const killed = await scene.spawn(['apply', 'write', '--yes', '--plan', 'plan.json'], {
-      onStart: async (child) => {
-        if (await isUnderWay(file)) child.kill('SIGKILL');
-      },
-    });
+    const place = sceneWithRows();
+    const { scene, file, after } = place;
+    await scene.apply('plan --in-place --save plan.json');
+    const killed = await disturb(place, 'write --yes --plan plan.json', () => 'SIGKILL');
     expect(killed.code).toBe(137);
-    const done = await scene.run(['apply', 'write', '--yes', '--plan', 'plan.json']);
-    expect([done.code, ordersIn(file)]).toEqual([0, after]);
+    await scene.apply('write --yes --plan plan.json');
+    expect(ordersIn(file)).toEqual(after);
   });
 });

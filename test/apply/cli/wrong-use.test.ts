@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type ApplyAction, type ApplyOptions, buildRequest } from '../../../src/commands/apply-request.js';
 import { COMMANDS } from '../../../src/commands/catalogue/all.js';
+import { buildJsonSchemas } from '../../../src/commands/output-schemas.js';
 import { parseConfigValue } from '../../../src/config/load-config.js';
 import { hasPty, onTerminal } from '../../cli/on-terminal.js';
 import { newIo } from '../../report/support.js';
@@ -103,98 +104,92 @@ describe.each(APPLY.map((command) => [command.name, command] as const))('%s', (n
   });
 });
 
-describe('a target on the command line', () => {
-  it.each([
-    [['--ids', INVOICES], 'describes a target that is not configured, but none is named'],
-    [['--table', 'orders'], 'describes a target that is not configured, but none is named'],
-    [['orders', '--ids', INVOICES], 'describes a target that is not configured, but none is named'],
-    [['orders', 'orders.csv', '--ids', INVOICES], 'not both'],
-    [['orders.csv'], '`svc-migrate apply find orders.csv` looks for such columns'],
-    [['orders.csv', '--ids', 'invoice_id=accounting/invoice'], 'did you mean "accounting/invoices"?\n'],
-    [['orders.csv', '--ids', '{invoice_id}'], 'is not JSON'],
-    [['orders.csv', '--table', 'orders', '--ids', INVOICES], 'orders.csv is a CSV file'],
-    [['orders.csv', '--in-place', '--ids', INVOICES], '--in-place is for tables'],
-    [['shop.db', '--ids', INVOICES], 'needs --table'],
-    [
-      ['SHOP_URL', '--table', 'orders', '--ids', INVOICES],
-      'no configured target, file or environment variable',
-    ],
-    [['HOME', '--table', 'orders', '--ids', INVOICES], 'holds no address like postgres://'],
-    [['postgres://user:secret@host/db', '--ids', INVOICES], 'never given on the command line'],
-  ])('needs its place and its ids: %j', async (args, why) => {
-    const scene = makeScene([{ name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
-    writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
-    const ended = await scene.run(['apply', 'plan', ...args], { env: { HOME: '/' } });
-    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining(why)]);
-    expect(ended.stderr).not.toContain('secret');
-  });
-});
-
-describe.each(APPLY)('$name without a target', ({ name }) => {
-  const args = [...name.split(' '), ...(name === 'apply sql' ? ['sqlite', '--output', 'sql'] : [])];
-  const more = name === 'apply write' ? ['--yes'] : [];
-
-  it.each([
-    ['a database', {}, ['shop.db', 'orders.csv'], 'shop.db'],
-    ['a file', {}, ['orders.csv'], 'orders.csv'],
-    ['an address', { SHOP_URL: 'mysql://h/d' }, ['shop.db'], 'SHOP_URL'],
-  ])('names a command that looks for ids in %s that is there', async (_, env, files, place) => {
-    const scene = makeScene();
-    for (const file of files) writeFileSync(scene.path(file), file === 'orders.csv' ? 'invoice_id\n1\n' : '');
-    const ended = await scene.run([...args, ...more], { env });
-    expect([ended.code, ended.stderr]).toEqual([
-      2,
-      expect.stringContaining(`\`svc-migrate apply find ${place}\``),
-    ]);
-    if (place !== 'SHOP_URL') expect(await scene.run(['apply', 'find', place])).toMatchObject({ code: 0 });
-  });
-});
-
-describe('apply write', () => {
-  it('changes nothing without --yes where there is no terminal', async () => {
-    const scene = makeScene();
-    writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
-    const ended = await scene.run(['apply', 'write', 'orders.csv', '--ids', INVOICES]);
-    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('--yes')]);
-  });
-
-  it('has V3 ids in new files only where keep-v3 asks for them', async () => {
-    const scene = makeScene([{ name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
-    createOrders(scene.path('shop.db'), [1]);
-    for (const [more, why] of [
-      [[], 'holds V4 ids only'],
-      [['--in-place'], 'in place, keep leaves the V3 id'],
-    ] as const) {
-      const ended = await scene.run(['apply', 'plan', '--missing', 'keep-v3', ...more]);
-      expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining(why)]);
-    }
-  });
-});
+const SHOP = { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS };
 
 it.each([
-  ['runs', ['none.csv']],
-  ['undo', ['none.csv']],
-  ['undo', []],
-])('apply %s refuses a file that is not there: %j', async (action, args) => {
-  const scene = makeScene([{ name: 'orders', kind: 'csv', file: 'none.csv', ids: IDS }]);
-  const ended = await scene.run(['apply', action, ...args]);
-  expect([ended.code, ended.stderr]).toEqual([6, expect.stringContaining('There is no file')]);
+  [`--ids ${INVOICES}`, 'describes a target that is not configured, but none is named'],
+  ['--table orders', 'describes a target that is not configured, but none is named'],
+  [`orders --ids ${INVOICES}`, 'describes a target that is not configured, but none is named'],
+  [`orders orders.csv --ids ${INVOICES}`, 'not both'],
+  ['orders.csv', '`svc-migrate apply find orders.csv` looks for such columns'],
+  ['orders.csv --ids invoice_id=accounting/invoice', 'did you mean "accounting/invoices"? '],
+  ['orders.csv --ids {invoice_id}', 'is not JSON'],
+  [`orders.csv --table orders --ids ${INVOICES}`, 'orders.csv is a CSV file'],
+  [`orders.csv --in-place --ids ${INVOICES}`, '--in-place is for tables'],
+  [`shop.db --ids ${INVOICES}`, 'needs --table'],
+  [`SHOP_URL --table orders --ids ${INVOICES}`, 'no configured target, file or environment variable'],
+  [`HOME --table orders --ids ${INVOICES}`, 'holds no address like postgres://'],
+  [`postgres://user:secret@host/db --ids ${INVOICES}`, 'never given on the command line'],
+  // V3 ids in new files only where they are asked for.
+  ['--missing keep-v3', 'holds V4 ids only'],
+  ['--missing keep-v3 --in-place', 'in place, keep leaves the V3 id'],
+])('a target on the command line needs its place and its ids: %s', async (words, why) => {
+  const scene = makeScene([SHOP]);
+  createOrders(scene.path('shop.db'), [1]);
+  writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
+  const { said } = await scene.apply(`plan ${words}`, 2, { env: { HOME: '/' } });
+  expect(said).toContain(why);
+  expect(said).not.toContain('secret');
 });
 
-describe.runIf(hasPty)('apply write on a terminal', () => {
-  it.each([
-    ['n', false],
-    ['y', true],
-  ])('shows the plan on one screen and asks; %s decides', async (answer, isWritten) => {
-    const scene = makeScene([{ name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'orders', ids: IDS }]);
-    createOrders(scene.path('shop.db'), upTo(MAPPED), 'invoice_id INTEGER');
-    const question = new RegExp(`Rewrite ${MAPPED} cells in 1 table\\? \\[y/N\\]`);
-    const { text, code } = await onTerminal('apply write --in-place', { cwd: scene.folder, env: {} }, [
-      { at: question, text: `${answer}\r` },
-    ]);
-    expect([code, text]).toEqual([0, expect.stringMatching(isWritten ? /Done: run/ : /Nothing was written/)]);
-    expect(text.slice(0, text.search(question)).split('\n').length).toBeLessThan(24);
-    const ids = upTo(MAPPED).map((id) => String(isWritten ? scene.v4Of(id) : id));
-    expect(ordersIn(scene.path('shop.db'))).toEqual(ids);
-  });
+it.each(APPLY.map(({ name }) => name.slice('apply '.length)))(
+  '%s without a target names a command that looks for ids',
+  async (name) => {
+    const words = { sql: 'sql sqlite --output sql', write: 'write --yes' }[name] ?? name;
+    for (const [place, files, env] of [
+      ['shop.db', ['shop.db', 'orders.csv'], {}],
+      ['orders.csv', ['orders.csv'], {}],
+      ['SHOP_URL', ['shop.db'], { SHOP_URL: 'mysql://h/d' }],
+    ] as const) {
+      const scene = makeScene();
+      for (const file of files)
+        writeFileSync(scene.path(file), file === 'orders.csv' ? 'invoice_id\n1\n' : '');
+      const ended = await scene.apply(words, 2, { env });
+      expect(ended.said).toContain(`\`svc-migrate apply find ${place}\``);
+      if (place !== 'SHOP_URL') await scene.apply(`find ${place}`);
+    }
+  },
+);
+
+it('write changes nothing without --yes where there is no terminal', async () => {
+  const scene = makeScene();
+  writeFileSync(scene.path('orders.csv'), 'invoice_id\n1\n');
+  expect((await scene.apply(`write orders.csv --ids ${INVOICES}`, 2)).said).toContain('--yes');
+});
+
+it.each(['runs none.csv', 'undo none.csv', 'undo'])(
+  'a file that is not there is refused: %s',
+  async (words) => {
+    const scene = makeScene([{ name: 'orders', kind: 'csv', file: 'none.csv', ids: IDS }]);
+    expect((await scene.apply(words, 6)).said).toContain('There is no file');
+  },
+);
+
+it.runIf(hasPty).each([
+  ['n', false],
+  ['y', true],
+])('write on a terminal shows the plan on one screen and asks; %s decides', async (answer, isWritten) => {
+  const scene = makeScene([SHOP]);
+  createOrders(scene.path('shop.db'), upTo(MAPPED), 'invoice_id INTEGER');
+  const question = new RegExp(`Rewrite ${MAPPED} cells in 1 table\\? \\[y/N\\]`);
+  const typed = [{ at: question, text: `${answer}\r` }];
+  const { text, code } = await onTerminal('apply write --in-place', { cwd: scene.folder, env: {} }, typed);
+  expect([code, text]).toEqual([0, expect.stringMatching(isWritten ? /Done: run/ : /Nothing was written/)]);
+  expect(text.slice(0, text.search(question)).split('\n').length).toBeLessThan(24);
+  const ids = upTo(MAPPED).map((id) => String(isWritten ? scene.v4Of(id) : id));
+  expect(ordersIn(scene.path('shop.db'))).toEqual(ids);
+});
+
+it('the schema allows nothing that it does not name', () => {
+  const open: string[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { properties, additionalProperties } = value as Readonly<Record<string, unknown>>;
+    if (properties !== undefined && additionalProperties !== false) open.push(path);
+    for (const [key, member] of Object.entries(value)) visit(member, `${path}/${key}`);
+  };
+  const schema = buildJsonSchemas().get('apply');
+  visit(schema, '');
+  expect(open).toEqual([]);
+  expect(schema).toMatchObject({ $id: 'urn:svc-migrate:schema:apply:1' });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { write } from '../../../src/apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING } from '../../../src/apply/context.js';
+import { campaign } from '../../support/campaign.js';
 import { ENGINES, type Kind } from '../support/databases.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
 import { openScene } from '../support/scene.js';
@@ -95,6 +96,48 @@ describe.each(ENGINES)('$product', (engine) => {
       expect(await apply(NEW, { targets: [at('a')] })).toEqual([]);
       expect(await apply(NEW, { targets: [at('b')], run: 'run-2' })).toEqual(['new_column_exists']);
     });
+  });
+
+  it.each([
+    ['rewritten in place, and copied to a new column', IN_PLACE, {}, [{}], [NEW], 'rewritten'],
+    [
+      'in a new column, and named as the old one',
+      NEW,
+      {},
+      [{ column: 'i_v4' }],
+      [NEW, IN_PLACE],
+      'v4_column',
+    ],
+    [
+      'at another path, too',
+      IN_PLACE,
+      { path: '$.a.id' },
+      ['$..id', '$.*.id', "$['a'].id"].map((path) => ({ path })),
+      [IN_PLACE],
+      'rewritten',
+    ],
+  ] as const)('does not map an id again that is %s', async (_, policy, first, others, policies, code) => {
+    const targetOf = (more: object) => ({
+      targets: [tableOf({ ids: [{ column: 'i', model: INVOICES, ...more }] })],
+    });
+    const isJson = 'path' in first;
+    const rows = [5, 6, 7, 8].map((id, at) => `${at}, ${isJson ? `'{"a":{"id":${id}}}'` : id}`);
+    await create(`id integer PRIMARY KEY, i ${isJson ? json : 'bigint'}`, ...rows);
+    expect(await apply(policy, targetOf(first))).toEqual([]);
+    const before = await database().dump();
+    for (const other of others)
+      for (const then of policies)
+        expect(await apply(then, { ...targetOf(other), run: 'run-2' })).toContain(code);
+    expect(await database().dump()).toBe(before);
+  });
+
+  it('maps a column once that two targets name, whatever the case', async () => {
+    await create('id integer PRIMARY KEY, i bigint UNIQUE', '1, 5', '2, 6');
+    const targets = ['a', 'b'].map((name) =>
+      tableOf({ name, table: engine.kind === 'sqlite' && name === 'b' ? 'T' : 't' }),
+    );
+    for (const policy of [NEW, IN_PLACE]) expect(await apply(policy, { targets })).toContain('named_twice');
+    expect(await ids()).toEqual(['5', '6']);
   });
 
   it('does not rewrite keys while a run finds its rows by them, nor takes them back', async () => {
@@ -239,22 +282,26 @@ describe.each(ENGINES)('$product', (engine) => {
   it('finds what came since several runs by long keys within the statement timeout', async () => {
     const rowsOf = (letter: string, count: number) =>
       Array.from({ length: count }, (_, at) => `'${letter.repeat(80)}${at}', ${5 + (at % 4)}`);
-    await create('id varchar(700) PRIMARY KEY, i bigint', ...rowsOf('a', 8000));
-    const tuning = { statementTimeoutMs: 5000, batchRows: 8000 };
+    const count = campaign({ small: 800, full: 8000 });
+    await create('id varchar(700) PRIMARY KEY, i bigint', ...rowsOf('a', count));
+    const tuning = { statementTimeoutMs: 5000, batchRows: count };
     await apply(IN_PLACE, { tuning });
     for (const letter of ['b', 'c']) {
       await sql(`INSERT INTO t VALUES ${rowsOf(letter, 100).map((row) => `(${row})`)}`);
       expect(await apply({ ...IN_PLACE, again: true }, { run: `run-${letter}`, tuning })).toEqual([]);
     }
-    expect(await database().ledger.countListed()).toBe(8200);
+    expect(await database().ledger.countListed()).toBe(count + 200);
   });
 
   it('undoes a full batch within the statement timeout', async () => {
     // Comparing the changes of a batch pair by pair takes several times as long.
-    const rows = Array.from({ length: DEFAULT_TUNING.batchRows }, (_, at) => `${at}, ${5 + (at % 4)}`);
-    await create('id integer PRIMARY KEY, i bigint', ...rows);
+    const batchRows = campaign({ small: 500, full: DEFAULT_TUNING.batchRows });
+    await create(
+      'id integer PRIMARY KEY, i bigint',
+      ...Array.from({ length: batchRows }, (_, at) => `${at}, ${5 + (at % 4)}`),
+    );
     const before = await database().dump();
-    const tuning = { statementTimeoutMs: 5000, batchRows: DEFAULT_TUNING.batchRows };
+    const tuning = { statementTimeoutMs: 5000, batchRows };
     expect(await apply(IN_PLACE, { tuning })).toEqual([]);
     expect(await database().dump()).not.toBe(before);
     await undo('run-1', { tuning });
