@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { CLI, here, inFolder, measure, print } from './processes.mjs';
+import { CLI, inFolder, measure, median, print, withService } from './processes.mjs';
 
 const [RECORDS, COMPANIES] = [50_000, 8];
 const LATENCIES_MS = [100, 300];
@@ -21,32 +18,20 @@ export async function benchMixed({ rounds, old }) {
     'divided by hand': { cli: CLI, companies: byHand },
   };
   for (const latencyMs of LATENCIES_MS) {
-    const found = await withService(latencyMs, async (base) => {
+    const settings = { records: RECORDS, companies: COMPANIES, latencyMs };
+    const runAll = async (port) => {
+      const base = `http://127.0.0.1:${port}`;
       const seconds = Object.fromEntries(Object.keys(ways).map((name) => [name, []]));
       for (let round = 0; round < rounds; round += 1) {
         for (const [name, way] of Object.entries(ways)) seconds[name].push(await runOnce(base, way));
       }
       return seconds;
-    });
+    };
+    const found = await withService(settings, runAll, 'mixed-service.mjs');
     print(`\n${latencyMs} ms a response, ${RECORDS} records of ${COMPANIES} companies, run: seconds`);
     for (const [name, own] of Object.entries(found)) {
-      const sorted = own.toSorted((a, b) => a - b);
-      const median = sorted[Math.floor(sorted.length / 2)];
-      print(`${name.padEnd(20)} ${median.toFixed(1)} (${sorted.map((one) => one.toFixed(1)).join(', ')})`);
+      print(`${name.padEnd(20)} ${median(own).toFixed(1)} (${own.map((one) => one.toFixed(1)).join(', ')})`);
     }
-  }
-}
-
-async function withService(latencyMs, work) {
-  const settings = JSON.stringify({ records: RECORDS, companies: COMPANIES, latencyMs });
-  const service = spawn(process.execPath, [here('mixed-service.mjs'), settings], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [port] = await once(createInterface({ input: service.stdout }), 'line');
-  try {
-    return await work(`http://127.0.0.1:${port}`);
-  } finally {
-    service.kill();
   }
 }
 

@@ -73,22 +73,16 @@ function readStat(id) {
   }
 }
 
-/** A service in a process of its own while `work` runs. */
-export async function withService(settings, work) {
-  const child = spawn(process.execPath, [here('service.mjs'), JSON.stringify(settings)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+/** A service in a process of its own while `work`, which is given its port, runs. */
+export async function withService(settings, work, script = 'service.mjs') {
+  const service = spawn(process.execPath, [here(script), JSON.stringify(settings)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const readLine = async () => (await lines.next()).value;
+  const [port] = await once(createInterface({ input: service.stdout }), 'line');
   try {
-    const port = Number(await readLine());
-    const readArrivals = async () => {
-      child.stdin.write('\n');
-      return JSON.parse(await readLine());
-    };
-    return await work({ port, readArrivals });
+    return await work(port);
   } finally {
-    child.kill();
+    service.kill();
   }
 }
 

@@ -1,14 +1,11 @@
 /**
- * `npm run bench [-- --records N] [--rounds N] [--only export,latency,…] [--old CLI]`, against the built program. Prints times,
+ * `npm run bench [-- --records N] [--rounds N] [--only whole,remap,…] [--old CLI]`, against the built program. Prints times,
  * ratios of interleaved runs, and which bars were reached; asserts nothing.
  */
 import { parseArgs } from 'node:util';
-import { benchExport } from './export.mjs';
-import { benchGrowth } from './growth.mjs';
-import { benchLatency } from './latency.mjs';
-import { benchMatch, benchNotes } from './match.mjs';
 import { benchMixed } from './mixed.mjs';
 import { describeMachine, print } from './processes.mjs';
+import { benchRemap } from './remap.mjs';
 import { benchScan } from './scan.mjs';
 import { benchStart } from './start.mjs';
 import { benchWhole } from './whole.mjs';
@@ -22,12 +19,8 @@ const { values } = parseArgs({
   },
 });
 const BENCHES = {
-  export: benchExport,
-  growth: benchGrowth,
-  latency: benchLatency,
-  match: benchMatch,
   mixed: benchMixed,
-  notes: benchNotes,
+  remap: benchRemap,
   scan: benchScan,
   start: benchStart,
   whole: benchWhole,

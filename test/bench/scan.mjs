@@ -22,21 +22,18 @@ export async function readInvoicePages(companyId: number, since: string): Promis
 }
 `;
 
-/** Time and memory of `scan` by how many files use V3, beside merely parsing the same files. */
+/** Time and memory of `scan` by how many files use V3. */
 export async function benchScan({ lines = 100_000, rounds }) {
   print(`\nScan of ${lines} lines of TypeScript: CPU seconds, peak`);
   for (const share of [1, 0.5, 0.05]) {
     await inFolder(async (folder) => {
       const files = makeCode(folder, lines, share);
       const results = await interleave(rounds, [
-        ['parse', () => measure([here('parse-code.mjs'), folder])],
         ['scan', () => measure([CLI, 'scan', folder, '--v3-host', HOST, '--quiet'], { codes: [1] })],
       ]);
-      const [parse, scan] = ['parse', 'scan'].map((name) => results.get(name));
+      const scan = results.get('scan');
       const cpu = medianOf(scan, 'cpuSeconds');
-      print(
-        `    ${files} files, ${share * 100} % use V3: scan ${cpu.toFixed(2)} (${medianOf(scan, 'peakMiB').toFixed(0)} MiB), parsing alone ${medianOf(parse, 'cpuSeconds').toFixed(2)}`,
-      );
+      print(`    ${files} files, ${share * 100} % use V3`);
       printBar('CPU seconds', cpu, -3);
       printBar('peak', medianOf(scan, 'peakMiB'), -300, ' MiB');
     });

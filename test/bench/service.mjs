@@ -1,15 +1,13 @@
 /**
  * A V3 and V4 service that costs next to nothing, in a process of its own: pages are made once, and only the ids in them
- * are written anew. Records are bill credit notes as the API specifies them: about 390 bytes, or 1,200 with three
- * line items; their values vary.
- * `node service.mjs '{"lists":4,"records":100000,"pageSize":1000,"lineItems":3,"latencyMs":0}'` prints its port; a line on stdin makes it print how many requests it had and when, ms.
+ * are written anew. Records are bill credit notes as the API specifies them, 1,200 bytes with three line items; their values
+ * vary. `node service.mjs '{"lists":4,"records":100000,"pageSize":1000}'` prints its port.
  */
 import { createServer } from 'node:http';
-import { createInterface } from 'node:readline';
 
 /** An id's first digit tells what it is of, the others the record: so many lists of so many records at most. */
 const ID_WIDTH = 10;
-const [MAX_LISTS, MAX_RECORDS, MOST_LINE_ITEMS] = [49, 20_000_000, 3];
+const [MAX_LISTS, MAX_RECORDS, LINE_ITEMS] = [49, 20_000_000, 3];
 const COMPANY = 7;
 /** Of a record's id, and of its number, which is the same in both generations; line items have the digits after that. */
 const FIRST_DIGIT = { v3: 0x31, v4: 0x35, number: 0x31 };
@@ -18,17 +16,14 @@ const DIGITS = new Uint8Array(ID_WIDTH - 1);
 /** What stands in a record for its own id, in a line item for that, and in a text for the number in it. */
 const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
 
-const { lists, records, pageSize, lineItems, latencyMs } = JSON.parse(process.argv[2]);
+const { lists, records, pageSize } = JSON.parse(process.argv[2]);
 const perList = Math.ceil(records / lists);
-if (lists > MAX_LISTS || perList > MAX_RECORDS || lineItems > MOST_LINE_ITEMS)
-  throw new Error('too many ids');
+if (lists > MAX_LISTS || perList > MAX_RECORDS) throw new Error('too many ids');
 const templates = { v3: buildTemplate(pageSize, 'v3'), v4: buildTemplate(pageSize, 'v4') };
 /** Pages that no answer needs any more. */
 const spares = { v3: [], v4: [] };
-const arrivals = [];
 
 const server = createServer((request, response) => {
-  arrivals.push(performance.now());
   const url = new URL(request.url, 'http://localhost');
   if (url.pathname === '/v4/core/companies') return sendCompanies(response);
   const generation = url.pathname.startsWith('/v4/') ? 'v4' : 'v3';
@@ -47,24 +42,17 @@ const server = createServer((request, response) => {
   // V4 has the pages in the opposite order
   const first = generation === 'v4' ? Math.max(0, perList - from - count) : from;
   const items = renderRecords(page, template, { list, from: first, count });
-  const send = () => {
-    response.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': head.length + items.length + tail.length,
-    });
-    response.on('close', () => spare.push(page));
-    response.write(head);
-    response.write(items);
-    response.end(tail);
-  };
-  if (latencyMs > 0) setTimeout(send, latencyMs);
-  else send();
+  response.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': head.length + items.length + tail.length,
+  });
+  response.on('close', () => spare.push(page));
+  response.write(head);
+  response.write(items);
+  response.end(tail);
 });
 server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`));
-createInterface({ input: process.stdin }).on('line', () => {
-  process.stdout.write(`${JSON.stringify(arrivals.splice(0))}\n`);
-});
 
 function sendCompanies(response) {
   const data = { data: [{ svc_id: COMPANY }], prev: null, next: null, total_count: 1 };
@@ -89,7 +77,7 @@ function buildTemplate(size, generation) {
   const [own, kid, number] = [placesOf(page, OWN), placesOf(page, KID), placesOf(page, NUMBER)];
   for (const place of number) page[place] = FIRST_DIGIT.number;
   for (const place of own) page[place] = FIRST_DIGIT[generation];
-  for (const [at, place] of kid.entries()) page[place] = FIRST_DIGIT[generation] + 1 + (at % lineItems);
+  for (const [at, place] of kid.entries()) page[place] = FIRST_DIGIT[generation] + 1 + (at % LINE_ITEMS);
   const places = Uint32Array.from([...own, ...kid, ...number]).sort();
   return { page, ends, places };
 }
@@ -115,7 +103,6 @@ function makeRecord(random) {
     currency_id: pick('EUR', 'USD'),
     status: pick('open', 'closed', 'void'),
   };
-  if (lineItems === 0) return small;
   const item = (_, at) => ({
     svc_id: Number(KID),
     platform_id: String(at + 1),
@@ -135,7 +122,7 @@ function makeRecord(random) {
     bill_ids: [],
     updated_at: instant(),
     tax_amount: amount(),
-    line_items: Array.from({ length: lineItems }, item),
+    line_items: Array.from({ length: LINE_ITEMS }, item),
   };
 }
 

@@ -1,6 +1,5 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { KEYS, writeConfig } from './export.mjs';
 import {
   CLI,
   here,
@@ -15,14 +14,14 @@ import {
 } from './processes.mjs';
 
 const [LISTS, PAGE_SIZE] = [4, 1000];
-const SETTINGS = { lists: LISTS, pageSize: PAGE_SIZE, lineItems: 3, latencyMs: 0 };
+const KEYS = { SVC_MIGRATE_V3_API_KEY: 'bench', SVC_MIGRATE_V4_API_KEY: 'bench' };
 /** The engines that tests compare with lie beside the repository. */
 const DUCKDB = here('../../../.engines/node_modules/@duckdb/node-api');
 
 /** From nothing to the report: `run`, against two scripts that join the same records and report nothing. */
 export async function benchWhole({ records, rounds }) {
   print(`\nThe whole job for ${records} × ${records} bill credit notes with three line items, payload full`);
-  await withService({ ...SETTINGS, records }, async ({ port }) => {
+  await withService({ lists: LISTS, pageSize: PAGE_SIZE, records }, async (port) => {
     const v4 = `http://127.0.0.1:${port}`;
     const script = (name, file) => [
       name,
@@ -32,7 +31,7 @@ export async function benchWhole({ records, rounds }) {
       [
         'svc-migrate',
         (folder) => {
-          const config = writeConfig(folder, { base: `${v4}/v3`, lists: LISTS, pageSize: PAGE_SIZE });
+          const config = writeConfig(folder, v4);
           const report = join(folder, 'report.json');
           return [
             [CLI, 'run', '--json', report, '--config', config, '--quiet'],
@@ -73,4 +72,18 @@ async function measureIn(folder, commandIn) {
     .map((name) => join(folder, name))
     .find(existsSync);
   return { ...measured, megabytes: statSync(database).size / 1e6 };
+}
+
+/** Writes a configuration for `service.mjs`; returns its name. */
+function writeConfig(folder, v4) {
+  const config = join(folder, 'bench.config.json');
+  const limits = { pageSize: PAGE_SIZE, concurrency: 8, requestsPerSecond: 10_000 };
+  const models = Array.from({ length: LISTS }, (_, list) => ({
+    v3: `accounting/m${list}`,
+    v4: `m${list}`,
+    children: ['line_items'],
+  }));
+  const v3 = { regions: { bench: { baseUrl: `${v4}/v3` } }, ...limits };
+  writeFileSync(config, JSON.stringify({ database: 'bench.db', v3, v4: { baseUrl: v4, ...limits }, models }));
+  return config;
 }
