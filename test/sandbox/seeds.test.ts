@@ -39,15 +39,6 @@ describe('a seed', () => {
     });
   }
 
-  it('gives the same answers whatever was asked before', async () => {
-    const one = await start({ seed: 33 });
-    const two = await start({ seed: 33 });
-    const address = (sandbox: Sandbox) => `${sandbox.v4}/v4/core/companies`;
-    await get(two, `${address(two)}/1/invoices`);
-    await get(two, `${firstRegion(two)}/payments/items`, { 'sort[svc_updated_at]': 'DESC' });
-    expect((await get(two, address(two))).text).toBe((await get(one, address(one))).text);
-  });
-
   it('reassigns V4 ids into the range of the V3 ids, so that most of them name another V3 record', async () => {
     const sandbox = await start({ seed: 34 });
     const v3 = await getAll(sandbox, `${firstRegion(sandbox)}/accounting/invoices`, ALL);
@@ -59,22 +50,6 @@ describe('a seed', () => {
     const kept = pairs.filter(({ v3_svc_id, v4_svc_id }) => v3_svc_id === v4_svc_id);
     expect(overlapping.length / pairs.length).toBeGreaterThan(0.6);
     expect(kept.length / pairs.length).toBeLessThan(0.1);
-  });
-
-  it('decides whether companies keep their ids, and lets an inert one always keep it', async () => {
-    const outcomes = new Set<string>();
-    for (let seed = 0; seed < 12; seed++) {
-      const sandbox = await start({ seed, scale: 100 });
-      const pairs = new Map<string, { same: boolean; inert: boolean }>();
-      for (const { v3_company_id, v4_company_id, reason } of sandbox.truth()) {
-        if (v3_company_id === null) continue;
-        const before = pairs.get(v3_company_id)?.inert ?? false;
-        const inert = before || reason === 'connection_inert';
-        pairs.set(v3_company_id, { same: v3_company_id === v4_company_id, inert });
-      }
-      for (const { same, inert } of pairs.values()) outcomes.add(`${inert} ${same}`);
-    }
-    expect([...outcomes].sort()).toEqual(['false false', 'false true', 'true true']);
   });
 });
 
