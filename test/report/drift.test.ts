@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
-import { givenOf, runNamed } from '../support/given.js';
 import { storePayloads } from '../support/payloads.js';
 import { HOSTILE_TEXT as HOSTILE } from './sample-report.js';
 import { newIo, type TestDatabase, withDatabase } from './support.js';
@@ -57,40 +54,6 @@ describe('drift in the report', () => {
       expect(drift).toMatchObject({ measured: true, ...counts, models: [{ model: INVOICES, ...counts }] });
       expect(cannotSee.map(({ code }) => code)).toContain('other_fields');
       expect(cannotSee.map(({ code }) => code)).not.toContain('drift_not_measured');
-    });
-  });
-
-  it('is one line of the summary, and nothing without drift', async () => {
-    await withPayloads(BODIES, {}, async ({ config, write, remap }) => {
-      const io = newIo({ width: 200 });
-      await runNamed('report', givenOf(config, {}), io);
-      expect(io.stdout.text).toContain(
-        `\nDrift: 1 of 2 matched records differs in fields that both sides have (${INVOICES} 1).\n`,
-      );
-      write((db) => storePayloads(db, '{}'));
-      remap();
-      const equal = newIo();
-      await runNamed('report', givenOf(config, {}), equal);
-      expect(equal.stdout.text).not.toContain('Drift');
-    });
-  });
-
-  it('follows the findings in NDJSON, matched and with the fields for evidence', async () => {
-    await withPayloads(BODIES, {}, async ({ config, folder }) => {
-      const file = join(folder, 'findings.ndjson');
-      await runNamed('report', givenOf(config, { ndjson: file }), newIo());
-      const text = readFileSync(file, 'utf8');
-      expect(text.replace(/\n$/, '')).not.toMatch(/[\u0000-\u001f\u202e]/);
-      expect(JSON.parse(text)).toMatchObject({
-        model: INVOICES,
-        path: '',
-        v3_svc_id: '2',
-        v4_svc_id: '12',
-        status: 'matched',
-        reason: null,
-        matched_by: 'platform_id',
-        evidence: { drift: [{ v4: '' }, { field: 'long', v4: 'y' }] },
-      });
     });
   });
 });

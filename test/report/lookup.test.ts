@@ -103,12 +103,6 @@ describe('lookup', () => {
     );
   });
 
-  it('keeps ids exact to the last of 64 bits', async () => {
-    const [v3, v4] = [2n ** 63n - 1n, 2n ** 63n - 2n];
-    const exported = { v3: [{ id: v3, key: 'k', facts: 'x=1' }], v4: [{ id: v4, key: 'k', facts: 'x=1' }] };
-    expect(await lookup(exported, { ids: [String(v3)] })).toBe(`${v3}\t${v4}\tmatched\n`);
-  });
-
   it('reads ids from input, however it is cut', async () => {
     const input = chunksOf('1\n', '', '99', '9\r\n\n  3', '\n2');
     expect(await lookup(MIXED, { input })).toBe(

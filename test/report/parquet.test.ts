@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
@@ -80,14 +80,6 @@ describe('dump --format parquet', () => {
     });
   });
 
-  it('says that a part of the remap is not complete', async () => {
-    await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
-      const target = join(folder, 'part.parquet');
-      await runNamed('dump', givenOf(config, { format: 'parquet', output: target, company: ['1'] }), newIo());
-      expect((await readFile(target)).footer).toMatchObject({ 'svc_migrate.is_complete': 'false' });
-    });
-  });
-
   it('leaves nothing behind where it is interrupted', async () => {
     await withDatabase(MIXED, {}, async ({ folder }) => {
       const abort = new AbortController();
@@ -100,19 +92,6 @@ describe('dump --format parquet', () => {
       const writing = writeParquet(join(folder, 'out'), rows, FACTS, abort.signal);
       await expect(writing).rejects.toMatchObject({ code: 'interrupted' });
       expect(readdirSync(folder).filter((name) => name.startsWith('out'))).toEqual([]);
-    });
-  });
-
-  it('never replaces an input, and needs a file', async () => {
-    await withDatabase(MIXED, {}, async ({ config, folder }) => {
-      mkdirSync(join(folder, 'lake'));
-      for (const output of [config.database, join(folder, 'lake'), '/dev/null', '-', undefined]) {
-        const dumping = runNamed('dump', givenOf(config, { format: 'parquet', output }), newIo());
-        await expect(dumping).rejects.toMatchObject({ code: 'usage' });
-      }
-      const output = join(folder, 'no', 'such', 'folder');
-      const dumping = runNamed('dump', givenOf(config, { format: 'parquet', output }), newIo());
-      await expect(dumping).rejects.toMatchObject({ code: 'output' });
     });
   });
 });

@@ -1,8 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
-import type { OnProgress } from '../../src/domain.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES, modelOf } from '../support/exported.js';
@@ -218,35 +217,6 @@ describe('report', () => {
     });
   });
 
-  it('writes each format to its own file, whole, for its owner only', async () => {
-    await withDatabase(MIXED, {}, async ({ config, folder }) => {
-      const file = join(folder, 'findings.ndjson');
-      writeFileSync(file, 'old');
-      await runNamed('report', givenOf(config, { ndjson: file }), newIo());
-      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-      expect(lines.map((line) => JSON.parse(line).status)).toEqual([
-        'unmatched',
-        'unmatched',
-        'unmatched',
-        'deleted',
-        'v4_only',
-      ]);
-    });
-  });
-
-  it('tells the verdict where the report goes to files', async () => {
-    await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
-      const notes: string[] = [];
-      const onProgress: OnProgress = (event) => {
-        if (event.kind === 'note') notes.push(event.text.replace(folder, ''));
-      };
-      await runNamed('report', givenOf(config, { html: join(folder, 'r.html') }), newIo({ onProgress }));
-      expect(notes).toEqual([
-        'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded (unmatched, v4_only/unexplained). See /r.html.',
-      ]);
-    });
-  });
-
   it('refuses to write two formats to stdout, one file twice, or over the database', async () => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const refused = async (json: string, ndjson: string) =>
@@ -276,19 +246,6 @@ describe('long work', () => {
         code: 'interrupted',
       });
       expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ outcome: 'error', exitCode });
-    });
-  });
-
-  it('says how far it is', async () => {
-    await withDatabase(MIXED, {}, async ({ config }) => {
-      const steps: string[] = [];
-      const onProgress: OnProgress = (event) => {
-        if (event.kind === 'step') steps.push(`${event.name} ${event.done}/${event.total}`);
-      };
-      await runNamed('report', givenOf(config, {}), newIo({ onProgress }));
-      const after = steps.filter((step) => !step.startsWith('verify the remap '));
-      expect(after.length).toBeLessThan(steps.length);
-      expect(after).toEqual(['count what was exported 1/1']);
     });
   });
 });

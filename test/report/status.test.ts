@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
@@ -60,69 +59,4 @@ describe('status', () => {
         Array.from({ length: 2500 }, (_, at) => 11 + at),
       );
     }));
-
-  it('names the company of an unfinished list in JSON', () =>
-    withDatabase(MIXED, {}, async ({ config, write }) => {
-      write((db) =>
-        db.exec("UPDATE stream SET state = 'failed', company_id = 9007199254740993 WHERE generation = 'v4'"),
-      );
-      const io = newIo({});
-      expect(await runNamed('status', givenOf(config, { json: '-' }), io)).toBe(0);
-      expect(JSON.parse(io.stdout.text)).toMatchObject({
-        v4: { lists: { failed: 1 } },
-        unfinished: [{ generation: 'v4', companyId: '9007199254740993', state: 'failed' }],
-      });
-    }));
-
-  it('says of lists of which nothing was read that they are not started', async () => {
-    const lines = await status("UPDATE stream SET state = 'running', pages = 0 WHERE generation = 'v4'");
-    expect(lines).toContain('  V4 accounting/invoices, company 1: not started');
-    expect(lines.find((line) => line.startsWith('V4:'))).toContain('1 list (1 not started)');
-  });
-
-  it('names three of the lists that are not started, and counts the others', async () => {
-    const lines =
-      await status(`WITH RECURSIVE numbers(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < 40)
-      INSERT INTO stream(generation, region, model, company_id, state, started_at, route, position)
-      SELECT 'v4', '', 'accounting/invoices', 10 + value, 'running', started_at, route, position
-      FROM stream, numbers WHERE generation = 'v4'`);
-    expect(lines.filter((line) => line.endsWith(': not started'))).toHaveLength(3);
-    expect(lines).toContain('  … and 37 more');
-  });
-
-  it('says how far an export is', async () => {
-    const lines = await status(
-      "UPDATE stream SET state = 'running', pages = 1, unique_records = 3, total_count_last = 4 WHERE generation = 'v3'",
-    );
-    expect(lines.join('\n')).toContain('V3: 1 list (1 running), 3 of about 4 records (75.0 %)');
-  });
-
-  it('names the process that writes', () =>
-    withDatabase(MIXED, {}, async ({ config }) => {
-      const owner = {
-        pid: process.pid,
-        host: 'elsewhere',
-        since: '2026-11-01T02:00:00.123Z',
-        command: 'export v3',
-      };
-      writeFileSync(`${config.database}.lock`, JSON.stringify(owner));
-      const io = newIo({ width: 200 });
-      await runNamed('status', givenOf(config), io);
-      expect(io.stdout.text.split('\n')[1]).toBe(
-        `In use: svc-migrate export v3 (process ${process.pid} on elsewhere) since 2026-11-01 02:00:00 UTC`,
-      );
-    }));
-
-  it('says so where nothing was exported', async () => {
-    const lines = await status(
-      'DELETE FROM record; DELETE FROM stream; DELETE FROM v4_company; DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day',
-    );
-    expect(lines.slice(-5)).toEqual([
-      'V3: not exported yet',
-      'V4: not exported yet',
-      'Remap: none yet',
-      '`export v3` reads V3; `export v4` reads V4.',
-      'Next: svc-migrate run',
-    ]);
-  });
 });

@@ -137,21 +137,6 @@ describe('doctor', () => {
     expect(found(looked, 'v3_lists')?.level).toBe('ok');
   });
 
-  it('names a missing key once, with every region that uses it', async () => {
-    const { look, sandbox } = await newScene([], ({ v3 }) => {
-      const [baseUrl] = Object.values(v3);
-      const endpoint = { baseUrl, apiKeyEnv: 'SVC_MIGRATE_V3_API_KEY' };
-      return {
-        v3: { regions: { eu: endpoint, us: { ...endpoint, baseUrl: `${baseUrl}/x` }, ap: endpoint } },
-      };
-    });
-    const looked = await look([], { SVC_MIGRATE_V4_API_KEY: sandbox.apiKey });
-    expect(looked.problems).toEqual(['key_unusable']);
-    expect(found(looked, 'key_unusable')?.text).toBe(
-      'The API key of V3 regions "eu", "us", "ap" is missing: SVC_MIGRATE_V3_API_KEY is not set.',
-    );
-  });
-
   it('says that a key is refused, once, and what proxies do to it', async () => {
     const { look, sandbox } = await newScene();
     const looked = await look([], { ...keysOf(sandbox.apiKey), SVC_MIGRATE_V4_API_KEY: 'canary-wrong' });
@@ -243,25 +228,6 @@ describe('doctor', () => {
     expect([looked.code, found(looked, 'page_size_larger')?.level]).toEqual([0, 'note']);
     const written = JSON.parse(readFileSync(join(scene.cwd, 'new.json'), 'utf8'));
     expect([written.v3.pageSize, written.v4.pageSize]).toEqual([25, 25]);
-  });
-
-  it('asks as often as configured where it is told to wait', async () => {
-    const oneModel: Changes = (sandbox) => ({ models: modelsOf(sandbox).slice(0, 1) });
-    const { look } = await newScene([], oneModel, {
-      faults: [{ name: '429', rate: 0.2 }],
-      retryAfterSeconds: 0,
-    });
-    const looked = await look();
-    expect([looked.code, looked.problems]).toEqual([0, []]);
-  });
-
-  it('does not say that a host takes the key where every list is 404', async () => {
-    const { look } = await newScene([], ({ v4 }) => ({
-      v3: { regions: { default: { baseUrl: `${v4}/nowhere/v3` } } },
-    }));
-    const looked = await look();
-    expect(found(looked, 'key_unknown')?.text).toContain('answers 404 to every list');
-    expect(looked.problems).toContain('v3_absent');
   });
 
   it('warns of a clock that is off', async () => {

@@ -176,23 +176,6 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     );
   });
 
-  it('names every record of a group that nobody can tell apart', async () => {
-    const exported: Exported = {
-      v3: [
-        { id: 1, key: 'a', facts: 'x=1' },
-        { id: 2, key: 'd' },
-      ],
-      v4: [
-        { id: 5, key: 'a', facts: 'x=1' },
-        { id: 6, key: 'd' },
-        { id: 7, key: 'd', uid: 'u7' },
-      ],
-    };
-    expect(await explain(exported, { id: '2' })).toContain(
-      '  V4 records with this platform_id: 6 (platform_id d, no platform_unique_id); 7 (platform_id d, platform_unique_id u7).\n',
-    );
-  });
-
   it('compares fields as what they are and keeps ids exact', async () => {
     const [v3, v4] = [2n ** 63n - 1n, 2n ** 63n - 2n];
     const exported: Exported = {
@@ -231,35 +214,6 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     });
   });
 
-  it.each([
-    ['both differ', '"memo":"a"', '"memo":"b"', '  ≠ the two differ'],
-    ['one side has it', '"memo":"a"', '"other":"b"', '  · only one side has it'],
-    ['each mark', '"memo":"a","more":1', '"memo":"b"', '  ≠ the two differ    · only one side has it'],
-    ['nothing to mark', '"memo":"a"', '"memo":"a"', null],
-  ])('says what its marks mean, if it has any: %s', async (_, v3, v4, legend) => {
-    const body = (id: number, rest: string) => `{"svc_id":${id},"platform_id":"k",${rest}}`;
-    const text = await explain(
-      { v3: [{ id: 1, key: 'k', facts: 'x=1' }], v4: [{ id: 2, key: 'k', facts: 'x=1' }] },
-      {
-        id: '1',
-        spoil: (db) => {
-          withPayload('v3', 1, body(1, v3))(db);
-          withPayload('v4', 2, body(2, v4))(db);
-        },
-      },
-    );
-    const lines = text.split('\n').filter((line) => /the two differ|only one side/.test(line));
-    expect(lines).toEqual(legend === null ? [] : [legend]);
-  });
-
-  it('spells out what a terminal would act on', async () => {
-    const exported: Exported = { v3: [{ id: 1, key: '\u001b[31m\u202ekey' }], v4: [] };
-    const text = await explain(exported, { id: '1' });
-    expect(text).toContain('\\u001b[31m\\u202ekey');
-    expect(text).not.toContain('\u001b');
-    expect(await explain(exported, { id: '1', options: { json: '-' } })).not.toMatch(/[\u001b\u202e]/);
-  });
-
   it('says what is known of an id that is in no row', async () => {
     expect((await explainJson(MIXED, { id: '999' })).unknown).toEqual([
       expect.stringMatching(/^Neither export holds it\./),
@@ -279,23 +233,6 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       '1 list of accounting/invoices was not read in full: it may be in that one.',
     ]);
     expect(left.warnings).toHaveLength(1);
-  });
-
-  it('narrows to a company of the side that the id is of', async () => {
-    const exported: Exported = {
-      v3: [
-        { id: 5, key: 'a', company: 1 },
-        { id: 6, key: 'b', company: 1 },
-      ],
-      v4: [{ id: 5, key: 'c', company: 2 }],
-    };
-    expect((await explainJson(exported, { id: '5' })).stories).toHaveLength(2);
-    expect((await explainJson(exported, { id: '5', options: { company: '2' } })).stories).toMatchObject([
-      { takenFor: ['v4'] },
-    ]);
-    expect((await explainJson(exported, { id: '5', options: { region: 'default' } })).stories).toMatchObject([
-      { takenFor: ['v3'] },
-    ]);
   });
 
   it('refuses what is no question, and a database without a remap', async () => {

@@ -25,23 +25,6 @@ describe('a sample', () => {
     );
   });
 
-  it('gives each stratum its share, rounded down or up, and at least one', () => {
-    fc.assert(
-      fc.property(strata, fc.integer({ min: 1, max: 400 }), fc.nat(), (sizes, wanted, seed) => {
-        const total = sizes.reduce((sum, size) => sum + size, 0);
-        fc.pre(wanted < total);
-        const drawn = planSample(sizes, wanted, createRandom(seed));
-        let first = 0;
-        for (const size of sizes) {
-          const own = drawn.filter((at) => at >= first && at < first + size).length;
-          const share = Math.max((size * wanted) / total, Math.min(1, size));
-          expect(Math.abs(own - share)).toBeLessThan(1);
-          first += size;
-        }
-      }),
-    );
-  });
-
   it('draws every member equally often', () => {
     const sizes = [10, 30, 20, 40];
     const times = 20_000;
@@ -53,11 +36,5 @@ describe('a sample', () => {
     // Each with a tenth: 2000 expected, standard deviation 42.
     expect(Math.min(...counts)).toBeGreaterThan(1790);
     expect(Math.max(...counts)).toBeLessThan(2210);
-  });
-
-  it('is the same for the same seed and another for another', () => {
-    const draw = (seed: number) => planSample([500, 500], 20, createRandom(seed));
-    expect(draw(7)).toEqual(draw(7));
-    expect(draw(7)).not.toEqual(draw(8));
   });
 });
