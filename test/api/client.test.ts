@@ -202,13 +202,6 @@ describe('trying again', () => {
     });
     expect(time.waits.filter((ms) => ms > 1.1)).toEqual([250, 500, 1000]);
   });
-
-  it('draws every wait between nothing and its cap', async () => {
-    const { api, time } = createMockedApi({ http: { attempts: 9 } });
-    nock(V3).get(V3_PATH).times(9).reply(500);
-    await failureOf(time.run(api.fetchPage(v3Request())));
-    expect(time.waits.filter((ms) => ms > 1.1)).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
-  });
 });
 
 describe('an interrupt', () => {
@@ -235,13 +228,6 @@ describe('an interrupt', () => {
     stop.abort(reason);
     expect(await failure).toBe(reason);
     nock.abortPendingRequests();
-  });
-
-  it('lets no further request out', async () => {
-    const { api, stop } = createMockedApi();
-    stop.abort(reason);
-    expect(await failureOf(api.fetchPage(v3Request()))).toBe(reason);
-    expect(api.endpoints()[0]?.requests).toBe(0);
   });
 });
 

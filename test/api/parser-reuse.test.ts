@@ -1,6 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type PageParser, pageParser, pausingPageParser } from '../../src/api/envelope.js';
@@ -139,27 +136,4 @@ describe('a parser that has read other pages', () => {
     );
     expect(Math.min(seen.records, seen.refused)).toBeGreaterThan(RUNS / 2);
   });
-
-  it.each([1, 0.5])('holds no memory of what it read, %d of it', async (share) => {
-    const parser = pageParser(V3);
-    const text = `{"data":[{"svc_id":7,"svc_company_id":2}],"next":null}`;
-    const read = (): WeakRef<Uint8Array> => {
-      const bytes = Uint8Array.from(Buffer.from(text.slice(0, text.length * share)));
-      expect(outcomeOf(parser, bytes, null)).toBeDefined();
-      return new WeakRef(bytes);
-    };
-    const readBytes = read();
-    // what a weak reference is made of lives until the turn ends
-    await setImmediate();
-    collectGarbage();
-    expect(readBytes.deref()).toBeUndefined();
-    expect(outcomeOf(parser, Buffer.from(text), null)).toMatchObject({ records: [{ svcId: 7n }] });
-  });
 });
-
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  if (typeof collect !== 'function') throw new Error('there is no gc');
-  collect();
-}

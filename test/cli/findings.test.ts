@@ -99,26 +99,6 @@ describe('findings', () => {
       expect(namesIn((await run(config, { limit: '0' })).out)).toHaveLength(12);
     }));
 
-  it('lists the line items of records that are findings singly with --verbose', () =>
-    withScene(async ({ config }) => {
-      const { out } = await run(config, {}, 80, true);
-      expect(namesIn(out)).toHaveLength(13);
-      expect(out).toMatch(/^13 findings\.$/m);
-    }));
-
-  it('keeps to a narrow terminal', () =>
-    withScene(async ({ config }) => {
-      const { out } = await run(config, { limit: '5' }, 40);
-      // A command is not wrapped: it is to be copied.
-      const lines = out.split('\n').filter((line) => !line.startsWith('Next: '));
-      expect(lines.filter((line) => line.length > 40)).toEqual([]);
-    }));
-
-  it('says that there are none', () =>
-    withDatabase({ v3: [{ id: 1 }], v4: [{ id: 1 }] }, SAME_ID, async ({ config }) => {
-      expect((await run(config)).out).toBe('No findings.\nNext: svc-migrate check\n');
-    }));
-
   it('writes every finding as NDJSON, ids as text', () =>
     withScene(async ({ config, folder }) => {
       const { out } = await run(config, { json: '-' });

@@ -120,21 +120,6 @@ describe('help', () => {
     for (const { name } of COMMANDS) expect(option.stdout).toMatch(new RegExp(` ${name.split(' ')[0]}\\b`));
   });
 
-  it('prints the options of a command', async () => {
-    const [help, option] = await Promise.all([
-      runCli(['help', 'export'], { cwd }),
-      runCli(['export', 'v3', '--help'], { cwd }),
-    ]);
-    expect(help).toEqual(option);
-    expect(help.stdout).toContain('--restart');
-  });
-
-  it('prints both where a topic and a command share a name', async () => {
-    const { stdout } = await runCli(['help', 'apply'], { cwd });
-    expect(stdout).toContain('REWRITING');
-    expect(stdout).toContain('Usage: svc-migrate apply');
-  });
-
   it.each([
     ['exitcodes', 'Did you mean "exit-codes"?'],
     ['aply', 'Did you mean "apply"?'],

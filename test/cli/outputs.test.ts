@@ -56,22 +56,6 @@ describe('files of an earlier run do not survive one that fails', () => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ outcome: 'error', exitCode: 3 });
   });
 
-  it('dump removes its file', async () => {
-    expect((await run(['dump', '--output', FILES.ndjson])).code).toBe(4);
-    expect(textOf(FILES.ndjson)).toBeNull();
-  });
-
-  it.each([
-    ['explain', 'accounting/invoices', '1'],
-    ['findings'],
-    ['lookup', 'accounting/invoices', '1'],
-    ['verify'],
-    ['recheck'],
-  ])('%s writes the error to its result', async (...args) => {
-    expect((await run([...args, '--json', FILES.json])).code).toBe(4);
-    expect(JSON.parse(textOf(FILES.json) ?? '')).toMatchObject({ outcome: 'error', exitCode: 4 });
-  });
-
   it('apply plan writes the error to its result and removes the plan and the list', async () => {
     writeFileSync(join(cwd, 'data.csv'), 'id\n1\n');
     const target = ['data.csv', '--ids', 'id=accounting/invoices'];

@@ -34,18 +34,6 @@ describe('the two exports', () => {
       expect(text).not.toContain(sandbox.apiKey);
   });
 
-  it('say nothing on stderr with --quiet', async () => {
-    const cwd = makeFolder(sandbox.config());
-    const ended = await runCli(['export', 'v3', '--quiet'], { cwd, env: keysOf(sandbox.apiKey) });
-    expect([ended.code, ended.stderr]).toEqual([0, '']);
-  });
-
-  it('tell every list with --verbose', async () => {
-    const cwd = makeFolder(sandbox.config());
-    const ended = await runCli(['export', 'v3', '--verbose'], { cwd, env: keysOf(sandbox.apiKey) });
-    expect(ended.stderr).toMatch(/^v3 default crm\/stages: complete$/m);
-  });
-
   it('need only the key of the side they read', async () => {
     const cwd = makeFolder(sandbox.config());
     const env = { SVC_MIGRATE_V3_API_KEY: sandbox.apiKey };

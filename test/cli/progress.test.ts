@@ -96,13 +96,6 @@ describe('where there is no terminal', () => {
     ]);
   });
 
-  it('leave no line behind where no stage was announced', async () => {
-    const { onProgress, stop, text } = await show();
-    onProgress({ kind: 'step', name: 'verify the remap', done: 1, total: null });
-    stop('done');
-    expect(text()).toBe('');
-  });
-
   it('waits are named while they happen', async () => {
     const { onProgress, pass, text } = await show();
     onProgress({ kind: 'stage', name: 'export v3' });
@@ -119,18 +112,6 @@ describe('where there is no terminal', () => {
     );
   });
 
-  it('steps of long statements show before the statement takes the thread', async () => {
-    const { onProgress, pass, text } = await show();
-    onProgress({ kind: 'stage', name: 'remap' });
-    pass(0);
-    onProgress({ kind: 'step', name: 'pair companies', done: 1, total: 7 });
-    expect(text()).toBe('');
-    pass(9999);
-    onProgress({ kind: 'step', name: 'join records', done: 2, total: 7 });
-    pass(1);
-    expect(text()).toBe('remap · join records 2 of 7\n');
-  });
-
   it('a failed stage is not called done', async () => {
     const before = await show();
     before.onProgress({ kind: 'stage', name: 'export v3' });
@@ -141,14 +122,6 @@ describe('where there is no terminal', () => {
     after.onProgress(page(INVOICES, 5, null));
     after.stop('failed');
     expect(after.text()).toBe('export v3: stopped after 5 records in 1 page, 0 s\n');
-  });
-
-  it('a stage that is announced twice is one', async () => {
-    const { onProgress, stop, text } = await show();
-    onProgress({ kind: 'stage', name: 'remap' });
-    onProgress({ kind: 'stage', name: 'remap' });
-    stop('done');
-    expect(text()).toBe('remap: done in 0 s\n');
   });
 });
 
@@ -216,17 +189,6 @@ describe('on a terminal', () => {
     expect(lines[0]).toMatch(/^export v3: 500 records in 1 page, 0 s/);
     expect(lines.join(' ')).toMatch(/export v4 · waiting 1 s: V4 answered 503/);
     expect(lines.at(-2)).toMatch(/export v4: stopped after 1 record in 1 page, 0 s, 1 wait$/);
-  });
-
-  it('text of others makes room first and ends the stage', async () => {
-    const { onProgress, clearBefore, stop, text } = await show({ isTty: true });
-    const target = new PassThrough();
-    const out: string[] = [];
-    target.on('data', (chunk) => out.push(`${stripVTControlCharacters(text()).split('\n').at(-2)}|${chunk}`));
-    onProgress({ kind: 'stage', name: 'remap' });
-    await new Promise<void>((done) => clearBefore(target).write('summary', () => done()));
-    stop('done');
-    expect(out).toEqual([expect.stringMatching(/remap: done in 0 s\|summary$/)]);
   });
 
   it('a bar only grows, whatever the lists report', () => {

@@ -1,5 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createCommitGroup } from '../../src/export/saver.js';
 
 /** Transactions by what was saved in them. */
@@ -32,34 +31,6 @@ describe('what is saved at the same time', () => {
     group.flushSoon();
     expect(await save('a')).toBe('a');
     expect(groups).toEqual([['a']]);
-  });
-
-  it('leaves requests made in the same moment the first turn', async () => {
-    const { groups, save, group } = recordGroups();
-    const saved = save('a');
-    group.flushSoon();
-    await setImmediate();
-    expect(groups).toEqual([]);
-    await saved;
-  });
-
-  it('is committed after a while where nobody waits, once', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    try {
-      const { groups, save } = recordGroups();
-      const saved = Promise.all([save('a'), save('b')]);
-      vi.advanceTimersByTime(39);
-      await setImmediate();
-      await setImmediate();
-      await setImmediate();
-      expect(groups).toEqual([]);
-      vi.advanceTimersByTime(1);
-      expect(await saved).toEqual(['a', 'b']);
-      expect(groups).toEqual([['a', 'b']]);
-      expect(vi.getTimerCount()).toBe(0);
-    } finally {
-      vi.useRealTimers();
-    }
   });
 
   it('all fails where one of them does, and says what failed', async () => {

@@ -91,19 +91,6 @@ describe('reading ahead', () => {
     expect([asked.length, told.hurries]).toEqual([4, 2]);
   });
 
-  it('counts the bytes of all lists, and those of a list that has ended no more', async () => {
-    const { asked, start } = readLists(listOf(100, 2_000_000));
-    const one = start(rowAt(null));
-    await settled();
-    const other = start(rowAt(null));
-    await settled();
-    expect(asked).toHaveLength(3);
-    one.end();
-    other.take(rowAt(null));
-    await settled();
-    expect(asked).toHaveLength(5);
-  });
-
   it('gives the pages to the end, each to the row that stands before it', async () => {
     const { asked, told, start } = readLists(listOf(3));
     const ahead = start(rowAt(null));
@@ -127,14 +114,6 @@ describe('reading ahead', () => {
     const ahead = start(rowAt(null));
     await settled();
     expect([ahead.fits(row), ahead.take(row)]).toEqual([false, null]);
-  });
-
-  it('asks for nothing more once it has ended, though a page is under way', async () => {
-    const { asked, told, start } = readLists(listOf(100));
-    const ahead = start(rowAt(null));
-    ahead.end();
-    await settled();
-    expect([asked.length, told.hurries]).toEqual([1, 0]);
   });
 
   it('hands over an error of the list in its place, and asks on no further', async () => {

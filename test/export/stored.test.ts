@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readExportSeq } from '../../src/store/meta.js';
-import { storedPayloads } from '../support/payloads.js';
-import { config } from './config.js';
 import { createFakeService } from './fake-service.js';
-import { bench, records, storedIds, V3_LIST } from './support.js';
+import { bench, records, V3_LIST } from './support.js';
 
 describe('the export sequence', () => {
   it('grows when records or states change, and not by looking', async () => {
@@ -42,34 +40,6 @@ describe('the export sequence of an unfinished export', () => {
 });
 
 describe('what is stored', () => {
-  it('is the bytes of each record, or none with payload ids', async () => {
-    const kept = bench();
-    await kept.run(createFakeService({ [V3_LIST]: records(1) }));
-    expect(kept.look(storedPayloads)).toEqual(['["1","p1",5,false,[]]']);
-    const bare = bench(config({ payload: 'ids' }));
-    await bare.run(createFakeService({ [V3_LIST]: records(1) }));
-    expect(bare.look((db) => db.prepare('SELECT count(*) FROM payload_block').pluck().get())).toBe(0n);
-    expect(bare.look(storedIds)).toEqual([1n]);
-  });
-
-  it('holds ids up to the ends of 64 bits', async () => {
-    const extremes = [-(2n ** 63n), -1n, 0n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n];
-    const list = extremes.map((svcId) => ({
-      svcId,
-      companyId: 2n ** 63n - 1n,
-      platformId: 'p',
-      updatedMs: 5,
-    }));
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: list });
-    await b.run(service);
-    expect(b.look(storedIds)).toEqual(extremes);
-    await b.run(service, 'v3', { restart: true });
-    service.lists.set(V3_LIST, []);
-    await b.run(service, 'v3', { restart: true });
-    expect(b.look(storedIds)).toEqual([]);
-  });
-
   it('leaves no cursors behind', async () => {
     const b = bench();
     await b.run(createFakeService({ [V3_LIST]: records(10) }));

@@ -10,9 +10,8 @@ import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { PageSource } from '../../src/export/prefetch.js';
 import type { ExportSummary } from '../../src/export/run-export.js';
-import { openDatabase } from '../../src/store/open.js';
 import { config } from './config.js';
-import { createFakeService, type FakeItem, type FakeRecord } from './fake-service.js';
+import { createFakeService, type FakeItem } from './fake-service.js';
 import { type Bench, bench, records, storedRecords, V3_LIST, V4_LIST, v4Service } from './support.js';
 
 /** The thread runs what was built, so this side of it must, too. */
@@ -150,17 +149,6 @@ describe('an export with the database in a thread of its own', () => {
     await expect(threadOn(bench()).run(v4, 'v4')).rejects.toMatchObject(expected);
   });
 
-  it('does not begin the work where the database is held', async () => {
-    const b = bench();
-    const db = openDatabase(b.file, 'create');
-    try {
-      const begun = threadOn(b).within(async () => 'begun');
-      await expect(begun).rejects.toMatchObject({ code: 'locked', exitCode: 6 });
-    } finally {
-      db.close();
-    }
-  });
-
   it('tells where and why an error happened over there', async () => {
     const service = createFakeService({ [V3_LIST]: records(9) });
     const cause = new SvcError('disk', 'It was full.', { cause: new Error('ENOSPC') });
@@ -186,19 +174,6 @@ describe('an export with the database in a thread of its own', () => {
     expect(look(b).records).toEqual([]);
   });
 
-  it('stops when interrupted, and goes on the next time', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(30) as FakeRecord[] });
-    const thread = threadOn(b);
-    service.onCall = ({ number }) => {
-      if (number === 4) thread.stop.abort();
-    };
-    await expect(thread.run(service)).rejects.toMatchObject({ code: 'interrupted', exitCode: 130 });
-    service.onCall = () => {};
-    expect((await threadOn(b).run(service)).complete).toBe(true);
-    expect(look(b).records).toHaveLength(30);
-  });
-
   it('stops work that waits for something else when it dies', async () => {
     const post = vi.spyOn(Worker.prototype, 'postMessage');
     const threads = post.mock.contexts as Worker[];
@@ -220,13 +195,5 @@ describe('an export with the database in a thread of its own', () => {
     });
     expect(existsSync(`${b.file}.lock`)).toBe(false);
     post.mockRestore();
-  });
-
-  it('does not begin at all when interrupted before', async () => {
-    const thread = threadOn(bench());
-    thread.stop.abort();
-    const service = createFakeService({ [V3_LIST]: records(3) });
-    await expect(thread.run(service)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(service.calls).toHaveLength(0);
   });
 });

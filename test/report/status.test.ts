@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
@@ -59,4 +60,33 @@ describe('status', () => {
         Array.from({ length: 2500 }, (_, at) => 11 + at),
       );
     }));
+
+  it('names the process that writes', () =>
+    withDatabase(MIXED, {}, async ({ config }) => {
+      const owner = {
+        pid: process.pid,
+        host: 'elsewhere',
+        since: '2026-11-01T02:00:00.123Z',
+        command: 'export v3',
+      };
+      writeFileSync(`${config.database}.lock`, JSON.stringify(owner));
+      const io = newIo({ width: 200 });
+      await runNamed('status', givenOf(config), io);
+      expect(io.stdout.text.split('\n')[1]).toBe(
+        `In use: svc-migrate export v3 (process ${process.pid} on elsewhere) since 2026-11-01 02:00:00 UTC`,
+      );
+    }));
+
+  it('says so where nothing was exported', async () => {
+    const lines = await status(
+      'DELETE FROM record; DELETE FROM stream; DELETE FROM v4_company; DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day',
+    );
+    expect(lines.slice(-5)).toEqual([
+      'V3: not exported yet',
+      'V4: not exported yet',
+      'Remap: none yet',
+      '`export v3` reads V3; `export v4` reads V4.',
+      'Next: svc-migrate run',
+    ]);
+  });
 });

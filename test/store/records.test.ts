@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
 import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
-import { storedPayloads } from '../support/payloads.js';
 import { type Child, renderChildren } from '../support/stored-children.js';
 import { openTestDatabase, record, rowsOf } from './support.js';
 
@@ -57,19 +56,6 @@ describe('a record that arrives again', () => {
     expect(rowsOf(db, 'SELECT id, names FROM member_list')).toEqual([{ id: 1n, names: '["code"]' }]);
   });
 
-  it('counts as unchanged if it is the same', () => {
-    const same = {
-      children: renderChildren([child(), child({ svcId: 2n })]),
-      members: { names: '[]', words: Int32Array.of(0, 1) },
-      latestMs: 3,
-      latestFrom: 'service',
-    } as const;
-    expect(changedBy('full', same, same)).toBe(0);
-    expect(
-      changedBy('ids', same, { ...same, children: renderChildren([child({ svcId: 2n }), child()]) }),
-    ).toBe(0);
-  });
-
   it('counts as changed if only its bytes differ, but only where payloads are stored', () => {
     const raw = Buffer.from('{ }');
     expect([changedBy('full', {}, { raw }), changedBy('ids', {}, { raw })]).toEqual([1, 0]);
@@ -89,33 +75,6 @@ describe('a record that arrives again', () => {
         { children: renderChildren([child(change)]) },
       ),
     ).toBe(1);
-  });
-
-  it('replaces the stored children and payload', () => {
-    const db = openTestDatabase();
-    const save = prepareSaveRecords(db, 'full');
-    save(FIRST, [record({ children: renderChildren([child(), child({ svcId: 2n })]) })]);
-    save(FIRST, [record({ children: renderChildren([child({ svcId: 3n })]), raw: Buffer.from('{"v":2}') })]);
-    expect(children(db)).toEqual([{ path: 'line_items', svc_id: 3n, platform_id: 'c' }]);
-    expect(storedPayloads(db)).toEqual(['{"v":2}']);
-  });
-
-  it('loses the payload of an earlier full export if it is replaced without one', () => {
-    const db = openTestDatabase();
-    prepareSaveRecords(db, 'full')(FIRST, [record()]);
-    prepareSaveRecords(db, 'ids')(FIRST, [record({ updatedMs: 6 })]);
-    expect(storedPayloads(db)).toEqual([]);
-  });
-
-  it('keeps its payload if the arriving version is older', () => {
-    const db = openTestDatabase();
-    const save = prepareSaveRecords(db, 'full');
-    save(FIRST, [record({ raw: Buffer.from('new') })]);
-    expect(save(FIRST, [record({ raw: Buffer.from('old'), updatedMs: 4 })])).toMatchObject({
-      changed: 0,
-      duplicates: 1,
-    });
-    expect(storedPayloads(db)).toEqual(['new']);
   });
 });
 
