@@ -29,7 +29,7 @@ export interface TruthRow {
 }
 
 /** The correct rows of a fate in a connection of a kind; `isAbsent`: V4 does not have the model. */
-export function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): readonly FateRow[] {
+function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): readonly FateRow[] {
   switch (kind) {
     case 'missing_in_v4':
       return rowsWithoutPlace(fate, 'company_not_in_v4');

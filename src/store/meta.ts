@@ -99,7 +99,7 @@ export function saveHostWaits(db: Db, waits: readonly StoredWait[], nowMs: numbe
  * The waits that are not over. If `askedAtMs` is in the future, the clock has been set back: the wait then begins now and
  * keeps its length, so that it is never longer than the host asked for.
  */
-export function currentWaits(waits: readonly StoredWait[], nowMs: number): readonly StoredWait[] {
+function currentWaits(waits: readonly StoredWait[], nowMs: number): readonly StoredWait[] {
   return waits.flatMap((wait) => {
     if (wait.askedAtMs <= nowMs) return wait.untilMs > nowMs ? [wait] : [];
     return [{ ...wait, askedAtMs: nowMs, untilMs: nowMs + wait.untilMs - wait.askedAtMs }];

@@ -220,7 +220,7 @@ async function probeNames(ask: AskList, config: Config, lists: readonly SampledL
 }
 
 /** V4 names that a model might have instead of the unknown one, likeliest first; `taken` are those of others. */
-export function nearNames(pair: ModelPair, taken: ReadonlySet<string>): readonly string[] {
+function nearNames(pair: ModelPair, taken: ReadonlySet<string>): readonly string[] {
   const [category = '', model = ''] = pair.v3.split('/');
   const configured = pair.v4 ?? model;
   const usual = DEFAULT_MODELS.flatMap(({ v4 }) => v4 ?? []);

@@ -178,7 +178,7 @@ export function judgeSelect(before: ListContent, selected: ListAnswer): Effect {
 }
 
 /** What the effect of include_deleted_records means for an export. */
-export function judgeDeletedParameter(
+function judgeDeletedParameter(
   { effect, refusesDeletedByName }: DeletedEffect,
   includeDeleted: Config['v4']['includeDeleted'],
 ): Finding {

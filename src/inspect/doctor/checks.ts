@@ -17,7 +17,7 @@ import { checkModels, checkV4 } from './check-models.js';
 import { checkParameters } from './check-parameters.js';
 
 /** Every check, in the order of the output. */
-export const CHECKS: readonly DoctorCheck[] = [
+const CHECKS: readonly DoctorCheck[] = [
   { id: 'program', title: 'look at this machine', run: checkProgram },
   { id: 'configuration', title: 'look at the configuration', run: checkConfig },
   { id: 'keys', title: 'look for the keys', run: checkKeys },
