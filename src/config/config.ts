@@ -23,10 +23,7 @@ export interface Endpoint extends Pick<Given['v4'], 'pageSize' | 'concurrency' |
  * describes the members taken from the file.
  */
 export interface Config
-  extends Pick<
-    Given,
-    'fieldPrefix' | 'companies' | 'decisions' | 'http' | 'payload' | 'drift' | 'limits' | 'scan'
-  > {
+  extends Pick<Given, 'fieldPrefix' | 'companies' | 'decisions' | 'http' | 'payload' | 'drift' | 'limits'> {
   /** The configuration file. */
   readonly file: string;
   readonly database: string;
@@ -34,8 +31,6 @@ export interface Config
     readonly regions: readonly Endpoint[];
     /** `auto`: long lists are read company by company. Empty: each list is read for all companies at once. */
     readonly companies: 'auto' | readonly bigint[];
-    /** How far before the start of the preceding full reading a sweep for changes begins. */
-    readonly sweepOverlapMs: number;
   };
   readonly v4: Endpoint &
     Pick<Given['v4'], 'includeDeleted' | 'companies' | 'companyIdField' | 'eventTypeField'>;

@@ -94,7 +94,6 @@ function resolveSettings(
         resolveEndpoint(region, { ...v3, ...own }, DEFAULT_V3_KEY_ENV, folder),
       ),
       companies: v3.companies,
-      sweepOverlapMs: v3.sweepOverlap,
     },
     v4: {
       ...resolveEndpoint('', v4, DEFAULT_V4_KEY_ENV, folder),

@@ -13,9 +13,6 @@ export const DEFAULT_FIELD_PREFIX = 'svc_';
 export const DEFAULT_V3_KEY_ENV = 'SVC_MIGRATE_V3_API_KEY';
 export const DEFAULT_V4_KEY_ENV = 'SVC_MIGRATE_V4_API_KEY';
 
-/** Paths of GraphQL on a V3 host. */
-export const DEFAULT_GRAPHQL_PATHS = ['/graphql'] as const;
-
 /** Platform dates that decide whether a record is inside the backfill window. */
 const DEFAULT_DATE_FIELDS = ['posted_date', 'created_at', 'updated_at', 'org_created_at'] as const;
 
@@ -184,10 +181,6 @@ const v3 = strict({
       .prefault('auto'),
     'How V3 lists are read. auto: as one list each, and long ones company by company, so that their parts are read in parallel, where total_counts prove that nothing is missing. Company ids: as one list for each of these. Empty: always as one list.',
   ),
-  sweepOverlap: setting(
-    duration.prefault('15m'),
-    'After reading a list, records changed while it was read are read again. This setting says how far before the start of that reading the search begins.',
-  ),
 });
 
 const v4 = strict({
@@ -289,13 +282,6 @@ const limits = strict({
   return { global: Object.fromEntries(Object.entries<LimitValue>(rest)), models };
 });
 
-const scan = strict({
-  graphqlPaths: setting(
-    z.array(z.string().startsWith('/', 'must begin with /')).default([...DEFAULT_GRAPHQL_PATHS]),
-    'Paths of GraphQL on a V3 host, for scan.',
-  ),
-});
-
 /** The schema of the configuration file, with defaults. The JSON Schema is generated from it. */
 export const configSchema = strict({
   $schema: z.string().optional().describe('JSON Schema, for editors.'),
@@ -330,7 +316,6 @@ export const configSchema = strict({
     'How many findings the gate accepts, as counts or as percentages of the rows with a V3 id.',
   ),
   apply: applySettings.prefault({}).describe('Your own data that contain ids of the service, for apply.'),
-  scan: scan.prefault({}).describe('What scan looks for in source code.'),
   maxAge: duration
     .prefault(`${DEFAULT_MAX_AGE_MS / 3_600_000}h`)
     .describe('The gate fails if a list was read longer ago than this.'),

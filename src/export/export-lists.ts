@@ -10,6 +10,9 @@ import { isoOf } from './passes.js';
 import { orAborted } from './read-stream.js';
 import { type ExportSummary, runExport } from './run-export.js';
 
+/** How far before the start of the preceding full reading a sweep for changes begins. */
+const SWEEP_OVERLAP_MS = 15 * 60_000;
+
 /**
  * Reads every V3 list into the database: continues unfinished lists, and updates finished ones by sweeps. With
  * `restart`, reads everything again.
@@ -25,7 +28,7 @@ export async function exportV3(options: ExportOptions): Promise<ExportSummary> {
     endpoints: v3.regions,
     rules: {
       sweeps: true,
-      sweepOverlapMs: v3.sweepOverlapMs,
+      sweepOverlapMs: SWEEP_OVERLAP_MS,
       dropsMissingLists: false,
       divides: v3.companies === 'auto',
     },

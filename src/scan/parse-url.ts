@@ -41,7 +41,7 @@ export function parseUrl(written: string, settings: ScanSettings): ParsedUrl {
       settings,
     ),
     query,
-    isGraphql: settings.graphqlPaths.some((one) => rest === one || path === one),
+    isGraphql: rest === '/graphql' || path === '/graphql',
     isUnknownV3: false,
   };
 }

@@ -66,7 +66,6 @@ describe('a configuration that leaves everything open', () => {
           },
         ],
         companies: 'auto',
-        sweepOverlapMs: 900_000,
       },
       v4: {
         region: '',
@@ -96,7 +95,6 @@ describe('a configuration that leaves everything open', () => {
         allowHttp: false,
       },
       payload: 'full',
-      scan: { graphqlPaths: ['/graphql'] },
       drift: { ignore: {} },
       limits: { global: {}, models: {} },
       apply: { batchRows: 20_000, lockTimeoutMs: 10_000, statementTimeoutMs: 600_000, targets: [] },

@@ -89,7 +89,6 @@ export function configOf(
     v3: {
       regions: regions.map((region) => ({ ...endpoint, region })),
       companies: [],
-      sweepOverlapMs: 900_000,
     },
     v4: {
       ...endpoint,
@@ -106,7 +105,6 @@ export function configOf(
     http: { timeoutMs: 1000, attempts: 1, maxWaitMs: 1000, maxBodyBytes: 1 << 20, allowHttp: false },
     payload: 'full',
     drift: { ignore: {} },
-    scan: { graphqlPaths: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,

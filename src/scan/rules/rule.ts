@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { DEFAULT_FIELD_PREFIX, DEFAULT_GRAPHQL_PATHS, DEFAULT_MODELS } from '../../config/settings.js';
+import { DEFAULT_FIELD_PREFIX, DEFAULT_MODELS } from '../../config/settings.js';
 import type { ModelPair } from '../../domain.js';
 import { lastBefore, type Scopes, type SourceText } from '../source-text.js';
 
@@ -25,7 +25,6 @@ export interface ScanSettings {
   readonly v4Url: string | null;
   readonly models: readonly ModelPair[];
   readonly fieldPrefix: string;
-  readonly graphqlPaths: readonly string[];
 }
 
 /** What to look for: from the configuration, if there is one, and from hosts named on the command line. */
@@ -36,7 +35,6 @@ export function buildScanSettings(config: Config | null, v3Hosts: readonly strin
     v4Url: config?.v4.baseUrl ?? null,
     models: config?.models ?? DEFAULT_MODELS,
     fieldPrefix: config?.fieldPrefix ?? DEFAULT_FIELD_PREFIX,
-    graphqlPaths: config?.scan.graphqlPaths ?? DEFAULT_GRAPHQL_PATHS,
   };
 }
 

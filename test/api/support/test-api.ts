@@ -42,7 +42,6 @@ function buildTestConfig(settings: Settings = {}): Config {
     v3: {
       regions: [{ ...endpoint, region: 'default', baseUrl: settings.v3Url ?? 'https://v3.example.com/v3' }],
       companies: [],
-      sweepOverlapMs: 0,
     },
     v4: {
       ...endpoint,
@@ -68,7 +67,6 @@ function buildTestConfig(settings: Settings = {}): Config {
     },
     payload: 'full',
     drift: { ignore: {} },
-    scan: { graphqlPaths: [] },
     limits: { global: {}, models: {} },
     apply: { ...DEFAULT_APPLY, targets: [] },
     maxAgeMs: 86_400_000,
