@@ -11,7 +11,7 @@ const program = {
     ...['crash', 'cli', 'program', 'index'].map((name) => `dist/${name}.js`),
     'dist/runtime/thread.js',
     // What a thread is started for.
-    ...['apply-thread', 'backup', 'export-thread', 'rebuild-remap', 'scan-thread'].map(
+    ...['apply-thread', 'backup', 'export-thread', 'rebuild-remap', 'scan'].map(
       (name) => `dist/commands/${name}.js`,
     ),
   ],

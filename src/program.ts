@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream';
 import { Command as CommanderCommand, CommanderError, Option } from 'commander';
-import { HostLimits } from './api/limiter.js';
 import {
   COMMANDS,
   helpHint,
@@ -231,7 +230,6 @@ function buildIo(raw: RawOptions, host: ProgramHost, isColored: boolean, progres
     color: isTty && isColored,
     signal,
     onProgress: progress.onProgress,
-    hostLimits: new HostLimits(),
     runUninterruptible,
     flags: flagsOf(raw),
     verbose: raw['verbose'] === true,

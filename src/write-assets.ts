@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { buildJsonSchemas } from './commands/output-schemas.js';
-import { renderCommands, renderMan } from './commands/reference.js';
+import { listSchemas, renderCommands, renderMan, renderSchema } from './commands/reference.js';
 import { readVersion } from './runtime/version.js';
 
 /** Writes what ships in the package and follows from the code; part of the build. */
@@ -10,8 +9,6 @@ function writeAsset(path: string, text: string): void {
   writeFileSync(file, text);
 }
 
-for (const [name, schema] of buildJsonSchemas()) {
-  writeAsset(`schema/${name}.schema.json`, `${JSON.stringify(schema, null, 2)}\n`);
-}
+for (const one of listSchemas()) writeAsset(`schema/${one.name}.schema.json`, await renderSchema(one));
 writeAsset('man/svc-migrate.1', renderMan(readVersion()));
 writeAsset('dist/docs/commands.md', renderCommands());

@@ -1,14 +1,32 @@
 import type { ApplyResult } from '../apply/actions.js';
+import {
+  ledgerRunSchema,
+  runVerificationSchema,
+  undoResultSchema,
+  writeResultSchema,
+} from '../apply/context.js';
 import { assertTargetKinds, type EmitRequest } from '../apply/emit/layouts.js';
 import { outputOf, sideCarFile } from '../apply/files/side-car.js';
-import { type Plan, readPlan, renderPlan } from '../apply/plan.js';
-import type { ApplyTarget, FileTarget } from '../config/apply-targets.js';
+import { blockingNoteSchema, idCountsSchema } from '../apply/judge-plan.js';
+import {
+  type Plan,
+  policySchema,
+  readPlan,
+  remapSchema,
+  renderPlan,
+  targetPlanSchema,
+} from '../apply/plan.js';
+import { proposalSchema } from '../apply/scan/propose.js';
+import { columnUnmappedSchema } from '../apply/unmapped.js';
+import { type ApplyTarget, applyTargetSchema, type FileTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { count } from '../report/report-schema.js';
 import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
 import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
+import * as z from '../zod.js';
 import { assertSomeTargets } from './apply-place.js';
 import {
   type ApplyAction,
@@ -38,7 +56,7 @@ interface Call {
  * `apply plan`: exits with 0 if nothing blocks the plan, 1 if ids have no V4 id, 4 if the remap is incomplete, 6 if something
  * else blocks the plan.
  */
-export async function runPlan(given: GivenTo<typeof plan>, io: Io): Promise<number> {
+async function runPlan(given: GivenTo<typeof plan>, io: Io): Promise<number> {
   const { save } = given.options;
   const call = await prepare('plan', given, io);
   const result = await runJob(call, io);
@@ -54,7 +72,7 @@ async function savePlan(file: string, plan: Plan, io: Io): Promise<void> {
 }
 
 /** `apply write`: exits as `apply plan`, and with 7 if it stopped part-way. */
-export async function runWrite(given: GivenTo<typeof write>, io: Io): Promise<number> {
+async function runWrite(given: GivenTo<typeof write>, io: Io): Promise<number> {
   const { yes, plan: file, json } = given.options;
   const input = yes || json === '-' ? null : terminalOf(given, io);
   if (!yes && input === null)
@@ -85,23 +103,8 @@ async function askForPlan(call: Call, input: Input, io: Io): Promise<Plan | 'no'
   return 'no';
 }
 
-/** `apply check`: exits with 0 if every stored V3 id has a V4 id, otherwise with 1. */
-export const runCheckTargets = runner('check');
-
-/** `apply verify`: exits with 0 if finished runs left what ledger and remap say, otherwise with 1. */
-export const runVerifyRuns = runner('verify');
-
-/** `apply find`: proposes targets. */
-export const runFind = runner('find');
-
-/** `apply undo`: exits with 0 if all of the run was undone, 1 if rows that changed since were skipped, 7 if it stopped part-way. */
-export const runUndo = runner('undo');
-
-/** `apply runs`: lists the runs. */
-export const runRuns = runner('runs');
-
 /** `apply sql`: exits as `apply plan`. */
-export async function runSql(given: GivenTo<typeof sql>, io: Io): Promise<number> {
+async function runSql(given: GivenTo<typeof sql>, io: Io): Promise<number> {
   const { dialect, layout, output: folder, plan } = given.options;
   if (folder === undefined || folder === '-')
     throw new SvcError('usage', 'apply sql writes files: name their folder with --output.', {
@@ -114,6 +117,21 @@ function runner(action: ApplyAction) {
   return async (given: Given<ApplyOptions>, io: Io): Promise<number> =>
     runAndPrint(await prepare(action, given, io), io);
 }
+
+/** What each command of `apply` runs. */
+export const runs = {
+  plan: runPlan,
+  write: runWrite,
+  sql: runSql,
+  /** Exits with 0 if every stored V3 id has a V4 id, otherwise with 1. */
+  check: runner('check'),
+  /** Exits with 0 if finished runs left what ledger and remap say, otherwise with 1. */
+  verify: runner('verify'),
+  find: runner('find'),
+  /** Exits with 0 if all of the run was undone, 1 if rows that changed since were skipped, 7 if it stopped part-way. */
+  undo: runner('undo'),
+  runs: runner('runs'),
+};
 
 /** @throws SvcError `usage`, `config`, `bad_input` for a plan that cannot be used */
 async function prepare(
@@ -133,7 +151,7 @@ async function prepare(
 }
 
 /** The files of all targets that a command may read or write, however they are named: its outputs must not replace them. */
-export function listTargetFiles(raw: RawOptions, config: Config | null): readonly string[] {
+export function listInputs(raw: RawOptions, config: Config | null): readonly string[] {
   const given = (name: string) => (typeof raw[name] === 'string' ? raw[name] : undefined);
   const typed = Array.isArray(raw['targets']) ? raw['targets'].map(String) : [];
   const { words } = splitRun({ run: given('run'), targets: typed });
@@ -187,3 +205,79 @@ async function print(
     io,
   );
 }
+
+const texts = z.array(z.string());
+const result = {
+  exitCode: z.int().describe('Exit code of the command.'),
+  next: z.string().describe('The next step, usually a command.'),
+};
+
+const judged = {
+  remap: remapSchema,
+  policy: policySchema,
+  ids: idCountsSchema,
+  blocks: z.array(blockingNoteSchema).describe('What prevents writing.'),
+  left: z.array(columnUnmappedSchema).describe('Values without a V4 id.'),
+};
+const targets = z.array(targetPlanSchema);
+
+const written = z.array(writeResultSchema);
+const place = z.strictObject({
+  kind: z.string(),
+  file: z.string().optional(),
+  urlEnv: z.string().optional(),
+  columns: z.array(proposalSchema),
+  unseen: z.array(z.strictObject({ what: z.string(), why: z.string() })),
+});
+
+const action = <A extends string>(name: A) => ({ action: z.literal(name) });
+
+/** The JSON of the commands of `apply`, by their names. */
+export const schema = z.union([
+  z.strictObject({
+    ...action('plan'),
+    gate: z
+      .strictObject({ outcome: z.enum(['pass', 'fail', 'incomplete', 'not_ready']) })
+      .describe('What check says of the remap.'),
+    ...judged,
+    targets,
+    ...result,
+  }),
+  z.strictObject({ ...action('check'), ...judged, targets, ...result }),
+  z.strictObject({
+    ...action('write'),
+    ...judged,
+    runs: texts.optional().describe('Absent if the plan was refused.'),
+    written,
+    ...result,
+  }),
+  z.strictObject({
+    ...action('verify'),
+    verified: z.array(runVerificationSchema),
+    unfinished: z.array(ledgerRunSchema),
+    ...result,
+  }),
+  z.strictObject({
+    ...action('find'),
+    places: z.array(place),
+    apply: z
+      .strictObject({ targets: z.array(applyTargetSchema) })
+      .describe('To paste into the configuration.'),
+    ...result,
+  }),
+  z.strictObject({
+    ...action('sql'),
+    dialect: z.string(),
+    layout: z.string(),
+    folder: z.string(),
+    run: z.string(),
+    files: texts,
+    remap: remapSchema,
+    policy: policySchema,
+    values: count.describe('Values in the SQL, with those that stay.'),
+    ...result,
+  }),
+  z.strictObject({ ...action('sql'), ...judged, written, ...result }).describe('SQL that was refused.'),
+  z.strictObject({ ...action('undo'), run: z.string(), undone: z.array(undoResultSchema), ...result }),
+  z.strictObject({ ...action('runs'), runs: z.array(ledgerRunSchema), ...result }),
+]);

@@ -1,15 +1,14 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
 import type { Serve } from '../runtime/thread.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
-import { onFile, writeText } from '../runtime/write-output.js';
+import { alreadyThere, assertTargets, onFile, writeText } from '../runtime/write-output.js';
 import { assertNoLog } from '../store/database-file.js';
 import { checkFile, listTables } from '../store/integrity.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
 import { groupDigits } from '../text/numbers.js';
-import type { backup } from './catalogue/tool-commands.js';
+import type { backup } from './catalogue/use-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { removeDatabase, withLockOwner, withOwnerNote, writeDatabase } from './database.js';
 import { ownFilesOf } from './with-outputs.js';
@@ -18,7 +17,7 @@ import { ownFilesOf } from './with-outputs.js';
 const PAGES_PER_STEP = 256;
 
 /** `backup`: makes a consistent copy of the database, checked before it gets its final name. */
-export async function runBackup(given: GivenTo<typeof backup>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof backup>, io: Io): Promise<number> {
   const config = await given.config();
   const { file: target, force } = given.options;
   assertTarget(config, target, force);

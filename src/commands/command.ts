@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream';
-import type { HostLimits } from '../api/limiter.js';
 import type { Config } from '../config/config.js';
 import type { Env, OnProgress, RunUninterruptible } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -30,8 +29,6 @@ export interface Io {
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
-  /** Request limits by host, shared by all API clients of the process. */
-  readonly hostLimits: HostLimits;
   readonly runUninterruptible: RunUninterruptible;
   /** `--config` and `--db` as they were given. Commands that are printed for the user to run repeat them. */
   readonly flags?: string;
@@ -109,14 +106,20 @@ export interface Command
    * @throws SvcError `usage` for a value that an option does not take, and options that do not go together
    */
   readonly run: (given: Unparsed, io: Io) => Promise<number>;
-  readonly loadInputs: LoadInputs | undefined;
+  readonly load: () => Promise<Omit<CommandModule<never>, 'run'>>;
 }
 
-/**
- * Imports what names further files that no output may replace, besides those of the configuration and `input` options. It may
- * throw, too: no output has been touched by then. Without a valid configuration it gets null.
- */
-type LoadInputs = () => Promise<(raw: RawOptions, config: Config | null) => readonly string[]>;
+/** What a command runs, and what else only it knows: a module that help does not need. */
+export interface CommandModule<Options> {
+  readonly run: (given: Given<Options>, io: Io) => Promise<number>;
+  /** The schema of its JSON, or of a line of it. */
+  readonly schema?: z.ZodType;
+  /**
+   * Names further files that no output may replace, besides those of the configuration and `input` options. It may throw, too: no
+   * output has been touched by then. Without a valid configuration it gets null.
+   */
+  readonly listInputs?: (raw: RawOptions, config: Config | null) => readonly string[];
+}
 
 /** A command line whose options are not parsed yet. */
 export type Unparsed = Omit<Given<unknown>, 'options'>;
@@ -130,16 +133,15 @@ export function defineCommand<Options extends z.ZodObject>(
 /** A command with what it runs. */
 export function runs<Options extends z.ZodObject>(
   definition: CommandDefinition<Options>,
-  load: () => Promise<(given: Given<z.output<Options>>, io: Io) => Promise<number>>,
-  loadInputs?: LoadInputs,
+  load: () => Promise<CommandModule<z.output<Options>>>,
 ): Command {
   return {
     ...definition,
-    loadInputs,
+    load,
     options: listOptions(definition.options),
     run: async (given, io) => {
       const options = parseOptions(definition, given.raw);
-      return (await load())({ ...given, options }, io);
+      return (await load()).run({ ...given, options }, io);
     },
   };
 }

@@ -3,7 +3,7 @@ import { SvcError } from '../errors.js';
 import { writeText } from '../runtime/write-output.js';
 import { didYouMean } from '../text/suggest.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
-import type { completion } from './catalogue/tool-commands.js';
+import type { completion } from './catalogue/use-commands.js';
 import { type Command, type GivenTo, type Io, optionsOf } from './command.js';
 import { type ListedOption, listOptions } from './option.js';
 
@@ -46,10 +46,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
  * `completion`: prints a completion script. The scripts call `completion words`, which prints what can replace the last
  * word that was typed.
  */
-export async function runCompletion(
-  { options, commands }: GivenTo<typeof completion>,
-  io: Io,
-): Promise<number> {
+export async function run({ options, commands }: GivenTo<typeof completion>, io: Io): Promise<number> {
   const { shell, words } = options;
   const script = SCRIPTS[shell];
   if (shell === 'words') {

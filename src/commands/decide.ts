@@ -42,7 +42,7 @@ class Left extends Error {
  * `decide`: asks one open question after the other on the terminal, companies first. Each answer is written at once, below
  * what the file holds already, so that the session can be left at any time.
  */
-export async function runDecide(given: Given<NarrowingOptions>, io: Io): Promise<number> {
+export async function run(given: Given<NarrowingOptions>, io: Io): Promise<number> {
   const input = terminalOf(given, io);
   if (input === null) {
     throw new SvcError('usage', 'decide asks on a terminal, and this is none.', {

@@ -12,10 +12,12 @@ import { type Sandbox, startSandbox } from '../sandbox/start-sandbox.js';
 import { Sqlite } from '../store/sqlite.js';
 import { shellLine } from '../text/escape.js';
 import { wrapText } from '../text/text-layout.js';
-import type { demo } from './catalogue/start-commands.js';
+import type { demo } from './catalogue/run-commands.js';
 import type { GivenTo, Io, RawOptions, Unparsed } from './command.js';
 import { flagOf } from './option.js';
 import { outputsOf, type ReportOutputs, writeReport } from './report.js';
+
+export { reportSchema as schema } from '../report/report-schema.js';
 
 const FILES = {
   json: 'report.json',
@@ -29,7 +31,7 @@ const FILES = {
  * `demo`: tells a whole migration against a sandbox on a free port, from a gate that is red to rewritten tables and back. Exits
  * like `check`.
  */
-export async function runDemo(given: GivenTo<typeof demo>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof demo>, io: Io): Promise<number> {
   const { seed, output } = given.options;
   const folder = makeFolder(output);
   const sandbox = await startSandbox({ seed, isStory: true });

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { versions } from 'node:process';
 import { applyEdits, type JSONPath, modify, parse } from 'jsonc-parser';
+import { HostLimits } from '../api/limiter.js';
 import { type ApiKeys, loadKey } from '../config/api-keys.js';
 import type { Config, Endpoint } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
@@ -23,24 +24,41 @@ import {
   runChecks,
 } from '../inspect/doctor/checks.js';
 import { prepareAskList, sampleV3, sampleV4 } from '../inspect/doctor/sample-lists.js';
-import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-import { writeOutput } from '../runtime/write-output.js';
+import { alreadyThere, assertTargets, writeOutput } from '../runtime/write-output.js';
 import { readSqliteVersion } from '../store/open.js';
 import { escapeUnseen, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { layOutTable, wrapLines } from '../text/text-layout.js';
+import * as z from '../zod.js';
 import { withMaxWait } from './catalogue/options.js';
-import type { doctor } from './catalogue/start-commands.js';
+import type { doctor } from './catalogue/run-commands.js';
 import { configFlags, type GivenTo, type Io } from './command.js';
 import { readDatabase } from './database.js';
-import { storeHostWaits, withClient, withHostWaits } from './with-api.js';
+import { type ApiIo, storeHostWaits, withClient, withHostWaits } from './with-api.js';
 import { ownFilesOf, writeResult } from './with-outputs.js';
+
+/** The JSON of `doctor`. */
+export const schema = z.strictObject({
+  schemaVersion: z.literal(1),
+  ready: z.boolean(),
+  exitCode: z.int(),
+  findings: z.array(
+    z.strictObject({
+      level: z.enum(['ok', 'note', 'warning', 'problem']),
+      area: z.string(),
+      code: z.string().describe('Stable, for programs.'),
+      text: z.string(),
+      fix: z.string().nullable(),
+      exitCode: z.int().nullable().describe('The exit code for this kind of problem.'),
+    }),
+  ),
+});
 
 /**
  * `doctor`: checks everything a migration needs, and shows what to correct. Writes nothing. Exits with 0 if ready; else
  * 2 (configuration), 3 (key), 4 (network), 5 (V4 not ready) or 6 (this machine).
  */
-export async function runDoctor(given: GivenTo<typeof doctor>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof doctor>, io: Io): Promise<number> {
   const { options } = given;
   io.onProgress({ kind: 'stage', name: 'doctor' });
   // A wrong configuration is a finding, not an error.
@@ -187,13 +205,13 @@ async function checkRemotely(
 ): Promise<Diagnosis> {
   const { config } = local;
   const database = await readDatabaseFacts(config, (work) => readDatabase(config, work));
-  const askAt: RemoteContext['askAt'] = (endpoint, work) => {
-    const moved = { ...config, v3: { ...config.v3, regions: [endpoint] } };
-    return withClient(moved, keys, io, (api) => work(prepareAskList(api, config)));
-  };
-  const send = () =>
-    withClient(config, keys, io, async (api) => {
+  const send = (own: ApiIo) =>
+    withClient(config, keys, own, async (api) => {
       const ask = prepareAskList(api, config);
+      const askAt: RemoteContext['askAt'] = (endpoint, work) => {
+        const moved = { ...config, v3: { ...config.v3, regions: [endpoint] } };
+        return withClient(moved, keys, own, (other) => work(prepareAskList(other, config)));
+      };
       const options = { config, api, ask, keyErrors: local.keyErrors };
       io.onProgress({ kind: 'step', name: 'ask for samples', done: 0, total: null });
       const [v3, v4] = await Promise.all([
@@ -204,11 +222,13 @@ async function checkRemotely(
       return runChecks(context, io.onProgress);
     });
   // Even reading waits from an interrupted database would roll its transaction back.
-  return database.kind === 'interrupted'
-    ? send()
-    : withHostWaits(config.database, io, () =>
-        io.hostLimits.savingWith((wait) => storeHostWaits(config.database, [wait], io), send),
-      );
+  if (database.kind === 'interrupted') return send({ ...io, hostLimits: new HostLimits() });
+  return withHostWaits(config.database, io, (own) =>
+    own.hostLimits.savingWith(
+      (wait) => storeHostWaits(config.database, [wait], io),
+      () => send(own),
+    ),
+  );
 }
 
 /** Checks the target of `doctor --write-config` before anything is sent. */

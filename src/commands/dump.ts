@@ -20,7 +20,7 @@ import type { GivenTo, Io, OptionsOf } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
 
 /** `dump`: writes the whole remap in its stored order, with exact values. */
-export async function runDump(given: GivenTo<typeof dump>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof dump>, io: Io): Promise<number> {
   const { options } = given;
   const { format, output: target = '-' } = options;
   const config = await given.config();

@@ -12,8 +12,9 @@ import type { Serve } from '../runtime/thread.js';
 import { withThread } from '../runtime/threads.js';
 import { saveHostWaits } from '../store/meta.js';
 import { type Db, guardDatabase } from '../store/open.js';
-import type { Io, Narrowing } from './command.js';
+import type { Narrowing } from './command.js';
 import { type DatabaseHold, removeOwnerNote, withDatabase } from './database.js';
+import type { ApiIo } from './with-api.js';
 
 export interface ExportRequest extends Narrowing {
   readonly config: Config;
@@ -87,8 +88,8 @@ type ThreadSummary = Omit<ExportSummary, 'firstError'> & { readonly firstError: 
  */
 export async function holdInThread<T>(
   hold: DatabaseHold,
-  io: Io,
-  work: (exporter: Exporter, io: Io) => Promise<T>,
+  io: ApiIo,
+  work: (exporter: Exporter, io: ApiIo) => Promise<T>,
 ): Promise<T> {
   const server = new PageServer();
   const options = {

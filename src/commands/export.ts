@@ -12,13 +12,13 @@ import { isExported, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { exportBoth } from './catalogue/look-commands.js';
 import { narrowingOf, withMaxWait } from './catalogue/options.js';
+import type { exportBoth } from './catalogue/run-commands.js';
 import type { GivenTo, Io, OptionsOf } from './command.js';
 import { readDatabase } from './database.js';
 import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-thread.js';
-import { orInterrupted, withClient, withHostWaits } from './with-api.js';
+import { type ApiIo, orInterrupted, withClient, withHostWaits } from './with-api.js';
 import { printText } from './with-outputs.js';
 
 export interface ExportCommandOptions extends ExportRequest {
@@ -39,7 +39,7 @@ export interface Exported {
 }
 
 /** `export`: reads V3, V4, or both at the same time into the database, and prints summaries. */
-export async function runExport(given: GivenTo<typeof exportBoth>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof exportBoth>, io: Io): Promise<number> {
   const { generation, wait } = given.options;
   if (wait && generation === 'v3') {
     throw new SvcError('usage', '--wait is for V4, which `export v3` does not read.');
@@ -111,8 +111,8 @@ export function exportInThread(
   // Before the database is created: without keys nothing is written.
   loadKeys(config, io.env, generations);
   const hold = { file: config.database, mode: 'create', command, nowMs: io.clock.now() } as const;
-  return withHostWaits(config.database, io, () =>
-    holdInThread(hold, io, (exporter, within) => exportGenerations(generations, exporter, options, within)),
+  return withHostWaits(config.database, io, (own) =>
+    holdInThread(hold, own, (exporter, within) => exportGenerations(generations, exporter, options, within)),
   );
 }
 
@@ -126,7 +126,7 @@ async function exportGenerations(
   generations: readonly Generation[],
   exporter: Exporter,
   options: ExportCommandOptions,
-  io: Io,
+  io: ApiIo,
 ): Promise<readonly Exported[]> {
   const { config } = options;
   const stop = new AbortController();
@@ -180,7 +180,7 @@ export async function exportGeneration(
   exporter: Exporter,
   options: ExportCommandOptions,
   api: Api,
-  io: Io,
+  io: ApiIo,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;
   if (generation === 'v4' && wait !== undefined) {
@@ -227,7 +227,7 @@ interface WaitSettings {
 /**
  * Waits until V4's backfill has settled, judged by the counts of all its lists and, if requested, by webhook events.
  */
-async function waitForV4(config: Config, settings: WaitSettings, io: Io): Promise<void> {
+async function waitForV4(config: Config, settings: WaitSettings, io: ApiIo): Promise<void> {
   const { signal, clock, onProgress } = io;
   onProgress({ kind: 'stage', name: 'backfill' });
   const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };

@@ -11,8 +11,8 @@ import {
   type Undecided,
 } from '../report/render-findings.js';
 import { renderNdjson } from '../report/render-rows.js';
-import { alreadyThere, assertTargets } from '../runtime/output-targets.js';
-import { writeOutput, writeText } from '../runtime/write-output.js';
+import { findingSchema } from '../report/report-schema.js';
+import { alreadyThere, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
 import {
   countOutcomes,
   type FindingFilter,
@@ -28,8 +28,9 @@ import type { RemapRow } from '../store/remap-rows.js';
 import { listUnpaired } from '../store/remap-tables.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { findings } from './catalogue/decide-commands.js';
+import * as z from '../zod.js';
 import { narrowingOf, scopeOf } from './catalogue/options.js';
+import type { findings } from './catalogue/use-commands.js';
 import type { GivenTo, Io, Narrowing, OptionsOf } from './command.js';
 import { readLastRemap } from './database.js';
 import { flagOf } from './option.js';
@@ -39,8 +40,13 @@ import { ownFilesOf, printText } from './with-outputs.js';
 const DEFAULT_LIMIT = 50;
 const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
 
+/** A line of the JSON of `findings`. */
+export const schema = findingSchema.extend({
+  stale: z.boolean().optional().describe('Only in `findings`.'),
+});
+
 /** `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`. */
-export async function runFindings(given: GivenTo<typeof findings>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof findings>, io: Io): Promise<number> {
   const { options } = given;
   const config = await given.config();
   const narrowing = narrowingOf(options, config);

@@ -10,7 +10,7 @@ import type { Given, Io } from './command.js';
 const MAX_WIDTH = 100;
 
 /** `help`: prints a page of the reference. */
-export async function runHelp(
+export async function run(
   { options, commands }: Given<{ readonly topic: readonly string[] }>,
   io: Io,
 ): Promise<number> {

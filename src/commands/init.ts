@@ -4,16 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { findConfigFile } from '../config/load-config.js';
 import { configSchema, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/settings.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
-import { alreadyThere } from '../runtime/output-targets.js';
-import { createFile, writeText } from '../runtime/write-output.js';
+import { alreadyThere, createFile, writeText } from '../runtime/write-output.js';
 import { PLACEHOLDER_HOST } from '../text/addresses.js';
 import { wrapText } from '../text/text-layout.js';
 import * as z from '../zod.js';
-import type { init } from './catalogue/start-commands.js';
+import type { init } from './catalogue/run-commands.js';
 import { configFlags, type GivenTo, type Io } from './command.js';
 
 /** `init`: writes a commented starter configuration, with the addresses that the options name. */
-export async function runInit(given: GivenTo<typeof init>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof init>, io: Io): Promise<number> {
   const { force, v3, v4 } = given.options;
   const file = findConfigFile(io.env, configFlags(given.raw).config);
   if (!force && existsSync(file)) throw existsError(file);

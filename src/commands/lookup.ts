@@ -1,10 +1,12 @@
 import { type Generation, parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { STATUSES } from '../reasons.js';
 import { assertStdout, writeStream, writeText } from '../runtime/write-output.js';
 import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { type Lookup, prepareLookup } from '../store/verified-remap.js';
 import { cutText } from '../text/text-layout.js';
+import * as z from '../zod.js';
 import { idScopeOf } from './catalogue/options.js';
 import type { lookup } from './catalogue/use-commands.js';
 import type { GivenTo, Io } from './command.js';
@@ -17,7 +19,7 @@ const SEVERAL =
  * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
  * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
  */
-export async function runLookup(given: GivenTo<typeof lookup>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof lookup>, io: Io): Promise<number> {
   const { options } = given;
   const config = await given.config();
   const { model, path, region } = idScopeOf(options, config);
@@ -99,8 +101,26 @@ function renderAnswer(answer: ReturnType<Lookup>, from: Generation): string {
   return `${asked}\t${other ?? '-'}\t${status}${reason === null ? '' : `/${reason}`}\n`;
 }
 
+const id = z
+  .string()
+  .regex(/^-?\d+$/)
+  .describe('A 64-bit integer as digits.');
+
+/** A line of the JSON of `lookup`. */
+export const schema = z.strictObject({
+  model: z.string(),
+  v3_svc_id: id.nullable(),
+  v4_svc_id: id.nullable(),
+  status: z.enum([...STATUSES, 'unknown']),
+  reason: z.string().nullable(),
+  region: z.string().nullable(),
+  v3_company_id: id.nullable(),
+  v4_company_id: id.nullable(),
+  stale: z.boolean().describe('Whether the export has changed since this remap was built.'),
+});
+
 function renderAnswerJson(answer: ReturnType<Lookup>, model: string, stale: boolean): string {
-  const line = {
+  const line: z.output<typeof schema> = {
     model,
     v3_svc_id: answer.v3Id?.toString() ?? null,
     v4_svc_id: answer.v4Id?.toString() ?? null,

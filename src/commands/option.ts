@@ -17,6 +17,8 @@ export interface OptionFacts {
   readonly choices: readonly string[];
   /** What is used where it is left out, as it would be typed. */
   readonly fallback?: string;
+  /** Of an output as JSON: the name in the package of its schema, which the module of the command has. */
+  readonly schema?: string;
 }
 
 /** An option or argument of a command. */
@@ -68,6 +70,11 @@ export function listOption<Type extends z.ZodType>(value: string, summary: strin
 /** A file that the command writes, or `-` for stdout. If it fails, the file holds the error; see `runWithOutputs`. */
 export function output(summary: string) {
   return withFacts(z.optional(z.string()), { summary, value: '<file>', role: 'output' });
+}
+
+/** An output as JSON that follows the schema of this name. */
+export function jsonOutput(schema: string, summary = 'the result as JSON (- is stdout)') {
+  return withFacts(z.optional(z.string()), { summary, value: '<file>', role: 'output', schema });
 }
 
 /** A file that the command reads, which no output may replace. */

@@ -6,13 +6,13 @@ import { countPayloads } from '../store/payloads.js';
 import { purgePayloads } from '../store/stream-contents.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { askYesNo, terminalOf } from './ask.js';
-import type { purge } from './catalogue/tool-commands.js';
+import type { purge } from './catalogue/use-commands.js';
 import type { Given, GivenTo, Io } from './command.js';
 import { readDatabase, withDatabase } from './database.js';
 import { printText } from './with-outputs.js';
 
 /** `purge --payloads`: deletes record payloads from the database, after a question; keeps ids and the remap. */
-export async function runPurge(given: GivenTo<typeof purge>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof purge>, io: Io): Promise<number> {
   const config = await given.config();
   const { database } = config;
   if (!given.options.payloads) {

@@ -11,6 +11,7 @@ import {
   recheck,
 } from '../inspect/recheck/recheck-findings.js';
 import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render-recheck.js';
+import { count, nullableId } from '../report/report-schema.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { saveHostWaits } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
@@ -18,21 +19,59 @@ import { prepareReadOutcome, readOpenRows } from '../store/open-findings.js';
 import { findIncomplete, readReadiness } from '../store/readiness.js';
 import { INDEX_PARTS } from '../store/remap-blocks.js';
 import { EVERYTHING } from '../store/remap-rows.js';
-import type { recheck as definition } from './catalogue/decide-commands.js';
+import * as z from '../zod.js';
 import { withMaxWait } from './catalogue/options.js';
+import type { recheck as definition } from './catalogue/use-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { assertRemapIntact, readDatabase, withDatabase } from './database.js';
 import { exportGeneration } from './export.js';
 import { exporterOn } from './export-thread.js';
 import { rebuildRemap } from './rebuild-remap.js';
-import { withApi } from './with-api.js';
+import { type ApiIo, withApi } from './with-api.js';
 import { writeResult } from './with-outputs.js';
+
+/** The JSON of `recheck`. */
+export const schema = z.strictObject({
+  schemaVersion: z.literal(1),
+  exitCode: z.int(),
+  open: count.describe('Findings that were open at the start.'),
+  read: z
+    .looseObject({
+      asked: count,
+      lists: count,
+      changed: count,
+      failed: count,
+      firstError: z.string().nullable(),
+    })
+    .nullable()
+    .describe('What was requested; null if no finding was open.'),
+  persisted: z
+    .record(z.string(), count)
+    .describe('Number of findings open both at the start and at the end, by `status/reason`.'),
+  appeared: z
+    .record(z.string(), count)
+    .describe('Number of findings open only at the end, by `status/reason`.'),
+  healed: z.array(
+    z.strictObject({
+      model: z.string(),
+      path: z.string(),
+      region: z.string().nullable(),
+      v3_company_id: nullableId,
+      v4_company_id: nullableId,
+      platform_id: z.string().nullable(),
+      v3_svc_id: nullableId,
+      v4_svc_id: nullableId,
+      before: z.string(),
+      after: z.string().nullable(),
+    }),
+  ),
+});
 
 /**
  * `recheck`: reads open findings again from both APIs, rebuilds the remap and shows what was resolved. Exits with 0 if
  * all were read, 4 if some could not be.
  */
-export async function runRecheck(
+export async function run(
   { options, config: loadConfig }: GivenTo<typeof definition>,
   io: Io,
 ): Promise<number> {
@@ -46,10 +85,10 @@ export async function runRecheck(
 
 /** `recheck`, after the options are parsed. */
 function recheckOpen(config: Config, io: Io): Promise<RecheckResult> {
-  return withApi(config, io, async (api) => {
+  return withApi(config, io, async (api, own) => {
     await ensureRemap(config, io);
     return recheck({
-      readAgain: () => readAlone(config, api, io),
+      readAgain: () => readAlone(config, api, own),
       rebuildRemap: () => rebuildRemap(config, io),
       readOpen: () =>
         readDatabase(config, async (db) => {
@@ -86,7 +125,7 @@ async function ensureRemap(config: Config, io: Io): Promise<void> {
 }
 
 /** Requests the findings again while the database is locked, as for an export. */
-function readAlone(config: Config, api: Api, io: Io): Promise<ReadAgainResult> {
+function readAlone(config: Config, api: Api, io: ApiIo): Promise<ReadAgainResult> {
   const { clock, onProgress, runUninterruptible, hostLimits } = io;
   const hold = { file: config.database, mode: 'write', command: 'recheck', nowMs: clock.now() } as const;
   return withDatabase(hold, async (db) => {

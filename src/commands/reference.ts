@@ -1,8 +1,12 @@
+import { configSchema } from '../config/settings.js';
 import { readTopic, TOPICS } from '../docs/topics.js';
+import { groupBy } from '../text/rows.js';
+import * as z from '../zod.js';
 import { COMMANDS } from './catalogue/all.js';
 import { COMMON_OPTIONS } from './catalogue/options.js';
 import { argumentsOf, type Command, optionsOf, sentenceOf } from './command.js';
 import { describeOption, type ListedOption, listOptions } from './option.js';
+import { errorSchema } from './with-outputs.js';
 
 const HEAD = `# Commands
 
@@ -120,4 +124,39 @@ function escapeRoff(text: string): string {
     .replaceAll('-', '\\-')
     .replaceAll('…', '\\[u2026]')
     .replace(/^([.'])/, '\\&$1');
+}
+
+/** A JSON Schema of the package. */
+interface PackageSchema {
+  readonly name: string;
+  /** What it describes. */
+  readonly of: string;
+  readonly load: () => Promise<z.ZodType | undefined>;
+}
+
+/** The schemas of the configuration and of all JSON that commands write. */
+export function listSchemas(): readonly PackageSchema[] {
+  const outputs = COMMANDS.flatMap(({ name, load, options }) =>
+    options.flatMap(({ schema }) => (schema === undefined ? [] : [{ name, load, schema }])),
+  );
+  const written = [...groupBy(outputs, ({ schema }) => schema)].map(([name, commands]) => ({
+    name,
+    of: `\`--json\` of ${commands.map((one) => `\`${one.name}\``).join(', ')}`,
+    load: async () => (await commands[0]?.load())?.schema,
+  }));
+  return [
+    { name: 'config', of: 'the configuration file', load: async () => configSchema },
+    ...written,
+    { name: 'error', of: '`--json` of a command that ended without a result', load: async () => errorSchema },
+  ];
+}
+
+/** A schema as it is in the package. */
+export async function renderSchema({ name, of, load }: PackageSchema): Promise<string> {
+  const schema = await load();
+  if (schema === undefined) throw new Error(`there is no schema ${name}`);
+  const io = name === 'config' ? 'input' : 'output';
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  const $id = `urn:svc-migrate:schema:${name}:1`;
+  return `${JSON.stringify({ $schema, $id, title: of.replaceAll('`', ''), ...rest }, null, 2)}\n`;
 }

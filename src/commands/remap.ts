@@ -12,7 +12,7 @@ import { describeOutcomes } from './status.js';
 import { printText } from './with-outputs.js';
 
 /** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
-export async function runRemap(given: Given<unknown>, io: Io): Promise<number> {
+export async function run(given: Given<unknown>, io: Io): Promise<number> {
   const config = await given.config();
   await assertBothExported(config);
   const summary = await rebuildRemap(config, io);

@@ -11,7 +11,7 @@ import { renderJunit } from '../report/render-junit.js';
 import { renderMarkdown } from '../report/render-markdown.js';
 import { renderNdjson } from '../report/render-rows.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
-import type { Report } from '../report/report-schema.js';
+import { type Report, reportSchema } from '../report/report-schema.js';
 import { newPause } from '../runtime/pause.js';
 import { openFile } from '../runtime/programs.js';
 import { readVersion } from '../runtime/version.js';
@@ -25,8 +25,8 @@ import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.
 import { readDriftFindings, readLastRun } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { streamJson } from '../text/rows.js';
-import type { check, report } from './catalogue/look-commands.js';
 import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
+import type * as own from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
 import { assertListsExist } from './export-result.js';
@@ -65,7 +65,7 @@ export interface ReportOptions {
 }
 
 /** `report`: shows what the database holds, without judging it. Exits with 0 unless an error occurs. */
-export async function runReport(given: GivenTo<typeof report>, io: Io): Promise<number> {
+async function runReport(given: GivenTo<typeof own.report>, io: Io): Promise<number> {
   const { options } = given;
   const config = await given.config();
   const page = options.open
@@ -181,7 +181,7 @@ export interface CheckOptions extends ReportOptions {
  * `check`: writes the report and judges it. Exits with 0 if it passed, 1 if limits are exceeded, 4 if data are
  * incomplete, 5 if there is nothing to compare.
  */
-export async function runCheck(given: GivenTo<typeof check>, io: Io): Promise<number> {
+async function runCheck(given: GivenTo<typeof own.check>, io: Io): Promise<number> {
   const { options } = given;
   return withAnnotations(io, renderAnnotations, async (onReport) => {
     const config = await given.config();
@@ -203,3 +203,7 @@ async function assertBothExist(config: Config): Promise<void> {
   const groups = await readDatabase(config, async (db) => readRecordGroups(db));
   for (const generation of ['v3', 'v4'] as const) assertListsExist(generation, groups, config);
 }
+
+/** The commands of this module. */
+export const report = { run: runReport, schema: reportSchema };
+export const check = { run: runCheck, schema: reportSchema };

@@ -1,7 +1,7 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
 import { renderAnnotations } from '../report/render-actions.js';
-import type { run } from './catalogue/look-commands.js';
+import type { run as definition } from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
 import {
   type ExportCommandOptions,
@@ -15,6 +15,8 @@ import { withAnnotations } from './github-actions.js';
 import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
 import { judgeRemap, outputsOf } from './report.js';
 
+export { reportSchema as schema } from '../report/report-schema.js';
+
 /** Exit code of errors that leave an export incomplete but do not stop `run`. */
 const INCOMPLETE = EXIT_BY_CODE.incomplete;
 
@@ -22,7 +24,7 @@ const INCOMPLETE = EXIT_BY_CODE.incomplete;
  * `run`: export of both generations, remap and check. Continues after an incomplete export, so that the report shows what is
  * known.
  */
-export async function runRun(given: GivenTo<typeof run>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof definition>, io: Io): Promise<number> {
   return withAnnotations(io, renderAnnotations, async (onReport) => {
     const read = exportOptions(given.options, await given.config());
     const options = { ...read, outputs: outputsOf(given.options), onReport };

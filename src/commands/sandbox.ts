@@ -5,14 +5,14 @@ import { addQuirk, FAULTS, NO_QUIRKS, parseFault, QUIRKS } from '../sandbox/faul
 import { type Sandbox, type SandboxOptions, startSandbox } from '../sandbox/start-sandbox.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
-import type { sandbox as definition } from './catalogue/start-commands.js';
+import type { sandbox as definition } from './catalogue/run-commands.js';
 import type { GivenTo, Io, OptionsOf } from './command.js';
 
 /**
  * `sandbox`: serves V3 and V4 until a signal. When ready, prints addresses, key and seed: as one JSON line, or on a
  * terminal as lines to copy. The truth is written at the start, and again at the end if the service changed meanwhile.
  */
-export async function runSandbox(
+export async function run(
   { options: given }: GivenTo<typeof definition>,
   io: Pick<Io, 'stdout' | 'signal'> & Partial<Pick<Io, 'isTty' | 'onProgress'>>,
 ): Promise<number> {

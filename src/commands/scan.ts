@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { findConfigFile } from '../config/load-config.js';
 import { SvcError } from '../errors.js';
+import type { Serve } from '../runtime/thread.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { readVersion } from '../runtime/version.js';
 import { writeOutput } from '../runtime/write-output.js';
@@ -15,9 +16,10 @@ import {
   renderUses,
 } from '../scan/render-uses.js';
 import { buildScanSettings } from '../scan/rules/rule.js';
-import { buildScanReport, type ScanReport } from '../scan/scan-report.js';
+import type { ScanRequest } from '../scan/scan-files.js';
+import { buildScanReport, type ScanReport, type ScanResult } from '../scan/scan-report.js';
 import { plainKindOf } from '../scan/source-text.js';
-import { languageOf } from '../scan/syntax.js';
+import { languageOf, SyntaxParser } from '../scan/syntax.js';
 import { isOwnJson } from '../scan/walk-files.js';
 import { toUrl } from '../text/addresses.js';
 import { renderJson } from '../text/escape.js';
@@ -25,8 +27,9 @@ import type { scan } from './catalogue/use-commands.js';
 import { configFlags, type GivenTo, type Io, type RawOptions } from './command.js';
 import { withAnnotations } from './github-actions.js';
 import { flagOf } from './option.js';
-import type { ScanThread } from './scan-thread.js';
 import { ownFilesOf, printText } from './with-outputs.js';
+
+export { scanSchema as schema } from '../scan/scan-report.js';
 
 const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   json: renderJson,
@@ -34,18 +37,27 @@ const RENDERERS: Readonly<Record<string, (report: ScanReport) => string>> = {
   gitlab: renderGitlab,
 };
 
+type ScanThread = { readonly run: (request: ScanRequest) => Promise<ScanResult> };
+
 /** The thread that parses files. A parser cannot be interrupted, so the thread is terminated soon after a signal. */
 const THREAD: ThreadOptions<ScanThread> = {
   name: 'scan',
-  module: new URL('./scan-thread.js', import.meta.url),
+  module: new URL('./scan.js', import.meta.url),
   end: { afterMs: 500, error: () => new SvcError('interrupted', 'Stopped; nothing was written.') },
 };
+
+export const serve: Serve<ScanThread> = (io) => ({
+  run: async (request) => {
+    const { scanFiles } = await import('../scan/scan-files.js');
+    return scanFiles(request, io, await SyntaxParser.create());
+  },
+});
 
 /**
  * `scan`: finds uses of V3 in source code. Exits with 1 if uses remain that are at least as sure as
  * `--fail-on` says, with 2 if nothing could be read, else with 0.
  */
-export async function runScan(given: GivenTo<typeof scan>, io: Io): Promise<number> {
+export async function run(given: GivenTo<typeof scan>, io: Io): Promise<number> {
   return withAnnotations(io, renderUseAnnotations, (onReport) => scanAndJudge(given, io, onReport));
 }
 
@@ -90,7 +102,7 @@ async function scanSources(
 }
 
 /** The outputs that would replace source code: an output replaces the file of its name. */
-export function listSourceOutputs(raw: RawOptions): readonly string[] {
+export function listInputs(raw: RawOptions): readonly string[] {
   const targets = Object.keys(RENDERERS).map((name) => raw[name]);
   return targets
     .filter((target) => typeof target === 'string' && target !== '-' && isSource(target))

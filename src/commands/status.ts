@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
+import { count, nullableId } from '../report/report-schema.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOutcomes, type OutcomeCount } from '../store/finding-rows.js';
 import { nameOfList } from '../store/planned-lists.js';
@@ -20,15 +21,55 @@ import { addFlags, escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
 import { rowsOf, streamJson } from '../text/rows.js';
 import { wrapLines } from '../text/text-layout.js';
-import type { status } from './catalogue/look-commands.js';
+import * as z from '../zod.js';
+import type { status } from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
+
+const generation = z.strictObject({
+  lists: z.record(z.enum(STREAM_STATES), count),
+  readByCompany: count.describe('V3 lists that were read company by company.'),
+  records: count,
+  rejected: count,
+  oldestReadAt: z.string().nullable(),
+});
+
+/** The JSON of `status`. */
+export const schema = z.strictObject({
+  schemaVersion: z.literal(1),
+  exitCode: z.int(),
+  database: z.strictObject({
+    file: z.string(),
+    bytes: count,
+    owner: z.string().nullable().describe('The process that uses it.'),
+  }),
+  v3: generation,
+  v4: generation,
+  unfinished: z.array(
+    z.strictObject({
+      generation: z.enum(['v3', 'v4']),
+      region: z.string().nullable(),
+      model: z.string(),
+      companyId: nullableId,
+      state: z.enum(STREAM_STATES),
+      pages: count,
+      records: count,
+      totalCount: count.nullable(),
+      endReason: z.string().nullable(),
+      endNote: z.string().nullable(),
+    }),
+  ),
+  remap: z
+    .strictObject({ build: count, builtAt: z.string(), sha256: z.string(), isCurrent: z.boolean() })
+    .nullable(),
+  next: z.string().describe('The command to run next.'),
+});
 
 /**
  * `status`: shows what the database holds, what is unfinished, and the next command. Reads no records. Prints once the database
  * is closed: a pager may block stdout for hours, and while a reader is open, SQLite cannot empty the write-ahead log.
  */
-export async function runStatus(
+export async function run(
   { options: { json }, config: loadConfig }: GivenTo<typeof status>,
   io: Io,
 ): Promise<number> {

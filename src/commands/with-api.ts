@@ -1,5 +1,5 @@
 import { type Api, createApi } from '../api/client.js';
-import type { HostWait } from '../api/limiter.js';
+import { HostLimits, type HostWait } from '../api/limiter.js';
 import { type ApiKeys, listSecrets, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -7,17 +7,27 @@ import { readHostWaits, saveHostWaits } from '../store/meta.js';
 import { closeDatabase, type Db, guardDatabase, openDatabase } from '../store/open.js';
 import type { Io } from './command.js';
 
+/** The input and output of a command that sends requests. */
+export interface ApiIo extends Io {
+  /** Request limits by host, shared by all clients of the command. */
+  readonly hostLimits: HostLimits;
+}
+
 /** Runs `work` with a client for both generations. */
-export async function withApi<T>(config: Config, io: Io, work: (api: Api) => Promise<T>): Promise<T> {
+export async function withApi<T>(
+  config: Config,
+  io: Io,
+  work: (api: Api, io: ApiIo) => Promise<T>,
+): Promise<T> {
   const keys = loadKeys(config, io.env);
-  return withHostWaits(config.database, io, () => withClient(config, keys, io, work));
+  return withHostWaits(config.database, io, (own) => withClient(config, keys, own, (api) => work(api, own)));
 }
 
 /** Runs `work` with a client that has these keys. Its messages never contain a configured key. */
 export async function withClient<T>(
   config: Config,
   keys: ApiKeys,
-  { env, onProgress, signal, hostLimits }: Io,
+  { env, onProgress, signal, hostLimits }: ApiIo,
   work: (api: Api) => Promise<T>,
 ): Promise<T> {
   const secrets = listSecrets(config, env);
@@ -43,12 +53,13 @@ export function orInterrupted(error: unknown, signal: AbortSignal): unknown {
  * `verify` also stores each wait at once (`HostLimits.savingWith`), so that `kill -9` loses none; the read transaction
  * of `verify` can keep writers out.
  */
-export async function withHostWaits<T>(file: string, io: Io, work: () => Promise<T>): Promise<T> {
-  io.hostLimits.resume(onDatabase(file, 'read', (db) => readHostWaits(db, io.clock.now())) ?? []);
+export async function withHostWaits<T>(file: string, io: Io, work: (io: ApiIo) => Promise<T>): Promise<T> {
+  const hostLimits = new HostLimits();
+  hostLimits.resume(onDatabase(file, 'read', (db) => readHostWaits(db, io.clock.now())) ?? []);
   try {
-    return await work();
+    return await work({ ...io, hostLimits });
   } finally {
-    storeHostWaits(file, io.hostLimits.waits(), io);
+    storeHostWaits(file, hostLimits.waits(), io);
   }
 }
 

@@ -4,10 +4,17 @@ import { Writable } from 'node:stream';
 import { type Config, listInputFiles } from '../config/config.js';
 import { listPossibleInputs } from '../config/load-config.js';
 import { exitCodeOf, expectedError, orError, SvcError } from '../errors.js';
-import { assertTargets, realPath } from '../runtime/output-targets.js';
 import { readVersion } from '../runtime/version.js';
-import { assertStdout, onFile, writeOutput, writeText } from '../runtime/write-output.js';
+import {
+  assertStdout,
+  assertTargets,
+  onFile,
+  realPath,
+  writeOutput,
+  writeText,
+} from '../runtime/write-output.js';
 import { addFlagsToNext, escapeMarkdown, escapeMarkup, renderJson } from '../text/escape.js';
+import * as z from '../zod.js';
 import { type Command, configFlags, type Io, type Unparsed } from './command.js';
 import type { ListedOption } from './option.js';
 
@@ -37,7 +44,7 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
   const inputs = [
     ...(isBroken ? listPossibleInputs(io.env, configFlags(raw)) : ownFilesOf(config)),
     ...filesOf('input').map(([, file]) => file),
-    ...((await command.loadInputs?.())?.(raw, isBroken ? null : config) ?? []),
+    ...((await command.load()).listInputs?.(raw, isBroken ? null : config) ?? []),
   ];
   const isLost = isBroken && command.runsWithoutConfig !== true;
   const wrong = await orError(() => assertTargets(targets, inputs));
@@ -120,6 +127,16 @@ interface Failure {
   readonly exitCode: number;
   readonly generatedAt: string;
 }
+
+/** The JSON of a command that ended without a result. */
+export const errorSchema = z.strictObject({
+  schemaVersion: z.literal(1),
+  tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
+  generatedAt: z.string(),
+  outcome: z.literal('error'),
+  exitCode: z.int(),
+  error: z.strictObject({ code: z.string(), message: z.string(), hint: z.string().nullable() }),
+});
 
 /** Renderers of an error instead of a result, by the option of the output. Other outputs are not written then. */
 export const ERROR_RENDERERS: Readonly<Record<string, (failure: Failure) => string>> = {

@@ -1,9 +1,8 @@
 import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { fileWriter, parquetWriteRows } from 'hyparquet-writer';
 import { SvcError } from '../errors.js';
-import { realPath } from '../runtime/output-targets.js';
 import { throwIfInterrupted } from '../runtime/pause.js';
-import { moveInto, onFile, temporaryBeside } from '../runtime/write-output.js';
+import { moveInto, onFile, realPath, temporaryBeside } from '../runtime/write-output.js';
 import { REMAP_COLUMNS, type RemapRow } from '../store/remap-rows.js';
 
 /** Rows that are in memory at once; 50,000 took 320 MiB. Readers read row groups in parallel. */

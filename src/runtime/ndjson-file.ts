@@ -1,6 +1,5 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { realPath } from './output-targets.js';
-import { onFile, writeFully } from './write-output.js';
+import { onFile, realPath, writeFully } from './write-output.js';
 
 const BUFFER_CHARS = 65_536;
 

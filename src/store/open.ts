@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { SvcError } from '../errors.js';
-import { realPath } from '../runtime/output-targets.js';
+import { realPath } from '../runtime/write-output.js';
 import { registerChecksum } from './checksum.js';
 import {
   assertVersion,

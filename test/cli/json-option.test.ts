@@ -2,13 +2,22 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
-import { buildJsonSchemas, OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
+import { listSchemas, renderSchema } from '../../src/commands/reference.js';
+import { errorSchema } from '../../src/commands/with-outputs.js';
 import { openProject } from './project.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
 const { sandbox, cwd, run } = await openProject({ seed: 5, scale: 30 });
 await run('run', '--quiet');
 await run('export', 'v3', '--quiet', '--db', 'unfinished.db');
+
+/** Parses a value by the schema of a name. */
+async function parseAs(name: string, text: string) {
+  const schema = await listSchemas()
+    .find((one) => one.name === name)
+    ?.load();
+  return schema?.parse(JSON.parse(text)) ?? expect.fail(`no schema ${name}`);
+}
 
 const LINES = ['status', 'doctor', 'verify --sample 3', 'recheck', 'explain crm/stages 1'];
 
@@ -21,7 +30,7 @@ describe('--json', () => {
     expect(written).toEqual(Object.keys(JSON.parse((await run(...args, '--json', '-')).stdout)));
   });
 
-  const SHAPES: readonly (readonly [keyof typeof OUTPUT_SCHEMAS, string])[] = [
+  const SHAPES: readonly (readonly [string, string])[] = [
     ['report', 'report'],
     ['report', 'check'],
     ['finding', 'findings --limit 0'],
@@ -40,12 +49,12 @@ describe('--json', () => {
   it.each(SHAPES)('follows the schema of %s: %s', async (name, line) => {
     const { stdout } = await run(...line.split(' '), '--json', '-');
     const values = name === 'finding' || name === 'lookup' ? stdout.trim().split('\n') : [stdout];
-    for (const value of values) OUTPUT_SCHEMAS[name].schema.parse(JSON.parse(value));
+    for (const value of values) await parseAs(name, value);
   });
 
   it('has lines of dump that follow the schema of findings', async () => {
     const { stdout } = await run('dump', '--format', 'ndjson');
-    for (const line of stdout.trim().split('\n')) OUTPUT_SCHEMAS.finding.schema.parse(JSON.parse(line));
+    for (const line of stdout.trim().split('\n')) await parseAs('finding', line);
   });
 
   it('FILE: lookup writes NDJSON there and nothing to stdout', async () => {
@@ -83,8 +92,13 @@ describe('--json FILE of a command that fails', () => {
     ({ name }) => name,
   );
 
-  it('is tried for every command', () => {
+  it('is tried for every command, and each has a schema', async () => {
     expect(Object.keys(WRONG).toSorted()).toEqual(names.toSorted());
+    for (const { options, load } of COMMANDS) {
+      const json = options.find(({ name }) => name === 'json');
+      expect(json?.schema === undefined).toBe(json === undefined);
+      expect((await load()).schema === undefined).toBe(json === undefined);
+    }
   });
 
   it.each(Object.entries(WRONG))('holds the error: %s %s', async (name, wrong) => {
@@ -97,9 +111,7 @@ describe('--json FILE of a command that fails', () => {
       writeFileSync(join(folder, 'result'), '{"of":"an earlier run"}');
       const words = [...name.split(' '), ...args.split(' '), ...config, '--json', 'result'];
       const { code } = await runCli(words, { cwd: folder, env: keysOf(sandbox.apiKey) });
-      const left = OUTPUT_SCHEMAS.error.schema.parse(
-        JSON.parse(readFileSync(join(folder, 'result'), 'utf8')),
-      );
+      const left = errorSchema.parse(JSON.parse(readFileSync(join(folder, 'result'), 'utf8')));
       // status takes no value that can be wrong, only a database that is not there.
       const expected = name === 'status' && !isBroken ? 4 : 2;
       expect([code, left.exitCode]).toEqual([expected, expected]);
@@ -123,11 +135,12 @@ it.each([
   }
 });
 
-it('ships each JSON Schema with its own $id', () => {
-  for (const [name, schema] of buildJsonSchemas()) {
-    const file = new URL(`../../schema/${name}.schema.json`, import.meta.url);
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(schema);
-    expect(schema).toMatchObject({ $id: `urn:svc-migrate:schema:${name}:1` });
+it('ships each JSON Schema with its own $id', async () => {
+  for (const one of listSchemas()) {
+    const { name } = one;
+    const text = readFileSync(new URL(`../../schema/${name}.schema.json`, import.meta.url), 'utf8');
+    expect(text).toBe(await renderSchema(one));
+    expect(JSON.parse(text)).toMatchObject({ $id: `urn:svc-migrate:schema:${name}:1` });
   }
 });
 

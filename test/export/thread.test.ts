@@ -4,8 +4,8 @@ import { Writable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { HostLimits } from '../../src/api/limiter.js';
-import type { Io } from '../../src/commands/command.js';
 import type { Exporter, ExportRequest } from '../../src/commands/export-thread.js';
+import type { ApiIo } from '../../src/commands/with-api.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { PageSource } from '../../src/export/prefetch.js';
@@ -35,7 +35,7 @@ const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
 function threadOn(b: Bench) {
   const events: ProgressEvent[] = [];
   const stop = new AbortController();
-  const io: Io = {
+  const io: ApiIo = {
     stdout: nowhere,
     stderr: nowhere,
     env: {},
@@ -50,7 +50,7 @@ function threadOn(b: Bench) {
   };
   const request: ExportRequest = { config: config(), models: [], companies: [], restart: false };
   const hold = { file: b.file, mode: 'create', command: 'export', nowMs: 0 } as const;
-  const within = <T>(work: (exporter: Exporter, io: Io) => Promise<T>) => holdInThread(hold, io, work);
+  const within = <T>(work: (exporter: Exporter, io: ApiIo) => Promise<T>) => holdInThread(hold, io, work);
   const run = (source: PageSource, generation: Generation = 'v3'): Promise<ExportSummary> =>
     within((exporter) => exporter(generation, request, createPageSupply(source, b.clock)));
   return { events, stop, within, run };

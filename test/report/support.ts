@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { HostLimits } from '../../src/api/limiter.js';
 import type { Io } from '../../src/commands/command.js';
 import type { Config } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
@@ -104,7 +103,6 @@ export function newIo(overrides: Partial<Io> = {}): TestIo {
     color: false,
     signal: new AbortController().signal,
     onProgress: () => {},
-    hostLimits: new HostLimits(),
     runUninterruptible: async (work) => work(),
     ...overrides,
     stdout: new Sink(),

@@ -13,8 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { assertTargets } from '../../src/runtime/output-targets.js';
-import { createFile, writeOutput, writeText } from '../../src/runtime/write-output.js';
+import { assertTargets, createFile, writeOutput, writeText } from '../../src/runtime/write-output.js';
 import { Sink } from '../report/support.js';
 
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OUTPUT_SCHEMAS } from '../../src/commands/output-schemas.js';
+import { listSchemas } from '../../src/commands/reference.js';
 import { configSchema } from '../../src/config/settings.js';
 import { readTopic, TOPICS } from '../../src/docs/topics.js';
 import { describeOutcome, reasonsOf, STATUSES } from '../../src/reasons.js';
@@ -17,7 +17,7 @@ const BLOCKS: Readonly<Record<string, () => string>> = {
   schemas: () =>
     renderTable(
       ['schema', 'describes'],
-      Object.entries(OUTPUT_SCHEMAS).map(([name, { of }]) => [`\`schema/${name}.schema.json\``, of]),
+      listSchemas().map(({ name, of }) => [`\`schema/${name}.schema.json\``, of]),
     ),
 };
 

@@ -3,59 +3,61 @@ import { SvcError } from '../../errors.js';
 import { type Command, runs } from '../command.js';
 import { describeOption, listOptions } from '../option.js';
 import * as apply from './apply-commands.js';
-import * as decide from './decide-commands.js';
-import * as look from './look-commands.js';
 import { COMMON_OPTIONS } from './options.js';
-import * as start from './start-commands.js';
-import * as tools from './tool-commands.js';
+import * as run from './run-commands.js';
 import * as use from './use-commands.js';
 
-const ofTargets = async () => (await import('../apply.js')).listTargetFiles;
-const ofSources = async () => (await import('../scan.js')).listSourceOutputs;
+/** What a command of `apply` runs, by its second word. */
+function ofApply<Name extends keyof typeof import('../apply.js').runs>(name: Name) {
+  return async () => {
+    const { runs: all, schema, listInputs } = await import('../apply.js');
+    return { run: all[name], schema, listInputs };
+  };
+}
 
 /** The commands by group, in the order of a migration, each with what it runs: modules that help does not need. */
 const GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Start: [
-    runs(start.init, async () => (await import('../init.js')).runInit),
-    runs(start.doctor, async () => (await import('../doctor.js')).runDoctor),
-    runs(start.demo, async () => (await import('../demo.js')).runDemo),
-    runs(start.sandbox, async () => (await import('../sandbox.js')).runSandbox),
+    runs(run.init, () => import('../init.js')),
+    runs(run.doctor, () => import('../doctor.js')),
+    runs(run.demo, () => import('../demo.js')),
+    runs(run.sandbox, () => import('../sandbox.js')),
   ],
   Look: [
-    runs(look.run, async () => (await import('../run.js')).runRun),
-    runs(look.exportBoth, async () => (await import('../export.js')).runExport),
-    runs(look.remap, async () => (await import('../remap.js')).runRemap),
-    runs(look.report, async () => (await import('../report.js')).runReport),
-    runs(look.check, async () => (await import('../report.js')).runCheck),
-    runs(look.status, async () => (await import('../status.js')).runStatus),
+    runs(run.run, () => import('../run.js')),
+    runs(run.exportBoth, () => import('../export.js')),
+    runs(run.remap, () => import('../remap.js')),
+    runs(run.report, async () => (await import('../report.js')).report),
+    runs(run.check, async () => (await import('../report.js')).check),
+    runs(run.status, () => import('../status.js')),
   ],
   Decide: [
-    runs(decide.findings, async () => (await import('../findings.js')).runFindings),
-    runs(decide.explain, async () => (await import('../explain.js')).runExplain),
-    runs(decide.decide, async () => (await import('../decide.js')).runDecide),
-    runs(decide.recheck, async () => (await import('../recheck.js')).runRecheck),
-    runs(decide.verify, async () => (await import('../verify.js')).runVerify),
+    runs(use.findings, () => import('../findings.js')),
+    runs(use.explain, () => import('../explain.js')),
+    runs(use.decide, () => import('../decide.js')),
+    runs(use.recheck, () => import('../recheck.js')),
+    runs(use.verify, () => import('../verify.js')),
   ],
   Apply: [
-    runs(apply.plan, async () => (await import('../apply.js')).runPlan, ofTargets),
-    runs(apply.write, async () => (await import('../apply.js')).runWrite, ofTargets),
-    runs(apply.check, async () => (await import('../apply.js')).runCheckTargets, ofTargets),
-    runs(apply.verify, async () => (await import('../apply.js')).runVerifyRuns, ofTargets),
-    runs(apply.find, async () => (await import('../apply.js')).runFind, ofTargets),
-    runs(apply.sql, async () => (await import('../apply.js')).runSql, ofTargets),
-    runs(apply.undo, async () => (await import('../apply.js')).runUndo, ofTargets),
-    runs(apply.runs, async () => (await import('../apply.js')).runRuns, ofTargets),
+    runs(apply.plan, ofApply('plan')),
+    runs(apply.write, ofApply('write')),
+    runs(apply.check, ofApply('check')),
+    runs(apply.verify, ofApply('verify')),
+    runs(apply.find, ofApply('find')),
+    runs(apply.sql, ofApply('sql')),
+    runs(apply.undo, ofApply('undo')),
+    runs(apply.runs, ofApply('runs')),
   ],
   Use: [
-    runs(use.lookup, async () => (await import('../lookup.js')).runLookup),
-    runs(use.dump, async () => (await import('../dump.js')).runDump),
-    runs(use.scan, async () => (await import('../scan.js')).runScan, ofSources),
+    runs(use.lookup, () => import('../lookup.js')),
+    runs(use.dump, () => import('../dump.js')),
+    runs(use.scan, () => import('../scan.js')),
   ],
   Tools: [
-    runs(tools.backup, async () => (await import('../backup.js')).runBackup),
-    runs(tools.purge, async () => (await import('../purge.js')).runPurge),
-    runs(tools.completion, async () => (await import('../completion.js')).runCompletion),
-    runs(tools.help, async () => (await import('../help.js')).runHelp),
+    runs(use.backup, () => import('../backup.js')),
+    runs(use.purge, () => import('../purge.js')),
+    runs(use.completion, () => import('../completion.js')),
+    runs(use.help, () => import('../help.js')),
   ],
 };
 
@@ -99,7 +101,7 @@ export function renderOverview(): string {
 /** Those of two words share a row, and so do the last two. */
 function rowOf({ name, summary }: Command): string {
   const row = (title: string, text: string) => `${title.padEnd(18)}${text}`;
-  if (name === tools.completion.name || name === tools.help.name)
+  if (name === use.completion.name || name === use.help.name)
     return row('completion, help', 'for bash, zsh and fish; every command and topic');
   const [first = '', second] = name.split(' ');
   if (second === undefined) return row(name, summary);

@@ -5,6 +5,7 @@ import {
   argument,
   flag,
   input,
+  jsonOutput,
   listArgument,
   listOption,
   option,
@@ -68,7 +69,7 @@ const POLICY = {
 };
 
 const RUN = (summary: string) => ({ run: optionalArgument('[run]', summary, text), ...TARGETS });
-const JSON_OUT = { json: output('the result as JSON (- is stdout)') };
+const JSON_OUT = { json: jsonOutput('apply') };
 const UNMAPPED = { unmapped: output('every value that is left without a V4 id, as NDJSON') };
 
 const NEEDS = [['again', 'inPlace']] as const;

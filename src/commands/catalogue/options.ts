@@ -8,6 +8,7 @@ import {
   companyId,
   duration,
   flag,
+  jsonOutput,
   listenAddress,
   listOption,
   option,
@@ -75,7 +76,7 @@ export const WAITING_NEEDS = [
 
 /** Files to write reports to; the options have the names of the renderers. */
 export const OUTPUTS = {
-  json: output('report as JSON (- is stdout)'),
+  json: jsonOutput('report', 'report as JSON (- is stdout)'),
   ndjson: output('every finding, one JSON object per line'),
   markdown: output('report for pull requests and job summaries'),
   html: output('report as one HTML page that needs no other files'),

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { OUTPUT_SCHEMAS } from '../../../src/commands/output-schemas.js';
+import { schema } from '../../../src/commands/apply.js';
 import { parseConfigValue } from '../../../src/config/load-config.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { openDatabase } from '../../../src/store/open.js';
@@ -88,7 +88,7 @@ export function makeScene(
     json: async (words, code) => {
       await apply(`${words} --json out.json`, code);
       const value = JSON.parse(read('out.json'));
-      OUTPUT_SCHEMAS.apply.schema.parse(value);
+      schema.parse(value);
       expect(value.exitCode).toBe(code ?? 0);
       return value;
     },
