@@ -5,23 +5,16 @@ export type PathStep =
   | { readonly kind: 'key'; readonly name: string; readonly bytes: Uint8Array }
   | { readonly kind: 'index'; readonly at: number }
   /** Every member or item. */
-  | { readonly kind: 'any' }
-  /** Zero or more levels. */
-  | { readonly kind: 'descend' };
+  | { readonly kind: 'any' };
 
-/** A parsed path. It has at most 30 steps, so that one integer can hold a bit for each. */
-export interface JsonPath {
-  readonly text: string;
-  readonly steps: readonly PathStep[];
-}
+/** The steps of a path, from the value itself. */
+export type JsonPath = readonly PathStep[];
 
-const MAX_STEPS = 30;
 const PATH_STEP =
-  /\.\.(?<deep>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<name>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<star>\*)|\[(?<at>\d{1,9})\]|\[(?<all>\*)\]|\['(?<single>[^']*)'\]|\["(?<double>[^"]*)"\]/uy;
+  /\.(?<name>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<star>\*)|\[(?<at>\d{1,9})\]|\[(?<all>\*)\]|\['(?<single>[^']*)'\]|\["(?<double>[^"]*)"\]/uy;
 
 /**
- * Parses a JSON path: `$.invoice.id`, `$.lines[*].item_id`, `$['odd key'][0]`, `$..invoice_id`. The leading `$.` is
- * optional. Null if it is invalid.
+ * Parses a JSON path: `$.invoice.id`, `$.lines[*].item_id`, `$['odd key'][0]`. The leading `$.` is optional. Null if it is invalid.
  */
 export function parseJsonPath(text: string): JsonPath | null {
   const body = text.startsWith('$') ? text.slice(1) : text.startsWith('[') ? text : `.${text}`;
@@ -30,16 +23,15 @@ export function parseJsonPath(text: string): JsonPath | null {
   while (PATH_STEP.lastIndex < body.length) {
     const groups = PATH_STEP.exec(body)?.groups;
     if (groups === undefined) return null;
-    if (groups['deep'] !== undefined) steps.push({ kind: 'descend' });
     steps.push(stepOf(groups));
   }
-  return steps.length > MAX_STEPS ? null : { text, steps };
+  return steps;
 }
 
 function stepOf(groups: Readonly<Record<string, string | undefined>>): PathStep {
   if (groups['star'] !== undefined || groups['all'] !== undefined) return { kind: 'any' };
   if (groups['at'] !== undefined) return { kind: 'index', at: Number(groups['at']) };
-  const name = groups['deep'] ?? groups['name'] ?? groups['single'] ?? groups['double'] ?? '';
+  const name = groups['name'] ?? groups['single'] ?? groups['double'] ?? '';
   return { kind: 'key', name, bytes: new TextEncoder().encode(name) };
 }
 
@@ -76,7 +68,7 @@ export function findValues(
   return walk.hits.map((hit) => ({ ...hit, start: start + hit.start, end: start + hit.end }));
 }
 
-/** For each path, the numbers of steps that may have been taken to reach a value: bit n is set for n steps. */
+/** For each path, the number of its steps that led to a value; -1: the value is not on the path. */
 type Reached = readonly number[];
 
 class PathWalk {
@@ -91,8 +83,13 @@ class PathWalk {
 
   run(): void {
     const first = this.#scanner.skipSpace(0);
-    const reached = this.#paths.map((path) => closure(path, 1));
-    this.#scanner.expectEnd(this.#walk(first, reached, 0));
+    this.#scanner.expectEnd(
+      this.#walk(
+        first,
+        this.#paths.map(() => 0),
+        0,
+      ),
+    );
   }
 
   /** Walks the value at `at` and returns its end. */
@@ -102,12 +99,13 @@ class PathWalk {
     const first = scanner.bytes[at] ?? 0;
     const isContainer = first === OPEN_OBJECT || first === OPEN_ARRAY;
     const kind = KINDS.get(first) ?? (isContainer ? 'other' : 'number');
-    const own = this.#paths.flatMap(({ steps }, path) =>
-      ((reached[path] ?? 0) & (1 << steps.length)) === 0 ? [] : [{ path, kind, start: at, end: at }],
+    const own = this.#paths.flatMap(({ length }, path) =>
+      reached[path] === length ? [{ path, kind, start: at, end: at }] : [],
     );
     // before the hits inside it, to keep the order of the text
     this.hits.push(...own);
-    const isOnTheWay = isContainer && reached.some((places) => places !== 0);
+    const isOnTheWay =
+      isContainer && reached.some((steps, path) => steps >= 0 && steps < (this.#paths[path]?.length ?? 0));
     const end = isOnTheWay ? this.#walkInside(at, reached, depth + 1) : scanner.skipValue(at, depth);
     for (const hit of own) hit.end = end;
     return end;
@@ -124,7 +122,10 @@ class PathWalk {
         matches = this.#keyMatcher(i + 1, keyEnd - 1);
         i = scanner.skipColon(keyEnd);
       }
-      const inner = this.#paths.map((path, one) => advance(path, reached[one] ?? 0, matches));
+      const inner = reached.map((steps, path) => {
+        const step = this.#paths[path]?.[steps];
+        return step !== undefined && matches(step) ? steps + 1 : -1;
+      });
       const end = this.#walk(i, inner, depth);
       i = isObject ? scanner.nextMember(end) : scanner.nextItem(end);
     }
@@ -153,53 +154,13 @@ function isSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }
 
-/** The step counts (bits, as in `Reached`) for a member or item of a value reached with `places`. */
-function advance(path: JsonPath, places: number, matches: (step: PathStep) => boolean): number {
-  let next = 0;
-  for (let at = 0; at < path.steps.length; at += 1) {
-    if ((places & (1 << at)) === 0) continue;
-    const step = path.steps[at];
-    if (step === undefined) break;
-    if (step.kind === 'descend') next |= 1 << at;
-    else if (matches(step)) next |= 1 << (at + 1);
-  }
-  return closure(path, next);
-}
-
-/** Adds the step counts after each `descend` that is taken for zero levels. */
-function closure(path: JsonPath, places: number): number {
-  let all = places;
-  for (let at = 0; at < path.steps.length; at += 1) {
-    if ((all & (1 << at)) !== 0 && path.steps[at]?.kind === 'descend') all |= 1 << (at + 1);
-  }
-  return all;
-}
-
 /** Whether two paths can select the same value. */
 export function mayOverlap(a: JsonPath, b: JsonPath): boolean {
-  const known = new Map<number, boolean>();
-  const meet = (i: number, j: number): boolean => {
-    const key = i * (MAX_STEPS + 1) + j;
-    let result = known.get(key);
-    if (result === undefined) {
-      result = meetFrom(i, j);
-      known.set(key, result);
-    }
-    return result;
-  };
-  const meetFrom = (i: number, j: number): boolean => {
-    const [one, two] = [a.steps[i], b.steps[j]];
-    if (one === undefined && two === undefined) return true;
-    if (one?.kind === 'descend' && (meet(i + 1, j) || (two !== undefined && meet(i, j + 1)))) return true;
-    if (two?.kind === 'descend' && (meet(i, j + 1) || (one !== undefined && meet(i + 1, j)))) return true;
-    if (one === undefined || two === undefined) return false;
-    return one.kind !== 'descend' && two.kind !== 'descend' && mayMatch(one, two) && meet(i + 1, j + 1);
-  };
-  return meet(0, 0);
+  return a.length === b.length && a.every((step, at) => mayMatch(step, b[at]));
 }
 
-function mayMatch(a: PathStep, b: PathStep): boolean {
-  if (a.kind === 'any' || b.kind === 'any') return true;
-  if (a.kind === 'key') return b.kind === 'key' && a.name === b.name;
-  return a.kind === 'index' && b.kind === 'index' && a.at === b.at;
+function mayMatch(a: PathStep, b: PathStep | undefined): boolean {
+  if (a.kind === 'any' || b?.kind === 'any') return true;
+  if (a.kind === 'key') return b?.kind === 'key' && a.name === b.name;
+  return a.kind === 'index' && b?.kind === 'index' && a.at === b.at;
 }

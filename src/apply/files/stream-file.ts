@@ -269,7 +269,7 @@ function assertPaths(target: FileTarget): void {
   for (const path of target.ids.flatMap(namesOf)) {
     if (parseJsonPath(path) !== null) continue;
     throw new SvcError('config', `"${path}" in target ${target.name} is not a JSON path.`, {
-      hint: 'Write it like "$.invoice.id", "$.lines[*].invoice_id" or "$..invoice_id".',
+      hint: 'Write it like "$.invoice.id" or "$.lines[*].invoice_id".',
     });
   }
 }

@@ -11,7 +11,7 @@ import { makeFolder } from '../support/folder.js';
 import { createRemap, IN_PLACE, INVOICES, pairs, seeded } from '../support/remap.js';
 
 const FILES = campaign({ small: 150, full: 2000, soak: 50_000 });
-const PATHS = ['$.invoice_id', '$.lines[*].invoice_id', '$.refs[*]', "$['odd key'].id", '$..deep_id'];
+const PATHS = ['$.invoice_id', '$.lines[*].invoice_id', '$.refs[*]', "$['odd key'].id", '$.*.deep_id'];
 
 const BIG = 9_007_199_254_740_993n;
 const twinOf = (id: bigint): bigint => (id === BIG ? BIG + 2n : (id % 300n) + 1n);
@@ -217,9 +217,8 @@ function mapped(value: unknown, path: readonly string[]): unknown {
 }
 
 function isNamed(path: readonly string[]): boolean {
-  const text = path.join('.');
-  return (
-    ['invoice_id', 'lines.*.invoice_id', 'refs.*', 'odd key.id'].includes(text) || path.at(-1) === 'deep_id'
+  return ['invoice_id', 'lines.*.invoice_id', 'refs.*', 'odd key.id', 'other.deep_id'].includes(
+    path.join('.'),
   );
 }
 
