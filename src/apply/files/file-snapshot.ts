@@ -48,16 +48,21 @@ function noRegularFile(file: string): SvcError {
   });
 }
 
+/** Reads into a buffer from a position on, until it is full or the file ends; returns the number of bytes. */
+export function readFully(fd: number, buffer: Buffer, position: number): number {
+  let at = position;
+  for (let got = -1; got !== 0 && at < buffer.length; at += got) {
+    got = readSync(fd, buffer, at, buffer.length - at, null);
+  }
+  return at - position;
+}
+
 /** The first bytes of a file: at most so many. */
 export function readHead(file: string, most: number): Buffer {
   const fd = openSync(file, 'r');
   try {
     const bytes = Buffer.alloc(most);
-    let length = 0;
-    for (let got = -1; got !== 0 && length < most; length += got) {
-      got = readSync(fd, bytes, length, most - length, null);
-    }
-    return bytes.subarray(0, length);
+    return bytes.subarray(0, readFully(fd, bytes, 0));
   } finally {
     closeSync(fd);
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { FileTarget, IdColumn } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
@@ -9,15 +9,15 @@ import type { ApplyContext } from '../context.js';
 import { detectDialect } from '../text/csv-dialect.js';
 import { buildCsvScanner } from '../text/csv-records.js';
 import { buildNdjsonScanner, type RecordScanner } from '../text/record-scanner.js';
+import { readFully } from './file-snapshot.js';
 
 const CHUNK_BYTES = 1024 * 1024;
 /** A longer record is assumed to be an unclosed quote. */
 const MAX_RECORD_BYTES = 64 * 1024 * 1024;
-const CHUNKS_PER_YIELD = 16;
 
 export interface PassOptions {
   readonly file: string;
-  /** Builds the scanner from the first bytes of the file (up to 1 MiB). */
+  /** Builds the scanner from the first chunk of the file. */
   readonly buildScanner: (head: Buffer) => RecordScanner;
   /** Receives the rewritten bytes; null if the file is only read. */
   readonly copier: Copier | null;
@@ -40,9 +40,52 @@ export interface Pass {
  * @throws SvcError `bad_input` if it cannot be read, `interrupted`
  */
 export async function passThrough(options: PassOptions): Promise<Pass> {
-  const fd = openInput(options.file);
+  const { file, buildScanner, copier, chunkBytes = CHUNK_BYTES, signal, onBytes } = options;
+  const fd = openInput(file);
   try {
-    return await new Reading(options, fd).run();
+    const total = fstatSync(fd).size;
+    const hash = createHash('sha256');
+    let buffer = Buffer.allocUnsafe(chunkBytes);
+    /** How much of the buffer is in use: from one pass of the loop to the next, the beginning of a record. */
+    let length = 0;
+    let done = 0;
+    const fill = (): boolean => {
+      const got = readFully(fd, buffer, length);
+      hash.update(buffer.subarray(length, length + got));
+      length += got;
+      done += got;
+      return length < buffer.length;
+    };
+    const drop = (count: number): void => {
+      buffer.copyWithin(0, count, length);
+      length -= count;
+    };
+    let isLast = fill();
+    const scanner = buildScanner(buffer.subarray(0, length));
+    copier?.copy(buffer, 0, scanner.dataStart);
+    drop(scanner.dataStart);
+    for (let edits = 0; ; isLast = fill()) {
+      const bytes = buffer;
+      let from = 0;
+      const consumed = scanner.scan(bytes, length, isLast, (start, end, text) => {
+        edits += 1;
+        copier?.copy(bytes, from, start);
+        copier?.write(text);
+        from = end;
+      });
+      copier?.copy(bytes, from, consumed);
+      drop(consumed);
+      onBytes(done, total);
+      if (isLast) {
+        copier?.finish();
+        return { sha256: hash.digest('hex'), bytes: done, edits, scanner };
+      }
+      if (length >= MAX_RECORD_BYTES) throw endlessRecord(file);
+      // Scanning a long record again only when the buffer has doubled keeps the cost linear.
+      if (length > buffer.length / 2) buffer = Buffer.concat([buffer], 2 * buffer.length);
+      await setImmediate();
+      if (signal.aborted) throw new SvcError('interrupted', 'Stopped while reading; nothing was changed.');
+    }
   } finally {
     closeSync(fd);
   }
@@ -59,104 +102,11 @@ function openInput(file: string): number {
   throw new SvcError('bad_input', `${file} is not a regular file.`);
 }
 
-class Reading {
-  readonly #options: PassOptions;
-  readonly #fd: number;
-  readonly #total: number;
-  readonly #hash = createHash('sha256');
-  readonly #chunkBytes: number;
-  #bytes: Buffer;
-  #length = 0;
-  #done = 0;
-  #edits = 0;
-
-  constructor(options: PassOptions, fd: number) {
-    this.#options = options;
-    this.#fd = fd;
-    this.#total = fstatSync(fd).size;
-    this.#chunkBytes = options.chunkBytes ?? CHUNK_BYTES;
-    this.#bytes = Buffer.allocUnsafe(2 * this.#chunkBytes);
-  }
-
-  async run(): Promise<Pass> {
-    let isLast = this.#fill();
-    const scanner = this.#options.buildScanner(this.#bytes.subarray(0, this.#length));
-    this.#pass(scanner.dataStart);
-    for (let chunk = 1; ; chunk += 1) {
-      this.#scan(scanner, isLast);
-      if (isLast) break;
-      isLast = this.#fill();
-      if (chunk % CHUNKS_PER_YIELD === 0) await this.#yieldToSignals();
-    }
-    this.#options.copier?.finish();
-    this.#options.onBytes(this.#done, this.#total);
-    return { sha256: this.#hash.digest('hex'), bytes: this.#done, edits: this.#edits, scanner };
-  }
-
-  /** Yields to the event loop, so that signals are handled. */
-  async #yieldToSignals(): Promise<void> {
-    await setImmediate();
-    if (this.#options.signal.aborted) {
-      throw new SvcError('interrupted', 'Stopped while reading; nothing was changed.');
-    }
-    this.#options.onBytes(this.#done, this.#total);
-  }
-
-  /** Reads at least one more chunk; true at the end of the file. */
-  #fill(): boolean {
-    this.#assertRecordEnds();
-    // The bytes left are one unfinished record. Reading at least as many again keeps the cost of rescanning it linear.
-    const until = Math.min(this.#length + Math.max(this.#chunkBytes, this.#length), MAX_RECORD_BYTES);
-    while (this.#bytes.length < until) this.#grow();
-    while (this.#length < until) {
-      const got = readSync(this.#fd, this.#bytes, this.#length, until - this.#length, null);
-      if (got === 0) return true;
-      this.#hash.update(this.#bytes.subarray(this.#length, this.#length + got));
-      this.#length += got;
-      this.#done += got;
-    }
-    return false;
-  }
-
-  #assertRecordEnds(): void {
-    if (this.#length < MAX_RECORD_BYTES) return;
-    const mib = MAX_RECORD_BYTES / 1024 / 1024;
-    throw new SvcError('bad_input', `${this.#options.file} has a record of more than ${mib} MiB.`, {
-      hint: 'Look for a quote that is never closed, or name the right delimiter.',
-    });
-  }
-
-  #grow(): void {
-    const larger = Buffer.allocUnsafe(this.#bytes.length * 2);
-    this.#bytes.copy(larger, 0, 0, this.#length);
-    this.#bytes = larger;
-  }
-
-  #scan(scanner: RecordScanner, isLast: boolean): void {
-    const { copier } = this.#options;
-    const bytes = this.#bytes;
-    let from = 0;
-    const consumed = scanner.scan(bytes, this.#length, isLast, (start, end, text) => {
-      this.#edits += 1;
-      if (copier === null) return;
-      copier.copy(bytes, from, start);
-      copier.write(text);
-      from = end;
-    });
-    copier?.copy(bytes, from, consumed);
-    this.#drop(consumed);
-  }
-
-  /** Copies the first bytes unchanged. */
-  #pass(count: number): void {
-    this.#options.copier?.copy(this.#bytes, 0, count);
-    this.#drop(count);
-  }
-
-  #drop(count: number): void {
-    this.#bytes.copyWithin(0, count, this.#length);
-    this.#length -= count;
-  }
+function endlessRecord(file: string): SvcError {
+  const mib = MAX_RECORD_BYTES / 1024 / 1024;
+  return new SvcError('bad_input', `${file} has a record of more than ${mib} MiB.`, {
+    hint: 'Look for a quote that is never closed, or name the right delimiter.',
+  });
 }
 
 const COPY_BYTES = 1024 * 1024;
