@@ -1,11 +1,8 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { NamedRows } from '../context.js';
 import { blocks, type Note } from '../plan.js';
 import { type Engine, findColumn } from './dialect.js';
 import { addedColumns } from './id-columns.js';
 import { valueType } from './id-maps.js';
-import { markUndone, readRun, readRunsOfTable } from './ledger-runs.js';
-import { endUndo } from './own-tables.js';
 import { declaredType, type FoundTable, type TableFacts, type TableRun } from './table-facts.js';
 
 export function dropColumnSql({ dialect }: Pick<Engine, 'dialect'>, table: string, column: string): string {
@@ -76,7 +73,11 @@ export async function addedColumnNotes(
   return notes;
 }
 
-async function countFilled({ session, dialect }: Engine, table: string, column: string): Promise<number> {
+export async function countFilled(
+  { session, dialect }: Engine,
+  table: string,
+  column: string,
+): Promise<number> {
   return Number(await session.one(`SELECT count(${dialect.quote(column)}) FROM ${dialect.tableSql(table)}`));
 }
 
@@ -85,29 +86,4 @@ export function droppedColumns(engine: Engine, facts: TableFacts, { mode, target
   return addedColumns(mode, mode === 'new' ? [] : target.ids).filter(
     (name) => findColumn(engine, facts, name) === undefined,
   );
-}
-
-/**
- * Ends the undo of an in-place run: drops the columns it added for platform_ids, unless another run or another program
- * filled them too. Returns the columns that other programs filled, each as a sentence.
- */
-export async function dropPlatformColumns(engine: Engine, given: TableRun): Promise<NamedRows> {
-  const { session, dialect } = engine;
-  const kept = new NamedRows();
-  const { ledger, unit } = given;
-  const run = await session.retry(() => readRun(engine, given));
-  if (run.state !== 'undoing') return kept;
-  await endUndo(engine, ledger, 'latest', async () => {
-    const facts = await dialect.readFacts(run.target);
-    const others = (await readRunsOfTable(engine, ledger, run.table)).filter((one) => one.unit !== unit);
-    for (const name of addedColumns(run.mode, run.target.ids)) {
-      const isShared = others.some((one) => one.mode === 'in_place' && one.labels.includes(name));
-      if (isShared || findColumn(engine, facts, name) === undefined) continue;
-      const filled = await countFilled(engine, run.table, name);
-      if (filled > 0) kept.add(`column ${name} stays: other programs filled it`, filled);
-      else await session.exec(dropColumnSql(engine, run.table, name));
-    }
-    await markUndone(engine, run);
-  });
-  return kept;
 }
