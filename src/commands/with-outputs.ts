@@ -58,7 +58,8 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
 /** The files that outputs must not replace. */
 export function ownFilesOf(config: Config): readonly string[] {
   const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
-  return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles];
+  const targets = config.apply.targets.flatMap((target) => ('file' in target ? [target.file] : []));
+  return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles, ...targets];
 }
 
 /**

@@ -93,6 +93,10 @@ describe('files of an earlier run do not survive one that fails', () => {
 describe('outputs never replace an input', () => {
   const BROKEN = '{ "database": "my.db", "companies": { "match": { "file": "pairs.csv" } }, ';
 
+  const ids = [{ column: 'invoice_id', model: 'accounting/invoices' }];
+  const targets = [{ name: 'orders', kind: 'csv', file: 'orders.csv', ids }];
+  const WITH_TARGET = JSON.stringify({ ...sandbox.config(), apply: { targets } });
+
   it.each([
     { file: NAMED_CONFIG, config: null },
     { file: 'svc-migrate.db-wal', config: null },
@@ -100,6 +104,7 @@ describe('outputs never replace an input', () => {
     { file: 'pairs.csv', config: BROKEN },
     { file: NAMED_CONFIG, config: BROKEN },
     { file: 'linked.csv', config: BROKEN },
+    { file: 'orders.csv', config: WITH_TARGET },
   ])('$file is left as it is, exit 2', async ({ file, config }) => {
     if (config !== null) writeFileSync(join(cwd, NAMED_CONFIG), config);
     const isConfig = file === NAMED_CONFIG;
