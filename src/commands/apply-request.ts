@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { EmitRequest } from '../apply/emit/layouts.js';
-import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
+import type { Plan, Policy } from '../apply/plan.js';
 import {
   type ApplyTarget,
   applyTargetSchema,
@@ -16,7 +16,7 @@ import { findTargetProblems } from '../config/cross-checks.js';
 import type { Env } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { shellLine } from '../text/escape.js';
-import { isTextFile, type Place, placeOf } from './apply-place.js';
+import { isTextFile, placeOf } from './apply-place.js';
 import type { verify, write } from './catalogue/apply-commands.js';
 import type { OptionsOf } from './command.js';
 
@@ -50,8 +50,6 @@ export interface ApplyRequest {
   readonly targets: readonly ApplyTarget[];
   readonly source: TargetSource;
   readonly policy: Policy;
-  /** The policy options that were given. */
-  readonly asked: Partial<Policy>;
   readonly allowIncomplete: boolean;
 }
 
@@ -79,56 +77,35 @@ export function buildRequest(
 ): ApplyRequest {
   const { unmapped, table, allowIncomplete = false } = options;
   if (unmapped === '-') throw new SvcError('usage', '--unmapped takes a file, not -.');
-  const asked = askedPolicy(options);
+  const policy = policyOf(options);
   const { run, words } = splitRun(options);
   const { targets, source } = chooseTargets(action, { ...options, targets: words }, config, env);
-  const policy = { ...DEFAULT_POLICY, ...asked };
-  if (asked.missing === 'keep-v3') assertNewFiles(policy, targets);
+  assertPolicy(policy, targets);
+  return { action, emit, run, unmapped, table: table ?? null, targets, source, policy, allowIncomplete };
+}
+
+function policyOf(options: ApplyOptions): Policy {
+  const { inPlace = false, missing = 'fail', unknown = 'fail', others = 'fail' } = options;
+  const { mapDeleted = false, again = false } = options;
+  return { mode: inPlace ? 'in_place' : 'new', missing, unknown, others, mapDeleted, again };
+}
+
+/** @throws SvcError `usage` for files in place, and where `--missing keep-v3` means no more than `keep`, or V3 ids in a column of V4 ids */
+function assertPolicy({ mode, missing }: Policy, targets: readonly ApplyTarget[]): void {
   const file = targets.find(isTextFile);
-  if (asked.mode === 'in_place' && file !== undefined)
-    throw new SvcError(
-      'usage',
-      `--in-place is for tables: ${file.name} is a file, and gets a new one beside it.`,
-      {
-        hint: 'Leave --in-place out, or name tables only.',
-      },
-    );
-  return {
-    action,
-    emit,
-    run,
-    unmapped,
-    table: table ?? null,
-    targets,
-    source,
-    // A check judges ids, not where they would be written: cells rewritten in place count as done.
-    policy: action === 'check' ? { ...policy, mode: 'in_place' } : policy,
-    asked,
-    allowIncomplete,
-  };
-}
-
-function askedPolicy(options: ApplyOptions): Partial<Policy> {
-  const { inPlace, missing, unknown, others, mapDeleted, again } = options;
-  return {
-    ...(inPlace === true ? { mode: 'in_place' } : {}),
-    ...(missing === undefined ? {} : { missing }),
-    ...(unknown === undefined ? {} : { unknown }),
-    ...(others === undefined ? {} : { others }),
-    ...(mapDeleted === true ? { mapDeleted } : {}),
-    ...(again === true ? { again } : {}),
-  };
-}
-
-/** @throws SvcError `usage` where `--missing keep-v3` would mean the same as `keep`, or V3 ids in a column of V4 ids */
-function assertNewFiles({ mode }: Policy, targets: readonly ApplyTarget[]): void {
   const table = targets.find((target) => !isTextFile(target));
-  if (mode === 'new' && table === undefined) return;
-  const why =
-    mode === 'in_place'
-      ? 'in place, keep leaves the V3 id'
-      : `the new column of ${table?.name ?? 'a table'} holds V4 ids only`;
-  throw new SvcError('usage', `--missing keep-v3 is for new files: ${why}.`, { hint: 'Use --missing keep.' });
+  if (missing === 'keep-v3' && (mode === 'in_place' || table !== undefined)) {
+    const why =
+      mode === 'in_place'
+        ? 'in place, keep leaves the V3 id'
+        : `the new column of ${table?.name ?? 'a table'} holds V4 ids only`;
+    throw new SvcError('usage', `--missing keep-v3 is for new files: ${why}.`, {
+      hint: 'Use --missing keep.',
+    });
+  }
+  if (mode === 'new' || file === undefined) return;
+  const text = `--in-place is for tables: ${file.name} is a file, and gets a new one beside it.`;
+  throw new SvcError('usage', text, { hint: 'Leave --in-place out, or name tables only.' });
 }
 
 function chooseTargets(
@@ -157,10 +134,9 @@ function chooseTargets(
       },
     );
   }
+  const describe = (word: string) => parseTarget(action, word, options, config, env);
   if (NEEDS_PLACE_ONLY.has(action)) {
-    const targets = words.map(
-      (word) => configured.find(({ name }) => name === word) ?? parsePlace(word, { table, config, env }),
-    );
+    const targets = words.map((word) => configured.find(({ name }) => name === word) ?? describe(word));
     return { targets, source: { words, columns: [], isPlace: true } };
   }
   const [word = '', other] = words;
@@ -168,24 +144,26 @@ function chooseTargets(
     for (const one of words) if (!isConfigured(one)) placeOf(one, config, env);
     throw new SvcError('usage', 'Name configured targets, or one file or database, not both.');
   }
-  return {
-    targets: [parseTarget(word, { table, ids, config, env })],
-    source: { words, columns, isPlace: true },
-  };
+  return { targets: [describe(word)], source: { words, columns, isPlace: true } };
 }
 
-interface Described {
-  readonly table: string | undefined;
-  readonly config: Config;
-  readonly env: Env;
-}
-
-/** The target that a word and options describe. */
+/** The target that a word and options describe; with placeholders for its columns where its place is enough. */
 function parseTarget(
+  action: ApplyAction,
   word: string,
-  { table, ids, config, env }: Described & { readonly ids: readonly string[] },
+  { table, ids = [] }: ApplyOptions,
+  config: Config,
+  env: Env,
 ): ApplyTarget {
   const place = placeOf(word, config, env);
+  const isFile = isTextFile(place);
+  if (table !== undefined && isFile) {
+    const kind = place.kind === 'csv' ? 'CSV' : 'NDJSON';
+    throw new SvcError('usage', `--table names a table of a database; ${place.name} is a ${kind} file.`);
+  }
+  const named = table === undefined ? place : { ...place, name: table, table };
+  if (NEEDS_PLACE_ONLY.has(action))
+    return parse({ ...(isFile ? {} : { table: '-' }), ...named, ids: [{ column: '-', modelColumn: '-' }] });
   if (ids.length === 0) {
     if (place.file !== undefined && !existsSync(place.file))
       throw new SvcError('bad_input', `${place.file} cannot be read: it does not exist.`);
@@ -194,7 +172,7 @@ function parseTarget(
       hint: `Write it as --ids invoice_id=accounting/invoices; \`${find}\` looks for such columns.`,
     });
   }
-  const target = parse({ ...place, ...tableOf(place, table), ids: ids.map(parseIds) });
+  const target = parse({ ...named, ids: ids.map(parseIds) });
   const regions = config.v3.regions.map(({ region }) => region);
   const [problem] = findTargetProblems([target], { models: config.models, regions });
   if (problem === undefined) return target;
@@ -202,38 +180,11 @@ function parseTarget(
   throw new SvcError('usage', text.endsWith('?') ? text : `${text}.`);
 }
 
-/** The file or database that a word names, as a target with placeholder columns. */
-function parsePlace(word: string, { table, config, env }: Described): ApplyTarget {
-  const place = placeOf(word, config, env);
-  const isFile = isTextFile(place);
-  return parse({
-    ...place,
-    ...tableOf(place, table),
-    ...(isFile ? {} : { table: table ?? '-' }),
-    ids: [{ column: '-', modelColumn: '-' }],
-  });
-}
-
-function tableOf(
-  place: Place,
-  table: string | undefined,
-): { readonly name: string; readonly table?: string } {
-  if (table === undefined) return { name: place.name };
-  if (!isTextFile(place)) return { name: table, table };
-  throw new SvcError(
-    'usage',
-    `--table names a table of a database; ${place.name} is a ${place.kind === 'csv' ? 'CSV' : 'NDJSON'} file.`,
-  );
-}
-
 /** Splits at the last `=`, because no model contains one. */
 function parseIds(text: string): unknown {
-  if (text.startsWith('{')) return parseJson(text);
   const at = text.lastIndexOf('=');
-  return at < 0 ? { column: text } : { column: text.slice(0, at), model: text.slice(at + 1) };
-}
-
-function parseJson(text: string): unknown {
+  if (!text.startsWith('{'))
+    return at < 0 ? { column: text } : { column: text.slice(0, at), model: text.slice(at + 1) };
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -312,9 +263,8 @@ export function requestOfPlan(plan: Plan, request: ApplyRequest, config: Config)
       { hint: 'Plan again: `svc-migrate apply plan`.' },
     );
   }
-  const { policy } = plan;
   const targets = plan.targets.map(({ definition }) => definition);
-  return { ...request, targets, source: sourceOfPlan(plan, config), policy, asked: policy };
+  return { ...request, targets, source: sourceOfPlan(plan, config), policy: plan.policy };
 }
 
 /** Where the targets of a plan come from, as a command line names them. */

@@ -16,17 +16,10 @@ import { emitSql } from '../apply/emit/emit-sql.js';
 import { RemapIds } from '../apply/ids/remap-ids.js';
 import { DEFAULT_POLICY, type Plan, type Policy } from '../apply/plan.js';
 import { type RunsTask, showRuns, undoRun, verifyRuns } from '../apply/runs.js';
-import {
-  buildTargets,
-  PLACEHOLDER,
-  renderScan,
-  type Scanned,
-  type ScanPlace,
-  scan,
-} from '../apply/scan/find.js';
+import { buildTargets, PLACEHOLDER, renderScan, type Scanned, scan } from '../apply/scan/find.js';
 import { closeStores, openStores, placeKey } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
-import { type ApplyTarget, applyTargetSchema, isServer, resolveTarget } from '../config/apply-targets.js';
+import { applyTargetSchema, isServer, resolveTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -42,6 +35,7 @@ import { assertDigests } from '../store/remap-digest.js';
 import { readLastRun } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { shellLine } from '../text/escape.js';
+import { groupBy } from '../text/rows.js';
 import { type ApplyRequest, argumentsOfTarget, NEEDS_PLACE_ONLY, relativeIfInside } from './apply-request.js';
 import type { WorkIo } from './command.js';
 import { readDatabase, withLockOwner } from './database.js';
@@ -102,7 +96,9 @@ async function runOnRemap(job: ApplyJob, db: Db, io: WorkIo): Promise<ApplyResul
   const { config, request } = job;
   const { action, unmapped } = request;
   if (!request.allowIncomplete) assertUsableRemap(db, config);
-  const context = buildContext(db, request.policy, config, io);
+  // A check judges ids, not where they would be written: cells rewritten in place count as done.
+  const policy = action === 'check' ? ({ ...request.policy, mode: 'in_place' } as const) : request.policy;
+  const context = buildContext(db, policy, config, io);
   if (context.remapVersion.sha256 === '')
     throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
   if (READS_EVERYTHING.has(action)) {
@@ -112,8 +108,8 @@ async function runOnRemap(job: ApplyJob, db: Db, io: WorkIo): Promise<ApplyResul
   const task = buildTask(job, context, io);
   if (action === 'find') return proposeTargets(context, job, task);
   const list = unmapped === undefined ? null : new NdjsonFile(unmapped);
-  const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
   try {
+    const onUnmapped = list === null ? {} : { onUnmapped: (row: UnmappedRow) => list.add(row) };
     const result = await withStores({ ...task, ...onUnmapped }, (open) => runAction(open, job, io));
     list?.finish();
     return result;
@@ -139,13 +135,8 @@ function buildTask(
       if (!source.isPlace) return shellLine(['svc-migrate', 'apply', 'plan', ...source.words]);
       const words = run === undefined ? null : argumentsOfTarget(run.definition, config);
       if (words === null) return formatCommand('find');
-      return shellLine([
-        'svc-migrate',
-        'apply',
-        'plan',
-        ...words,
-        ...(run?.mode === 'in_place' ? ['--in-place'] : []),
-      ]);
+      const inPlace = run?.mode === 'in_place' ? ['--in-place'] : [];
+      return shellLine(['svc-migrate', 'apply', 'plan', ...words, ...inPlace]);
     },
   };
 }
@@ -196,32 +187,22 @@ function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
 }
 
 /** Formats command lines for the same targets, with the options that decide what is written and how. */
-function commandFormatter({
-  source,
-  asked,
-  allowIncomplete,
-}: Pick<ApplyRequest, 'source' | 'asked' | 'allowIncomplete'>): ApplyTask['formatCommand'] {
+function commandFormatter(request: ApplyRequest): ApplyTask['formatCommand'] {
+  const { source, allowIncomplete } = request;
   return (action, change, ...words) => {
     const line = ['svc-migrate', 'apply', action];
     if (NEEDS_PLACE_ONLY.has(action)) {
       const places = source.isPlace || action === 'find' ? source.words : [];
       return shellLine([...line, ...words, ...places]);
     }
-    const policy: Partial<Policy> = { ...asked, ...change };
-    const values = (['missing', 'unknown', 'others'] as const).flatMap((name) => {
-      const value = policy[name] ?? DEFAULT_POLICY[name];
-      return value === DEFAULT_POLICY[name] ? [] : [`--${name}`, value];
-    });
-    const flags = {
-      'map-deleted': policy.mapDeleted,
-      again: policy.again,
-      'allow-incomplete': allowIncomplete,
-    };
+    const { mode, missing, unknown, others, mapDeleted, again } = { ...request.policy, ...change };
+    const values = Object.entries({ missing, unknown, others }).filter(([, value]) => value !== 'fail');
+    const flags = { 'map-deleted': mapDeleted, again, 'allow-incomplete': allowIncomplete };
     return shellLine([
       ...[...line, ...source.words, ...source.columns, ...words],
-      ...(policy.mode === 'in_place' ? ['--in-place'] : []),
-      ...values,
-      ...Object.entries(flags).flatMap(([name, isSet]) => (isSet === true ? [`--${name}`] : [])),
+      ...(mode === 'in_place' ? ['--in-place'] : []),
+      ...values.flatMap(([name, value]) => [`--${name}`, value]),
+      ...Object.entries(flags).flatMap(([name, isSet]) => (isSet ? [`--${name}`] : [])),
     ]);
   };
 }
@@ -256,7 +237,11 @@ async function proposeTargets(
   { config, request: { targets, table, source } }: ApplyJob,
   { width, formatCommand }: Pick<ApplyTask, 'width' | 'formatCommand'>,
 ): Promise<ApplyResult> {
-  const scanned = await scan(context, listPlaces(targets, table));
+  const places = [...groupBy(targets, placeKey).values()];
+  const scanned = await scan(
+    context,
+    places.flatMap(([target]) => (target === undefined ? [] : [{ target, table }])),
+  );
   const folder = dirname(config.file);
   const proposed = buildTargets(scanned, (path) => relativeIfInside(path, folder));
   const ready = proposed.find((one) => !JSON.stringify(one).includes(`"${PLACEHOLDER}"`));
@@ -272,15 +257,6 @@ async function proposeTargets(
     json: { action: 'find', places: scanned.map(describePlace), apply: { targets: proposed } },
     next: first === undefined ? 'svc-migrate help apply' : next,
   };
-}
-
-function listPlaces(targets: readonly ApplyTarget[], table: string | null): ScanPlace[] {
-  const places = new Map<string, ScanPlace>();
-  for (const target of targets) {
-    const key = placeKey(target);
-    if (!places.has(key)) places.set(key, { target, table });
-  }
-  return [...places.values()];
 }
 
 function describePlace({ place, proposals, unseen }: Scanned): object {
