@@ -27,11 +27,11 @@ import { writeOutput } from '../runtime/write-output.js';
 import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import * as z from '../zod.js';
-import { assertSomeTargets } from './apply-place.js';
 import {
   type ApplyAction,
   type ApplyOptions,
   type ApplyRequest,
+  assertSomeTargets,
   buildRequest,
   requestOfPlan,
   splitRun,
