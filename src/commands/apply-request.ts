@@ -164,7 +164,7 @@ function parseTarget(
   }
   const named = table === undefined ? place : { ...place, name: table, table };
   if (NEEDS_PLACE_ONLY.has(action))
-    return parse({ ...(isFile ? {} : { table: '-' }), ...named, ids: [{ column: '-', modelColumn: '-' }] });
+    return parse({ ...(isFile ? {} : { table: '-' }), ...named, ids: [{ column: '_', modelColumn: '_' }] });
   if (ids.length === 0) {
     if (place.file !== undefined && !existsSync(place.file))
       throw new SvcError('bad_input', `${place.file} cannot be read: it does not exist.`);

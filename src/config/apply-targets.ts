@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { SERVERS, type Server } from '../domain.js';
+import { mayOverlap, parseJsonPath } from '../json/json-path.js';
 import * as z from '../zod.js';
 import { strict } from './problems.js';
 
@@ -103,7 +104,46 @@ function targetOf<Kind extends string>(kind: Kind) {
   };
 }
 
-const ids = z.array(idColumn).min(1).describe('The columns that contain ids.');
+/** The columns of a target, in which each value may be named once. `hasLines`: they are JSON paths in a line of NDJSON. */
+function idsOf(hasLines: boolean) {
+  type Id = z.output<typeof idColumn>;
+  const canMeet = (a: Id, b: Id) =>
+    hasLines ? pathsMeet(a.column, b.column) : a.column === b.column && pathsMeet(a.path, b.path);
+  return z
+    .array(idColumn)
+    .min(1)
+    .superRefine((all, context) => {
+      for (const { path, column, modelColumn, regionColumn, companyColumn } of all) {
+        const paths = hasLines ? [column, modelColumn, regionColumn, companyColumn] : [path];
+        const wrong = paths.find((text) => text !== undefined && parseJsonPath(text) === null);
+        if (wrong !== undefined)
+          context.addIssue(`has "${wrong}", which is not a JSON path such as "$.invoice.id" or "$.ids[*]"`);
+      }
+      for (const [at, one] of all.entries()) {
+        const later = all.slice(at + 1);
+        const twin = later.find((other) => canMeet(one, other));
+        if (twin !== undefined)
+          context.addIssue(
+            `has ${columnLabel(one)} and ${columnLabel(twin)}, which can be the same value: name it once`,
+          );
+        const { column, newColumn = null } = one;
+        const rival = later.find(
+          (other) => other.column === column && (other.newColumn ?? newColumn) !== newColumn,
+        );
+        if (newColumn !== null && rival !== undefined)
+          context.addIssue(`has several new columns for ${column}: name only one, which holds all its paths`);
+      }
+    })
+    .describe('The columns that contain ids.');
+}
+
+/** Whether two ids of one column, at JSON paths in it if they have any, can be the same value. */
+export function pathsMeet(a: string | undefined, b: string | undefined): boolean {
+  const [one, two] = [a, b].map((path) => (path === undefined ? null : parseJsonPath(path)));
+  return one == null || two == null || mayOverlap(one, two);
+}
+
+const ids = idsOf(false);
 const file = z.string().min(1);
 const source = file.describe('The file: CSV, NDJSON (one JSON value per line) or a SQLite database.');
 const output = file.optional().describe('The new file. Default: beside the old one, with .v4 in its name.');
@@ -123,7 +163,7 @@ const csv = strict({
   ids,
 });
 
-const ndjson = strict({ ...targetOf('ndjson'), file: source, output, ids });
+const ndjson = strict({ ...targetOf('ndjson'), file: source, output, ids: idsOf(true) });
 
 const sqlite = strict({ ...targetOf('sqlite'), file: source, table, key, ids });
 

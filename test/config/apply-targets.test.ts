@@ -71,6 +71,36 @@ describe('targets of apply', () => {
       'apply.targets[0].ids[0] needs either model or modelColumn',
     ],
     [
+      'a column twice',
+      { ...csv, ids: [...ids, { ...ids[0], model: 'accounting/invoices#line_items' }] },
+      'apply.targets[0].ids has invoice_id and invoice_id, which can be the same value: name it once',
+    ],
+    [
+      'two paths to one value',
+      { ...sqlite, ids: ['$.*.id', '$.a.id'].map((path) => ({ ...ids[0], path })) },
+      'apply.targets[0].ids has invoice_id $.*.id and invoice_id $.a.id, which can be the same value: name it once',
+    ],
+    [
+      'two paths of a file to one value',
+      { ...csv, kind: 'ndjson', ids: ['$.id', 'id'].map((column) => ({ ...ids[0], column })) },
+      'apply.targets[0].ids has $.id and id, which can be the same value: name it once',
+    ],
+    [
+      'two new columns for one',
+      { ...sqlite, ids: ['a', 'b'].map((one) => ({ ...ids[0], path: `$.${one}`, newColumn: one })) },
+      'apply.targets[0].ids has several new columns for invoice_id: name only one, which holds all its paths',
+    ],
+    [
+      'a path that is none',
+      { ...sqlite, ids: [{ ...ids[0], path: '$.a.' }] },
+      'apply.targets[0].ids has "$.a.", which is not a JSON path such as "$.invoice.id" or "$.ids[*]"',
+    ],
+    [
+      'a path in a file that is none',
+      { ...csv, kind: 'ndjson', ids: [{ ...ids[0], companyColumn: '$..company' }] },
+      'apply.targets[0].ids has "$..company", which is not a JSON path such as "$.invoice.id" or "$.ids[*]"',
+    ],
+    [
       'a pattern without an id',
       { ...csv, ids: [{ ...ids[0], pattern: ['invoice:{id}', 'invoice:'] }] },
       'apply.targets[0].ids[0].pattern "invoice:" names no id: write {id} where it stands',

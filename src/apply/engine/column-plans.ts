@@ -148,8 +148,6 @@ const UNREADABLE: ReadonlySet<string> = new Set([
   'unknown_table',
   'not_a_table',
   'unknown_column',
-  'same_column',
-  'bad_path',
   'no_select',
   'row_security',
   // Their V4 ids would be looked up as V3 ids and mapped again.

@@ -1,8 +1,14 @@
-import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
+import {
+  columnLabel,
+  type IdColumn,
+  newColumnOf,
+  pathsMeet,
+  type TableTarget,
+} from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext } from '../context.js';
 import { blocks, type Earlier, type Mode, NO_EARLIER, type Note } from '../plan.js';
-import { addedColumns, partsOf, pathsOverlap, sourceColumns, writesPlatformId } from './id-columns.js';
+import { addedColumns, partsOf, sourceColumns, writesPlatformId } from './id-columns.js';
 import type { TableIds } from './judge-table.js';
 import type { EarlierRun } from './table-facts.js';
 
@@ -204,7 +210,7 @@ function newColumnTwice(mode: Mode, ids: readonly IdColumn[], others: readonly T
 
 function canMeet(a: IdColumn, b: IdColumn): boolean {
   if (!isSameName(a.column, b.column)) return false;
-  return partsOf(a).some((one) => partsOf(b).some((other) => pathsOverlap(one, other)));
+  return partsOf(a).some((one) => partsOf(b).some((other) => pathsMeet(one.path, other.path)));
 }
 
 /** Ignores case, as SQLite does; on case-sensitive databases this only blocks too much. */

@@ -7,15 +7,7 @@ import { isUnreadable } from './column-plans.js';
 import { CELL, compileRewrite, type RewrittenColumn, rowsNotEntered } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { earlierRunNotes, findEarlier, otherTargetNotes, rewrittenNotes } from './earlier-runs.js';
-import {
-  mergedNotes,
-  partsOf,
-  pathNotes,
-  rewrittenLabels,
-  sameColumnNotes,
-  sourceColumns,
-  writesPlatformId,
-} from './id-columns.js';
+import { partsOf, rewrittenLabels, sourceColumns, writesPlatformId } from './id-columns.js';
 import { judgeTable, type TableIds } from './judge-table.js';
 import { ledgerNotes, readRunsOfTable } from './ledger-runs.js';
 import { countCells } from './own-tables.js';
@@ -72,14 +64,13 @@ function targetNotes(
   const { context } = engine;
   const { mode } = context.policy;
   const { name, ids } = target;
-  const sources = sourceColumns(ids);
   const { isAtomic, key } = handling;
   return [
-    ...sameColumnNotes(ids),
     ...otherTargetNotes(mode, { name, table: facts.table, ids }, isAtomic, all),
     ...rewrittenNotes(mode, ids, runs),
-    ...sources.flatMap(mergedNotes),
-    ...sources.flatMap(partsOf).flatMap((id) => [...checkColumn(context, id), ...pathNotes(id)]),
+    ...sourceColumns(ids)
+      .flatMap(partsOf)
+      .flatMap((id) => checkColumn(context, id)),
     ...earlierRunNotes(context, target, key, runs),
   ];
 }

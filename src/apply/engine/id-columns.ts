@@ -1,6 +1,5 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
-import { mayOverlap, parseJsonPath } from '../../json/json-path.js';
-import { blocks, type Mode, type Note } from '../plan.js';
+import type { Mode } from '../plan.js';
 
 /** Whether an id column, as `normalizeColumns` returns it, writes platform_ids instead of V4 ids. */
 export function writesPlatformId({ platformIdColumn }: Pick<IdColumn, 'platformIdColumn'>): boolean {
@@ -68,44 +67,4 @@ export function configuredColumns<T extends { readonly ids: readonly IdColumn[] 
     ...target,
     ids: target.ids.flatMap((id, at) => (isSource(id, target.ids[at + 1]) ? [] : partsOf(id))),
   };
-}
-
-/** Blocks a target that names one column twice: it would rewrite its own results. */
-export function sameColumnNotes(ids: readonly IdColumn[]): Note[] {
-  const names = sourceColumns(ids).map((id) => id.column);
-  const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice === undefined) return [];
-  return [blocks('same_column', `${twice} is named twice: name it once, or with a path each time.`)];
-}
-
-/** Blocks paths of one column that can lead to the same value, or that name different new columns. */
-export function mergedNotes(id: IdColumn): Note[] {
-  const parts = partsOf(id);
-  const overlapping = parts.flatMap((one, at) =>
-    parts
-      .slice(at + 1)
-      .filter((other) => pathsOverlap(one, other))
-      .map((other) =>
-        blocks(
-          'same_column',
-          `${columnLabel(one)} and ${other.path} can lead to the same value: name it once.`,
-        ),
-      ),
-  );
-  const names = new Set(parts.filter((one) => one.newColumn !== undefined).map(newColumnOf));
-  if (names.size < 2) return overlapping;
-  const text = `${id.column} has several new columns (${[...names].join(', ')}): name only one, which holds all its paths.`;
-  return [...overlapping, blocks('new_column_name', text)];
-}
-
-export function pathNotes({ path }: IdColumn): Note[] {
-  if (path === undefined || parseJsonPath(path) !== null) return [];
-  return [blocks('bad_path', `"${path}" is not a JSON path: write it like "$.invoice.id" or "$.ids[*]".`)];
-}
-
-/** Whether two ids of one column can be the same value. */
-export function pathsOverlap(a: IdColumn, b: IdColumn): boolean {
-  if (a.path === undefined || b.path === undefined) return true;
-  const [one, two] = [parseJsonPath(a.path), parseJsonPath(b.path)];
-  return one === null || two === null || mayOverlap(one, two);
 }

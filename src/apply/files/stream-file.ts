@@ -3,7 +3,6 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { FileTarget, IdColumn } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
-import { parseJsonPath } from '../../json/json-path.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { detectDialect } from '../text/csv-dialect.js';
@@ -202,7 +201,6 @@ export function streamTarget(
 
 function scannerOf(target: FileTarget, works: readonly ColumnWork[]): (head: Buffer) => RecordScanner {
   if (target.kind === 'ndjson') {
-    assertPaths(target);
     const bom = (head: Buffer) => (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0);
     return (head) => buildNdjsonScanner(works, bom(head));
   }
@@ -213,13 +211,4 @@ function scannerOf(target: FileTarget, works: readonly ColumnWork[]): (head: Buf
 
 function namesOf({ column, modelColumn, regionColumn, companyColumn }: IdColumn): string[] {
   return [column, modelColumn, regionColumn, companyColumn].filter((name) => name !== undefined);
-}
-
-function assertPaths(target: FileTarget): void {
-  for (const path of target.ids.flatMap(namesOf)) {
-    if (parseJsonPath(path) !== null) continue;
-    throw new SvcError('config', `"${path}" in target ${target.name} is not a JSON path.`, {
-      hint: 'Write it like "$.invoice.id" or "$.lines[*].invoice_id".',
-    });
-  }
 }

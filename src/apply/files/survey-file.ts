@@ -61,7 +61,6 @@ export async function surveyFile(
     earlier,
     notes: [
       ...target.ids.flatMap((column) => checkColumn(context, column)),
-      ...namedTwice(target),
       ...defects.map((defect) => defectNote(defect, context.policy)),
       ...notes,
     ],
@@ -143,12 +142,4 @@ function defectNote({ code, count, places }: RecordDefect, policy: Policy): Note
   const isRagged = code === 'short_rows' || code === 'long_rows';
   const level = isRagged && policy.unknown === 'keep' ? 'warning' : 'blocks';
   return { level, code, text: `${count} records ${DEFECTS[code]}: ${places.join('; ')}.` };
-}
-
-/** A column named twice would be rewritten twice. For NDJSON the scanner detects overlapping paths. */
-function namedTwice({ kind, ids }: FileTarget): Note[] {
-  const columns = ids.map(({ column }) => column);
-  const twice = columns.find((column, at) => columns.indexOf(column) !== at);
-  if (kind !== 'csv' || twice === undefined) return [];
-  return [blocks('named_twice', `${twice} is named twice: name it once.`)];
 }

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { SvcError } from '../../errors.js';
 import { findValues, type Hit, type JsonPath, parseJsonPath } from '../../json/json-path.js';
 import { type CellAction, type ColumnWork, judgeInvalid, judgeText, needsScope } from '../column-work.js';
 import { editEscaped } from '../ids/pattern-resolver.js';
@@ -94,17 +93,7 @@ export function findEdits(
       else if (action === 'keep') kept += 1;
     }
   }
-  return { edits: rewriter.columns.length > 1 ? inOrder(edits) : edits, kept };
-}
-
-function inOrder(edits: Edit[]): Edit[] {
-  edits.sort((a, b) => a.start - b.start);
-  if (edits.some((edit, at) => edit.start < (edits[at - 1]?.end ?? 0))) {
-    throw new SvcError('bad_input', 'Two paths of this target point at the same value.', {
-      hint: 'Make the paths narrower, or use two targets.',
-    });
-  }
-  return edits;
+  return { edits: edits.sort((a, b) => a.start - b.start), kept };
 }
 
 function innerScope(column: JsonColumn, bytes: Buffer, hits: readonly Hit[], row: RowScope): RowScope {

@@ -277,14 +277,6 @@ describe.each(campaignCases(ENGINES, 1))('a JSON column with several paths in $p
     }
   });
 
-  it.each([
-    ['can lead to the same value', [{ column: 'doc', path: '$..id', model }, ...BOTH.slice(0, 1)]],
-    ['name only one, which holds all its paths', BOTH.map((id, at) => ({ ...id, newColumn: `doc_${at}` }))],
-  ])('is refused where its paths %s', async (says, ids) => {
-    const shop = await open([docOf(1, [2])], ids);
-    expect((await shop.apply('write --yes', 6)).said).toContain(says);
-  });
-
   it('is proposed as one target', async () => {
     const doc = (at: number) => JSON.stringify({ invoice_id: at, other: { invoice_id: at + 1 } });
     const shop = await open([doc(1), doc(2), doc(3)]);

@@ -55,11 +55,6 @@ const blocksOf = async (store: DataStore) =>
     notes.filter((note) => note.level === 'blocks').map(({ code }) => code),
   );
 
-it('a file of which a column is named twice is refused', async () => {
-  const ids = ['id', 'id'].map((column) => ({ column, model: INVOICES }));
-  expect(await blocksOf(setUp().open(NEW, { ids }))).toEqual(['named_twice']);
-});
-
 describe('files, new file beside the old', () => {
   it('writes the new file and leaves the old one as it is', async () => {
     const { file, folder, open } = setUp();

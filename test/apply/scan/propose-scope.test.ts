@@ -109,7 +109,7 @@ it('proposes paths of NDJSON, but none inside a list', async () => {
     ),
   );
   writeFileSync(file, lines.join('\n'));
-  const one = target({ kind: 'ndjson', file, ids: [{ column: '-', model: INVOICES }] });
+  const one = target({ kind: 'ndjson', file, ids: [{ column: '$.invoice_id', model: INVOICES }] });
   expect(await ids(one)).toEqual([
     { column: '$.invoice_id', model: INVOICES, companyColumn: '$.from.company' },
   ]);

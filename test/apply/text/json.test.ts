@@ -98,12 +98,6 @@ describe('JSON paths', () => {
     expect(rewrite('{"ref":{"id":5},"kind":"co","co":8}', ids).counts).toEqual(['unknown/other_scope 1']);
     expect(rewrite('{"ref":{"id":5},"kind":"zz","co":7}', ids).counts).toEqual(['unknown/unknown_model 1']);
   });
-
-  it('refuses two paths that point at the same value', () => {
-    expect(() => rewrite('{"a":{"id":1}}', [{ column: '$.a.id' }, { column: '$.*.id' }])).toThrow(
-      /same value/,
-    );
-  });
 });
 
 describe('JSON scanner', () => {
