@@ -1,10 +1,8 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ApplyContext } from '../../../src/apply/context.js';
 import type { Policy } from '../../../src/apply/plan.js';
-import { ENGINES, type Engine, fileOf } from '../support/databases.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, IN_PLACE, INVOICES, NEW, openContext } from '../support/remap.js';
+import { ENGINES, type Engine } from '../support/databases.js';
+import { makeRemap, newDatabase, openJob } from '../support/job.js';
+import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
 
 const BIG = 9_007_199_254_740_993n;
 /** Mapped, swapped, beyond 2^53, negative, to itself, without a twin, deleted with a twin, a V4 id only. */
@@ -26,8 +24,7 @@ const CREATE = [
   'CREATE TABLE texts(id integer PRIMARY KEY, svc_id varchar(40), other integer)',
 ];
 
-const remap = join(makeFolder(), 'remap.db');
-createRemap(remap, REMAP);
+const remap = makeRemap(REMAP);
 const quoted = (value: string | null) => (value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`);
 
 const POLICIES: readonly (readonly [string, Policy])[] = [
@@ -39,47 +36,36 @@ const POLICIES: readonly (readonly [string, Policy])[] = [
   ['into new columns', { ...NEW, missing: 'keep', unknown: 'keep' }],
 ];
 
-/** A database with both tables, and what is in it and in its ledger. */
-async function fill(engine: Engine, name: string, context: ApplyContext) {
-  const database = await engine.createDatabase(name);
+/** A database with both tables. */
+async function fill(engine: Engine, name: string, policy: Policy) {
+  const database = await newDatabase(engine, name);
   const insert = (table: string, ids: readonly (string | null)[]) =>
     `INSERT INTO ${table} VALUES ${ids.map((id, at) => `(${at + 1}, ${quoted(id)}, ${at})`).join(', ')}`;
   const texts = engine.kind === 'mysql' ? TEXTS.map((id) => id?.replaceAll('\\', '\\\\') ?? null) : TEXTS;
   await database.run([...CREATE, insert('numbers', IDS), insert('texts', texts)].join(';'));
   const ids = [{ column: 'svc_id', model: INVOICES, platformIdColumn: 'platform' }];
   const targets = ['numbers', 'texts'].map((table) => database.target({ name: table, table, ids }));
-  return {
-    database,
-    store: database.openStore(context, targets),
-    readLedger: async () => ({
-      runs: await database.ledger.records(),
-      changes: await database.ledger.changes(),
-    }),
-  };
+  return { ...openJob(database, remap, policy, targets), database };
 }
 
 describe.each(ENGINES)('$product', (engine) => {
   it.each(POLICIES)('SQL does %s what apply does, to the ledger', async (_, policy) => {
-    const context = openContext(remap, policy);
-    const [one, other] = [await fill(engine, 'by_apply', context), await fill(engine, 'by_sql', context)];
+    const [one, other] = [await fill(engine, 'by_apply', policy), await fill(engine, 'by_sql', policy)];
     const before = await other.database.dump();
-    const run = { run: 'run-1', planSha256: 'p', isExact: true };
-    await one.store.write(await one.store.survey(), run);
-    const script = await other.store.emit?.(await other.store.survey(), run);
-    if (script === undefined) throw new Error('no SQL');
+    await one.write();
+    const script = await other.emit();
     // A session of the user's, whose mode says less.
     const mode = engine.kind === 'mysql' ? "SET sql_mode = ''; " : '';
-    await other.database.run(`${mode}${fileOf(script, [...script.load, ...script.up])}`);
-    expect(await other.database.dump()).toEqual(await one.database.dump());
+    await other.database.run(`${mode}${script.upFile}`);
     expect(await other.database.dump()).not.toEqual(before);
-    expect(await other.readLedger()).toEqual(await one.readLedger());
+    const seen = async ({ database }: typeof one) => [
+      await database.dump(),
+      await database.ledger.records(),
+      await database.ledger.changes(),
+    ];
+    expect(await seen(other)).toEqual(await seen(one));
     expect(await other.database.query(script.verify)).toEqual([['0']]);
     await other.store.undo('run-1');
     expect(await other.database.dump()).toEqual(before);
-    for (const { store, database } of [one, other]) {
-      await store.close();
-      await database.close();
-    }
-    context.remap.close();
   });
 });

@@ -1,9 +1,8 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runFile } from '../support/client-programs.js';
-import { ENGINES, fileOf } from '../support/databases.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, IN_PLACE, INVOICES, NEW, openContext } from '../support/remap.js';
+import { ENGINES } from '../support/databases.js';
+import { makeRemap, newDatabase, openJob } from '../support/job.js';
+import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
 
 /** As many bytes as a name may have, with letters of two bytes. */
 const longName = (letter: string, bytes = 63) => `${letter}${'é'.repeat(31)}`.slice(0, (bytes + 1) / 2);
@@ -15,11 +14,12 @@ const NAMES = {
   'of 63 bytes': { table: longName('t'), id: longName('i', 59), key: longName('k') },
 };
 
-const remap = join(makeFolder(), 'remap.db');
-createRemap(remap, [
-  { v3: 1, v4: 2 },
-  { v3: 2, v4: 1 },
-]);
+const remap = makeRemap(
+  pairs([
+    [1, 2],
+    [2, 1],
+  ]),
+);
 
 describe.each(ENGINES)('$product', (engine) => {
   const cases = Object.entries(NAMES).flatMap(([what, names]) =>
@@ -28,30 +28,23 @@ describe.each(ENGINES)('$product', (engine) => {
 
   it.each(cases)('SQL and apply take names of a table and its columns $what ($policy.mode)', async (one) => {
     const { names, policy } = one;
-    const database = await engine.createDatabase('names');
+    const database = await newDatabase(engine, 'names');
     const [table, id, key] = [names.table, names.id, names.key].map(engine.quote);
     await database.query(`CREATE TABLE ${table}(${key} bigint PRIMARY KEY, ${id} bigint)`);
     await database.query(`INSERT INTO ${table} VALUES (1, 1), (2, 2), (3, NULL)`);
     const read = async () => String(await database.query(`SELECT * FROM ${table} ORDER BY ${key}`));
-    const context = openContext(remap, policy);
+    const [before, after] = ['1,1,2,2,3,', policy.mode === 'new' ? '1,1,2,2,2,1,3,,' : '1,2,2,1,3,'];
     const ids = [{ column: names.id, model: INVOICES }];
-    const store = database.openStore(context, [database.target({ table: names.table, ids })]);
-    const run = { run: 'run-1', planSha256: 'p', isExact: true };
-    const script = await store.emit?.(await store.survey(), run);
-    if (script === undefined) throw new Error('no SQL');
-    const after = policy.mode === 'new' ? '1,1,2,2,2,1,3,,' : '1,2,2,1,3,';
-    await runFile(database, fileOf(script, [...script.load, ...script.up]));
+    const job = openJob(database, remap, policy, [database.target({ table: names.table, ids })]);
+    const script = await job.emit();
+    await runFile(database, script.upFile);
+    expect([await read(), await database.query(script.verify)]).toEqual([after, [['0']]]);
+    expect(await job.store.verify(null)).toMatchObject([{ wrongCount: 0, changedSinceCount: 0 }]);
+    await runFile(database, script.downFile);
+    expect(await read()).toBe(before);
+    await job.write('run-2');
     expect(await read()).toBe(after);
-    expect(await database.query(script.verify)).toEqual([['0']]);
-    expect(await store.verify(null)).toMatchObject([{ wrongCount: 0, changedSinceCount: 0 }]);
-    await runFile(database, fileOf(script, script.down));
-    expect(await read()).toBe('1,1,2,2,3,');
-    await store.write(await store.survey(), { ...run, run: 'run-2' });
-    expect(await read()).toBe(after);
-    await store.undo('run-2');
-    expect(await read()).toBe('1,1,2,2,3,');
-    await store.close();
-    await database.close();
-    context.remap.close();
+    await job.store.undo('run-2');
+    expect(await read()).toBe(before);
   });
 });
