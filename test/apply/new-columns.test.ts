@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ApplyContext, DataStore } from '../../src/apply/context.js';
+import type { ApplyContext } from '../../src/apply/context.js';
 import { SvcError } from '../../src/errors.js';
 import { campaign } from '../support/campaign.js';
 import { ENGINES } from './support/databases.js';

@@ -1,13 +1,11 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { campaign, campaignCases } from '../../support/campaign.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
 import { startApplyChildren } from '../support/apply-children.js';
-import { makeCase, remapRowsOf, SHAPES, type Shape, storePlatformIds } from '../support/cases.js';
+import { makeCase, SHAPES, type Shape, storePlatformIds } from '../support/cases.js';
 import { ENGINES, type Kind } from '../support/databases.js';
+import { openCases } from '../support/job.js';
 import { describeKills, KillLives, killMany, spread } from '../support/kill-lives.js';
-import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
+import { IN_PLACE } from '../support/remap.js';
 
 const FEW: readonly Shape[] = campaign({ small: ['plain', 'text', 'unique'], soak: SHAPES });
 /** Kills, and in a row at most; shapes of the tables; the least share of kills halfway through the rows. */
@@ -36,12 +34,8 @@ const SIZES: Readonly<
 
 describe.each(ENGINES)('$product, whose client is killed', (engine) => {
   const { kills, chain, shapes, halfway } = SIZES[engine.kind];
-  const folder = makeFastFolder();
   const children = startApplyChildren(engine.kind);
-  afterAll(async () => {
-    await children.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => children.close());
 
   it.each(engine.kind === 'sqlite' ? campaignCases(['delete', 'wal'], 1) : [''])(
     `at ${kills} moments, applies exactly once and is taken back without a trace %s`,
@@ -49,13 +43,11 @@ describe.each(ENGINES)('$product, whose client is killed', (engine) => {
     async (journal) => {
       const first = engine.kind === 'sqlite' ? 1 : 200;
       const cases = shapes.map((shape, at) => storePlatformIds(makeCase(at + first, shape), at + 1));
-      const remap = join(folder, `remap-${journal}.db`);
-      createRemap(remap, cases.flatMap(remapRowsOf));
-      const context = openContext(remap, IN_PLACE, { batchRows: campaign({ small: 25, soak: 11 }) });
-      const database = await engine.createDatabase(`kills_${journal}`);
-      if (journal !== '') await database.query(`PRAGMA journal_mode = ${journal}`);
-      await database.createCases(cases);
-      const lives = new KillLives(database, cases, context, children);
+      const job = await openCases(engine, `kills_${journal}`, cases, IN_PLACE, {
+        batchRows: campaign({ small: 25, soak: 11 }),
+        ...(journal === '' ? {} : { start: `PRAGMA journal_mode = ${journal}` }),
+      });
+      const lives = new KillLives(job, cases, children);
       await lives.measure();
       await killMany(lives, kills, { seed: 1, first: spread, chain });
       process.stderr.write(`${engine.product} ${journal}: ${describeKills(lives)}\n`);
@@ -63,8 +55,6 @@ describe.each(ENGINES)('$product, whose client is killed', (engine) => {
       if (kills > 2) expect(lives.tally.halfway).toBeGreaterThan(kills * halfway);
       if (engine.kind === 'sqlite' && kills > 2)
         expect(lives.tally.withinTransactions).toBeGreaterThan(kills / 5);
-      await database.close();
-      context.remap.close();
     },
   );
 });

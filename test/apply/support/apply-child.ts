@@ -6,8 +6,8 @@ import type {
   SqliteTarget,
   TableTarget,
 } from '../../../src/config/apply-targets.js';
-import { Sqlite } from '../../../src/store/sqlite.js';
 import { openContext } from './remap.js';
+import { tapDriver } from './tap-driver.js';
 
 /**
  * Waits for an order on its input, carries it out, and kills itself before the given step (SQLite: a statement;
@@ -37,18 +37,6 @@ function step(): void {
   steps += 1;
 }
 
-/** Calls `step` before a method, and after it too where `isSent`. */
-function tap(prototype: object, name: string, isSent: boolean): void {
-  const original: unknown = Reflect.get(prototype, name);
-  if (typeof original !== 'function') throw new Error(`no method ${name}`);
-  Reflect.set(prototype, name, function tapped(this: unknown, ...args: unknown[]): unknown {
-    step();
-    const result: unknown = Reflect.apply(original, this, args);
-    if (isSent) step();
-    return result;
-  });
-}
-
 /** Loads what the place needs, and nothing else: most of a child's short life is spent on that. */
 async function openStore({ kind, url, targets }: Order, context: ApplyContext): Promise<DataStore> {
   if (kind === 'sqlite') {
@@ -70,31 +58,13 @@ async function openStore({ kind, url, targets }: Order, context: ApplyContext): 
   );
 }
 
-async function tapDriver({ kind }: Order): Promise<void> {
-  if (kind === 'postgres') {
-    tap((await import('pg')).default.Client.prototype, 'query', true);
-    return;
-  }
-  if (kind === 'mysql') {
-    const { Connection } = (await import('mysql2')).default as unknown as {
-      Connection: { prototype: object };
-    };
-    tap(Connection.prototype, 'query', true);
-    return;
-  }
-  const db = new Sqlite(':memory:');
-  tap(Sqlite.prototype, 'exec', false);
-  tap(Object.getPrototypeOf(db.prepare('SELECT 1')), 'run', false);
-  db.close();
-}
-
 async function carryOut(order: Order): Promise<void> {
   const context = {
     ...openContext(order.remap, order.policy, order),
     env: { TEST_URL: order.url },
   };
   const store = await openStore(order, context);
-  await tapDriver(order);
+  await tapDriver(order.kind, step);
   dieAt = order.dieAt;
   process.stdout.write('working\n');
   const started = performance.now();

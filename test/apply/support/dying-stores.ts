@@ -1,42 +1,14 @@
 import { copyFileSync, existsSync, rmSync } from 'node:fs';
-import mysql2 from 'mysql2';
-import pg from 'pg';
 import type { ApplyContext } from '../../../src/apply/context.js';
-import { Sqlite } from '../../../src/store/sqlite.js';
 import type { Order } from './apply-child.js';
 import type { ApplyChildren } from './apply-children.js';
-import type { Database } from './databases.js';
+import type { Database, Kind } from './databases.js';
+import { tapDriver } from './tap-driver.js';
 
 /** Called before each statement (of a server also after it was sent) while a store works; throws where it dies. */
 let onStep: ((connection: unknown) => void) | null = null;
 
-function tap(prototype: object, name: string, isSent: boolean): void {
-  const original: unknown = Reflect.get(prototype, name);
-  if (typeof original !== 'function') throw new Error(`no method ${name}`);
-  Reflect.set(prototype, name, function tapped(this: unknown, ...args: unknown[]): unknown {
-    onStep?.(this);
-    const result: unknown = Reflect.apply(original, this, args);
-    if (isSent && onStep !== null) {
-      // Nobody waits for the answer of a statement after which the client is gone.
-      if (result instanceof Promise) result.catch(() => {});
-      onStep(this);
-    }
-    return result;
-  });
-}
-
-let isTapped = false;
-
-function tapDrivers(): void {
-  if (isTapped) return;
-  isTapped = true;
-  tap(pg.Client.prototype, 'query', true);
-  tap((mysql2 as unknown as { Connection: { prototype: object } }).Connection.prototype, 'query', true);
-  const db = new Sqlite(':memory:');
-  tap(Sqlite.prototype, 'exec', false);
-  tap(Object.getPrototypeOf(db.prepare('SELECT 1')), 'run', false);
-  db.close();
-}
+const TAPPED = new Set<Kind>();
 
 const PARTS = ['', '-journal', '-wal'];
 
@@ -75,9 +47,10 @@ function cutOff(connection: unknown): void {
  * is sent; of SQLite, the files are what they were then. So every statement can be tried.
  */
 export function dyingStores(database: Database, context: ApplyContext): ApplyChildren {
-  tapDrivers();
   return {
     run: async (order: Order) => {
+      if (!TAPPED.has(order.kind)) await tapDriver(order.kind, (connection) => onStep?.(connection));
+      TAPPED.add(order.kind);
       const store = database.openStore(context, order.targets);
       let steps = 0;
       let left: LeftFiles | null = null;

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-import type { ApplyContext, DataStore } from '../../../src/apply/context.js';
+import type { DataStore } from '../../../src/apply/context.js';
 import type { TargetPlan } from '../../../src/apply/plan.js';
 import type { Order } from './apply-child.js';
 import type { ApplyChildren, Ending } from './apply-children.js';
 import { type Case, type Row, rowsBeside, rowsOf } from './cases.js';
-import type { Database } from './databases.js';
+import type { openCases } from './job.js';
 import type { LedgerReader } from './ledger.js';
 import { seeded } from './remap.js';
 
@@ -44,43 +44,40 @@ interface RowCounts {
 }
 
 type Work = Order['work'];
-type Context = ApplyContext & { readonly remap: { readonly name: string } };
 type Undisturbed = Extract<Ending, { kind: 'done' }>;
+type CasesJob = Pick<Awaited<ReturnType<typeof openCases>>, 'database' | 'context' | 'before'>;
 
 /** Jobs on one place, each from the tables as they were to the tables as they were. */
 export class KillLives {
   readonly tally: KillTally = { kills: 0, whileRecovering: 0, halfway: 0, withinTransactions: 0 };
   lives = 0;
-  readonly #database: Database;
+  readonly #job: CasesJob;
   readonly #cases: readonly Case[];
-  readonly #context: Context;
   readonly #children: ApplyChildren;
   readonly #undisturbed = new Map<Work, Undisturbed>();
-  #before = '';
   #plans: readonly TargetPlan[] = [];
 
-  constructor(database: Database, cases: readonly Case[], context: Context, children: ApplyChildren) {
-    this.#database = database;
+  constructor(job: CasesJob, cases: readonly Case[], children: ApplyChildren) {
+    this.#job = job;
     this.#cases = cases;
-    this.#context = context;
     this.#children = children;
   }
 
   get #isNew(): boolean {
-    return this.#context.policy.mode === 'new';
+    return this.#job.context.policy.mode === 'new';
   }
 
   #openStore(): DataStore {
-    return this.#database.openStore(this.#context, this.#database.targetsOf(this.#cases));
+    return this.#job.database.openStore(this.#job.context, this.#job.database.targetsOf(this.#cases));
   }
 
   #order(work: Work, run: string, dieAt: number | null): Order {
-    const { remap, policy, tuning } = this.#context;
+    const { remap, policy, tuning } = this.#job.context;
     return {
-      kind: this.#database.engine.kind,
-      url: this.#database.url,
+      kind: this.#job.database.engine.kind,
+      url: this.#job.database.url,
       remap: remap.name,
-      targets: this.#database.targetsOf(this.#cases),
+      targets: this.#job.database.targetsOf(this.#cases),
       policy,
       plans: this.#plans,
       batchRows: tuning.batchRows,
@@ -91,7 +88,7 @@ export class KillLives {
   }
 
   #look(): Promise<Seen> {
-    return this.#database.freeze(async (frozen) => ({
+    return this.#job.database.freeze(async (frozen) => ({
       tables: await frozen.readCases(this.#cases),
       ledger: await changedRows(frozen.ledger),
     }));
@@ -104,7 +101,6 @@ export class KillLives {
 
   /** Lets undisturbed processes write and take back. */
   async measure(): Promise<void> {
-    this.#before = await this.#database.dump();
     const store = this.#openStore();
     this.#plans = await store.survey();
     await store.close();
@@ -113,7 +109,7 @@ export class KillLives {
       if (ending.kind === 'killed') throw new Error('killed by somebody else');
       this.#undisturbed.set(work, ending);
     }
-    expect(await this.#database.dump()).toBe(this.#before);
+    expect(await this.#job.database.dump()).toBe(this.#job.before);
   }
 
   /**
@@ -123,25 +119,37 @@ export class KillLives {
   async live(moments: Readonly<Record<Work, readonly Moment[]>>): Promise<void> {
     this.lives += 1;
     const run = `run-${this.lives}`;
-    await this.#killAll('write', run, moments.write);
-    await this.#finishWriting(run);
-    await this.#killAll('undo', run, moments.undo);
-    await this.#finishUndo(run);
+    await this.#finishWriting(run, await this.#killAll('write', run, moments.write));
+    await this.#finishUndo(run, await this.#killAll('undo', run, moments.undo));
   }
 
-  async #killAll(work: Work, run: string, moments: readonly Moment[]): Promise<void> {
+  /** A life for one in so many steps, each with a process that dies there, while it writes and while it takes back. */
+  async liveEach(stride: number): Promise<void> {
+    const [write, undo] = [this.steps('write'), this.steps('undo')];
+    // From another one each time where not all are tried.
+    for (let at = Math.floor(stride / 2); at < Math.max(write, undo); at += stride)
+      await this.liveAt(at, at % undo);
+  }
+
+  liveAt(write: number, undo: number): Promise<void> {
+    return this.live({ write: [{ kind: 'step', at: write }], undo: [{ kind: 'step', at: undo }] });
+  }
+
+  /** False where every process was killed. */
+  async #killAll(work: Work, run: string, moments: readonly Moment[]): Promise<boolean> {
     for (const [at, moment] of moments.entries()) {
       const dieAt = moment.kind === 'step' ? moment.at : null;
       const tookMs = this.#undisturbed.get(work)?.tookMs ?? 0;
       const after = moment.kind === 'time' ? moment.share * tookMs : undefined;
       const ending = await this.#children.run(this.#order(work, run, dieAt), after);
-      if (ending.kind === 'done') return;
+      if (ending.kind === 'done') return true;
       this.tally.kills += 1;
       if (at > 0) this.tally.whileRecovering += 1;
-      if (await this.#database.isHalfDone()) this.tally.withinTransactions += 1;
+      if (await this.#job.database.isHalfDone()) this.tally.withinTransactions += 1;
       const { old, now } = await this.#countRows();
       if (old > 0 && now > 0) this.tally.halfway += 1;
     }
+    return false;
   }
 
   /**
@@ -152,7 +160,7 @@ export class KillLives {
   async #countRows(): Promise<RowCounts> {
     const { tables, ledger } = await this.#look();
     const seen = { old: 0, now: 0 };
-    const show = this.#database.engine.showRow;
+    const show = this.#job.database.engine.showRow;
     for (const [at, one] of this.#cases.entries()) {
       if (this.#isNew) {
         this.#countFilled(one, tables[at] ?? [], seen);
@@ -173,7 +181,7 @@ export class KillLives {
    */
   #countFilled(one: Case, found: readonly string[], seen: RowCounts): void {
     const width = rowsOf(one, false)[0]?.length ?? 0;
-    const rows = rowsBeside(one).map((row) => JSON.parse(this.#database.engine.showRow(row)) as Row);
+    const rows = rowsBeside(one).map((row) => JSON.parse(this.#job.database.engine.showRow(row)) as Row);
     const full = new Map(rows.map((row) => [String(row.slice(0, width)), row]));
     expect(found).toHaveLength(full.size);
     for (const row of found.map((text) => JSON.parse(text) as Row)) {
@@ -186,31 +194,35 @@ export class KillLives {
     }
   }
 
-  async #finishWriting(run: string): Promise<void> {
+  async #finishWriting(run: string, isDone: boolean): Promise<void> {
     const rows = this.#isNew ? rowsBeside : (one: Case) => rowsOf(one, true);
-    const expected = this.#cases.map((one) => rows(one).map(this.#database.engine.showRow).sort());
+    const expected = this.#cases.map((one) => rows(one).map(this.#job.database.engine.showRow).sort());
     const changed = this.#cases.map(placesOfChanges).reduce((sum, rows) => sum + rows.length, 0);
     const store = this.#openStore();
+    const check = async () => {
+      expect((await this.#look()).tables).toEqual(expected);
+      if (!this.#isNew) expect(await this.#countRows()).toEqual({ old: 0, now: changed });
+    };
+    if (isDone) await check();
     // Once more where all is done already, now and then.
-    for (const name of this.lives % 4 === 1 ? [run, `${run}-again`] : [run]) {
+    for (const name of [...(isDone ? [] : [run]), ...(this.lives % 4 === 1 ? [`${run}-again`] : [])]) {
       const plans = await store.survey();
       expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
       const written = await store.write(plans, { run: name, planSha256: 'p', isExact: true });
       expect(written.filter((one) => one.skippedCount > 0)).toEqual([]);
-      expect((await this.#look()).tables).toEqual(expected);
-      if (!this.#isNew) expect(await this.#countRows()).toEqual({ old: 0, now: changed });
+      await check();
     }
     const verified = await store.verify(run);
     expect(verified.filter((one) => one.wrongCount + one.changedSinceCount > 0)).toEqual([]);
     await store.close();
   }
 
-  async #finishUndo(run: string): Promise<void> {
+  async #finishUndo(run: string, isDone: boolean): Promise<void> {
     const store = this.#openStore();
-    const undone = await store.undo(run);
+    const undone = isDone ? [] : await store.undo(run);
     expect(undone.filter((one) => one.changedSinceCount > 0)).toEqual([]);
     await store.close();
-    expect(await this.#database.dump()).toBe(this.#before);
+    expect(await this.#job.database.dump()).toBe(this.#job.before);
     expect((await this.#look()).ledger.size).toBe(0);
   }
 }
