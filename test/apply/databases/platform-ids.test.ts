@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { Policy } from '../../../src/apply/plan.js';
 import type { TableTarget } from '../../../src/config/apply-targets.js';
+import { campaignCases } from '../../support/campaign.js';
 import { ENGINES } from '../support/databases.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
-import { openScene } from '../support/scene.js';
+import { ID_TYPES, openScene } from '../support/scene.js';
 
 const REMAP = [
   { v3: 5, v4: 6, platformId: 'p5' },
@@ -60,132 +62,93 @@ describe.each(ENGINES)('$product', (engine) => {
     await sql(`INSERT INTO t VALUES ${values.join(', ')}`);
   }
 
-  describe('platform_ids', () => {
-    it.each(['varchar(20)', 'varchar(20) UNIQUE'])(
-      'are stored for every V3 record, in place (%s)',
-      async (type) => {
-        await createTable(type);
-        const before = await database().dump();
-        expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
-        const expected = CELLS.map(([, , v4, platformId]) => [v4, platformId]);
-        expect(await rows()).toEqual(expected);
-        expect(await apply(KEEP, { targets: [targetOf()], run: 'run-2' })).toEqual([]);
-        expect(await rows()).toEqual(expected);
-        expect(
-          (await verify()).map(({ checked, wrongCount, changedSinceCount }) => [
-            checked,
-            wrongCount,
-            changedSinceCount,
-          ]),
-        ).toEqual([[11, 0, 0]]);
-        expect(
-          (await check([targetOf()])).blocks.filter(({ note }) => note.code === 'changed_since'),
-        ).toEqual([]);
-        expect(await undo('run-1')).toMatchObject([{ restored: 11, changedSinceCount: 0 }]);
-        expect(await database().dump()).toBe(before);
-      },
-    );
+  const types = campaignCases(ID_TYPES[engine.kind], engine.kind === 'sqlite' ? 2 : 1);
+  const stored = { targets: [targetOf()] };
+  const pair =
+    "CREATE TABLE t(k integer PRIMARY KEY, i varchar(20), j varchar(20)); INSERT INTO t VALUES (1, '5', NULL), (2, NULL, '6')";
 
-    it('are stored beside the new column', async () => {
-      await createTable();
+  it.each(['varchar(20)', 'varchar(20) UNIQUE'])(
+    'stores the platform_id of every V3 record, in place (%s)',
+    async (type) => {
+      await createTable(type);
       const before = await database().dump();
-      expect(await apply({ ...KEEP, mode: 'new' }, { targets: [targetOf()] })).toEqual([]);
-      expect(await rows()).toEqual(CELLS.map(([, cell, , platformId]) => [cell, platformId]));
-      await sql("INSERT INTO t(k, i) VALUES (15, '7')");
-      expect(await apply({ ...KEEP, mode: 'new' }, { targets: [targetOf()], run: 'run-2' })).toEqual([]);
-      expect(await sql('SELECT i_v4, platform FROM t WHERE k > 14')).toEqual([['70', '007']]);
-      await sql("UPDATE t SET platform = 'mine' WHERE k = 1");
-      expect(await verify()).toMatchObject([{ wrong: ['platform mine'] }]);
-      expect(await undo('run-1')).toMatchObject([{ changedSince: ['platform mine'] }]);
-      await sql("UPDATE t SET platform = 'p5' WHERE k = 1");
-      await sql('DELETE FROM t WHERE k > 14');
-      await undo('run-1');
+      for (const run of ['run-1', 'run-2']) {
+        expect(await apply(KEEP, { ...stored, run })).toEqual([]);
+        expect(await rows()).toEqual(CELLS.map(([, , v4, platformId]) => [v4, platformId]));
+      }
+      expect(await verify()).toMatchObject([{ checked: 11, wrongCount: 0, changedSinceCount: 0 }]);
+      const { blocks } = await check([targetOf()]);
+      expect(blocks.filter(({ note }) => note.code === 'changed_since')).toEqual([]);
+      expect(await undo('run-1')).toMatchObject([{ restored: 11, changedSinceCount: 0 }]);
       expect(await database().dump()).toBe(before);
-    });
+    },
+  );
 
-    it.each(['bigint', 'bigint UNIQUE'])(
-      'are stored for rows that came since, and not changed (%s)',
-      async (type) => {
-        await createTable(type, ['5', '14']);
-        expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
-        await sql("INSERT INTO t VALUES (3, 17, NULL), (4, 8, 'mine')");
-        expect(await apply(KEEP, { targets: [targetOf()], run: 'run-2' })).toEqual([]);
-        expect(await rows()).toEqual([
-          ['6', 'p5'],
-          ['7', null],
-          ['17', null],
-          ['8', 'mine'],
-        ]);
-        expect(await apply(AGAIN, { targets: [targetOf()], run: 'run-3' })).toEqual([]);
-        // The ids of rows 1 and 2 are V4 ids now and are never looked up.
-        expect(await rows()).toEqual([
-          ['6', 'p5'],
-          ['7', null],
-          ['71', 'p17'],
-          ['8', 'mine'],
-        ]);
-        expect((await verify()).map(({ wrongCount }) => wrongCount)).toEqual([0, 0]);
-        await undo('run-3');
-        expect(await rows()).toEqual([
-          ['6', 'p5'],
-          ['7', null],
-          ['17', null],
-          ['8', 'mine'],
-        ]);
-        expect(await undo('run-1')).toMatchObject([
-          { changedSince: ['column platform stays: other programs filled it'], changedSinceCount: 1 },
-        ]);
-        expect(await rows()).toEqual([
-          ['5', null],
-          ['14', null],
-          ['17', null],
-          ['8', 'mine'],
-        ]);
-      },
-    );
+  it('stores them beside the new column', async () => {
+    await createTable();
+    const before = await database().dump();
+    const policy = { ...KEEP, mode: 'new' } as const;
+    expect(await apply(policy, stored)).toEqual([]);
+    expect(await rows()).toEqual(CELLS.map(([, cell, , platformId]) => [cell, platformId]));
+    await sql("INSERT INTO t(k, i) VALUES (15, '7')");
+    expect(await apply(policy, { ...stored, run: 'run-2' })).toEqual([]);
+    expect(await sql('SELECT i_v4, platform FROM t WHERE k > 14')).toEqual([['70', '007']]);
+    await sql("UPDATE t SET platform = 'mine' WHERE k = 1");
+    expect(await verify()).toMatchObject([{ wrong: ['platform mine'] }]);
+    expect(await undo('run-1')).toMatchObject([{ changedSince: ['platform mine'] }]);
+    await sql("UPDATE t SET platform = 'p5' WHERE k = 1");
+    await sql('DELETE FROM t WHERE k > 14');
+    await undo('run-1');
+    expect(await database().dump()).toBe(before);
+  });
 
-    it.each(['bigint', 'bigint UNIQUE'])(
-      'that were changed since stay with their rows (%s)',
-      async (type) => {
-        await createTable(type, ['5', '6', '7']);
-        expect(await apply(IN_PLACE, { targets: [targetOf()] })).toEqual([]);
-        await sql("UPDATE t SET platform = 'mine' WHERE k = 2");
-        expect(await verify()).toMatchObject([{ wrongCount: 0, changedSinceCount: 1 }]);
-        expect((await check([targetOf()])).blocks.map(({ note }) => note.code)).toEqual(['changed_since']);
-        expect(await undo('run-1')).toMatchObject([{ restored: 5, changedSince: ['row 2'] }]);
-        expect(await rows()).toEqual([
-          ['5', null],
-          ['6', 'mine'],
-          ['7', null],
-        ]);
-        await sql("UPDATE t SET platform = 'p6' WHERE k = 2");
-        await undo('run-1');
-        expect(await rows('*')).toEqual([
-          ['1', '5'],
-          ['2', '6'],
-          ['3', '7'],
-        ]);
-      },
-    );
+  it.each(types)('stores them for rows that came since, and changes none (%s)', async (type) => {
+    await createTable(type, ['5', '14']);
+    expect(await apply(KEEP, stored)).toEqual([]);
+    await sql("INSERT INTO t VALUES (3, 17, NULL), (4, 8, 'mine')");
+    const rest = [
+      ['17', null],
+      ['8', 'mine'],
+    ];
+    const written = [
+      ['6', 'p5'],
+      ['7', null],
+    ];
+    expect(await apply(KEEP, { ...stored, run: 'run-2' })).toEqual([]);
+    expect(await rows()).toEqual([...written, ...rest]);
+    expect(await apply(AGAIN, { ...stored, run: 'run-3' })).toEqual([]);
+    // The ids of rows 1 and 2 are V4 ids now and are never looked up.
+    expect(await rows()).toEqual([...written, ['71', 'p17'], ['8', 'mine']]);
+    expect((await verify()).map(({ wrongCount }) => wrongCount)).toEqual([0, 0]);
+    await undo('run-3');
+    expect(await rows()).toEqual([...written, ...rest]);
+    const changedSince = ['column platform stays: other programs filled it'];
+    expect(await undo('run-1')).toMatchObject([{ changedSince, changedSinceCount: 1 }]);
+    expect(await rows()).toEqual([['5', null], ['14', null], ...rest]);
+  });
 
-    it.each(['bigint', 'bigint UNIQUE'])(
-      'can be undone after their column was dropped (%s)',
-      async (type) => {
-        await createTable(type, ['5', '6']);
-        expect(await apply(IN_PLACE, { targets: [targetOf()] })).toEqual([]);
-        await sql('ALTER TABLE t DROP COLUMN platform');
-        expect(await apply(IN_PLACE, { targets: [targetOf()], run: 'run-2' })).toEqual([
-          'platform_column_gone',
-        ]);
-        expect(await verify()).toMatchObject([{ wrong: ['column platform is gone'] }]);
-        await undo('run-1');
-        expect(await rows('*')).toEqual([
-          ['1', '5'],
-          ['2', '6'],
-        ]);
-        expect(await database().ledger.states()).toEqual(['run-1 undone']);
-      },
-    );
+  it.each(types)('leaves those that were changed since with their rows (%s)', async (type) => {
+    await createTable(type, ['5', '6', '7']);
+    expect(await apply(IN_PLACE, stored)).toEqual([]);
+    await sql("UPDATE t SET platform = 'mine' WHERE k = 2");
+    expect(await verify()).toMatchObject([{ wrongCount: 0, changedSinceCount: 1 }]);
+    expect((await check([targetOf()])).blocks.map(({ note }) => note.code)).toEqual(['changed_since']);
+    expect(await undo('run-1')).toMatchObject([{ restored: 5, changedSince: ['row 2'] }]);
+    expect(String(await rows())).toBe('5,,6,mine,7,');
+    await sql("UPDATE t SET platform = 'p6' WHERE k = 2");
+    await undo('run-1');
+    expect(String(await rows('*'))).toBe('1,5,2,6,3,7');
+  });
+
+  it.each(types)('can be undone after their column was dropped (%s)', async (type) => {
+    await createTable(type, ['5', '6']);
+    expect(await apply(IN_PLACE, stored)).toEqual([]);
+    await sql('ALTER TABLE t DROP COLUMN platform');
+    expect(await apply(IN_PLACE, { ...stored, run: 'run-2' })).toEqual(['platform_column_gone']);
+    expect(await verify()).toMatchObject([{ wrong: ['column platform is gone'] }]);
+    await undo('run-1');
+    expect(String(await rows('*'))).toBe('1,5,2,6');
+    expect(await database().ledger.states()).toEqual(['run-1 undone']);
   });
 
   // The servers drop the index with the column.
@@ -194,7 +157,7 @@ describe.each(ENGINES)('$product', (engine) => {
     async (policy) => {
       await createTable('bigint', ['5', '6']);
       const before = await database().dump();
-      expect(await apply(policy, { targets: [targetOf()] })).toEqual([]);
+      expect(await apply(policy, stored)).toEqual([]);
       await sql('CREATE INDEX by_platform ON t(platform)');
       await expect(undo('run-1')).rejects.toMatchObject({
         code: 'bad_input',
@@ -207,65 +170,44 @@ describe.each(ENGINES)('$product', (engine) => {
     },
   );
 
-  describe('a plan with platform_ids is refused', () => {
-    const both = (...more: readonly object[]) => [tableOf({ ids: more.map((one) => ({ ...ID, ...one })) })];
-    it.each([
-      ['where their column exists', [targetOf({ platformIdColumn: sameName('J') })], 'new_column_exists'],
-      ['where it is the column of the ids', [targetOf({ platformIdColumn: 'i' })], 'new_column_exists'],
-      [
-        'where two columns share it',
-        both({}, { column: 'j', platformIdColumn: sameName('PLATFORM') }),
-        'named_twice',
-      ],
-      [
-        'where two targets share it',
-        [targetOf(), tableOf({ name: 'other', ids: [{ ...ID, column: 'j' }] })],
-        'named_twice',
-      ],
-    ])('%s', async (_, targets, code) => {
-      await sql(
-        "CREATE TABLE t(k integer PRIMARY KEY, i varchar(20), j varchar(20)); INSERT INTO t VALUES (1, '5', '6')",
-      );
-      const before = await database().dump();
-      for (const mode of ['in_place', 'new'] as const) {
-        expect(await apply({ ...KEEP, mode }, { targets })).toContain(code);
-      }
-      expect(await database().dump()).toBe(before);
-    });
+  const shared = [{}, { column: 'j', platformIdColumn: sameName('PLATFORM') }];
+  it.each([
+    ['their column exists', [targetOf({ platformIdColumn: sameName('J') })], 'new_column_exists'],
+    ['it is the column of the ids', [targetOf({ platformIdColumn: 'i' })], 'new_column_exists'],
+    ['two columns share it', [targetOf(...shared)], 'named_twice'],
+    [
+      'two targets share it',
+      [targetOf(), tableOf({ name: 'other', ids: [{ ...ID, column: 'j' }] })],
+      'named_twice',
+    ],
+    [
+      'it is the new column of the V4 ids',
+      [targetOf({ platformIdColumn: sameName('I_v4') })],
+      'named_twice',
+      NEW,
+    ],
+  ])('refuses a plan where %s', async (_, targets, code, policy: Policy | null = null) => {
+    await sql(pair);
+    const before = await database().dump();
+    for (const mode of policy === null ? (['in_place', 'new'] as const) : [policy.mode])
+      expect(await apply({ ...KEEP, mode }, { targets })).toContain(code);
+    expect(await database().dump()).toBe(before);
+  });
 
-    it('where it is the new column of the V4 ids', async () => {
-      await createTable();
-      expect(await apply(NEW, { targets: [targetOf({ platformIdColumn: sameName('I_v4') })] })).toContain(
-        'named_twice',
-      );
-    });
+  it('refuses a plan where their column was filled from another one, or the ids were rewritten without them', async () => {
+    await sql(pair);
+    expect(await apply(KEEP, stored)).toEqual([]);
+    const other = { targets: [targetOf({ column: 'j' })], run: 'run-2' };
+    expect(await apply(KEEP, other)).toEqual(['new_column_exists']);
+    expect(String(await rows('i, j, platform'))).toBe('6,,p5,,6,');
+    await undo('run-1');
+    expect(await apply(IN_PLACE)).toEqual([]);
+    for (const policy of [IN_PLACE, AGAIN, NEW])
+      expect(await apply(policy, { ...stored, run: 'run-2' })).toContain('rewritten');
+    expect(String(await rows('*'))).toBe('1,6,,2,,6');
+  });
 
-    it('where it was filled from another column', async () => {
-      await sql(
-        "CREATE TABLE t(k integer PRIMARY KEY, i varchar(20), j varchar(20)); INSERT INTO t VALUES (1, '5', NULL), (2, NULL, '6')",
-      );
-      expect(await apply(KEEP, { targets: [targetOf()] })).toEqual([]);
-      const other = { targets: [targetOf({ column: 'j' })], run: 'run-2' };
-      expect(await apply(KEEP, other)).toEqual(['new_column_exists']);
-      expect(await rows('i, j, platform')).toEqual([
-        ['6', null, 'p5'],
-        [null, '6', null],
-      ]);
-    });
-
-    it('where the ids were rewritten without them', async () => {
-      await createTable('bigint', ['5']);
-      expect(await apply(IN_PLACE)).toEqual([]);
-      for (const policy of [IN_PLACE, AGAIN, NEW])
-        expect(await apply(policy, { targets: [targetOf()], run: 'run-2' })).toContain('rewritten');
-      expect(await rows('*')).toEqual([['1', '6']]);
-    });
-
-    it.each([
-      ['a path', { path: '$.id' }],
-      ['a pattern', { pattern: 'doc:{id}' }],
-    ])('with %s', (_, more) => {
-      expect(() => targetOf(more)).toThrow('platformIdColumn, which needs cells that are one id');
-    });
+  it.each([{ path: '$.id' }, { pattern: 'doc:{id}' }])('refuses a target with %j', (more) => {
+    expect(() => targetOf(more)).toThrow('platformIdColumn, which needs cells that are one id');
   });
 });

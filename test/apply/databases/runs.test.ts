@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { write } from '../../../src/apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING } from '../../../src/apply/context.js';
-import { campaign } from '../../support/campaign.js';
+import { campaign, campaignCases } from '../../support/campaign.js';
 import { ENGINES, type Kind } from '../support/databases.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
-import { openScene } from '../support/scene.js';
+import { ID_TYPES, openScene } from '../support/scene.js';
 
 const BOTH = { ids: ['i', 'j'].map((column) => ({ column, model: INVOICES })) };
 const AGAIN = { ...IN_PLACE, again: true } as const;
@@ -157,7 +157,8 @@ describe.each(ENGINES)('$product', (engine) => {
     ]);
   });
 
-  describe.each(['bigint', 'bigint UNIQUE'])('a cell of type %s', (type) => {
+  const types = campaignCases(ID_TYPES[engine.kind], engine.kind === 'sqlite' ? 2 : 1);
+  describe.each(types)('a cell of type %s', (type) => {
     it('counts as done only while it holds what was written', async () => {
       await create(
         `id integer PRIMARY KEY, i ${type}, j bigint`,

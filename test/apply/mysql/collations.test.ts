@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { only } from '../support/databases.js';
-import { LARGE_REMAP } from '../support/large-ids.js';
 import { MYSQL_PRODUCT } from '../support/mysql.js';
 import { IN_PLACE } from '../support/remap.js';
 import { openScene } from '../support/scene.js';
@@ -9,7 +8,7 @@ import { openScene } from '../support/scene.js';
 const EXACT_COLLATION = MYSQL_PRODUCT === 'MariaDB' ? 'utf8mb4_nopad_bin' : 'utf8mb4_0900_bin';
 
 describe.each(only('mysql'))('ids in $product', (engine) => {
-  const { sql, apply, undo } = openScene(engine, LARGE_REMAP);
+  const { sql, apply, undo } = openScene(engine);
 
   it.each(['utf8mb4_general_ci', 'utf8mb4_unicode_ci', 'utf8mb4_bin', EXACT_COLLATION])(
     'are told from texts that %s takes for equal, in cells and in keys',

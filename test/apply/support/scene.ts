@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterAll, beforeEach } from 'vitest';
 import type {
   ApplyContext,
@@ -11,10 +10,10 @@ import { findBlocks, judgeCheck, type PlanVerdict } from '../../../src/apply/jud
 import type { Plan, Policy } from '../../../src/apply/plan.js';
 import { survey } from '../../../src/apply/stores.js';
 import type { TableTarget } from '../../../src/config/apply-targets.js';
-import { type Database, type Engine, targetIn } from './databases.js';
-import { makeFolder } from './folder.js';
-import { FRESH } from './fresh.js';
-import { createRemap, IN_PLACE, INVOICES, openContext, pairs, type RemapRow } from './remap.js';
+import type { ReportLimit } from '../../../src/domain.js';
+import { type Database, type Engine, type Kind, targetIn } from './databases.js';
+import { makeRemap } from './job.js';
+import { IN_PLACE, INVOICES, openContext, pairs, type RemapRow } from './remap.js';
 
 interface Options {
   /** Default: the column `i` of the table `t`. */
@@ -25,6 +24,27 @@ interface Options {
   readonly tuning?: Partial<Tuning>;
   readonly more?: Partial<ApplyContext>;
 }
+
+/** The limit on the exports' age, kept. */
+const FRESH: ReportLimit = {
+  name: 'maxAge',
+  model: null,
+  allowed: 1,
+  actual: 0,
+  base: null,
+  unit: 'hours',
+  configured: true,
+  pass: true,
+  detail: null,
+  contributors: [],
+};
+
+/** Types of ids that are rewritten in batches, and at once. A server tries the first where tests are small. */
+export const ID_TYPES: Readonly<Record<Kind, readonly string[]>> = {
+  sqlite: ['bigint', 'bigint UNIQUE'],
+  postgres: ['bigint', 'bigint UNIQUE'],
+  mysql: ['bigint UNIQUE', 'bigint'],
+};
 
 /** Five ids, and every V4 id but one is a V3 id too. */
 const CHAIN = pairs([
@@ -37,8 +57,7 @@ const CHAIN = pairs([
 
 /** A remap and an empty database for each test of the file or of the group around. */
 export function openScene(engine: Engine, rows: Iterable<RemapRow> = CHAIN) {
-  const remap = join(makeFolder(), 'remap.db');
-  createRemap(remap, rows);
+  const remap = makeRemap(rows);
   let database: Database | null = null;
   const current = (): Database => {
     if (database === null) throw new Error('no database yet');
