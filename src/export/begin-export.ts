@@ -7,7 +7,6 @@ import {
   otherConfiguration,
   saveFingerprint,
 } from '../store/fingerprint.js';
-import { readMeta, writeMeta } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import {
   ensureStreams,
@@ -65,10 +64,6 @@ export interface Begun {
 /** Lists between progress reports: hundreds of thousands are prepared in one transaction, which takes seconds. */
 const PROGRESS_EVERY = 10_000;
 
-const RENEW = 'renew';
-
-const metaKey = (generation: Generation) => `next_export_${generation}`;
-
 /**
  * Begins an export, or continues an unfinished one without reading its finished streams again. Call it inside a
  * transaction.
@@ -91,8 +86,7 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
       hint: 'Check --model against the configuration and --company against the company ids.',
     });
   }
-  const isOpen = options.restart !== true && readMeta(db, metaKey(generation)) !== RENEW;
-  const continued = isOpen && selected.some(({ id }) => before.has(id));
+  const continued = options.restart !== true && selected.some(({ id }) => before.has(id));
   const unplanned = all.filter((row) => !names.has(nameOf(row)));
   const apply = prepareApply(db);
   // these are deleted in chunks, so they no longer count as read
@@ -108,14 +102,6 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
   });
   const rows = begun.filter((row) => row.state === 'running' && isSelected(row, options));
   return { rows, selected, unplanned, continued };
-}
-
-/**
- * Saves how an export ended. `isStuck`: it continued an unfinished export without any progress. The next one then begins
- * anew, so that the streams already read are read again.
- */
-export function endExport(db: Db, generation: Generation, isStuck: boolean): void {
-  writeMeta(db, metaKey(generation), isStuck ? RENEW : 'continue');
 }
 
 /**

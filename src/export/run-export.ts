@@ -8,7 +8,7 @@ import { type Db, guardDatabase } from '../store/open.js';
 import { dropStalePayloads } from '../store/payloads.js';
 import { dropStream, dropUnseen } from '../store/stream-contents.js';
 import { listStreams, type StreamRow, streamKeyOf } from '../store/streams.js';
-import { type Begun, beginExport, type ExportOptions, type ExportPlan, endExport } from './begin-export.js';
+import { type Begun, beginExport, type ExportOptions, type ExportPlan } from './begin-export.js';
 import { orAborted, readStream, type StreamReading } from './read-stream.js';
 import { createSaver } from './saver.js';
 
@@ -40,9 +40,6 @@ export async function runExport(options: ExportOptions, plan: ExportPlan): Promi
   for (const row of begun.unplanned) await dropUnplanned(options, row);
   const readings = await readAll(begun.rows, plan, options);
   await repeatWhile(options, () => dropStalePayloads(db));
-  inTransaction(options, () =>
-    endExport(db, plan.generation, begun.continued && isStuck(begun.rows, readings)),
-  );
   return summarise(db, plan.generation, begun.selected, readings);
 }
 
@@ -128,15 +125,6 @@ function warnOfAbsent(region: string, readings: readonly StreamReading[], onProg
   const names = absent.map(({ row }) => row.route).join(', ');
   const text = `V3 has no ${absent.length === 1 ? 'list' : 'lists'} ${names} in region ${region} (404).`;
   onProgress({ kind: 'note', level: 'warning', text });
-}
-
-/** Whether all streams that were read failed, without any new record. */
-function isStuck(begun: readonly StreamRow[], readings: readonly StreamReading[]): boolean {
-  const before = new Map(begun.map((row) => [row.id, row.uniqueRecords]));
-  return (
-    readings.length > 0 &&
-    readings.every(({ row }) => row.state === 'failed' && row.uniqueRecords <= (before.get(row.id) ?? 0))
-  );
 }
 
 function summarise(
