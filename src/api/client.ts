@@ -19,7 +19,7 @@ import { recordsOf } from '../json/record-columns.js';
 import { type CompanyListing, fetchV4Companies } from './company-list.js';
 import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './envelope.js';
 import { scrubber } from './failures.js';
-import { assertAddresses, buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
+import { assertNoProxy, buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
 import { HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';
 import {
   type ApiQuery,
@@ -84,7 +84,7 @@ export function createApi(options: ApiOptions): Api {
   const { config, env = {} } = options;
   // every pending request and wait adds a listener
   setMaxListeners(0, options.signal);
-  assertAddresses(config, env);
+  assertNoProxy(config, env);
   const dispatcher = options.dispatcher ?? createDispatcher(config, env);
   const settings = buildRequestOptions(options, dispatcher);
   const limits = options.hostLimits ?? new HostLimits();

@@ -67,48 +67,18 @@ function v3Label({ v3 }: Config, { region }: Endpoint): string {
   return v3.regions.length > 1 ? `V3 ${region}` : 'V3';
 }
 
-/** @throws SvcError `config` for an address that the key must not be sent to */
-export function assertAddresses(config: Config, env: Env): void {
-  const { allowHttp } = config.http;
-  for (const endpoint of config.v3.regions)
-    assertAddress(v3Label(config, endpoint), endpoint, allowHttp, env);
-  assertAddress('V4', config.v4, allowHttp, env);
-}
-
-function assertAddress(label: string, endpoint: Endpoint, allowHttp: boolean, env: Env): void {
-  const url = toUrl(endpoint.baseUrl);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
-    throw new SvcError('config', `The base URL of ${label} is not a plain http or https address.`, {
-      hint: 'Write it like https://api.example.com, without user and password.',
-    });
-  }
-  const proxy = proxyFor(url, env);
-  if (url.protocol === 'http:' && proxy !== null) {
+/** @throws SvcError `config` if plain http would show the key to a proxy; the configuration was checked for all else */
+export function assertNoProxy({ v3, v4 }: Config, env: Env): void {
+  for (const { region, baseUrl } of [...v3.regions, v4]) {
+    const url = new URL(baseUrl);
+    const proxy = proxyFor(url, env);
+    if (url.protocol !== 'http:' || proxy === null) continue;
+    const label = region === '' ? 'V4' : `V3 ${region}`;
     throw new SvcError('config', `The base URL of ${label} would show the key to the proxy ${proxy.host}.`, {
       hint: 'Use https, or name the host in NO_PROXY.',
       facts: { host: url.host },
     });
   }
-  if (url.protocol === 'https:' || allowHttp || isLoopback(url.hostname)) return;
-  throw new SvcError('config', `The base URL of ${label} would send the key over plain http.`, {
-    hint: 'Use https, or allow it with http.allowHttp.',
-    facts: { host: url.host },
-  });
-}
-
-/**
- * Refuses a key that is missing or not a valid header value. Called before each request, because a command that uses
- * only one generation needs no key for the other.
- *
- * @throws SvcError `config`
- */
-export function assertKey({ label, endpoint, key }: Host): void {
-  if (/^[\x21-\x7e]+$/.test(key)) return;
-  const what =
-    key === '' ? 'is missing' : 'contains spaces or other characters that are not allowed in a key';
-  throw new SvcError('config', `The API key of ${label} ${what}.`, {
-    hint: `Set it in ${endpoint.keySource}, without line breaks.`,
-  });
 }
 
 /**
@@ -171,7 +141,7 @@ export function createDispatcher(config: Config, env: Env): Dispatcher {
   const direct = urls.filter((url) => proxyFor(url, env) === null).map(({ host }) => host);
   return new EnvHttpProxyAgent({
     ...options,
-    // Plain http never goes through a proxy, which could read the key: see `assertAddress`.
+    // Plain http never goes through a proxy, which could read the key: see `assertNoProxy`.
     httpProxy: '',
     httpsProxy: proxy.href,
     noProxy: noProxyOf(env) === '*' ? '*' : [noProxyOf(env), ...direct].join(','),

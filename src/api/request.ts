@@ -1,7 +1,6 @@
 import type { Clock, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { buildBadAnswer, buildFailure, type RequestTarget, type Scrub, withFacts } from './failures.js';
-import { assertKey } from './hosts.js';
 import {
   type AttemptOutcome,
   backoffMs,
@@ -49,7 +48,6 @@ export async function requestParsed<T>(
   parse: Parse<T>,
   options: RequestOptions,
 ): Promise<T> {
-  assertKey(target.host);
   for (let attempt = 1; ; attempt++) {
     const judged = await attemptOnce(target, parse, attempt, options);
     if (judged.kind === 'value') return judged.value;
