@@ -1,6 +1,4 @@
 import { existsSync } from 'node:fs';
-import { dirname, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { findConfigFile } from '../config/load-config.js';
 import { configSchema, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } from '../config/settings.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
@@ -19,7 +17,6 @@ export async function run(given: GivenTo<typeof init>, io: Io): Promise<number> 
   const starter = {
     v3BaseUrls: v3 ?? STARTER_DEFAULTS.v3BaseUrls,
     v4BaseUrl: v4 ?? STARTER_DEFAULTS.v4BaseUrl,
-    schema: locateSchema(file, import.meta.url),
   };
   write(file, renderStarter(starter), force);
   const todo = v3 === undefined || v4 === undefined ? 'Put the addresses into it. ' : '';
@@ -53,30 +50,13 @@ interface Starter {
   /** By region. */
   readonly v3BaseUrls: Readonly<Record<string, string>>;
   readonly v4BaseUrl: string;
-  /** The JSON Schema, for editors. */
-  readonly schema: string;
 }
 
 /** What `init` writes where no option says otherwise. */
 export const STARTER_DEFAULTS: Starter = {
   v3BaseUrls: { default: `https://${PLACEHOLDER_HOST}/v3` },
   v4BaseUrl: `https://${PLACEHOLDER_HOST}`,
-  schema: './node_modules/svc-migrate/schema/config.schema.json',
 };
-
-/**
- * The address of the JSON Schema for a configuration `file`: relative within the project that this program is installed in or
- * the clone it runs from. Elsewhere, as under npx, where it will be once the package is installed in the project: a path of this
- * machine would mean nothing to others who use the file.
- */
-export function locateSchema(file: string, moduleUrl: string): string {
-  const schema = new URL('../../schema/config.schema.json', moduleUrl);
-  const root = fileURLToPath(new URL('../../', moduleUrl));
-  const [project = root] = root.split(`node_modules${sep}`);
-  if (!file.startsWith(project)) return STARTER_DEFAULTS.schema;
-  const path = relative(dirname(file), fileURLToPath(schema)).replaceAll(sep, '/');
-  return path.startsWith('../') ? path : `./${path}`;
-}
 
 const INDENT = '  ';
 /** Columns of a comment. */
@@ -94,13 +74,13 @@ const NOTES: Readonly<Record<string, string>> = {
 };
 
 /** Renders a commented configuration from its schema; settings that are commented out show their defaults. */
-export function renderStarter({ v3BaseUrls, v4BaseUrl, schema }: Starter): string {
+export function renderStarter({ v3BaseUrls, v4BaseUrl }: Starter): string {
   const regions = Object.entries(v3BaseUrls).map(([region, baseUrl]) => [
     region,
     { baseUrl, apiKeyEnv: DEFAULT_V3_KEY_ENV },
   ]);
   const written = {
-    $schema: schema,
+    $schema: './node_modules/svc-migrate/schema/config.schema.json',
     v3: { regions: Object.fromEntries(regions) },
     v4: { baseUrl: v4BaseUrl, apiKeyEnv: DEFAULT_V4_KEY_ENV },
   };
