@@ -7,17 +7,7 @@ import type { StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
-import { type Column, layOutTable, wrapText } from '../text/text-layout.js';
-
-const COLUMNS: readonly Column[] = [
-  { title: 'model' },
-  { title: 'lists', numeric: true },
-  { title: 'pages', numeric: true },
-  { title: 'records', numeric: true, keep: true },
-  { title: 'repeated', numeric: true },
-  { title: 'rejected', numeric: true },
-  { title: 'state', keep: true },
-];
+import { wrapText } from '../text/text-layout.js';
 
 /** Summaries of the exported generations in the database, with warnings and the next command. */
 export function renderExportSummary(
@@ -38,35 +28,17 @@ function describeGeneration(
   config: Config,
   width: number,
 ): string[] {
-  const name = generation.toUpperCase();
-  const rows = config.models.flatMap(({ v3 }) => {
-    const own = summary.streams.filter(({ model }) => model === v3);
-    return own.every(isNotBegun) ? [] : [rowOf(v3, own)];
-  });
   const begun = summary.streams.filter((stream) => !isNotBegun(stream));
-  if (rows.length > 1) rows.push(rowOf('total', begun));
   const total = countOf(sum(summary.streams, 'uniqueRecords'), 'record');
   const missing = summary.complete
     ? ''
     : ' (not everything yet; the next export continues where this one stopped)';
+  const lists = `${countOf(begun.length, 'list')} (${describeStates(begun)}), ${countOf(sum(begun, 'pages'), 'page')}`;
+  const own = `${generation.toUpperCase()}: ${total} in ${config.database}${missing}; ${lists}`;
   return [
-    ...wrapText(escapeUnseen(`${name}: ${total} in ${config.database}${missing}`), width),
-    '',
-    ...layOutTable(COLUMNS, rows, width),
-    '',
+    ...wrapText(escapeUnseen(own), width),
     ...listWarnings(generation, summary).flatMap((text) => wrapText(`Warning: ${text}`, width)),
   ];
-}
-
-function rowOf(name: string, streams: readonly StreamRow[]): string[] {
-  const numbers = [
-    streams.length,
-    sum(streams, 'pages'),
-    sum(streams, 'uniqueRecords'),
-    sum(streams, 'duplicates'),
-    sum(streams, 'rejected'),
-  ];
-  return [name, ...numbers.map(groupDigits), describeStates(streams)];
 }
 
 /** Whether no page was requested: such as a model that an export was not asked for. */
@@ -74,19 +46,14 @@ function isNotBegun({ state, pages }: StreamRow): boolean {
   return state === 'running' && pages === 0;
 }
 
-type CountName = 'pages' | 'uniqueRecords' | 'duplicates' | 'rejected';
-
-function sum(streams: readonly StreamRow[], name: CountName): number {
+function sum(streams: readonly StreamRow[], name: 'pages' | 'uniqueRecords' | 'rejected'): number {
   return streams.reduce((total, stream) => total + stream[name], 0);
 }
 
-/** `complete`, or the number of lists in each state. */
+/** The number of lists in each state: `8 complete, 1 failed`. */
 function describeStates(streams: readonly StreamRow[]): string {
-  const counts = new Map<string, number>();
-  for (const { state } of streams) counts.set(state, (counts.get(state) ?? 0) + 1);
-  const [only] = counts.keys();
-  if (counts.size === 1 && only !== undefined) return only;
-  return [...counts].map(([state, count]) => `${groupDigits(count)} ${state}`).join(', ');
+  const states = groupBy(streams, ({ state }) => state);
+  return [...states].map(([state, own]) => `${groupDigits(own.length)} ${state}`).join(', ');
 }
 
 function listWarnings(generation: Generation, { streams }: ExportSummary): string[] {
