@@ -247,5 +247,5 @@ function explainSample(key: string, report: Report): readonly string[] {
   const sample = report.findings.samples.find((one) => `${one.status}/${one.reason}` === key);
   const id = sample?.v3_svc_id ?? sample?.v4_svc_id;
   if (sample === undefined || id == null) return findingsCommand(key);
-  return ['explain', sample.model, id, ...(sample.path === '' ? [] : ['--path', sample.path])];
+  return ['explain', sample.path === '' ? sample.model : `${sample.model}#${sample.path}`, id];
 }

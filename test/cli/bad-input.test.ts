@@ -109,7 +109,7 @@ describe('bad input is a one-line error with the fix, and nothing is written', (
     ['an unknown model to look up', ['lookup', 'crm/stagse', '1'], {}, 2, /Did you mean "crm\/stages"\?/],
     [
       'a place to look in that is not there',
-      ['lookup', 'accounting/invoices', '1', '--path', 'line_item'],
+      ['lookup', 'accounting/invoices#line_item', '1'],
       {},
       2,
       /"line_item" is not a field with children .*\n {2}→ Did you mean "line_items"\?/,

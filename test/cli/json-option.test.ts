@@ -163,24 +163,6 @@ describe('doctor --offline', () => {
   });
 });
 
-describe('the model of lookup', () => {
-  it('may name children as apply does', async () => {
-    const short = await run('lookup', 'accounting/bill_credit_notes#line_items', '1', '--json', '-');
-    const long = await run(
-      'lookup',
-      'accounting/bill_credit_notes',
-      '1',
-      '--path',
-      'line_items',
-      '--json',
-      '-',
-    );
-    expect([short.stdout, short.code]).toEqual([long.stdout, long.code]);
-    const wrong = await run('lookup', 'accounting/bill_credit_notes#line_item', '1');
-    expect(wrong.stderr).toContain('Did you mean "line_items"?');
-  });
-});
-
 describe('the command after an export', () => {
   it.each([
     [['export', 'v3', '--model', 'crm/stages'], 'svc-migrate export v4 --model crm/stages'],

@@ -63,7 +63,7 @@ describe('lookup', () => {
 
   it('keeps the ids of records and of children apart', async () => {
     expect(await lookup(MIXED, { ids: ['11'] })).toBe('11\t-\tunknown\n');
-    expect(await lookup(MIXED, { ids: ['11'], options: { path: 'line_items' } })).toBe('11\t21\tmatched\n');
+    expect(await lookup(MIXED, { model: `${INVOICES}#line_items`, ids: ['11'] })).toBe('11\t21\tmatched\n');
   });
 
   it('never guesses which region or company an id is of', async () => {

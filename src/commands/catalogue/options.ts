@@ -105,31 +105,24 @@ export function narrowingOf({ model, company }: NarrowingOptions, config: Config
 /** Where to look up an id; null: anywhere in the model. */
 interface IdScope {
   readonly model: string;
-  /** '' for records, otherwise a field of children. */
+  /** A field of children; null: not named. */
   readonly path: string | null;
   readonly region: string | null;
 }
 
-/** The model, which may be `accounting/invoices#line_items`, `--path` and `--region`. They must be configured: the remap has no ids of others. */
+/** The model, which may be `accounting/invoices#line_items`, and `--region`. They must be configured: the remap has no ids of others. */
 export function idScopeOf(
-  options: {
-    readonly model: string;
-    readonly path?: string | undefined;
-    readonly region?: string | undefined;
-  },
+  options: { readonly model: string; readonly region?: string | undefined },
   config: Config,
 ): IdScope {
-  const [model = '', field] = options.model.split('#');
-  const { path = field ?? null, region = null } = options;
+  const { region = null } = options;
+  const [model = '', ...fields] = options.model.split('#');
+  const path = fields.length === 0 ? null : fields.join('#');
   assertConfigured(config, model);
-  if (field !== undefined && field !== path)
-    throw new SvcError('usage', `--path cannot be combined with ${options.model}.`);
   const children = config.models.find(({ v3 }) => v3 === model)?.children ?? [];
-  if (path !== null && path !== '' && !children.includes(path)) {
+  if (path !== null && !children.includes(path)) {
     throw new SvcError('usage', `"${path}" is not a field with children of ${model}.`, {
-      hint:
-        didYouMean(path, children) ??
-        'The configuration names no such fields for this model: leave out --path.',
+      hint: didYouMean(path, children) ?? 'The configuration names no such fields for this model.',
     });
   }
   const regions = config.v3.regions.map((endpoint) => endpoint.region);

@@ -55,11 +55,10 @@ export const findings = defineCommand({
 export const explain = defineCommand({
   name: 'explain',
   summary: 'the whole story of one record',
-  more: 'Takes V3 and V4 ids of records and children. V3 and V4 ids overlap: if both have the id, both records are shown. Exits with 1 if nothing is known about it.',
+  more: 'Takes V3 and V4 ids of records and children; of children alone with a model such as accounting/invoices#line_items. V3 and V4 ids overlap: if both have the id, both records are shown. Exits with 1 if nothing is known about it.',
   options: z.object({
     model: argument('<model>', 'the V3 path of the model', text),
     id: argument('<id>', 'a V3 or V4 id', svcId),
-    path: option('<field>', 'only children in this field, such as line_items', text),
     region: option('<name>', 'only this V3 region', text),
     company: option('<id>', 'only this company: a V3 company for V3 ids, a V4 company for V4 ids', companyId),
     json: jsonOutput('explain'),
@@ -115,7 +114,7 @@ export const verify = defineCommand({
 export const lookup = defineCommand({
   name: 'lookup',
   summary: 'translate V3 ids to V4 ids, or back',
-  more: 'For ids of children, write the model as accounting/invoices#line_items or add --path. Prints one line per id, in the order given: V3 id, V4 id or - (with --reverse: V4 id, V3 id or -), status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
+  more: 'For ids of children, write the model as accounting/invoices#line_items. Prints one line per id, in the order given: V3 id, V4 id or - (with --reverse: V4 id, V3 id or -), status and reason, separated by tabs. Exits with 1 if an id is not in the remap.',
   options: z.object({
     model: argument('<model>', 'the V3 path of the model', text),
     ids: listArgument('[ids...]', 'the ids', svcId),
@@ -124,7 +123,6 @@ export const lookup = defineCommand({
     json: jsonOutput('lookup', 'the answers as NDJSON, one per line, instead of text (- is stdout)'),
     region: option('<name>', 'V3 region of the ids, if regions use the same ids', text),
     company: option('<id>', 'company of the ids: a V3 company, with --reverse a V4 company', companyId),
-    path: option('<field>', 'ids of children in this field, such as line_items', text),
     ...ALLOW_INCOMPLETE,
   }),
   runsWithoutTargets: true,

@@ -26,7 +26,7 @@ export function renderExplanation(answer: Explanation, width: number): string {
     ...describeCount(answer),
   ];
   const stories = answer.stories.map((story) => renderStory(story, width));
-  const more = ['', 'There are more; narrow it down with --region, --company or --path.'];
+  const more = ['', 'There are more; narrow it down with --region, --company or MODEL#FIELD.'];
   return [wrapLines(head, width), ...stories, wrapLines(answer.isCut ? more : [], width)].join('');
 }
 

@@ -43,7 +43,7 @@ describe('explain', () => {
       3,
       '{"svc_id":3,"platform_id":"c","total_amount":10.50,"paid":false,"memo":null}',
     );
-    expect(await explain(MIXED, { id: '3', options: { path: '' }, spoil, width: 110 })).toBe(
+    expect(await explain(MIXED, { id: '3', spoil, width: 110 })).toBe(
       `accounting/invoices 3, as of the remap of 2026-11-01 01:00 UTC
 This id exists on both sides, for different things: V3 ids and V4 ids overlap. Both are shown.
 
@@ -86,7 +86,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
   });
 
   it('tells both stories of an id that both sides use, and one where both lead to the same', async () => {
-    const both = await explainJson(MIXED, { id: '2', options: { path: '' } });
+    const both = await explainJson(MIXED, { id: '2' });
     expect(both.stories).toMatchObject([
       { takenFor: ['v3'], row: { v3_svc_id: '2', status: 'unmatched' } },
       { takenFor: ['v4'], row: { v3_svc_id: '1', v4_svc_id: '2', status: 'matched' } },
@@ -109,7 +109,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect(lonely).toMatch(
       /^ {2}It is in accounting\/invoices V3 2, platform_id b: unmatched\/outside_backfill_window\.$/m,
     );
-    const paired = await explainJson(MIXED, { id: '21', options: { path: 'line_items' } });
+    const paired = await explainJson(MIXED, { id: '21', model: `${INVOICES}#line_items` });
     expect(paired.stories).toMatchObject([
       {
         takenFor: ['v4'],
@@ -124,7 +124,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
   });
 
   it('says the evidence in words', async () => {
-    const outside = await explain(MIXED, { id: '2', options: { path: '' } });
+    const outside = await explain(MIXED, { id: '2' });
     expect(outside).toContain(
       "  Its latest date (from the platform) is 2026-01-05 00:00 UTC; V4's history starts at 2026-08-20 00:00 UTC (configured).\n",
     );
