@@ -17,8 +17,9 @@ import {
 } from '../inspect/doctor/check.js';
 import { checkProgram, readDatabaseFacts } from '../inspect/doctor/check-machine.js';
 import {
-  checkLocally,
   type Diagnosis,
+  LOCAL_CHECKS,
+  REMOTE_CHECKS,
   renderDoctor,
   renderDoctorJson,
   runChecks,
@@ -71,7 +72,7 @@ export async function run(given: GivenTo<typeof doctor>, io: Io): Promise<number
   if (newConfig !== undefined) assertNewConfig(newConfig, config, options.force);
   const read = await readLocally(config, io);
   if (offline) {
-    const diagnosis = checkLocally(read.local);
+    const diagnosis = await runChecks(LOCAL_CHECKS, read.local, io.onProgress);
     const isReady = judgeFindings(diagnosis) === 0;
     const next = isReady ? 'svc-migrate doctor' : 'svc-migrate doctor --offline';
     return writeDiagnosis(target, diagnosis, next, renderSettings(config), io);
@@ -204,6 +205,7 @@ async function checkRemotely(
   io: Io,
 ): Promise<Diagnosis> {
   const { config } = local;
+  const diagnosis = await runChecks(LOCAL_CHECKS, local, io.onProgress);
   const database = await readDatabaseFacts(config, (work) => readDatabase(config, work));
   const send = (own: ApiIo) =>
     withClient(config, keys, own, async (api) => {
@@ -219,7 +221,7 @@ async function checkRemotely(
         sampleV4(options),
       ]);
       const context = { ...local, v3, v4, ask, askAt, endpoints: api.endpoints, named, database };
-      return runChecks(context, io.onProgress);
+      return [...diagnosis, ...(await runChecks(REMOTE_CHECKS, context, io.onProgress))];
     });
   // Even reading waits from an interrupted database would roll its transaction back.
   if (database.kind === 'interrupted') return send({ ...io, hostLimits: new HostLimits() });

@@ -10,21 +10,22 @@ import { prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { append } from '../../text/rows.js';
 import type { ListRef } from '../live-records.js';
-import { type DatabaseFacts, type Finding, note, ok, type RemoteContext, warning } from './check.js';
+import { type Finding, note, ok, type RemoteContext, warning } from './check.js';
 import type { AskList, SampledList, SampledRecord } from './sample-lists.js';
 
 const MAX_PAIRS = 5;
 
 /** How companies pair: from the last remap if there is one, otherwise from samples. */
 export async function checkCompanies(context: RemoteContext): Promise<Finding[]> {
-  const stored = judgeStored(context.database);
-  if (stored !== null || !context.v4.answered) return stored ?? [];
-  return judgePreview(await previewPairs(context), new Set(context.v4.companies));
+  const { database, v4 } = context;
+  if (database.kind === 'usable' && database.pairs !== null) return judgeStored(database.pairs, database);
+  return v4.answered ? judgePreview(await previewPairs(context)) : [];
 }
 
-function judgeStored(database: DatabaseFacts): Finding[] | null {
-  if (database.kind !== 'usable' || database.pairs === null) return null;
-  const { pairs, ambiguous } = database;
+function judgeStored(
+  pairs: Readonly<Record<CompanyMatch, number>>,
+  { ambiguous }: { readonly ambiguous: readonly AmbiguousCompany[] },
+): Finding[] {
   const counts = Object.entries(pairs).filter(([, n]) => n > 0);
   const text = `From the last remap: ${counts.map(([kind, n]) => `${groupDigits(n)} ${kind}`).join(', ')}.`;
   if (pairs.ambiguous === 0) return [ok('pairs_stored', text)];
@@ -34,48 +35,36 @@ function judgeStored(database: DatabaseFacts): Finding[] | null {
   return [warning('pairs_stored', text, fix), ...described.map((line) => note('pair', `${line}.`))];
 }
 
-/** A V3 company with the V4 company that it would be paired with. */
-interface PairPreview {
-  readonly company: SampledCompany;
-  readonly v4CompanyId: bigint | null;
+/** A V3 company, and the V4 companies that share keys with it: the pair or the likeliest first. */
+interface PairPreview extends AmbiguousCompany {
+  readonly v4CompanyId: string | null;
   readonly matchedBy: CompanyMatch;
-  /** V4 companies that share keys with it, the pair or the likeliest first. */
-  readonly candidates: AmbiguousCompany['candidates'];
 }
 
-/** `listed`: the companies of V4. */
-function judgePreview(preview: readonly PairPreview[], listed: ReadonlySet<bigint>): Finding[] {
+function judgePreview(preview: readonly PairPreview[]): Finding[] {
   if (preview.length === 0) return [];
-  const isOpen = ({ matchedBy }: PairPreview) => matchedBy === 'ambiguous';
-  const toAmbiguous = ({ company, candidates }: PairPreview): AmbiguousCompany => ({
-    region: company.region,
-    v3CompanyId: String(company.companyId),
-    candidates,
-  });
-  const [paired, open, sameId] = [
-    preview.filter(({ v4CompanyId }) => v4CompanyId !== null).length,
-    preview.filter(isOpen).length,
-    preview.filter(({ company }) => listed.has(company.companyId)).length,
-  ];
-  const alone = preview.length - paired - open;
+  const open = preview.filter(({ matchedBy }) => matchedBy === 'ambiguous');
+  const settled = preview.filter(({ matchedBy }) => matchedBy !== 'ambiguous');
+  const paired = settled.filter(({ v4CompanyId }) => v4CompanyId !== null).length;
   const parts = [
     `shared records pair ${groupDigits(paired)} of ${countOf(preview.length, 'V3 company', 'V3 companies')} seen`,
-    ...(open > 0 ? [`${groupDigits(open)} ambiguous`] : []),
-    ...(alone > 0 ? [`${groupDigits(alone)} without a pair`] : []),
+    ...(open.length > 0 ? [`${groupDigits(open.length)} ambiguous`] : []),
+    ...(settled.length > paired ? [`${groupDigits(settled.length - paired)} without a pair`] : []),
   ];
-  const text = `Preview from samples, which leave records out: ${parts.join(', ')}. V4 lists the same id for ${groupDigits(sameId)}.`;
-  const describe = prepareDescribeAmbiguous(preview.filter(isOpen).map(toAmbiguous));
   // Pairs that a person must decide come first.
-  const shown = preview.toSorted((a, b) => Number(isOpen(b)) - Number(isOpen(a))).slice(0, MAX_PAIRS);
-  const lines = shown.map((one) => (isOpen(one) ? `${describe(toAmbiguous(one))}.` : describePair(one)));
-  return [note('pairs_preview', text), ...lines.map((line) => note('pair', line))];
+  const describe = prepareDescribeAmbiguous(open);
+  const lines = [...open.map((one) => `${describe(one)}.`), ...settled.map(describePair)];
+  return [
+    note('pairs_preview', `Preview from samples, which leave records out: ${parts.join(', ')}.`),
+    ...lines.slice(0, MAX_PAIRS).map((line) => note('pair', line)),
+  ];
 }
 
-function describePair({ company: v3, v4CompanyId, matchedBy, candidates }: PairPreview): string {
-  const company = `V3 company ${v3.companyId}${v3.region === 'default' ? '' : ` in ${v3.region}`}`;
+function describePair({ region, v3CompanyId, v4CompanyId, matchedBy, candidates }: PairPreview): string {
+  const company = `V3 company ${v3CompanyId}${region === 'default' ? '' : ` in ${region}`}`;
   if (v4CompanyId === null) return `${company}: no shared record seen.`;
   if (matchedBy === 'file') return `${company} is V4 company ${v4CompanyId}: named in the companies file.`;
-  const own = candidates.find((one) => one.v4CompanyId === String(v4CompanyId));
+  const own = candidates.find((one) => one.v4CompanyId === v4CompanyId);
   const { agreeingKeys = 0, comparableKeys = 0 } = own ?? {};
   const agree = agreeingKeys === 1 ? 'agrees' : 'agree';
   return `${company} looks like V4 company ${v4CompanyId}: ${agreeingKeys} of ${countOf(comparableKeys, 'shared record')} ${agree}.`;
@@ -96,36 +85,34 @@ interface Sample extends ListRef {
  */
 async function previewPairs({ config, ask, v3, v4, named }: RemoteContext): Promise<readonly PairPreview[]> {
   const { include, exclude, match } = config.companies;
-  const isWanted = ({ companyId: id }: SampledRecord): boolean =>
-    (include.length === 0 || include.includes(id)) && !exclude.includes(id);
   const samplesOf = (lists: readonly SampledList[]): Sample[] =>
     lists.flatMap(({ answer, ...list }) =>
       answer.kind === 'answers' ? [{ ...list, records: answer.records }] : [],
     );
-  const inV3 = samplesOf(v3.flatMap(({ lists }) => lists)).map((sample) => ({
-    ...sample,
-    records: sample.records.filter(isWanted),
-  }));
+  const isWanted = ({ companyId: id }: SampledRecord): boolean =>
+    (include.length === 0 || include.includes(id)) && !exclude.includes(id);
+  const inV3 = samplesOf(v3.flatMap(({ lists }) => lists)).map((sample) => {
+    return { ...sample, records: sample.records.filter(isWanted) };
+  });
   const found = await lookUpKeys(ask, inV3, v4.asked);
-  const [v3Companies, v4Companies] = [inV3, [...samplesOf(v4.lists), ...found]].map(groupByCompany);
-  if (v3Companies === undefined || v4Companies === undefined) return [];
+  const v3Companies = groupByCompany(inV3);
+  const v4Companies = groupByCompany([...samplesOf(v4.lists), ...found]);
+  const nameOf = (id: number | null): string | null =>
+    id === null ? null : String(v4Companies[id]?.companyId);
   const evidence = v3Companies.flatMap((a) => v4Companies.flatMap((b) => compareCompanies(a, b) ?? []));
   const { v3: pairs } = pairCompanies({
     ...{ v3: v3Companies, v4: v4Companies, evidence, named, uncounted: NO_UNCOUNTED },
     mode: typeof match === 'string' ? match : 'auto',
   });
-  return v3Companies.map((company) => {
-    const { v4: twin, matchedBy } = pairs.get(company.id) ?? { v4: null, matchedBy: 'none' as const };
+  return v3Companies.map(({ id, region, companyId }) => {
+    const { v4: twin, matchedBy } = pairs.get(id) ?? { v4: null, matchedBy: 'none' as const };
     const candidates = evidence
-      .filter((row) => row.v3 === company.id)
+      .filter((row) => row.v3 === id)
       .sort((a, b) => b.agreeing - a.agreeing)
-      .map((row) => ({
-        v4CompanyId: String(v4Companies[row.v4]?.companyId),
-        comparableKeys: row.comparable,
-        agreeingKeys: row.agreeing,
-      }));
-    const v4CompanyId = twin === null ? null : (v4Companies[twin]?.companyId ?? null);
-    return { company, v4CompanyId, matchedBy, candidates };
+      .map(({ v4: other, comparable, agreeing }) => {
+        return { v4CompanyId: nameOf(other) ?? '', comparableKeys: comparable, agreeingKeys: agreeing };
+      });
+    return { region, v3CompanyId: String(companyId), v4CompanyId: nameOf(twin), matchedBy, candidates };
   });
 }
 

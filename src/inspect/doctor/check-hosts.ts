@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../config/config.js';
+import type { Config, Endpoint } from '../../config/config.js';
 import { isNotFound, type SvcError } from '../../errors.js';
 import { isLoopback } from '../../text/addresses.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
@@ -77,40 +77,31 @@ function judgeHostError({ label, endpoint }: SampledHost, error: SvcError): Find
 export async function checkV3({ v3, askAt }: Pick<RemoteContext, 'v3' | 'askAt'>): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const { label, endpoint, lists } of v3) {
-    if (lists.length === 0) continue;
-    if (lists.some(({ answer }) => answer.kind !== 'absent')) {
-      findings.push(...judgeRegion(label, lists));
-      continue;
-    }
-    const address = await findAddress(endpoint, lists, askAt);
-    const fix =
-      address === null
-        ? 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.'
-        : `Set its baseUrl to ${address}, which answers.`;
-    const path = ['v3', 'regions', endpoint.region, 'baseUrl'];
-    const corrections =
-      address === null
-        ? []
-        : [{ path, value: address, text: `${endpoint.baseUrl} → ${address}, which answers` }];
-    findings.push({
-      ...problem('v3_absent', 2, `${label} answers 404 to every model.`, fix),
-      corrections,
-    });
+    if (lists.some(({ answer }) => answer.kind !== 'absent')) findings.push(...judgeRegion(label, lists));
+    else if (lists.length > 0) findings.push(await tryAddress(label, endpoint, lists, askAt));
   }
   return findings;
 }
 
-async function findAddress(
+async function tryAddress(
+  label: string,
   endpoint: Endpoint,
   lists: readonly SampledList[],
   askAt: RemoteContext['askAt'],
-): Promise<string | null> {
-  if (/\/v\d+$/.test(endpoint.baseUrl)) return null;
-  const baseUrl = `${endpoint.baseUrl}/v3`;
-  const kinds = await askAt({ ...endpoint, baseUrl }, (ask) =>
+): Promise<Finding> {
+  const text = `${label} answers 404 to every model.`;
+  const value = `${endpoint.baseUrl}/v3`;
+  const kinds = await askAt({ ...endpoint, baseUrl: value }, (ask) =>
     Promise.all(lists.map(async (list) => (await ask(list, 1)).kind)),
   );
-  return kinds.includes('answers') ? baseUrl : null;
+  if (!kinds.includes('answers')) {
+    const fix = 'Check v3.regions.*.baseUrl: requests go to {baseUrl}/{category}/{model}.';
+    return problem('v3_absent', 2, text, fix);
+  }
+  const path = ['v3', 'regions', endpoint.region, 'baseUrl'];
+  const correction = { path, value, text: `${endpoint.baseUrl} → ${value}, which answers` };
+  const fix = `Set its baseUrl to ${value}, which answers.`;
+  return { ...problem('v3_absent', 2, text, fix), corrections: [correction] };
 }
 
 function judgeRegion(label: string, lists: readonly SampledList[]): Finding[] {
@@ -166,77 +157,53 @@ const PAGE_SIZES = [10_000, 5000, 2000, 1000, 500, 200, 100, 50, 10] as const;
 /** A larger page may take this part of the largest body that is read. */
 const BODY_SHARE = 0.25;
 
-/** The answer to the largest limit that one host does not refuse, at its longest list. */
-interface PageSize {
-  readonly label: string;
-  /** As configured. */
-  readonly wanted: number;
-  /** 0: every limit was refused. */
-  readonly asked: number;
-  /** Objects on the page. */
-  readonly got: number;
-  readonly hasMore: boolean;
-}
-
 /** Whether pages have the configured size, and which larger ones the hosts send. */
 export async function checkPages({ config, ask, v3, v4 }: RemoteContext): Promise<Finding[]> {
-  const pages = await Promise.all(
-    [...v3, v4].map((host) => probePageSize(ask, host, config.http.maxBodyBytes)),
-  );
-  return pages.flatMap((page) => {
-    if (page === null) return [];
-    const { label, wanted, asked, got, hasMore } = page;
-    const finding = judgePageSize(page);
-    const value = asked < wanted ? asked : hasMore || got > wanted ? got : wanted;
-    if (value === 0 || value === wanted) return [finding];
-    const region = config.v3.regions.length > 1 ? ['regions', label.slice('V3 '.length)] : [];
-    const path = label === 'V4' ? ['v4', 'pageSize'] : ['v3', ...region, 'pageSize'];
-    const text = `${label}: pages of ${wanted} → ${value}, the most it sends`;
-    return [{ ...finding, corrections: [{ path, value, text }] }];
-  });
+  return (await Promise.all([...v3, v4].map((host) => probePages(host, ask, config)))).flat();
 }
 
-/** Requests pages of a host's longest list, the largest first; null if all lists are empty. */
-async function probePageSize(
+/** Requests pages of a host's longest list, the largest first, until one is not refused. */
+async function probePages(
+  { label, endpoint: { pageSize: wanted, region }, lists }: SampledHost,
   ask: AskList,
-  { label, endpoint: { pageSize: wanted }, lists }: SampledHost,
-  maxBodyBytes: number,
-): Promise<PageSize | null> {
+  config: Config,
+): Promise<Finding[]> {
   const [longest] = [...lists].sort((a, b) => sizeOf(b.answer) - sizeOf(a.answer));
-  if (longest?.answer.kind !== 'answers' || objectsOf(longest.answer) === 0) return null;
-  const most = (maxBodyBytes * BODY_SHARE * objectsOf(longest.answer)) / Math.max(1, longest.answer.bytes);
+  if (longest?.answer.kind !== 'answers' || objectsOf(longest.answer) === 0) return [];
+  const bytes = longest.answer.bytes / objectsOf(longest.answer);
+  const most = (config.http.maxBodyBytes * BODY_SHARE) / Math.max(1, bytes);
+  const setting = label === 'V4' ? 'v4.pageSize' : 'v3.pageSize';
+  const path = label === 'V3' || label === 'V4' ? setting.split('.') : ['v3', 'regions', region, 'pageSize'];
+  const correct = (finding: Finding, value: number): Finding[] => {
+    const text = `${label}: pages of ${wanted} → ${value}, the most it sends`;
+    return [{ ...finding, corrections: [{ path, value, text }] }];
+  };
+  const refused = `${label} refuses pages of ${countOf(wanted, 'record')}.`;
   const sizes = PAGE_SIZES.filter((size) => size < wanted || (size > wanted && size <= most));
   for (const asked of [...sizes, wanted].sort((a, b) => b - a)) {
     const answer = await ask(longest, asked);
-    if (answer.kind === 'answers') {
-      return { label, wanted, asked, got: objectsOf(answer), hasMore: answer.hasMore };
+    if (answer.kind === 'refused' || (answer.kind !== 'answers' && asked > wanted)) continue;
+    if (answer.kind !== 'answers') return [];
+    if (asked < wanted) {
+      const fix = `Set ${setting} to ${asked}, which it answers.`;
+      return correct(problem('page_size_refused', 2, refused, fix), asked);
     }
-    if (answer.kind !== 'refused' && asked <= wanted) return null;
+    const got = objectsOf(answer);
+    const sends = `${label} sends pages of ${countOf(got, 'record')}`;
+    if (got === wanted) return [ok('page_size', `${sends}, as asked.`)];
+    if (got > wanted) {
+      const text = `${sends} where ${groupDigits(wanted)} are configured.`;
+      return correct(note('page_size_larger', text, `Fewer requests: set ${setting} to ${got}.`), got);
+    }
+    if (answer.hasMore) {
+      const text = `${label} sends at most ${countOf(got, 'record')} a page where ${groupDigits(wanted)} were asked for.`;
+      return correct(note('page_size_capped', text), got);
+    }
+    return [note('page_size_unknown', `${label}: no list asked fills a page of ${groupDigits(wanted)}.`)];
   }
-  return { label, wanted, asked: 0, got: 0, hasMore: false };
+  return [problem('page_size_refused', 2, refused, `Set ${setting} to what the operator allows.`)];
 }
 
 function objectsOf({ records, rejected }: ListContent): number {
   return records.length + rejected;
-}
-
-function judgePageSize({ label, wanted, asked, got, hasMore }: PageSize): Finding {
-  const configured = groupDigits(wanted);
-  const setting = label === 'V4' ? 'v4.pageSize' : 'v3.pageSize';
-  if (asked < wanted) {
-    const size = asked === 0 ? 'what the operator allows' : `${asked}, which it answers`;
-    const text = `${label} refuses pages of ${countOf(wanted, 'record')}.`;
-    return problem('page_size_refused', 2, text, `Set ${setting} to ${size}.`);
-  }
-  if (got > wanted) {
-    const text = `${label} sends pages of ${countOf(got, 'record')} where ${configured} are configured.`;
-    return note('page_size_larger', text, `Fewer requests: set ${setting} to ${got}.`);
-  }
-  if (got === wanted) return ok('page_size', `${label} sends pages of ${countOf(got, 'record')}, as asked.`);
-  if (hasMore) {
-    const text = `${label} sends at most ${countOf(got, 'record')} a page where ${configured} were asked for.`;
-    return note('page_size_capped', text, 'Pages are taken as they come; an export needs more requests.');
-  }
-  const text = `${label}: no list asked is longer than a page of ${configured}, so a cap would not show.`;
-  return note('page_size_unknown', text);
 }

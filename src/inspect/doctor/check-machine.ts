@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../../config/config.js';
 import type { CompanyMatch } from '../../domain.js';
@@ -19,7 +19,6 @@ import {
   type RemoteContext,
   warning,
 } from './check.js';
-import { countRecords } from './sample-lists.js';
 
 /** As in `engines` of package.json. */
 const OLDEST_NODE = '20.18.1';
@@ -82,32 +81,17 @@ function judgeWindow({ sinceMs, isRelative }: Config['backfill'], nowMs: number)
   return [warning('window_moves', text, 'Once the first sync has begun, set backfill.since to its start.')];
 }
 
-/** Bytes of a record in the database besides its payload, with its remap row and indexes: measured 350. */
-const BYTES_PER_RECORD = 400;
-/** Stored bytes per byte of a payload, compressed: measured 0.16 to 0.35. */
-const PAYLOAD_RATIO = 0.4;
+/** Less free space than this is a warning: an export writes a record in about 1 KiB. */
+const LITTLE_BYTES = 1 << 30;
 
-/** Whether the disk has room for a complete database. V4 companies that were not asked count like the others. */
-export function checkDisk({ config, v3, v4 }: Pick<RemoteContext, 'v3' | 'v4' | 'config'>): Finding[] {
-  const { database, payload } = config;
+/** How much room there is for the database. */
+export function checkDisk({ config: { database } }: LocalContext): Finding[] {
   const free = freeBytesAt(existsSync(database) ? database : dirname(database));
   if (free === null) return [];
-  const inV3 = v3.flatMap(({ lists }) => lists);
-  const inV4 = (countRecords(v4.lists) * v4.companies.length) / Math.max(1, v4.asked.length);
-  const records = Math.round(countRecords(inV3) + inV4);
-  const room = `${formatBytes(free)} are free.`;
-  if (records === 0) return [ok('disk_free', room)];
-  const pages = [...inV3, ...v4.lists].flatMap(({ answer }) => (answer.kind === 'answers' ? [answer] : []));
-  const seen = pages.reduce((sum, page) => sum + page.records.length, 0);
-  const body = pages.reduce((sum, { bytes }) => sum + bytes, 0) / Math.max(1, seen);
-  const bytes = records * (BYTES_PER_RECORD + (payload === 'full' ? body * PAYLOAD_RATIO : 0));
-  const text = `About ${formatBytes(bytes)} for ${countOf(records, 'record')}, by a sample; ${room}`;
-  const existing = statSync(database, { throwIfNoEntry: false })?.size ?? 0;
-  if (free >= bytes - existing) return [ok('disk_free', text)];
-  const fewer = payload === 'full' ? ', or set "payload" to "ids"' : '';
-  return [
-    problem('disk_full', 6, text, `Put the database on a larger disk with "database" or --db${fewer}.`),
-  ];
+  const text = `${formatBytes(free)} are free where the database is.`;
+  if (free >= LITTLE_BYTES) return [ok('disk_free', text)];
+  const fix = 'Put the database on a larger disk with "database" or --db, or set "payload" to "ids".';
+  return [warning('disk_low', text, fix)];
 }
 
 /** Null if it is unknown: the folder may not exist. */

@@ -13,6 +13,96 @@ const MEANINGS: Readonly<Record<Effect, string>> = {
   unknown: 'is unknown: the sampled records do not show it',
 };
 
+/** A parameter other than `include_deleted_records`, and how its effect is found out. */
+interface Probe {
+  /** The code of its finding. */
+  readonly code: string;
+  readonly name: string;
+  /** What follows if it has no effect. */
+  readonly consequence: string;
+  /** The parameters to request a list with, one for each answer, by what it held without any. */
+  readonly ask: (before: ListContent, fieldPrefix: string) => readonly (readonly [string, string])[];
+  /** Compares the answers with that without a parameter. */
+  readonly judge: (before: ListContent, first: ListContent, second: ListContent | undefined) => Effect;
+}
+
+export const PROBES: readonly Probe[] = [
+  {
+    code: 'eq',
+    name: '{field}[eq]',
+    consequence: 'recheck and verify then read whole lists instead of single records.',
+    ask: (before) =>
+      keysIn(before)
+        .map((key) => ['platform_id[eq]', key] as const)
+        .slice(0, 1),
+    judge: (before, { records }) => {
+      const [key, ...others] = keysIn(before);
+      if (records.some(({ platformId }) => platformId !== key)) return 'ignored';
+      return records.length > 0 && others.length > 0 ? 'honoured' : 'unknown';
+    },
+  },
+  {
+    code: 'gte',
+    name: '{field}[gte]',
+    consequence: 'only V3 needs it: V4 is always read again in full.',
+    ask: (_, prefix) =>
+      ['2100', '1970'].map((year) => [`${prefix}updated_at[gte]`, `${year}-01-01T00:00:00.000Z`] as const),
+    judge: (_, late, early) => {
+      if (late.records.length > 0) return 'ignored';
+      return early !== undefined && early.records.length > 0 ? 'honoured' : 'unknown';
+    },
+  },
+  {
+    code: 'sort',
+    name: 'sort',
+    consequence: 'nothing depends on it: V4 is read in its own order.',
+    ask: (_, prefix) => ['ASC', 'DESC'].map((way) => [`sort[${prefix}created_at]`, way] as const),
+    judge: (_, up, down = up) => {
+      const [rising, falling] = [datesOf(up), datesOf(down)];
+      if (new Set([...rising, ...falling]).size < 2 || rising.includes(null) || falling.includes(null)) {
+        return 'unknown';
+      }
+      if (isRising(rising) && isRising(falling.reverse())) return 'honoured';
+      return up.records.every(({ svcId }, at) => svcId === down.records[at]?.svcId) ? 'ignored' : 'unknown';
+    },
+  },
+  {
+    code: 'select',
+    name: 'select',
+    consequence: 'nothing depends on it: records are read whole.',
+    ask: () => [['select', 'data_hash']],
+    judge: (before, { records }) => {
+      if (records.length === 0) return 'unknown';
+      if (before.records.some(({ hasHash }) => hasHash)) return 'always';
+      return records.some(({ hasHash }) => hasHash) ? 'honoured' : 'ignored';
+    },
+  },
+];
+
+function keysIn({ records }: ListContent): readonly string[] {
+  return [...new Set(records.flatMap(({ platformId }) => platformId ?? []))];
+}
+
+function datesOf({ records }: ListContent): (number | null)[] {
+  return records.map(({ createdMs }) => createdMs);
+}
+
+function isRising(dates: readonly (number | null)[]): boolean {
+  return dates.every((ms, at) => at === 0 || Number(ms) >= Number(dates[at - 1]));
+}
+
+/** The effect of a parameter, by the answers without it and with it. */
+export function judgeProbe(
+  { judge }: Pick<Probe, 'judge'>,
+  before: ListContent,
+  answers: readonly ListAnswer[],
+): Effect {
+  if (answers.some(({ kind }) => kind === 'refused')) return 'refused';
+  const [first, second, ...rest] = answers.flatMap((one) => (one.kind === 'answers' ? [one] : []));
+  const isWhole = first !== undefined && answers.every(({ kind }) => kind === 'answers');
+  return isWhole && rest.length === 0 ? judge(before, first, second) : 'unknown';
+}
+
 /** Records requested if only their order or number matters. */
 const FEW = 10;
 /** Maximum number of lists searched for deleted records. */
@@ -23,54 +113,32 @@ interface FilledList extends SampledList {
   readonly answer: ListContent;
 }
 
-/** Parameters other than `include_deleted_records`: how each is tried, and what follows if it has no effect. */
-const PROBES: readonly (readonly [code: string, name: string, probe: Probe, consequence: string])[] = [
-  ['eq', '{field}[eq]', probeEq, 'recheck and verify then read whole lists instead of single records.'],
-  ['gte', '{field}[gte]', probeGte, 'only V3 needs it: V4 is always read again in full.'],
-  ['sort', 'sort', probeSort, 'nothing depends on it: V4 is read in its own order.'],
-  ['select', 'select', probeSelect, 'nothing depends on it: records are read whole.'],
-];
-
 /** Finds out how V4 treats parameters, by comparing its answers with and without them. */
 export async function checkParameters({ config, ask, v4 }: RemoteContext): Promise<Finding[]> {
-  if (v4.asked.length === 0) return [];
+  if (!v4.answered || v4.asked.length === 0) return [];
   const longest = v4.lists
-    .filter(isFilled)
+    .flatMap(({ answer, pair, ...list }): FilledList[] => {
+      const isFilled = answer.kind === 'answers' && answer.records.length > 0;
+      return isFilled ? [{ ...list, answer, pair: { ...pair, expand: [] } }] : [];
+    })
     .sort((a, b) => sizeOf(b.answer) - sizeOf(a.answer))
     .slice(0, MAX_LISTS);
   const [list] = longest;
-  const askBare: AskBare = (own, name, value) => ask(withoutExpand(own), FEW, [[name, value]]);
-  const [deleted, ...others] = await Promise.all([
-    probeDeleted(ask, longest),
-    ...PROBES.map(async ([code, name, probe, consequence]) => {
-      const effect = list === undefined ? 'unknown' : await probe(askBare, list, config.fieldPrefix);
-      const text = `V4 ${name} ${MEANINGS[effect]}`;
-      return effect === 'honoured' ? ok(code, `${text}.`) : note(code, `${text}; ${consequence}`);
-    }),
-  ]);
-  const finding = judgeDeletedParameter(deleted, config.v4.includeDeleted);
-  return [{ ...finding, corrections: correctDeleted(deleted, config.v4.includeDeleted) }, ...others];
-}
-
-/** Asks for V4's deleted records where it honours that, and not where it refuses it. */
-function correctDeleted({ effect }: DeletedEffect, setting: Config['v4']['includeDeleted']): Correction[] {
-  const value = effect === 'honoured';
-  if (value ? setting !== false : effect !== 'refused' || setting === false) return [];
-  const text = `v4.includeDeleted → ${value}: V4 ${value ? 'honours' : 'refuses'} include_deleted_records`;
-  return [{ path: ['v4', 'includeDeleted'], value, text }];
-}
-
-type Probe = (askBare: AskBare, list: FilledList, fieldPrefix: string) => Promise<Effect>;
-
-/** Requests a few records of a list with one more parameter. */
-type AskBare = (list: FilledList, name: string, value: string) => Promise<ListAnswer>;
-
-function isFilled(list: SampledList): list is FilledList {
-  return list.answer.kind === 'answers' && list.answer.records.length > 0;
-}
-
-function withoutExpand(list: FilledList): FilledList {
-  return { ...list, pair: { ...list.pair, expand: [] } };
+  const tryOut = async (probe: Probe): Promise<Effect> => {
+    if (list === undefined) return 'unknown';
+    const parameters = probe.ask(list.answer, config.fieldPrefix);
+    const answers = await Promise.all(parameters.map((parameter) => ask(list, FEW, [parameter])));
+    return judgeProbe(probe, list.answer, answers);
+  };
+  const { includeDeleted } = config.v4;
+  const [deleted, ...effects] = await Promise.all([probeDeleted(ask, longest), ...PROBES.map(tryOut)]);
+  const others = PROBES.map(({ code, name, consequence }, at) => {
+    const effect = effects[at] ?? 'unknown';
+    const text = `V4 ${name} ${MEANINGS[effect]}`;
+    return effect === 'honoured' ? ok(code, `${text}.`) : note(code, `${text}; ${consequence}`);
+  });
+  const finding = judgeDeletedParameter(deleted, includeDeleted);
+  return [{ ...finding, corrections: correctDeleted(deleted, includeDeleted) }, ...others];
 }
 
 interface DeletedEffect {
@@ -82,8 +150,8 @@ interface DeletedEffect {
 async function probeDeleted(ask: AskList, lists: readonly FilledList[]): Promise<DeletedEffect> {
   for (const list of lists) {
     const before = list.answer;
-    const withDeleted = await ask(withoutExpand(list), 100, [['include_deleted_records', 'true']]);
-    const effect = judgeDeleted(before, withDeleted);
+    const withDeleted = await ask(list, 100, [['include_deleted_records', 'true']]);
+    const effect = judgeProbe({ judge: judgeDeleted }, before, [withDeleted]);
     // The same rule as in exports.
     const refusesDeletedByName =
       withDeleted.kind === 'refused' &&
@@ -93,7 +161,7 @@ async function probeDeleted(ask: AskList, lists: readonly FilledList[]): Promise
     if (withDeleted.kind !== 'answers' || before.totalCount === null) continue;
     if ((withDeleted.totalCount ?? 0) <= before.totalCount) continue;
     // Rules out a list that grew meanwhile.
-    const again = await ask(withoutExpand(list), 1);
+    const again = await ask(list, 1);
     if (again.kind === 'answers' && again.totalCount === before.totalCount) {
       return { effect: 'honoured', refusesDeletedByName };
     }
@@ -101,80 +169,18 @@ async function probeDeleted(ask: AskList, lists: readonly FilledList[]): Promise
   return { effect: 'unknown', refusesDeletedByName: false };
 }
 
-function effectOfFailure(answer: Exclude<ListAnswer, ListContent>): Effect {
-  return answer.kind === 'refused' ? 'refused' : 'unknown';
-}
-
 /** Compares answers without and with `include_deleted_records`. */
-export function judgeDeleted(before: ListContent, withDeleted: ListAnswer): Effect {
-  if (withDeleted.kind !== 'answers') return effectOfFailure(withDeleted);
+export function judgeDeleted(before: ListContent, withDeleted: ListContent): Effect {
   if (before.records.some(({ deleted }) => deleted)) return 'always';
   return withDeleted.records.some(({ deleted }) => deleted) ? 'honoured' : 'unknown';
 }
 
-async function probeEq(askBare: AskBare, list: FilledList): Promise<Effect> {
-  const keys = new Set(list.answer.records.map(({ platformId }) => platformId));
-  const key = [...keys].find((one) => one !== null);
-  if (key == null) return 'unknown';
-  return judgeEq(key, keys.size > 1, await askBare(list, 'platform_id[eq]', key));
-}
-
-/** `others`: the list is known to hold other keys as well. */
-export function judgeEq(key: string, others: boolean, answer: ListAnswer): Effect {
-  if (answer.kind !== 'answers') return effectOfFailure(answer);
-  if (answer.records.some(({ platformId }) => platformId !== key)) return 'ignored';
-  return answer.records.length > 0 && others ? 'honoured' : 'unknown';
-}
-
-async function probeGte(askBare: AskBare, list: FilledList, fieldPrefix: string): Promise<Effect> {
-  const after = (time: string) => askBare(list, `${fieldPrefix}updated_at[gte]`, time);
-  const late = await after('2100-01-01T00:00:00.000Z');
-  const isEmpty = late.kind === 'answers' && late.records.length === 0;
-  return judgeGte(late, isEmpty ? await after('1970-01-01T00:00:00.000Z') : null);
-}
-
-/** For a list with records: `late` must return none, `early` must return some. */
-export function judgeGte(late: ListAnswer, early: ListAnswer | null): Effect {
-  if (late.kind !== 'answers') return effectOfFailure(late);
-  if (late.records.length > 0) return 'ignored';
-  return early?.kind === 'answers' && early.records.length > 0 ? 'honoured' : 'unknown';
-}
-
-async function probeSort(askBare: AskBare, list: FilledList, fieldPrefix: string): Promise<Effect> {
-  const sorted = (direction: string) => askBare(list, `sort[${fieldPrefix}created_at]`, direction);
-  return judgeSort(...(await Promise.all([sorted('ASC'), sorted('DESC')])));
-}
-
-/** Compares both directions; the same order in both means that the parameter is ignored. */
-export function judgeSort(up: ListAnswer, down: ListAnswer): Effect {
-  if (up.kind === 'refused' || down.kind === 'refused') return 'refused';
-  if (up.kind !== 'answers' || down.kind !== 'answers') return 'unknown';
-  const [rising, falling] = [datesOf(up), datesOf(down)];
-  if (rising === null || falling === null || new Set([...rising, ...falling]).size < 2) return 'unknown';
-  if (isRising(rising) && isRising([...falling].reverse())) return 'honoured';
-  return up.records.every(({ svcId }, at) => svcId === down.records[at]?.svcId) ? 'ignored' : 'unknown';
-}
-
-/** Null if a record has no date. */
-function datesOf({ records }: ListContent): readonly number[] | null {
-  const dates = records.flatMap(({ createdMs }) => createdMs ?? []);
-  return dates.length === records.length ? dates : null;
-}
-
-function isRising(dates: readonly number[]): boolean {
-  return dates.every((ms, at) => at === 0 || ms >= (dates[at - 1] ?? ms));
-}
-
-async function probeSelect(askBare: AskBare, list: FilledList): Promise<Effect> {
-  return judgeSelect(list.answer, await askBare(list, 'select', 'data_hash'));
-}
-
-/** Compares answers without and with `select=data_hash`. */
-export function judgeSelect(before: ListContent, selected: ListAnswer): Effect {
-  if (selected.kind !== 'answers') return effectOfFailure(selected);
-  if (selected.records.length === 0) return 'unknown';
-  if (before.records.some(({ hasHash }) => hasHash)) return 'always';
-  return selected.records.some(({ hasHash }) => hasHash) ? 'honoured' : 'ignored';
+/** Asks for V4's deleted records where it honours that, and not where it refuses it. */
+function correctDeleted({ effect }: DeletedEffect, setting: Config['v4']['includeDeleted']): Correction[] {
+  const value = effect === 'honoured';
+  if (value ? setting !== false : effect !== 'refused' || setting === false) return [];
+  const text = `v4.includeDeleted → ${value}: V4 ${value ? 'honours' : 'refuses'} include_deleted_records`;
+  return [{ path: ['v4', 'includeDeleted'], value, text }];
 }
 
 /** What the effect of include_deleted_records means for an export. */
@@ -184,13 +190,9 @@ function judgeDeletedParameter(
 ): Finding {
   const code = 'include_deleted_records';
   const text = `V4 include_deleted_records ${MEANINGS[effect]}`;
-  if (effect === 'refused' && includeDeleted === true) {
-    const fix = 'Set v4.includeDeleted to "auto" or false.';
-    return problem('deleted_refused', 2, `${text}, and v4.includeDeleted is true.`, fix);
-  }
-  if (effect === 'refused' && includeDeleted === 'auto' && !refusesDeletedByName) {
-    const why = 'without naming it, so an export would treat that as an error';
-    return problem('deleted_refused', 2, `${text} ${why}.`, 'Set v4.includeDeleted to false.');
+  if (effect === 'refused' && (includeDeleted === true || (includeDeleted && !refusesDeletedByName))) {
+    const fix = 'Set v4.includeDeleted to false.';
+    return problem('deleted_refused', 2, `${text}, so an export that asks for it would fail.`, fix);
   }
   if (effect === 'refused' || effect === 'ignored') {
     const result = includeDeleted === false ? '' : ' What was deleted in V4 will count as missing.';

@@ -35,24 +35,13 @@ export interface Correction {
   readonly confirms?: true;
 }
 
-interface Named {
+export interface DoctorCheck<Context> {
   /** The heading of its findings, and their `area` in the JSON output. */
   readonly id: string;
   /** Shown while it runs. */
   readonly title: string;
+  readonly run: (context: Context) => readonly Finding[] | Promise<readonly Finding[]>;
 }
-
-/** A check that sends nothing. */
-export interface LocalCheck extends Named {
-  readonly run: (context: LocalContext) => readonly Finding[];
-}
-
-/** A check of what both APIs answer; it may ask for more. */
-export interface RemoteCheck extends Named {
-  readonly ask: (context: RemoteContext) => readonly Finding[] | Promise<readonly Finding[]>;
-}
-
-export type DoctorCheck = LocalCheck | RemoteCheck;
 
 /** What is known without the network. */
 export interface LocalContext {

@@ -1,12 +1,12 @@
 import type { OnProgress } from '../../domain.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
-import { displayWidth, wrapProse } from '../../text/text-layout.js';
+import { groupBy } from '../../text/rows.js';
+import { wrapProse } from '../../text/text-layout.js';
 import {
   type DoctorCheck,
   type Finding,
   judgeFindings,
-  type LocalCheck,
   type LocalContext,
   type RemoteContext,
 } from './check.js';
@@ -16,42 +16,40 @@ import { checkConfig, checkDatabase, checkDisk, checkKeys, checkProgram } from '
 import { checkModels, checkV4 } from './check-models.js';
 import { checkParameters } from './check-parameters.js';
 
-/** Every check, in the order of the output. */
-const CHECKS: readonly DoctorCheck[] = [
+/** The checks that send nothing. */
+export const LOCAL_CHECKS: readonly DoctorCheck<LocalContext>[] = [
   { id: 'program', title: 'look at this machine', run: checkProgram },
   { id: 'configuration', title: 'look at the configuration', run: checkConfig },
   { id: 'keys', title: 'look for the keys', run: checkKeys },
-  { id: 'hosts', title: 'judge the first answers', ask: checkHosts },
-  { id: 'V3', title: 'look at the V3 lists', ask: checkV3 },
-  { id: 'V4', title: 'look at the V4 lists', ask: checkV4 },
-  { id: 'models', title: 'try other names in V4', ask: checkModels },
-  { id: 'parameters', title: 'ask V4 for its parameters', ask: checkParameters },
-  { id: 'pages', title: 'look for the largest page', ask: checkPages },
-  { id: 'clock', title: 'compare the clocks', ask: checkClocks },
-  { id: 'companies', title: 'look for companies that share records', ask: checkCompanies },
-  { id: 'disk', title: 'estimate the database', ask: checkDisk },
-  { id: 'database', title: 'look at the database', ask: checkDatabase },
+  { id: 'disk', title: 'look at the disk', run: checkDisk },
 ];
 
-function isLocal(check: DoctorCheck): check is LocalCheck {
-  return 'run' in check;
-}
+/** The checks of what both APIs answer, and of the database. */
+export const REMOTE_CHECKS: readonly DoctorCheck<RemoteContext>[] = [
+  { id: 'hosts', title: 'judge the first answers', run: checkHosts },
+  { id: 'V3', title: 'look at the V3 lists', run: checkV3 },
+  { id: 'V4', title: 'look at the V4 lists', run: checkV4 },
+  { id: 'models', title: 'try other names in V4', run: checkModels },
+  { id: 'parameters', title: 'ask V4 for its parameters', run: checkParameters },
+  { id: 'pages', title: 'look for the largest page', run: checkPages },
+  { id: 'clock', title: 'compare the clocks', run: checkClocks },
+  { id: 'companies', title: 'look for companies that share records', run: checkCompanies },
+  { id: 'database', title: 'look at the database', run: checkDatabase },
+];
 
 /** What all checks found, each finding with the check that made it. */
 export type Diagnosis = readonly (Finding & { readonly area: string })[];
 
-/** Runs the checks that send nothing. */
-export function checkLocally(context: LocalContext): Diagnosis {
-  return CHECKS.filter(isLocal).flatMap(({ id, run }) => run(context).map((one) => ({ ...one, area: id })));
-}
-
-/** Runs every check, one after the other. */
-export async function runChecks(context: RemoteContext, onProgress: OnProgress): Promise<Diagnosis> {
+/** Runs checks one after the other. */
+export async function runChecks<Context>(
+  checks: readonly DoctorCheck<Context>[],
+  context: Context,
+  onProgress: OnProgress,
+): Promise<Diagnosis> {
   const findings: Diagnosis[number][] = [];
-  for (const check of CHECKS) {
-    if (!isLocal(check)) onProgress({ kind: 'step', name: check.title, done: 0, total: null });
-    const found = isLocal(check) ? check.run(context) : await check.ask(context);
-    findings.push(...found.map((one) => ({ ...one, area: check.id })));
+  for (const { id, title, run } of checks) {
+    onProgress({ kind: 'step', name: title, done: 0, total: null });
+    findings.push(...(await run(context)).map((one) => ({ ...one, area: id })));
   }
   return findings;
 }
@@ -61,46 +59,34 @@ const INDENT = 8;
 
 /** The findings by check, then the problems to fix. */
 export function renderDoctor(findings: Diagnosis, next: string, width: number): string {
-  const lines: string[] = [];
   const problems = findings.filter(({ level }) => level === 'problem');
-  let heading = '';
-  for (const { area, level, text, fix } of findings) {
-    if (level === 'problem') continue;
-    if (area !== heading) lines.push(area);
-    heading = area;
-    lines.push(...layOut(LABELS[level], text, width));
-    if (fix !== undefined) lines.push(...layOut(' ', `→ ${fix}`, width));
-  }
-  const warnings = findings.filter(({ level }) => level === 'warning').length;
-  if (problems.length === 0) {
-    const but = warnings === 0 ? '' : ` (${countOf(warnings, 'warning')} above)`;
-    lines.push('', `Ready${but}.`);
-  } else {
-    lines.push('', 'To fix:');
-  }
-  for (const [at, { text, fix = '' }] of problems.entries()) {
-    lines.push(...layOut(`${at + 1}.`, text, width), ...layOut(' ', `→ ${fix}`, width));
-  }
+  const others = findings.flatMap(({ level, ...one }) => (level === 'problem' ? [] : [{ ...one, level }]));
+  const found = [...groupBy(others, ({ area }) => area)].flatMap(([area, own]) => [
+    area,
+    ...own.flatMap(({ level, ...one }) => layOut(LABELS[level], one, width)),
+  ]);
+  const warnings = others.filter(({ level }) => level === 'warning').length;
   const [first] = problems;
-  if (first !== undefined) {
-    lines.push('', `Not ready: ${countOf(problems.length, 'problem')}.`);
-    lines.push(...wrapProse(`Biggest blocker: ${headOf(first.text)}`, width));
-  }
-  lines.push(`Next: ${escapeUnseen(next)}`);
-  return lines.map((line) => `${line}\n`).join('');
+  const end =
+    first === undefined
+      ? [`Ready${warnings === 0 ? '' : ` (${countOf(warnings, 'warning')} above)`}.`]
+      : [
+          'To fix:',
+          ...problems.flatMap((one, at) => layOut(`${at + 1}.`, one, width)),
+          '',
+          `Not ready: ${countOf(problems.length, 'problem')}.`,
+          // The first line of a text that goes on with a list.
+          ...wrapProse(`Biggest blocker: ${first.text.replace(/:?\n.*/s, '')}`, width),
+        ];
+  return [...found, '', ...end, `Next: ${escapeUnseen(next)}`].map((line) => `${line}\n`).join('');
 }
 
-/** The first line of a text that goes on with a list. */
-function headOf(text: string): string {
-  return text.split('\n', 1).join('').replace(/:$/, '');
-}
-
-/** Lays out text beside a label, with a hanging indent. */
-function layOut(label: string, text: string, width: number): string[] {
-  const lines = text.split('\n').flatMap((line) => wrapProse(line.trim(), width, ' '.repeat(INDENT)));
+/** A finding and its fix beside a label, with a hanging indent. */
+function layOut(label: string, { text, fix }: Pick<Finding, 'text' | 'fix'>, width: number): string[] {
+  const texts = [...text.split('\n'), ...(fix === undefined ? [] : [`→ ${fix}`])];
+  const lines = texts.flatMap((line) => wrapProse(line.trim(), width, ' '.repeat(INDENT)));
   const [first = '', ...others] = lines;
-  const head = `  ${label}`;
-  return [head + ' '.repeat(INDENT - displayWidth(head)) + first.slice(INDENT), ...others];
+  return [`  ${label}`.padEnd(INDENT) + first.slice(INDENT), ...others];
 }
 
 /** The findings for programs. */

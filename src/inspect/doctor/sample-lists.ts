@@ -2,9 +2,9 @@ import type { Api } from '../../api/client.js';
 import { fieldDigestsOf, listFields, placesOf } from '../../api/field-digests.js';
 import type { Config, Endpoint } from '../../config/config.js';
 import type { Generation, ParsedPage, ParsedRecord } from '../../domain.js';
-import { SvcError } from '../../errors.js';
+import { orError, SvcError } from '../../errors.js';
 import * as z from '../../zod.js';
-import { fetchPage, type ListRef } from '../live-records.js';
+import { fetchPage, type ListRef, type PageAnswer } from '../live-records.js';
 
 /** The fields of a record that doctor needs. */
 export interface SampledRecord extends Pick<ParsedRecord, 'svcId' | 'companyId' | 'platformId' | 'deleted'> {
@@ -16,27 +16,22 @@ export interface SampledRecord extends Pick<ParsedRecord, 'svcId' | 'companyId' 
   readonly hasHash: boolean;
 }
 
-/** The response to one request for a list. */
-export type ListAnswer =
-  | {
-      readonly kind: 'answers';
-      readonly records: readonly SampledRecord[];
-      /** Objects that cannot be read as records. */
-      readonly rejected: number;
-      readonly totalCount: number | null;
-      readonly hasMore: boolean;
-      /** Bytes of the records. */
-      readonly bytes: number;
-      /** Fields that were requested with `expand` and that no record has. */
-      readonly missing: readonly string[];
-    }
-  /** 404. */
-  | { readonly kind: 'absent' }
-  /** 400 or similar: the server rejects the parameters. */
-  | { readonly kind: 'refused'; readonly error: SvcError }
-  | { readonly kind: 'failed'; readonly error: SvcError };
+/** The first page of a list. */
+export interface ListContent {
+  readonly kind: 'answers';
+  readonly records: readonly SampledRecord[];
+  /** Objects that cannot be read as records. */
+  readonly rejected: number;
+  readonly totalCount: number | null;
+  readonly hasMore: boolean;
+  /** Bytes of the records. */
+  readonly bytes: number;
+  /** Fields that were requested with `expand` and that no record has. */
+  readonly missing: readonly string[];
+}
 
-export type ListContent = Extract<ListAnswer, { kind: 'answers' }>;
+/** The response to one request for a list. */
+export type ListAnswer = ListContent | Exclude<PageAnswer, { kind: 'answers' }>;
 
 export interface SampledList extends ListRef {
   readonly answer: ListAnswer;
@@ -72,8 +67,7 @@ export function prepareAskList(api: Pick<Api, 'fetchRawList'>, config: Config): 
   const { fieldPrefix } = config;
   return async (list, limit, more = []) => {
     const answer = await fetchPage(api, list, [...buildParameters(list, limit, fieldPrefix), ...more]);
-    if (answer.kind === 'answers') return summarise(answer.page, list.pair.expand, config);
-    return answer.kind === 'absent' ? { kind: 'absent' } : { kind: answer.kind, error: answer.error };
+    return answer.kind === 'answers' ? summarise(answer.page, list.pair.expand, config) : answer;
   };
 }
 
@@ -94,7 +88,7 @@ function summarise(
   page: ParsedPage,
   expand: readonly string[],
   { fieldPrefix, backfill }: Config,
-): ListAnswer {
+): ListContent {
   const fields = listFields(backfill.dateFields);
   const bodies = page.records.map(({ raw }) => {
     const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
@@ -150,54 +144,55 @@ export interface SampleOptions {
 }
 
 /** Requests the first page of every V3 list of a region. */
-export async function sampleV3(
-  { config, ask, keyErrors }: SampleOptions,
-  endpoint: Endpoint,
-): Promise<SampledHost> {
-  const { region, pageSize } = endpoint;
+export async function sampleV3(options: SampleOptions, endpoint: Endpoint): Promise<SampledHost> {
+  const { config, keyErrors } = options;
+  const { region } = endpoint;
   const label = config.v3.regions.length > 1 ? `V3 ${region}` : 'V3';
-  const host = { label, generation: 'v3', endpoint, error: null, answered: false, lists: [] } as const;
-  const [first, ...others] = config.models.map((pair) => ({ region, companyId: null, pair }));
-  if (keyErrors.has(region) || first === undefined) return host;
-  const sample = async (list: ListRef): Promise<SampledList> => ({
-    ...list,
-    answer: await ask(list, Math.min(MAX_SAMPLE, pageSize)),
-  });
-  // The first request is sent alone, so that a refused key or an unreachable host causes one error, not many.
-  const firstList = await sample(first);
-  const error = fatalError(firstList.answer);
-  if (error !== null) return { ...host, error };
-  const lists = [firstList, ...(await Promise.all(others.map(sample)))];
-  return { ...host, lists, answered: lists.some(({ answer }) => answer.kind !== 'absent') };
+  const host = { label, generation: 'v3', endpoint } as const;
+  if (keyErrors.has(region)) return { ...host, error: null, answered: false, lists: [] };
+  const wanted = config.models.map((pair) => ({ region, companyId: null, pair }));
+  const sampled = await sampleLists(options, wanted, endpoint);
+  return { ...host, ...sampled, answered: sampled.lists.some(({ answer }) => answer.kind !== 'absent') };
 }
 
 /** Requests V4's companies, and the first page of every list of some of them. */
-export async function sampleV4({ config, api, ask, keyErrors }: SampleOptions): Promise<SampledV4> {
+export async function sampleV4(options: SampleOptions): Promise<SampledV4> {
+  const { config, api, keyErrors } = options;
   const host: SampledV4 = {
     ...{ label: 'V4', generation: 'v4', endpoint: config.v4, error: null, answered: false },
     ...{ lists: [], companies: [], asked: [] },
   };
   if (keyErrors.has('')) return host;
-  let companies: readonly bigint[];
-  try {
-    companies = (await api.fetchV4Companies()).companies.map(({ companyId }) => companyId);
-  } catch (error) {
-    if (error instanceof SvcError && error.code !== 'interrupted') return { ...host, error };
-    throw error;
+  const listed = await orError(() => api.fetchV4Companies());
+  if (listed instanceof SvcError) {
+    if (listed.code === 'interrupted') throw listed;
+    return { ...host, error: listed };
   }
-  const models = config.models.filter(({ v4 }) => v4 !== null);
-  const listsOf = (companyId: bigint): ListRef[] => models.map((pair) => ({ region: '', companyId, pair }));
-  const [first] = companies.flatMap(listsOf);
-  // With configured companies, V4 was not contacted yet, so one request is sent before the others.
-  const isUntried = config.v4.companies.length > 0 && first !== undefined;
-  const error = isUntried ? fatalError(await ask(first, 1)) : null;
-  if (error !== null) return { ...host, error };
+  const companies = listed.companies.map(({ companyId }) => companyId);
   const asked = sampleCompanies(companies);
-  const limit = Math.min(MAX_SAMPLE, config.v4.pageSize);
-  const lists = await Promise.all(
-    asked.flatMap(listsOf).map(async (list) => ({ ...list, answer: await ask(list, limit) })),
-  );
-  return { ...host, answered: true, lists, companies, asked };
+  const models = config.models.filter(({ v4 }) => v4 !== null);
+  const wanted = asked.flatMap((companyId) => models.map((pair) => ({ region: '', companyId, pair })));
+  const sampled = await sampleLists(options, wanted, config.v4);
+  return { ...host, ...sampled, answered: sampled.error === null, companies, asked };
+}
+
+/** The first request is sent alone, so that a refused key or an unreachable host causes one error, not many. */
+async function sampleLists(
+  { ask }: SampleOptions,
+  [first, ...others]: readonly ListRef[],
+  { pageSize }: Endpoint,
+): Promise<Pick<SampledHost, 'lists' | 'error'>> {
+  const sample = async (list: ListRef): Promise<SampledList> => ({
+    ...list,
+    answer: await ask(list, Math.min(MAX_SAMPLE, pageSize)),
+  });
+  if (first === undefined) return { lists: [], error: null };
+  const tried = await sample(first);
+  const { answer } = tried;
+  if (answer.kind === 'failed' && FATAL_CODES.includes(answer.error.code)) {
+    return { lists: [], error: answer.error };
+  }
+  return { lists: [tried, ...(await Promise.all(others.map(sample)))], error: null };
 }
 
 /** Samples evenly over the list, to include old and new companies. */
@@ -205,8 +200,4 @@ function sampleCompanies(all: readonly bigint[]): readonly bigint[] {
   if (all.length <= MAX_SAMPLED_COMPANIES) return all;
   const step = all.length / MAX_SAMPLED_COMPANIES;
   return Array.from({ length: MAX_SAMPLED_COMPANIES }, (_, at) => all[Math.floor(at * step)] ?? 0n);
-}
-
-function fatalError(answer: ListAnswer): SvcError | null {
-  return answer.kind === 'failed' && FATAL_CODES.includes(answer.error.code) ? answer.error : null;
 }

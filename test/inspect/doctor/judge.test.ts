@@ -3,13 +3,7 @@ import { SvcError } from '../../../src/errors.js';
 import { judgeFindings, note, type ProblemCode, problem } from '../../../src/inspect/doctor/check.js';
 import { checkProgram } from '../../../src/inspect/doctor/check-machine.js';
 import { correctNames } from '../../../src/inspect/doctor/check-models.js';
-import {
-  judgeDeleted,
-  judgeEq,
-  judgeGte,
-  judgeSelect,
-  judgeSort,
-} from '../../../src/inspect/doctor/check-parameters.js';
+import { judgeDeleted, judgeProbe, PROBES } from '../../../src/inspect/doctor/check-parameters.js';
 import type { ListAnswer, ListContent, SampledRecord } from '../../../src/inspect/doctor/sample-lists.js';
 import { modelOf } from '../../support/exported.js';
 
@@ -38,35 +32,42 @@ const [A, B] = [record(1), record(2)];
 const GONE = record(3, { deleted: true });
 const HASHED = record(4, { hasHash: true });
 
+/** The effect of a parameter, where the list holds `before` without it and gives these answers with it. */
+function effectOf(code: string, before: readonly SampledRecord[], ...answered: readonly ListAnswer[]) {
+  const probe = PROBES.find((one) => one.code === code) ?? { judge: judgeDeleted };
+  return judgeProbe(probe, answers(before), answered);
+}
+
 describe('a parameter is judged by the answers with and without it', () => {
+  const equal = answers([A, record(2, { createdMs: 1 })]);
+  const undated = answers([A, record(2, { createdMs: null })]);
   const cases: readonly (readonly [string, string, string])[] = [
-    ['deleted ones appear', judgeDeleted(answers([A]), answers([A, GONE])), 'honoured'],
-    ['deleted ones were there before', judgeDeleted(answers([A, GONE]), answers([A, GONE])), 'always'],
-    ['no deleted one either way', judgeDeleted(answers([A]), answers([A])), 'unknown'],
-    ['include_deleted_records is refused', judgeDeleted(answers([A]), REFUSED), 'refused'],
-    ['the question is lost', judgeDeleted(answers([A]), FAILED), 'unknown'],
-    ['eq shows the one key', judgeEq('k1', true, answers([A])), 'honoured'],
-    ['eq shows the only key there is', judgeEq('k1', false, answers([A])), 'unknown'],
-    ['eq shows other keys', judgeEq('k1', true, answers([A, B])), 'ignored'],
-    ['eq shows nothing', judgeEq('k1', true, NONE), 'unknown'],
-    ['gte in the far future shows records', judgeGte(answers([A]), null), 'ignored'],
-    ['gte shows none late and some early', judgeGte(NONE, answers([A])), 'honoured'],
-    ['gte shows nothing at all', judgeGte(NONE, NONE), 'unknown'],
-    ['gte is refused', judgeGte(REFUSED, null), 'refused'],
-    ['sort turns the list around', judgeSort(answers([A, B]), answers([B, A])), 'honoured'],
-    ['sort changes nothing', judgeSort(answers([A, B]), answers([A, B])), 'ignored'],
-    ['sort cannot show in one record', judgeSort(answers([A]), answers([A])), 'unknown'],
-    [
-      'sort cannot show where all dates are equal',
-      judgeSort(answers([A, record(2, { createdMs: 1 })]), answers([A, record(2, { createdMs: 1 })])),
-      'unknown',
-    ],
-    ['sort gives another wrong order', judgeSort(answers([B, A]), answers([A, B])), 'unknown'],
-    ['sort is refused one way', judgeSort(REFUSED, answers([A])), 'refused'],
-    ['the hash comes when asked for', judgeSelect(answers([A]), answers([HASHED])), 'honoured'],
-    ['the hash does not come', judgeSelect(answers([A]), answers([A])), 'ignored'],
-    ['the hash comes unasked', judgeSelect(answers([HASHED]), answers([HASHED])), 'always'],
-    ['nothing comes', judgeSelect(answers([A]), NONE), 'unknown'],
+    ['deleted ones appear', effectOf('deleted', [A], answers([A, GONE])), 'honoured'],
+    ['deleted ones were there before', effectOf('deleted', [A, GONE], answers([A, GONE])), 'always'],
+    ['no deleted one either way', effectOf('deleted', [A], answers([A])), 'unknown'],
+    ['include_deleted_records is refused', effectOf('deleted', [A], REFUSED), 'refused'],
+    ['the question is lost', effectOf('deleted', [A], FAILED), 'unknown'],
+    ['eq shows the one key', effectOf('eq', [A, B], answers([A])), 'honoured'],
+    ['eq shows the only key there is', effectOf('eq', [A], answers([A])), 'unknown'],
+    ['eq shows other keys', effectOf('eq', [A, B], answers([A, B])), 'ignored'],
+    ['eq shows nothing', effectOf('eq', [A, B], NONE), 'unknown'],
+    ['there is no key to ask for', effectOf('eq', [A]), 'unknown'],
+    ['gte in the far future shows records', effectOf('gte', [A], answers([A]), answers([A])), 'ignored'],
+    ['gte shows none late and some early', effectOf('gte', [A], NONE, answers([A])), 'honoured'],
+    ['gte shows nothing at all', effectOf('gte', [A], NONE, NONE), 'unknown'],
+    ['gte is lost once', effectOf('gte', [A], NONE, FAILED), 'unknown'],
+    ['gte is refused', effectOf('gte', [A], REFUSED, NONE), 'refused'],
+    ['sort turns the list around', effectOf('sort', [A], answers([A, B]), answers([B, A])), 'honoured'],
+    ['sort changes nothing', effectOf('sort', [A], answers([A, B]), answers([A, B])), 'ignored'],
+    ['sort cannot show in one record', effectOf('sort', [A], answers([A]), answers([A])), 'unknown'],
+    ['sort cannot show where all dates are equal', effectOf('sort', [A], equal, equal), 'unknown'],
+    ['sort cannot show where a date is missing', effectOf('sort', [A], undated, undated), 'unknown'],
+    ['sort gives another wrong order', effectOf('sort', [A], answers([B, A]), answers([A, B])), 'unknown'],
+    ['sort is refused one way', effectOf('sort', [A], REFUSED, answers([A])), 'refused'],
+    ['the hash comes when asked for', effectOf('select', [A], answers([HASHED])), 'honoured'],
+    ['the hash does not come', effectOf('select', [A], answers([A])), 'ignored'],
+    ['the hash comes unasked', effectOf('select', [HASHED], answers([HASHED])), 'always'],
+    ['nothing comes', effectOf('select', [A], NONE), 'unknown'],
   ];
   it.each(cases)('%s', (_, verdict, expected) => expect(verdict).toBe(expected));
 });
