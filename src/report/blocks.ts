@@ -14,20 +14,17 @@ export type DocumentBlock = SentenceBlock | NumbersBlock | TableBlock | ListBloc
 export interface SentenceBlock {
   readonly kind: 'sentence';
   readonly text: string;
-  readonly isWarning?: true;
+  readonly isWarning?: boolean;
 }
 
-/** A few counts, each with its unit. */
+/** A few counts, each with its unit. Those with a status are parts of the last one without. */
 export interface NumbersBlock {
   readonly kind: 'numbers';
   readonly rows: readonly {
     readonly name: string;
     readonly count: number;
     readonly note: string;
-    /** For its colour. */
     readonly status: Status | null;
-    /** Whether it is a part of the count above it. */
-    readonly isPart: boolean;
   }[];
 }
 
@@ -48,17 +45,16 @@ export interface DocumentColumn extends Column {
   readonly only?: 'files' | 'page';
 }
 
-/** Text as it is, a code, a `status/reason`, text with code between backticks, several sentences, an outcome, or a bar of the statuses. */
+/** Text as it is, a value, a `status/reason`, text with code between backticks, an outcome, or a bar of the statuses. */
 export type TableCell =
   | string
-  | { readonly kind: 'code' | 'reason' | 'inline'; readonly text: string }
-  | { readonly kind: 'sentences'; readonly texts: readonly string[] }
+  | { readonly kind: 'code' | 'key' | 'inline'; readonly text: string }
   | { readonly kind: 'judged'; readonly pass: boolean }
   | { readonly kind: 'bar'; readonly parts: readonly StatusCount[] };
 
 export interface ListBlock {
   readonly kind: 'list';
-  readonly isOrdered?: true;
+  readonly isOrdered: boolean;
   readonly items: readonly ListItem[];
   readonly total: number;
 }
@@ -107,8 +103,8 @@ export interface StatusCount {
   readonly count: number;
 }
 
-export function sentence(text: string): SentenceBlock {
-  return { kind: 'sentence', text };
+export function sentence(text: string, isWarning = false): SentenceBlock {
+  return { kind: 'sentence', text, isWarning };
 }
 
 export function fold(title: string, blocks: readonly DocumentBlock[], page?: 'open' | 'only'): FoldBlock {
@@ -124,8 +120,8 @@ export function table(
   return { kind: 'table', caption, columns, rows, total };
 }
 
-export function list(items: readonly ListItem[], total = items.length): ListBlock {
-  return { kind: 'list', items, total };
+export function list(items: readonly ListItem[], total = items.length, isOrdered = false): ListBlock {
+  return { kind: 'list', isOrdered, items, total };
 }
 
 export function plain(...titles: readonly string[]): DocumentColumn[] {

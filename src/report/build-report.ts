@@ -16,7 +16,6 @@ import { countReasons } from '../text/reason-counts.js';
 import { rowsOf } from '../text/rows.js';
 import { listCannotSee, MAX_NAMED } from './cannot-see.js';
 import { type CountedRows, countRows } from './count-rows.js';
-import { sumFindings } from './describe.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
 import { buildMonths, type Dates, prepareFullSync, readDates, readDecisions, readDrift } from './sections.js';
@@ -91,7 +90,7 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
     ),
     fullSync: rowsOf(() => counts.outside, prepareFullSync(dates.ranges)),
     findings: {
-      total: sumFindings(totals),
+      total: sumRows(totals) - totals.byStatus.matched,
       samples: counts.samples.map(toFinding),
       fullList: '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database',
     },
@@ -141,6 +140,10 @@ function countForGate({ facts, counts, age, drift }: Parts, decisions: readonly 
     drift: drift.measured ? new Map(drift.models.map(({ model, differing }) => [model, differing])) : null,
     ageMs: age.ms,
   };
+}
+
+function sumRows({ byStatus }: Report['totals']): number {
+  return Object.values(byStatus).reduce((sum, n) => sum + n, 0);
 }
 
 /** The rows are verified here, because no other part of a report reads all of them. */
@@ -220,7 +223,7 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
       `The remap has ${v3Rows} rows for ${v3Exported} exported V3 records and children.`,
     );
   }
-  const rows = totals.byStatus.matched + sumFindings(totals);
+  const rows = sumRows(totals);
   const stale = isOutdated || changedInputs.length > 0;
   return {
     database: basename(config.database),

@@ -1,10 +1,10 @@
 import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
+import { describeOutcome } from '../reasons.js';
 import { shellLine } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { bareKey, describeIds, groupByReason } from '../text/reason-counts.js';
 import { compare, groupBy } from '../text/rows.js';
 import type { ListItem } from './blocks.js';
-import { describeKey, listModels } from './describe.js';
 import type { Report } from './report-schema.js';
 
 /** The verdict, the same in every format for people. */
@@ -248,4 +248,61 @@ function explainSample(key: string, report: Report): readonly string[] {
   const id = sample?.v3_svc_id ?? sample?.v4_svc_id;
   if (sample === undefined || id == null) return findingsCommand(key);
   return ['explain', sample.path === '' ? sample.model : `${sample.model}#${sample.path}`, id];
+}
+
+/** The meaning of a status and reason or of a limit, and what to do about it. */
+export interface KeyText {
+  /** A few plain words; '' if the key needs none. */
+  readonly title: string;
+  readonly meaning: string;
+  readonly action: string;
+}
+
+const BY_LIMIT: Readonly<Record<string, KeyText>> = {
+  rejected: {
+    title: 'Objects without a usable id',
+    meaning: 'Objects that could not be read as a record; the table rejected holds them as received.',
+    action: 'Look at the table rejected and report them to the operator, or accept them in "limits".',
+  },
+  short: {
+    title: 'Lists shorter than their count',
+    meaning: 'A list was read to its end twice and the service counts more than it shows.',
+    action: 'Ask the operator about total_count of this list, or accept it in "limits".',
+  },
+  unique_id_conflict: {
+    title: 'Pairs with different platform_unique_ids',
+    meaning: 'Two paired records have the same platform_id and different platform_unique_ids.',
+    action: 'Compare the pairs: `svc-migrate explain MODEL ID`.',
+  },
+  decision_stale: {
+    title: 'Decisions that the data do not support',
+    meaning: 'Lines of decisions.csv that the data do not support; nothing was changed for them.',
+    action: 'Correct these lines or take them out, then run `svc-migrate remap`: the report lists them.',
+  },
+  drift: {
+    title: 'Pairs with different fields',
+    meaning: 'Fields of a matched pair differ.',
+    action: 'Compare them: `svc-migrate report --ndjson findings.ndjson` lists the pairs with both values.',
+  },
+  maxAge: {
+    title: 'Evidence too old',
+    meaning: 'The evidence is older than the configuration accepts.',
+    action: 'Run `svc-migrate run` again.',
+  },
+};
+
+/** The text for `status`, `status/reason`, or the name of a limit such as `short`. */
+export function describeKey(key: string): KeyText {
+  const [status = '', reason = null] = key.split('/');
+  return BY_LIMIT[key] ?? describeOutcome(status, reason);
+}
+
+/** `crm/stages 3, crm/companies 2, 5 more models`. */
+export function listModels(
+  models: readonly { readonly model: string; readonly count: number }[],
+  shown: number,
+): string {
+  const names = models.slice(0, shown).map(({ model, count }) => `${model} ${groupDigits(count)}`);
+  if (models.length > shown) names.push(countOf(models.length - shown, 'more model'));
+  return names.join(', ');
 }

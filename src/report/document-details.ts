@@ -7,7 +7,6 @@ import { cutText } from '../text/text-layout.js';
 import {
   type DocumentBlock,
   type DocumentColumn,
-  type FoldBlock,
   fold,
   list,
   numeric,
@@ -16,22 +15,19 @@ import {
   type TableCell,
   table,
 } from './blocks.js';
-import { countFullSync, describeKey, listModels, nameOfRange } from './describe.js';
-import type { FullSync, Report, ReportStream } from './report-schema.js';
+import { describeKey, listModels } from './build-verdict.js';
+import type { Report, ReportStream } from './report-schema.js';
 
 /** Rows and items that are read of what can be very long; each format shows as many of them as fit. */
 export const MAX_ROWS = 500;
-const MAX_DECISIONS = 100;
-const MAX_LISTS = 300;
-const MAX_DRIFT_MODELS = 4;
 
 export function ambiguousBlocks({ ambiguousCompanies: all }: Report): DocumentBlock[] {
-  if (all.length === 0) return [];
-  const items = all.slice(0, MAX_ROWS).map(prepareDescribeAmbiguous(all));
+  const titles = all.slice(0, MAX_ROWS).map(prepareDescribeAmbiguous(all));
   const draft = '`svc-migrate findings --write-companies companies-draft.csv` drafts a line for each.';
+  if (all.length === 0) return [];
   return [
     list(
-      items.map((title) => ({ title })),
+      titles.map((title) => ({ title })),
       all.length,
     ),
     sentence(draft),
@@ -40,31 +36,32 @@ export function ambiguousBlocks({ ambiguousCompanies: all }: Report): DocumentBl
 
 /** One row for each company and model. */
 export function fullSyncBlocks({ fullSync }: Report): DocumentBlock[] {
-  const { companies, records, lineItems } = countFullSync(fullSync);
-  if (records + lineItems === 0) return [];
-  const first: FullSync[] = [];
-  let total = 0;
+  const companies = new Set<string>();
+  let [total, records, lineItems] = [0, 0, 0];
+  const rows: string[][] = [];
   for (const one of fullSync) {
+    const company = `${one.v3CompanyId} in ${one.region}`;
+    companies.add(company);
     total += 1;
-    if (total <= MAX_ROWS) first.push(one);
+    records += one.records;
+    lineItems += one.children;
+    if (rows.length === MAX_ROWS) continue;
+    const dates = [one.earliest, one.latest].map((date) => date?.slice(0, 10) ?? '–').join(' to ');
+    const counts = [one.records, one.children].map(groupDigits);
+    rows.push([company, one.v4CompanyId ?? '–', one.model, ...counts, dates]);
   }
-  const rows = first.map((one) => [
-    `${one.v3CompanyId} in ${one.region}`,
-    one.v4CompanyId ?? '–',
-    one.model,
-    groupDigits(one.records),
-    groupDigits(one.children),
-    nameOfRange(one),
-  ]);
+  if (total === 0) return [];
   const columns = [
     ...plain('V3 company', 'V4 company', 'Model'),
     ...numeric('Records', 'Line items'),
     ...plain('Dates'),
   ];
-  const text = `${countOf(records, 'record')} with ${countOf(lineItems, 'line item')} of ${countOf(companies, 'company', 'companies')} outside V4's history: ask the operator for a full sync.`;
+  const text = `${countOf(records, 'record')} with ${countOf(lineItems, 'line item')} of ${countOf(companies.size, 'company', 'companies')} outside V4's history: ask the operator for a full sync.`;
   const block = table('What to ask the operator for, by company and model.', columns, rows, total);
   return [sentence(text), fold(`By company and model (${groupDigits(total)})`, [block], 'open')];
 }
+
+const MAX_DECISIONS = 100;
 
 /** How many lines of `decisions.csv` were taken, and the first lines that changed nothing. */
 export function decisionBlocks({ decisions }: Report): DocumentBlock[] {
@@ -79,36 +76,68 @@ export function decisionBlocks({ decisions }: Report): DocumentBlock[] {
   return [sentence(head), ...(items.length === 0 ? [] : [list(items, stale + notNeeded)])];
 }
 
-/** Lists that are not complete; those that ended in the same way are one row. */
-export function listBlocks({ completeness }: Report): DocumentBlock[] {
-  const { groups, complete, all, byCompany } = groupIncomplete(completeness);
-  const divided = byCompany === 0 ? '' : `; ${groupDigits(byCompany)} of V3 company by company`;
-  const byState = groupBy(groups, ({ first }) => first.state);
-  const states = [...byState].map(([state, own]) => {
-    const lists = own.reduce((sum, one) => sum + one.lists, 0);
-    return `, ${groupDigits(lists)} ${state}`;
-  });
-  const head = sentence(
-    `${groupDigits(complete)} of ${countOf(all, 'list')} read completely${states.join('')}${divided}.`,
+const MAX_DRIFT_MODELS = 4;
+
+/** `Drift: 3 of 1,200 matched records …`; empty if nothing differs. */
+export function driftBlocks({ drift: { differing, compared, models } }: Report): DocumentBlock[] {
+  if (differing === 0) return [];
+  const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
+  const where = listModels(
+    sorted.map(({ model, differing: count }) => ({ model, count })),
+    MAX_DRIFT_MODELS,
   );
-  if (groups.length === 0) return [head];
-  const rows = groups
+  const verb = differing === 1 ? 'differs' : 'differ';
+  const records = `${groupDigits(differing)} of ${countOf(compared, 'matched record')}`;
+  return [sentence(`Drift: ${records} ${verb} in fields that both sides have (${where}).`)];
+}
+
+const MAX_LISTS = 300;
+
+/**
+ * Lists that are not complete; those of a model that ended in the same way are one row. V4's list of companies counts
+ * only where it is not complete, as in `status`.
+ */
+export function listBlocks({ completeness }: Report): DocumentBlock[] {
+  const groups = new Map<string, { first: ReportStream; lists: number; records: number; counts: number[] }>();
+  const states = new Map<string, number>();
+  let [all, byCompany] = [0, 0];
+  for (const one of completeness) {
+    const { generation, companyId, model, region, state, endReason, totalCountLast } = one;
+    if (generation === 'v4' && companyId === null && state === 'complete') continue;
+    all += 1;
+    states.set(state, (states.get(state) ?? 0) + 1);
+    if (one.readBy === 'companies') byCompany += 1;
+    if (state === 'complete') continue;
+    const key = JSON.stringify([generation, model, region, state, endReason]);
+    const group = groups.get(key) ?? { first: one, lists: 0, records: 0, counts: [] };
+    groups.set(key, group);
+    group.lists += 1;
+    group.records += one.uniqueRecords;
+    if (totalCountLast !== null) group.counts.push(totalCountLast);
+  }
+  const complete = groupDigits(states.get('complete') ?? 0);
+  states.delete('complete');
+  const others = [...states].map(([state, lists]) => `, ${groupDigits(lists)} ${state}`).join('');
+  const divided = byCompany === 0 ? '' : `; ${groupDigits(byCompany)} of V3 company by company`;
+  const head = sentence(`${complete} of ${countOf(all, 'list')} read completely${others}${divided}.`);
+  if (groups.size === 0) return [head];
+  const rows = [...groups.values()]
     .slice(0, MAX_LISTS)
-    .map(({ first, lists, records, totalCount, counted }) => [
+    .map(({ first, lists, records, counts }) => [
       `${first.generation.toUpperCase()} ${first.model}`,
       first.region === '' ? '–' : first.region,
       lists === 1 ? (first.companyId ?? 'all') : countOf(lists, 'company', 'companies'),
       first.state,
       first.endReason ?? '–',
       groupDigits(records),
-      counted < lists ? '–' : groupDigits(totalCount),
+      counts.length < lists ? '–' : groupDigits(counts.reduce((sum, n) => sum + n, 0)),
     ]);
   const columns = [
     ...plain('List', 'Region', 'Company', 'State', 'Ended by'),
     ...numeric('Records', 'Counted by the service'),
   ];
-  const block = table('Lists that are not complete.', columns, rows, groups.length);
-  return [head, fold(`Lists that are not complete (${groupDigits(groups.length)})`, [block], 'open')];
+  const block = table('Lists that are not complete.', columns, rows, groups.size);
+  return [head, fold(`Lists that are not complete (${groupDigits(groups.size)})`, [block], 'open')];
 }
 
 export function limitationBlocks({ cannotSee }: Report): DocumentBlock[] {
@@ -117,94 +146,45 @@ export function limitationBlocks({ cannotSee }: Report): DocumentBlock[] {
   return [fold(title, [list(items)], 'open')];
 }
 
-export function evidenceBlocks(report: Report): DocumentBlock[] {
-  const { evidence, tool, drift, findings, generatedAt } = report;
-  const { remap, conservation } = evidence;
-  const read = evidence.oldestReadAt === null ? 'nothing read yet' : formatTime(evidence.oldestReadAt);
-  const built =
-    remap === null ? 'none' : `${formatTime(remap.builtAt)}, sha256 ${remap.sha256.slice(0, 12)}…`;
-  const stale = remap?.stale ? ', out of date' : '';
+export function evidenceBlocks({
+  evidence,
+  tool,
+  drift,
+  findings,
+  reasons,
+  generatedAt,
+}: Report): DocumentBlock[] {
+  const { remap, conservation, oldestReadAt } = evidence;
+  const read = oldestReadAt === null ? 'nothing read yet' : formatTime(oldestReadAt);
+  const remapOf = (digest: (sha256: string) => string) =>
+    remap === null
+      ? 'none'
+      : `${formatTime(remap.builtAt)}, sha256 ${digest(remap.sha256)}${remap.stale ? ', out of date' : ''}`;
+  const verb = drift.differing === 1 ? 'differs' : 'differ';
   const differing =
-    drift.differing === 0
-      ? ''
-      : `, and the ${countOf(drift.differing, 'matched record')} that ${drift.differing === 1 ? 'differs' : 'differ'}`;
-  const theirs = report.reasons.reduce((sum, { v3, v4 }) => sum + v3.theirLineItems + v4.theirLineItems, 0);
-  const folded =
-    theirs === 0
-      ? ''
-      : ` (${groupDigits(findings.total - theirs)}, and ${countOf(theirs, 'line item')} of these records)`;
+    drift.differing === 0 ? '' : `, and the ${countOf(drift.differing, 'matched record')} that ${verb}`;
+  const theirs = reasons.reduce((sum, { v3, v4 }) => sum + v3.theirLineItems + v4.theirLineItems, 0);
+  const own = groupDigits(findings.total - theirs);
+  const folded = theirs === 0 ? '' : ` (${own}, and ${countOf(theirs, 'line item')} of these records)`;
   const rows = [
     ['Generated', `${formatTime(generatedAt)} by ${tool.name} ${tool.version}`],
     ['Database', evidence.database],
     ['Oldest evidence', read],
-    ['Remap', remap === null ? 'none' : `${formatTime(remap.builtAt)}, sha256 ${remap.sha256}${stale}`],
+    ['Remap', remapOf((sha256) => sha256)],
     [
       'Conservation',
       `${countOf(conservation.v3Exported, 'exported V3 id')}, ${countOf(conservation.v3Rows, 'row')} with a V3 id`,
     ],
     ...Object.entries(evidence.fingerprint),
   ];
+  const based = 'What this report is based on';
   return [
-    sentence(`Oldest evidence: ${read}. Remap: ${built}${stale}.`),
+    sentence(`Oldest evidence: ${read}. Remap: ${remapOf((sha256) => `${sha256.slice(0, 12)}…`)}.`),
     sentence(
       `Findings: ${groupDigits(findings.total)} ids of V3 or V4${folded}; \`svc-migrate findings\` and \`svc-migrate report --ndjson findings.ndjson\` list them${differing}.`,
     ),
-    fold(
-      'What this report is based on',
-      [table('What this report is based on.', plain('What', 'Value'), rows)],
-      'open',
-    ),
+    fold(based, [table(`${based}.`, plain('What', 'Value'), rows)], 'open'),
   ];
-}
-
-/** `Drift: 3 of 1,200 matched records …`; empty if nothing differs. */
-export function driftBlocks({ drift: { differing, compared, models } }: Report): DocumentBlock[] {
-  if (differing === 0) return [];
-  const sorted = models.filter((one) => one.differing > 0).sort((a, b) => b.differing - a.differing);
-  const counts = sorted.map(({ model, differing: count }) => ({ model, count }));
-  const verb = differing === 1 ? 'differs' : 'differ';
-  const where = listModels(counts, MAX_DRIFT_MODELS);
-  const text = `Drift: ${groupDigits(differing)} of ${countOf(compared, 'matched record')} ${verb} in fields that both sides have (${where}).`;
-  return [sentence(text)];
-}
-
-/** Lists of the same generation, model and region that have the same state and end reason. */
-interface ListGroup {
-  readonly first: ReportStream;
-  lists: number;
-  records: number;
-  /** Sum of `totalCountLast`, where it is known. */
-  totalCount: number;
-  /** Lists whose `totalCountLast` is known. */
-  counted: number;
-}
-
-/**
- * Groups the lists that are not complete, and counts the complete lists, all, and those read company by company. V4's list of
- * companies counts only where it is not complete, as in `status`.
- */
-function groupIncomplete(lists: Iterable<ReportStream>) {
-  const groups = new Map<string, ListGroup>();
-  let [complete, all, byCompany] = [0, 0, 0];
-  for (const one of lists) {
-    const isCompanyList = one.generation === 'v4' && one.companyId === null;
-    if (isCompanyList && one.state === 'complete') continue;
-    all += 1;
-    if (one.readBy === 'companies') byCompany += 1;
-    if (one.state === 'complete') complete += 1;
-    else addList(groups, one);
-  }
-  return { groups: [...groups.values()], complete, all, byCompany };
-}
-
-function addList(groups: Map<string, ListGroup>, one: ReportStream): void {
-  const key = JSON.stringify([one.generation, one.model, one.region, one.state, one.endReason]);
-  const group = groups.get(key) ?? { first: one, lists: 0, records: 0, totalCount: 0, counted: 0 };
-  groups.set(key, group);
-  group.lists += 1;
-  group.records += one.uniqueRecords;
-  group.totalCount += one.totalCountLast ?? 0;
-  group.counted += one.totalCountLast === null ? 0 : 1;
 }
 
 const MAX_CHARS = 300;
@@ -212,69 +192,42 @@ const MAX_CHARS = 300;
 /** The first findings of each reason, the most frequent reason first; shown on the HTML page only. */
 export function sampleBlocks({ findings, reasons }: Report): DocumentBlock[] {
   if (findings.samples.length === 0) return [];
-  const groups = groupBy(findings.samples, keyOf);
-  const counts = new Map(reasons.map((one) => [one.key, one]));
-  const sizeOf = (key: string) => {
-    const ids = counts.get(key);
-    return ids === undefined ? 0 : sumIds(ids);
-  };
-  const sorted = [...groups].sort(([a], [b]) => sizeOf(b) - sizeOf(a));
-  const folds = sorted.map(([key, samples]) => {
-    const ids = counts.get(key);
-    return foldOf(key, samples, ids === undefined ? '' : describeIds(ids));
+  const counts = new Map(
+    reasons.map((one) => [one.key, { size: sumIds(one), ids: `: ${describeIds(one)}` }]),
+  );
+  const sorted = [...groupBy(findings.samples, keyOf)]
+    .map(([key, samples]) => ({ key, samples, ...(counts.get(key) ?? { size: 0, ids: '' }) }))
+    .sort((a, b) => b.size - a.size);
+  const columns: DocumentColumn[] = [
+    ...plain('Model', 'platform_id', 'V3 id', 'V4 id', 'Company'),
+    { title: 'Evidence', unordered: true },
+  ];
+  const folds = sorted.map(({ key, samples, ids }) => {
+    const { title, meaning } = describeKey(key);
+    const blocks = [sentence(meaning), table(`Samples of ${key}.`, columns, samples.map(cellsOf))];
+    return { ...fold(`${title === '' ? key : title}${ids}`, blocks), code: key, id: anchorOf(key) };
   });
   const text = `The first of each reason. The full list: ${findings.fullList}.`;
-  const blocks: DocumentBlock[] = [{ kind: 'sentence', text }, ...folds];
-  return [{ kind: 'fold', title: 'Samples', blocks, page: 'only' }];
+  return [fold('Samples', [sentence(text), ...folds], 'only')];
 }
 
-/** The id of the samples of a reason or status; null if there are none. */
-export function sampleId({ findings }: Report, key: string): string | null {
-  const found = findings.samples.map(keyOf).find((one) => one === key || one.startsWith(`${key}/`));
-  return found === undefined ? null : anchorOf(found);
-}
-
-function keyOf({ status, reason }: ReportFinding): string {
+export function keyOf({ status, reason }: ReportFinding): string {
   return reason === null ? status : bareKey(`${status}/${reason}`);
 }
 
-function anchorOf(key: string): string {
+export function anchorOf(key: string): string {
   return `sample-${key.replace(/[^a-z0-9_]/g, '-')}`;
 }
 
-const COLUMNS: readonly DocumentColumn[] = [
-  ...['Model', 'platform_id', 'V3 id', 'V4 id', 'Company'].map((title) => ({ title })),
-  { title: 'Evidence', unordered: true },
-];
-
-function foldOf(key: string, samples: readonly ReportFinding[], ids: string): FoldBlock {
-  const { title, meaning } = describeKey(key);
-  const rows = samples.map(cellsOf);
-  const caption = `Samples of ${key}.`;
-  return {
-    kind: 'fold',
-    title: [title === '' ? key : title, ids].filter((text) => text !== '').join(': '),
-    code: key,
-    id: anchorOf(key),
-    blocks: [
-      { kind: 'sentence', text: meaning },
-      { kind: 'table', caption, columns: COLUMNS, rows, total: rows.length },
-    ],
-  };
-}
-
-function cellsOf(one: ReportFinding): TableCell[] {
+function cellsOf({ evidence, reason, ...one }: ReportFinding): TableCell[] {
+  const sentences = isRowEvidence(evidence) ? describeEvidence(evidence, reason) : [JSON.stringify(evidence)];
+  const companies = `${one.v3_company_id ?? '–'} → ${one.v4_company_id ?? '–'}`;
   return [
     one.path === '' ? one.model : `${one.model} › ${one.path}`,
     { kind: 'code', text: cutText(one.platform_id ?? '–', MAX_CHARS) },
     one.v3_svc_id ?? '–',
     one.v4_svc_id ?? '–',
-    `${one.v3_company_id ?? '–'} → ${one.v4_company_id ?? '–'}${one.region === null ? '' : ` (${one.region})`}`,
-    { kind: 'sentences', texts: sentencesOf(one).map((text) => cutText(text, MAX_CHARS)) },
+    one.region === null ? companies : `${companies} (${one.region})`,
+    cutText(sentences.join(' '), MAX_CHARS * 3) || '–',
   ];
-}
-
-function sentencesOf({ evidence, reason }: ReportFinding): string[] {
-  const sentences = isRowEvidence(evidence) ? describeEvidence(evidence, reason) : [JSON.stringify(evidence)];
-  return sentences.length === 0 ? ['–'] : sentences;
 }

@@ -24,27 +24,21 @@ import {
   type CutoverVerdict,
   describeAllowed,
   describeFound,
+  describeKey,
   nameOfLimit,
 } from './build-verdict.js';
 import {
-  countFullSync,
-  countIds,
-  describeKey,
-  describeScope,
-  nameOfCompany,
-  sumFindings,
-} from './describe.js';
-import {
   ambiguousBlocks,
+  anchorOf,
   decisionBlocks,
   driftBlocks,
   evidenceBlocks,
   fullSyncBlocks,
+  keyOf,
   limitationBlocks,
   listBlocks,
   MAX_ROWS,
   sampleBlocks,
-  sampleId,
 } from './document-details.js';
 import type { Counts, Report } from './report-schema.js';
 
@@ -62,15 +56,20 @@ export interface ReportDocument {
 /** Builds the document of a report. Pure, except that long sections of the report are read from the database. */
 export function buildDocument(report: Report): ReportDocument {
   const verdict = buildVerdict(report);
+  const fullSync = fullSyncBlocks(report);
   const sections: readonly Section[] = [
-    { id: 'obstacles', title: 'What stands in the way', blocks: obstacleBlocks(verdict, report) },
+    {
+      id: 'obstacles',
+      title: 'What stands in the way',
+      blocks: obstacleBlocks(verdict, report, fullSync.length > 0),
+    },
     { id: 'models', title: 'Models', blocks: modelBlocks(report) },
     { id: 'timeline', title: 'Age of the records', blocks: ageBlocks(report) },
     { id: 'limits', title: 'Limits', blocks: limitBlocks(report) },
     { id: 'reasons', title: 'Reasons', blocks: reasonBlocks(report) },
     { id: 'pair', title: 'Companies to pair by hand', blocks: ambiguousBlocks(report) },
     { id: 'companies', title: 'Companies', blocks: companyBlocks(report) },
-    { id: 'full-sync', title: 'Full sync to ask for', blocks: fullSyncBlocks(report) },
+    { id: 'full-sync', title: 'Full sync to ask for', blocks: fullSync },
     { id: 'decisions', title: 'Decisions', blocks: decisionBlocks(report) },
     { id: 'drift', title: 'Pairs with different fields', blocks: driftBlocks(report) },
     { id: 'samples', title: 'Samples', blocks: sampleBlocks(report) },
@@ -87,39 +86,53 @@ export function buildDocument(report: Report): ReportDocument {
   };
 }
 
-function leadOf(report: Report, verdict: CutoverVerdict): SentenceBlock[] {
-  const scope = describeScope(report.scope);
+function leadOf({ scope, completeness }: Report, verdict: CutoverVerdict): SentenceBlock[] {
+  const { models, companies } = scope;
+  const parts = [
+    ...(models === null ? [] : [`models ${models.join(', ')}`]),
+    ...(companies === null ? [] : [`companies ${companies.join(', ')}`]),
+  ];
   // Ids of these models that the user may have stored are not checked.
   const absent = new Set<string>();
-  for (const { generation, state, model } of report.completeness) {
+  for (const { generation, state, model } of completeness) {
     if (generation === 'v3' && state === 'absent') absent.add(model);
   }
-  const names = [...absent].join(', ');
-  const warning = `Warning: V3 answered 404 for ${names}; V3 ids of these lists are not checked.`;
+  const warning = `Warning: V3 answered 404 for ${[...absent].join(', ')}; V3 ids of these lists are not checked.`;
   return [
     sentence(verdict.sentence),
-    ...(scope === null ? [] : [sentence(scope)]),
-    ...(names === '' ? [] : [{ ...sentence(warning), isWarning: true as const }]),
+    ...(parts.length === 0 ? [] : [sentence(`Only ${parts.join(' and ')}.`)]),
+    ...(absent.size === 0 ? [] : [sentence(warning, true)]),
   ];
+}
+
+/** V3 ids by status, then all rows without one, of any status, as `v4_only`; and the number of V3 ids. */
+function countStatuses({ byStatus, v3ByStatus }: Pick<Counts, 'byStatus' | 'v3ByStatus'>) {
+  const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, n) => all + n, 0);
+  const v3 = sum(v3ByStatus);
+  const statuses = STATUSES.map((status): StatusCount => {
+    return { status, count: status === 'v4_only' ? sum(byStatus) - v3 : v3ByStatus[status] };
+  });
+  return { v3, statuses };
 }
 
 /** V3 ids by status, whose shares are of the V3 ids, then V4 ids. */
 function idNumbers({ totals }: Report): NumbersBlock {
-  const { v3, v4Only } = countIds(totals);
+  const { v3, statuses } = countStatuses(totals);
   const v4 = totals.v4Records + totals.v4Children;
-  const whole = (name: string, count: number, note: string) => {
-    return { name, count, note, status: null, isPart: false };
-  };
-  const part = ({ status, count }: StatusCount) => {
-    const share =
-      status === 'v4_only' ? `${formatShare(count, v4)} of V4 ids` : `${formatShare(count, v3)} of V3 ids`;
-    return { name: STATUS_NAMES[status], count, note: share, status, isPart: true };
-  };
+  const whole = (name: string, count: number, note: string) => ({ name, count, note, status: null });
+  const partsOf = (name: string, all: number, parts: readonly StatusCount[]) =>
+    parts.map(({ status, count }) => {
+      return { name: STATUS_NAMES[status], count, note: `${formatShare(count, all)} of ${name}`, status };
+    });
   const idsIn = (records: number, lineItems: number) =>
     `${countOf(records, 'record')}, ${countOf(lineItems, 'line item')}`;
-  const ofV3 = listStatuses(totals).filter(({ status }) => status !== 'v4_only');
+  const isV3 = ({ status }: StatusCount) => status !== 'v4_only';
   const further = [
-    part({ status: 'v4_only', count: v4Only }),
+    ...partsOf(
+      'V4 ids',
+      v4,
+      statuses.filter((one) => !isV3(one)),
+    ),
     whole('rejected', totals.rejected, 'objects without a usable id'),
     whole('pairs in doubt', totals.uniqueIdConflicts, 'their unique ids differ'),
   ];
@@ -127,69 +140,71 @@ function idNumbers({ totals }: Report): NumbersBlock {
     kind: 'numbers',
     rows: [
       whole('V3 ids', v3, idsIn(totals.v3Records, totals.v3Children)),
-      ...ofV3.map(part),
+      ...partsOf('V3 ids', v3, statuses.filter(isV3)),
       whole('V4 ids', v4, idsIn(totals.v4Records, totals.v4Children)),
       ...further.filter(({ count }) => count > 0),
     ],
   };
 }
 
-/** Rows with a V3 id by status, then all rows without one, of any status, as `v4_only`. */
-function listStatuses(counts: Pick<Counts, 'byStatus' | 'v3ByStatus'>): readonly StatusCount[] {
-  const { v4Only } = countIds(counts);
-  return STATUSES.map((status) => ({
-    status,
-    count: status === 'v4_only' ? v4Only : counts.v3ByStatus[status],
-  }));
-}
-
-function obstacleBlocks({ obstacles }: CutoverVerdict, report: Report): DocumentBlock[] {
-  if (obstacles.length === 0) return [];
-  const hasLetter = countFullSync(report.fullSync).records > 0;
+function obstacleBlocks(
+  { obstacles }: CutoverVerdict,
+  { findings: { samples } }: Report,
+  hasSync: boolean,
+): DocumentBlock[] {
   const items = obstacles.map((one) => {
-    const samples = sampleId(report, one.key);
-    const isSync = hasLetter && one.key.endsWith('outside_backfill_window');
+    const sample = samples.map(keyOf).find((key) => key === one.key || key.startsWith(`${one.key}/`));
+    const isSync = hasSync && one.key.endsWith('outside_backfill_window');
     const links = [
-      ...(samples === null ? [] : [{ id: samples, text: 'Samples' }]),
+      ...(sample === undefined ? [] : [{ id: anchorOf(sample), text: 'Samples' }]),
       ...(isSync ? [{ id: 'full-sync', text: 'What to ask the operator for' }] : []),
     ];
     return { ...one, links };
   });
-  return [{ ...list(items), isOrdered: true }];
+  return items.length === 0 ? [] : [list(items, items.length, true)];
 }
 
 /** A count for each status that any of the rows has, after the V3 ids. */
 function countTable(
-  caption: string,
+  by: string,
   names: readonly DocumentColumn[],
   counted: readonly { readonly names: readonly TableCell[]; readonly counts: Counts }[],
   total: number,
 ): TableBlock {
-  const rows = counted.map((one) => ({ ...one, statuses: listStatuses(one.counts) }));
-  const shown = STATUSES.filter(
-    (status, at) =>
-      status === 'matched' ||
-      status === 'unmatched' ||
-      rows.some(({ statuses }) => statuses[at]?.count !== 0),
-  );
+  const rows = counted.map(({ names: own, counts }) => ({ own, ...countStatuses(counts) }));
+  const isShown = ({ status }: StatusCount, at: number) =>
+    status === 'matched' || status === 'unmatched' || rows.some((row) => row.statuses[at]?.count !== 0);
+  const shown = STATUSES.filter((status, at) => isShown({ status, count: 0 }, at));
   const bar: DocumentColumn = { title: 'Statuses', unordered: true, only: 'page' };
-  const columns = [...names, bar, ...numeric('V3 ids', ...shown.map((status) => STATUS_NAMES[status]))];
-  const cells = rows.map(({ names: own, counts, statuses }): TableCell[] => [
-    ...own,
-    { kind: 'bar', parts: statuses },
-    groupDigits(countIds(counts).v3),
-    ...statuses.filter(({ status }) => shown.includes(status)).map(({ count }) => groupDigits(count)),
-  ]);
-  return table(caption, columns, cells, total);
+  return table(
+    `V3 ids by status, and V4 ids without a V3 id, by ${by}.`,
+    [...names, bar, ...numeric('V3 ids', ...shown.map((status) => STATUS_NAMES[status]))],
+    rows.map(({ own, v3, statuses }): TableCell[] => [
+      ...own,
+      { kind: 'bar', parts: statuses },
+      ...[v3, ...statuses.filter(isShown).map(({ count }) => count)].map(groupDigits),
+    ]),
+    total,
+  );
 }
 
-const COUNT_CAPTION = 'V3 ids by status, and V4 ids without a V3 id';
-
 function modelBlocks({ models }: Report): DocumentBlock[] {
-  if (models.length === 0) return [];
   const rows = models.map((one) => ({ names: [one.model, one.v4Model ?? '–'], counts: one }));
   const names: DocumentColumn[] = [{ title: 'Model' }, { title: 'V4 model', only: 'files' }];
-  return [countTable(`${COUNT_CAPTION}, by model.`, names, rows, rows.length)];
+  return rows.length === 0 ? [] : [countTable('model', names, rows, rows.length)];
+}
+
+function companyBlocks({ companies }: Report): DocumentBlock[] {
+  const findings = ({ byStatus: { unmatched, deleted, ambiguous, v4_only } }: Counts) =>
+    unmatched + deleted + ambiguous + v4_only;
+  const { shown, total } = firstInOrder(companies, MAX_ROWS, (a, b) => findings(b) - findings(a));
+  const rows = shown.map((one) => {
+    const { v3CompanyId: v3, v4CompanyId: v4, region, matchedBy } = one;
+    const name = v3 === null ? `only V4: ${v4}` : `${v3} in ${region} → ${v4 ?? 'none'}`;
+    return { names: [name, matchedBy ?? '–'], counts: one };
+  });
+  const block = countTable('company, most findings first', plain('Company', 'Paired by'), rows, total);
+  return total === 0 ? [] : [fold(`Companies (${groupDigits(total)})`, [block], 'open')];
 }
 
 function ageBlocks({ timeline }: Report): DocumentBlock[] {
@@ -207,9 +222,8 @@ function ageBlocks({ timeline }: Report): DocumentBlock[] {
     ...[matched, unmatched, other].map(groupDigits),
   ]);
   const columns = [...plain('Month'), ...numeric('matched', 'unmatched', 'deleted or ambiguous')];
-  const text = `V3 records by the month of their latest date. ${window}${undated}`;
   const blocks: DocumentBlock[] = [
-    sentence(text),
+    sentence(`V3 records by the month of their latest date. ${window}${undated}`),
     { kind: 'ages', timeline },
     fold('The numbers in this chart', [table('V3 records by month.', columns, rows)]),
   ];
@@ -229,15 +243,14 @@ function limitBlocks({ gate, evidence }: Report): DocumentBlock[] {
   ]);
   const columns: DocumentColumn[] = [
     { title: 'Limit' },
-    ...[{ title: 'Found' }, { title: 'Allowed' }].map(
-      (one) => ({ ...one, numeric: true, unordered: true }) as const,
-    ),
+    { title: 'Found', numeric: true, unordered: true },
+    { title: 'Allowed', numeric: true, unordered: true },
     { title: 'Verdict' },
     { title: 'From', only: 'page' },
   ];
-  // Where limits fail, the obstacles say by how much.
   const limits = table('Every limit that is configured or judged a row.', columns, rows);
-  return rows.length === 0 ? [] : gate.pass ? [limits] : [fold(`Limits (${rows.length})`, [limits], 'open')];
+  // Where limits fail, the obstacles say by how much.
+  return gate.pass ? [limits] : [fold(`Limits (${rows.length})`, [limits], 'open')];
 }
 
 function reasonBlocks({ reasons }: Report): DocumentBlock[] {
@@ -256,23 +269,9 @@ function reasonBlocks({ reasons }: Report): DocumentBlock[] {
   ];
   const rows = counted.map(({ key, counts }): TableCell[] => {
     const { title, meaning, action } = describeKey(key);
-    return [
-      title,
-      { kind: 'reason', text: key },
-      ...counts.filter(isUsed).map(groupDigits),
-      meaning,
-      { kind: 'inline', text: action },
-    ];
+    const numbers = counts.filter(isUsed).map(groupDigits);
+    return [title, { kind: 'key', text: key }, ...numbers, meaning, { kind: 'inline', text: action }];
   });
   const caption = 'Findings by reason; line items of a record that is a finding count under its reason.';
   return [fold(`Reasons (${rows.length})`, [table(caption, columns, rows)], 'open')];
-}
-
-function companyBlocks({ companies }: Report): DocumentBlock[] {
-  const { shown, total } = firstInOrder(companies, MAX_ROWS, (a, b) => sumFindings(b) - sumFindings(a));
-  if (total === 0) return [];
-  const rows = shown.map((one) => ({ names: [nameOfCompany(one), one.matchedBy ?? '–'], counts: one }));
-  const caption = `${COUNT_CAPTION}, by company, most findings first.`;
-  const block = countTable(caption, plain('Company', 'Paired by'), rows, total);
-  return [fold(`Companies (${groupDigits(total)})`, [block], 'open')];
 }

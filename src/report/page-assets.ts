@@ -21,7 +21,7 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 .6rem; padding-top: .4rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 1.2rem 0 .3rem; overflow-wrap: anywhere; }
 p { margin: .4rem 0; max-width: 70ch; }
-code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; } .word { display: inline-block; }
+code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 .meta { color: var(--soft); font-size: .9rem; }
 .verdict { border-left: .5rem solid; border-radius: .3rem; padding: 1rem 1.2rem; margin: 1.4rem 0 1rem; }
 .verdict p { font-size: 1.05rem; color: var(--ink); }
@@ -42,7 +42,7 @@ code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; ove
   linear-gradient(to left, var(--page) 1.5rem, transparent) right / 3rem 100% local no-repeat,
   linear-gradient(to right, var(--shade), transparent) left / .9rem 100% scroll no-repeat,
   linear-gradient(to left, var(--shade), transparent) right / .9rem 100% scroll no-repeat; }
-.key-name { color: var(--soft); } .origin { margin-top: 1rem; overflow-wrap: anywhere; max-width: none; } td p { margin: 0 0 .2rem; } td summary { padding: 0; }
+.key-name { color: var(--soft); } .origin { margin-top: 1rem; overflow-wrap: anywhere; max-width: none; }
 .search { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: center; margin: .4rem 0; }
 .search input { font: inherit; padding: .25rem .5rem; color: var(--ink); background: var(--page); border: 1px solid var(--soft); border-radius: .3rem; min-width: 14rem; }
 thead button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; text-align: inherit; }
@@ -54,7 +54,7 @@ th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; 
 .n + :not(.n) { padding-left: .7rem; }
 tbody th { font-weight: 500; overflow-wrap: break-word; }
 thead th { color: var(--soft); font-weight: 600; white-space: nowrap; }
-td { overflow-wrap: break-word; min-width: 4.5rem; } td p { overflow-wrap: anywhere; } td:not(.n):last-child { min-width: 11rem; }
+td { overflow-wrap: break-word; min-width: 4.5rem; } td:not(.n):last-child { min-width: 11rem; overflow-wrap: anywhere; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .ok { color: var(--good); font-weight: 600; } .over { color: var(--bad); font-weight: 700; white-space: nowrap; }
 .obstacles { padding-left: 1.4rem; } .obstacles li { margin-bottom: .9rem; } .obstacles h3 { margin: 0; }

@@ -4,8 +4,6 @@ import { escapeMarkup } from '../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import {
   type DocumentBlock,
-  type FoldBlock,
-  type ListBlock,
   type ListItem,
   type NumbersBlock,
   type Section,
@@ -14,7 +12,7 @@ import {
   type TableBlock,
   type TableCell,
 } from './blocks.js';
-import { buildDocument, type ReportDocument } from './document.js';
+import { buildDocument } from './document.js';
 import { SCRIPT, STYLE } from './page-assets.js';
 import type { Report } from './report-schema.js';
 
@@ -23,14 +21,9 @@ const OPEN_ROWS = 20;
 
 /** The report as one HTML file without external resources. It is complete without its script, which searches and sorts. */
 export function renderHtml(report: Report): Iterable<string> {
-  const document = buildDocument(report);
-  const { verdict, ids } = document;
-  const isEvidence = ({ id }: Section) => id === 'evidence';
-  const sections = document.sections.filter((one) => !isEvidence(one));
-  const links = sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`);
-  const evidence = document.sections
-    .filter(isEvidence)
-    .map(({ title, blocks }) => html`<footer><h2>${title}</h2>\n${blocks.map(printBlock)}</footer>\n`);
+  const { outcome, verdict, lead, ids, sections: all } = buildDocument(report);
+  const sections = all.filter(({ id }) => id !== 'evidence');
+  const evidence = all.filter(({ id }) => id === 'evidence');
   const page = html`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -43,11 +36,14 @@ export function renderHtml(report: Report): Iterable<string> {
 </head>
 <body>
 <header>
-${printOrigin(report)}${printVerdict(document)}${printNumbers(ids)}<nav aria-label="Sections"><ul>${links}</ul></nav>
+<p class="meta origin">${describeOrigin(report)}</p>
+<div class="verdict ${outcome}"><h1>${verdict.title}</h1>
+${lead.map(printBlock)}<p><strong>Next:</strong> ${printCommand(verdict.next)}</p></div>
+${printNumbers(ids)}<nav aria-label="Sections"><ul>${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul></nav>
 </header>
 <main>
 ${sections.map(printSection)}</main>
-${evidence}<script>${trusted(SCRIPT)}</script>
+${evidence.map(({ title, blocks }) => html`<footer><h2>${title}</h2>\n${blocks.map(printBlock)}</footer>\n`)}<script>${trusted(SCRIPT)}</script>
 </body>
 </html>
 `;
@@ -61,28 +57,19 @@ function policy(): string {
 }
 
 /** What the report is about, for readers who did not run it. */
-function printOrigin({ evidence, generatedAt, tool }: Report): Html {
+function describeOrigin({ evidence, generatedAt, tool }: Report): string {
   const hosts = (side: string) =>
     Object.entries(evidence.fingerprint)
       .filter(([name]) => name === `${side}.baseUrl` || name.startsWith(`${side}.regions.`))
       .map(([, address]) => address)
       .join(', ');
-  const parts = [
-    `Migration from V3 (${hosts('v3')}) to V4 (${hosts('v4')})`,
-    `report of ${formatTime(generatedAt)}`,
-    `database ${evidence.database}`,
-    `${tool.name} ${tool.version}`,
-  ];
-  return html`<p class="meta origin">${parts.join(' · ')}</p>
-`;
+  const sides = `Migration from V3 (${hosts('v3')}) to V4 (${hosts('v4')})`;
+  const report = `report of ${formatTime(generatedAt)}`;
+  return [sides, report, `database ${evidence.database}`, `${tool.name} ${tool.version}`].join(' · ');
 }
 
-function printVerdict({ outcome, verdict, lead }: ReportDocument): Html {
-  const { next } = verdict;
-  const step = next.startsWith('svc-migrate ') ? asCode(next) : printInline(next);
-  return html`<div class="verdict ${outcome}"><h1>${verdict.title}</h1>
-${lead.map(printBlock)}<p><strong>Next:</strong> ${step}</p></div>
-`;
+function printCommand(text: string): Html {
+  return text.startsWith('svc-migrate ') ? html`<code>${text}</code>` : printInline(text);
 }
 
 function printSection({ id, title, blocks }: Section): Html {
@@ -100,10 +87,24 @@ function printBlock(block: DocumentBlock): Html {
       return printNumbers(block);
     case 'table':
       return printTable(block);
-    case 'list':
-      return printList(block);
-    case 'fold':
-      return printFold(block);
+    case 'list': {
+      const { items, total, isOrdered } = block;
+      const missing = total - items.length;
+      const more = missing > 0 ? html`<p>${groupDigits(missing)} more: see the JSON report.</p>\n` : null;
+      return isOrdered
+        ? html`<ol class="obstacles">${items.map(printStep)}</ol>${more}`
+        : html`<ul>${items.map(printItem)}</ul>${more}`;
+    }
+    case 'fold': {
+      const { title, code, id, blocks, page } = block;
+      const body = html`${blocks.map(printBlock)}`;
+      if (page !== undefined) return body;
+      // A link to something inside a closed part opens that part.
+      const content = id === undefined ? body : html`<div id="${id}">${body}</div>`;
+      return html`<details><summary>${printInline(title)}${printKey(code)}</summary>
+${content}</details>
+`;
+    }
     case 'ages':
       return renderAges(block.timeline);
     default:
@@ -112,24 +113,13 @@ function printBlock(block: DocumentBlock): Html {
 }
 
 function printNumbers({ rows }: NumbersBlock): Html {
-  const boxes = rows.map(({ name, count, note, status }) => {
-    const color = status === null ? null : html` class="${status}"`;
-    return html`<div${color}><dt>${name}</dt><dd>${groupDigits(count)} <small>${note}</small></dd></div>
-`;
-  });
+  const boxes = rows.map(
+    ({ name, count, note, status }) =>
+      html`<div${status === null ? null : html` class="${status}"`}><dt>${name}</dt><dd>${groupDigits(count)} <small>${note}</small></dd></div>
+`,
+  );
   return html`<dl class="numbers">
 ${boxes}</dl>
-`;
-}
-
-function printFold({ title, code, id, blocks, page }: FoldBlock): Html {
-  const body = blocks.map(printBlock);
-  if (page !== undefined) return html`${body}`;
-  const name = code === undefined ? null : html` <code class="key-name">${withWordBreaks(code)}</code>`;
-  // A link to something inside a closed part opens that part.
-  const content = id === undefined ? html`${body}` : html`<div id="${id}">${body}</div>`;
-  return html`<details><summary>${printInline(title)}${name}</summary>
-${content}</details>
 `;
 }
 
@@ -138,21 +128,14 @@ const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as co
 /** A table; its rows after the first are folded where there are many. */
 function printTable(block: TableBlock): Html {
   const { caption, rows, total } = block;
-  const key = rows.some((row) => row.some(isBar)) ? renderKey(STATUS_KEY) : null;
-  const rest = rows.slice(OPEN_ROWS);
-  const more =
-    rest.length === 0
-      ? null
-      : html`<details><summary>${countOf(rest.length, 'more row')}</summary>
+  const key = rows.some((row) => row.some(isBar));
+  const [first, rest] = [rows.slice(0, OPEN_ROWS), rows.slice(OPEN_ROWS)];
+  const more = html`<details><summary>${countOf(rest.length, 'more row')}</summary>
 ${printRows({ ...block, caption: `Continued: ${caption}`, rows: rest })}</details>
 `;
-  const missing = total - rows.length;
-  const note =
-    missing > 0
-      ? html`<p>${countOf(missing, 'more row')}: see the JSON report.</p>
-`
-      : null;
-  return html`${key}${printRows({ ...block, rows: rows.slice(0, OPEN_ROWS) })}${more}${note}`;
+  const missing = html`<p>${countOf(total - rows.length, 'more row')}: see the JSON report.</p>
+`;
+  return html`${key ? renderKey(STATUS_KEY) : null}${printRows({ ...block, rows: first })}${rest.length > 0 ? more : null}${total > rows.length ? missing : null}`;
 }
 
 function isBar(cell: TableCell): boolean {
@@ -186,12 +169,10 @@ function printCell(cell: TableCell): Html {
   switch (cell.kind) {
     case 'code':
       return html`<code>${cell.text}</code>`;
-    case 'reason':
-      return html`<code class="key-name">${withWordBreaks(cell.text)}</code>`;
+    case 'key':
+      return html`${printKey(cell.text)}`;
     case 'inline':
       return printInline(cell.text);
-    case 'sentences':
-      return html`${cell.texts.map((text) => html`<p>${text}</p>`)}`;
     case 'judged':
       return cell.pass ? html`<span class="ok">ok</span>` : html`<span class="over">exceeded</span>`;
     case 'bar':
@@ -201,37 +182,19 @@ function printCell(cell: TableCell): Html {
   }
 }
 
-function printList({ items, total, isOrdered }: ListBlock): Html {
-  const lines = items.map((item) => (isOrdered ? printStep(item) : printItem(item)));
-  const missing = total - items.length;
-  const note =
-    missing > 0
-      ? html`<p>${groupDigits(missing)} more: see the JSON report.</p>
-`
-      : null;
-  return isOrdered ? html`<ol class="obstacles">${lines}</ol>${note}` : html`<ul>${lines}</ul>${note}`;
+function printKey(code: string | null | undefined): Html | null {
+  return code == null ? null : html` <code class="key-name">${withBreaks(code)}</code>`;
 }
 
 function printItem({ title, meaning = '' }: ListItem): Html {
-  if (meaning === '')
-    return html`<li>${printInline(title)}</li>
-`;
-  return html`<li><strong>${title}</strong>: ${printInline(meaning)}</li>
-`;
+  if (meaning === '') return html`<li>${printInline(title)}</li>\n`;
+  return html`<li><strong>${title}</strong>: ${printInline(meaning)}</li>\n`;
 }
 
-function printStep({
-  title,
-  code = null,
-  numbers = '',
-  lines = [],
-  meaning = '',
-  action = '',
-  links = [],
-}: ListItem): Html {
-  const name = code === null ? null : html` <code class="key-name">${withWordBreaks(code)}</code>`;
+function printStep(item: ListItem): Html {
+  const { title, code, numbers = '', lines = [], meaning = '', action = '', links = [] } = item;
   const anchors = links.map(({ id, text }, at) => html`${at === 0 ? '' : ' · '}<a href="#${id}">${text}</a>`);
-  return html`<li><h3>${title}${name}${numbers === '' ? '' : `: ${numbers}`}</h3>
+  return html`<li><h3>${title}${printKey(code)}${numbers === '' ? '' : `: ${numbers}`}</h3>
 <p>${printInline(meaning)} <strong>${printInline(action)}</strong></p>
 ${lines.map((line) => html`<p class="meta">${line}</p>`)}${anchors.length === 0 ? null : html`<p>${anchors}</p>`}</li>
 `;
@@ -368,27 +331,14 @@ function markupOf(part: Part): string {
   return 'markup' in part ? part.markup : part.map((one) => one.markup).join('');
 }
 
-/** Renders text in which backticks mark commands and names. Options such as `--wait` are not broken. */
+/** Renders text in which backticks mark commands and names. */
 function printInline(text: string): Html {
-  return html`${text.split('`').map((part, at) => (at % 2 === 0 ? withWholeOptions(part) : asCode(part)))}`;
+  return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
 }
 
-function withWholeOptions(text: string): Html {
-  const parts = text.split(/(?<!\S)(--[a-z][a-z-]*)/);
-  return html`${parts.map((part, at) => (at % 2 === 0 ? html`${part}` : html`<span class="word">${part}</span>`))}`;
-}
-
-/** A command or name that wraps between words only: a browser would also break `--in-place` at its hyphens. */
-function asCode(text: string): Html {
-  const words = text
-    .split(' ')
-    .map((word) => (word.includes('-') ? html`<span class="word">${word}</span>` : html`${word}`));
-  return html`<code>${words.map((word, at) => html`${at === 0 ? '' : ' '}${word}`)}</code>`;
-}
-
-/** A code such as `unmatched/key_changed` that wraps between its words. */
-function withWordBreaks(code: string): Html {
-  return html`${code.split(/(?<=[/_])/).map((part, at) => (at === 0 ? html`${part}` : html`<wbr/>${part}`))}`;
+/** A code such as `unmatched/key_changed`, which may wrap between its words. */
+function withBreaks(code: string): Html {
+  return html`${code.split(/(?<=[/_])/).map((part, at) => html`${at === 0 ? null : html`<wbr/>`}${part}`)}`;
 }
 
 /** Markup that is known to be safe, such as our own style sheet. */

@@ -1,7 +1,6 @@
 import { isUnfinished, type ReportLimit } from '../domain.js';
 import { escapeMarkup } from '../text/escape.js';
-import { describeLimit } from './build-verdict.js';
-import { describeKey } from './describe.js';
+import { describeKey, describeLimit } from './build-verdict.js';
 import type { Report, ReportStream } from './report-schema.js';
 
 type Case =

@@ -73,16 +73,10 @@ function printBlock(block: DocumentBlock): string[] {
 }
 
 function printNumbers({ rows }: NumbersBlock): string {
-  const lines = rows.map(({ name, count, note, isPart }) => [
-    isPart ? `– ${name}` : name,
-    groupDigits(count),
-    note,
-  ]);
-  return printLines([
-    ['', 'Count', 'Unit'],
-    ['---', '---:', '---'],
-    ...lines.map((cells) => cells.map(escapeMarkdown)),
-  ]);
+  const lines = rows.map(({ name, count, note, status }) =>
+    [status === null ? name : `– ${name}`, groupDigits(count), note].map(escapeMarkdown),
+  );
+  return printLines([['', 'Count', 'Unit'], ['---', '---:', '---'], ...lines]);
 }
 
 function printTable({ columns, rows, total }: TableBlock): string {
@@ -104,8 +98,7 @@ function printCell(cell: TableCell): string {
   const cut = (text: string) => escapeMarkdown(cutText(text, MAX_CELL_CHARS));
   if (typeof cell === 'string') return cut(cell);
   if ('text' in cell) return cut(cell.text);
-  if (cell.kind === 'judged') return cell.pass ? '✅' : '❌';
-  return cell.kind === 'sentences' ? cut(cell.texts.join(' ')) : '';
+  return cell.kind === 'bar' ? '' : cell.pass ? '✅' : '❌';
 }
 
 function printMore(all: number, shown: number): string {
@@ -117,20 +110,14 @@ function printList({ items, total }: ListBlock): string {
   return shown.map(printItem).join('\n') + printMore(total, shown.length);
 }
 
-function printItem({
-  title,
-  code = null,
-  numbers = '',
-  lines = [],
-  meaning = '',
-  action = '',
-}: ListItem): string {
-  const isNamed = numbers !== '' || meaning !== '';
+function printItem(item: ListItem): string {
+  const { title, code = null, numbers = '', lines = [], meaning = '', action = '' } = item;
   const name = printInline(code === null ? title : `${title} (${code})`);
-  const sentences = [numbers, ...lines, meaning]
-    .filter((text) => text !== '')
-    .map((text) => printInline(text).replace(/\.?$/, '.'));
-  const then = action === '' ? [] : [`→ ${printInline(action)}`];
-  const rest = [...sentences, ...then].join(' ');
-  return `- ${isNamed ? `**${name}**` : name}${rest === '' ? '' : `: ${rest}`}`;
+  const sentences = [numbers, ...lines, meaning].filter((text) => text !== '');
+  if (sentences.length === 0) return `- ${name}`;
+  const rest = [
+    ...sentences.map((text) => printInline(text).replace(/\.?$/, '.')),
+    ...(action === '' ? [] : [`→ ${printInline(action)}`]),
+  ];
+  return `- **${name}**: ${rest.join(' ')}`;
 }

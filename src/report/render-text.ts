@@ -32,15 +32,16 @@ const MAX_ITEMS = 5;
 /** The report for a terminal: the verdict and what stands in the way, the numbers, and the verdict again. */
 export function renderText(report: Report, options: TextOptions): string {
   const { outcome, verdict, lead, ids, sections } = buildDocument(report);
-  const [obstacles, others] = [sections.filter(isFirst), sections.filter((one) => !isFirst(one))];
+  const printed = sections.map((section) => ({ ...section, lines: printSection(section, options) }));
+  const isFirst = ({ id }: Section) => id === 'obstacles';
   const title = wrapText(verdict.title, options.width).map((line) => paint(line, TONES[outcome], options));
   return joinBlocks([
     [...title, ...lead.flatMap((block) => printBlock(block, options))],
-    ...obstacles.map((section) => printSection(section, options)),
+    ...printed.filter(isFirst).map(({ lines }) => lines),
     printBlock(ids, options),
-    ...others.map((section) => printSection(section, options)),
+    ...printed.filter((one) => !isFirst(one)).map(({ lines }) => lines),
     printFolded(sections, options),
-    [...(options.closing?.lines ?? [])],
+    options.closing?.lines ?? [],
     printEnd(report, verdict, options),
   ]);
 }
@@ -48,20 +49,17 @@ export function renderText(report: Report, options: TextOptions): string {
 /** What stands in the way, the files that were written, and the verdict. */
 export function renderVerdict(report: Report, files: readonly string[], options: TextOptions): string {
   const { verdict, sections } = buildDocument(report);
+  const obstacles = sections.filter(({ id }) => id === 'obstacles');
   const written = wrapProse(`Written: ${files.join(', ')}`, options.width);
-  const obstacles = sections.filter(isFirst).map((section) => printSection(section, options));
-  return joinBlocks([...obstacles, [...written, ...printEnd(report, verdict, options)]]);
-}
-
-function isFirst({ id }: Section): boolean {
-  return id === 'obstacles';
+  return joinBlocks([
+    ...obstacles.map((section) => printSection(section, options)),
+    [...written, ...printEnd(report, verdict, options)],
+  ]);
 }
 
 function joinBlocks(blocks: readonly (readonly string[])[]): string {
-  return `${blocks
-    .filter((block) => block.length > 0)
-    .map((block) => block.join('\n'))
-    .join('\n\n')}\n`;
+  const shown = blocks.filter((block) => block.length > 0);
+  return `${shown.map((block) => block.join('\n')).join('\n\n')}\n`;
 }
 
 const PAINT = { bold: '1', red: '1;31', green: '1;32', yellow: '1;33' } as const;
@@ -89,21 +87,16 @@ function printBlock(block: DocumentBlock, options: TextOptions): string[] {
       return printTable(block, options);
     case 'list':
       return printList(block, options);
-    case 'fold':
-      if (!isPrinted(block, options)) return [];
-      return [
-        ...wrapProse(block.title, options.width).map((line) => paint(line, 'bold', options)),
-        ...block.blocks.flatMap((one) => printBlock(one, options)),
-      ];
+    case 'fold': {
+      if (options.verbose !== true || block.page === 'only') return [];
+      const title = wrapProse(block.title, options.width).map((line) => paint(line, 'bold', options));
+      return [...title, ...block.blocks.flatMap((one) => printBlock(one, options))];
+    }
     case 'ages':
       return [];
     default:
       return block satisfies never;
   }
-}
-
-function isPrinted(block: DocumentBlock, { verbose }: TextOptions): boolean {
-  return block.kind !== 'fold' || (verbose === true && block.page !== 'only');
 }
 
 /** Names what was left out. */
@@ -117,11 +110,9 @@ function printFolded(sections: readonly Section[], options: TextOptions): string
 }
 
 function printNumbers({ rows }: NumbersBlock): string[] {
-  const cells = rows.map(({ name, count, note, isPart }) => [
-    `${isPart ? '  ' : ''}${name}`,
-    groupDigits(count),
-    note,
-  ]);
+  const cells = rows.map(({ name, count, note, status }) => {
+    return [status === null ? name : `  ${name}`, groupDigits(count), note];
+  });
   return layOutTable([{ title: '' }, { title: '', numeric: true }, { title: '' }], cells, 60).slice(1);
 }
 
@@ -137,14 +128,13 @@ function printTable({ columns, rows, total }: TableBlock, options: TextOptions):
 function textOf(cell: TableCell): string {
   if (typeof cell === 'string') return escapeUnseen(cell);
   if ('text' in cell) return escapeUnseen(cell.text);
-  if (cell.kind === 'judged') return cell.pass ? 'ok' : 'EXCEEDED';
-  return cell.kind === 'sentences' ? escapeUnseen(cell.texts.join(' ')) : '';
+  return cell.kind === 'bar' ? '' : cell.pass ? 'ok' : 'EXCEEDED';
 }
 
 function printList({ items, total, isOrdered }: ListBlock, options: TextOptions): string[] {
   const shown = options.verbose === true ? items : items.slice(0, MAX_ITEMS);
   return [
-    ...shown.flatMap((item) => printItem(item, isOrdered === true, options)),
+    ...shown.flatMap((item) => printItem(item, isOrdered, options)),
     ...printMore(total - shown.length),
   ];
 }

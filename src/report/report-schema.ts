@@ -253,7 +253,6 @@ export type WrittenReport = z.infer<typeof reportSchema>;
 export type Report = Omit<WrittenReport, 'companies' | 'completeness' | 'fullSync'> & {
   readonly [Section in 'companies' | 'completeness' | 'fullSync']: Iterable<WrittenReport[Section][number]>;
 };
-export type ReportCompany = WrittenReport['companies'][number];
 export type FullSync = WrittenReport['fullSync'][number];
 export type ReportStream = z.infer<typeof stream>;
 export type DecisionsSection = z.infer<typeof decisionsSchema>;

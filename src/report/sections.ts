@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
+import type { StaleReason } from '../domain.js';
 import { readRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { readDatedRecords } from '../store/remap-groups.js';
@@ -7,7 +8,6 @@ import type { Scope } from '../store/remap-rows.js';
 import { type DecisionCount, readDriftCounts, readIdleDecisions } from '../store/remap-tables.js';
 import { compare } from '../text/rows.js';
 import type { OutsideCount } from './count-rows.js';
-import { whyIdle } from './describe.js';
 import type { DecisionsSection, DriftSection, FullSync, Report } from './report-schema.js';
 
 /**
@@ -68,6 +68,27 @@ export function readDecisions(
       text: whyIdle(row),
     })),
   };
+}
+
+const WHY_IDLE: Readonly<Record<StaleReason, string>> = {
+  expired: 'its date in the column until has come',
+  company_not_paired: 'its V3 company has no V4 company',
+  v3_not_exported: 'V3 shows no such id in this model, path, region and company',
+  v4_not_exported: 'V4 shows no such id in this model, path and company (for a child: in the same record)',
+  v3_several: 'several records hold a V3 child with this id',
+  v4_several: 'several records hold a V4 child with this id',
+  parents_not_matched: 'the records that hold the child are not matched',
+  v3_deleted: 'the V3 record is deleted',
+  v4_deleted: 'the V4 record is deleted',
+  v3_paired: 'the V3 record is in a pair that the data prove',
+  v4_paired: 'the V4 record is in a pair that the data prove',
+  not_read_in_full: 'a list that may hold the counterpart was not read in full',
+};
+
+/** Why a decision changed nothing, as the end of a sentence. */
+function whyIdle({ outcome, why }: { readonly outcome: string; readonly why: StaleReason | null }): string {
+  if (outcome === 'not_needed') return 'not needed: the data prove it by themselves';
+  return why === null ? 'not taken' : `not taken: ${WHY_IDLE[why]}`;
 }
 
 /**
