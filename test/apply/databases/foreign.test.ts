@@ -1,20 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { campaign } from '../../support/campaign.js';
 import { compileChild } from '../../support/compile-child.js';
 import { type Database, ENGINES, type Session } from '../support/databases.js';
-import { makeFolder } from '../support/folder.js';
 import { ForeignApp, sqlOf, type Write } from '../support/foreign-app.js';
-import { applyTo, assertSpared, FOREIGN_REMAP, openForeignScene } from '../support/foreign-scene.js';
-import { createRemap, seeded } from '../support/remap.js';
-
-const folder = makeFolder();
-const remap = join(folder, 'remap.db');
-createRemap(remap, FOREIGN_REMAP);
+import { assertSpared, openForeignScene } from '../support/foreign-scene.js';
+import { seeded } from '../support/remap.js';
 
 interface Writers {
   stop(): Promise<void>;
@@ -29,21 +23,17 @@ describe.each(ENGINES)('$product', (engine) => {
     let skipped = 0;
     for (let seed = 1; seed <= seeds; seed += 1) {
       const app = new ForeignApp(seeded(seed));
-      const database = await engine.createDatabase('others');
-      const start = await (isSqlite ? prepareProcess : prepareSessions)(database, app, seed);
       // The first batch is through: what is written from now on came after the plan.
       let writers: Writers | null = null;
-      const scene = await openForeignScene(database, remap, app, isSqlite ? 2 : 10, () => {
-        writers ??= start();
+      let start: (() => Writers) | null = null;
+      const scene = await openForeignScene(engine, app, isSqlite ? 2 : 10, () => {
+        writers ??= start?.() ?? null;
       });
-      const store = scene.openStore({});
-      const written = await applyTo(store, 'run-1');
+      start = await (isSqlite ? prepareProcess : prepareSessions)(scene.database, app, seed);
+      const [written] = await scene.open().write('run-1', false);
       await (writers as Writers | null)?.stop();
-      await store.close();
-      await assertSpared(scene, written);
-      await database.close();
+      skipped += await assertSpared(scene, written);
       writes += app.log.length;
-      skipped += written.skippedCount;
     }
     process.stderr.write(
       `${engine.product}: ${writes} writes of others in ${seeds} applies, ${skipped} rows skipped\n`,
@@ -61,23 +51,21 @@ describe.each(ENGINES)('$product', (engine) => {
       const random = seeded(seed);
       const app = new ForeignApp(random);
       let other: Db | null = null;
-      const database = await engine.createDatabase('between');
-      const scene = await openForeignScene(database, remap, app, 10, () => {
-        for (let left = random(8); other !== null && left > 0; left -= 1) {
+      let isOver = false;
+      const scene = await openForeignScene(engine, app, 10, (database) => {
+        other ??= new Sqlite(database.url);
+        for (let left = isOver ? 0 : random(8); left > 0; left -= 1) {
           const write = app.next();
           const { sql, values } = sqlOf(write);
           other.prepare(sql).run(...values);
           app.commit(write);
         }
       });
-      const written = await applyTo(scene.openStore({}), 'run-1', () => {
-        other = new Sqlite(database.url);
-      });
+      const [written] = await scene.open().write('run-1', false);
+      isOver = true;
+      skipped += await assertSpared(scene, written);
       (other as Db | null)?.close();
-      other = null;
-      await assertSpared(scene, written);
       writes += app.log.length;
-      skipped += written.skippedCount;
     }
     process.stderr.write(
       `SQLite: ${writes} writes of others between batches of ${count} applies, ${skipped} rows skipped\n`,

@@ -1,17 +1,13 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { openFileStore } from '../../../src/apply/files/file-store.js';
-import type { FileTarget } from '../../../src/config/apply-targets.js';
 import { campaign } from '../../support/campaign.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, INVOICES, NEW, openContext, pairs, seeded, target } from '../support/remap.js';
+import { openFile } from '../support/file-job.js';
+import { makeRemap } from '../support/job.js';
+import { INVOICES, NEW, pairs, seeded } from '../support/remap.js';
 
 const FILES = campaign({ small: 30, full: 150, soak: 8000 });
-const folder = makeFolder();
-const remap = join(folder, 'remap.db');
 /** 1 to 50 map, each to an id that is a V3 id too; 51 to 60 have no twin. */
-createRemap(remap, [
+const remap = makeRemap([
   ...pairs(Array.from({ length: 50 }, (_, at) => [at + 1, ((at + 7) % 50) + 1])),
   ...Array.from({ length: 10 }, (_, at) => ({ v3: at + 51 })),
 ]);
@@ -98,29 +94,20 @@ it.each([
   `%s: changes the ids in ${FILES} random files and no other byte, once, and takes them back`,
   async (kind, make, column) => {
     let changed = 0;
+    const ids = [{ column, model: INVOICES, pattern: PATTERN }];
     for (let seed = 1; seed <= FILES; seed += 1) {
-      const file = join(folder, `${seed}.${kind}`);
       const { input, expected } = make(seeded(seed));
-      writeFileSync(file, input);
-      const given = { kind, file, ids: [{ column, model: INVOICES, pattern: PATTERN }] };
-      const options = kind === 'csv' ? { delimiter: ',' } : {};
-      const context = openContext(remap, { ...NEW, missing: 'keep-v3', unknown: 'keep' });
-      const store = openFileStore(context, target({ ...given, ...options }) as FileTarget);
+      const place = openFile(remap, input, kind === 'csv' ? { ids, delimiter: ',' } : { ids }, kind);
+      const store = place.open({ ...NEW, missing: 'keep-v3', unknown: 'keep' });
       for (const run of ['run-1', 'run-2', 'run-3']) {
-        const plans = await store.survey();
-        expect(plans.flatMap(({ notes }) => notes.filter(({ level }) => level === 'blocks'))).toEqual([]);
-        await store.write(plans, { run, planSha256: 'p', isExact: true });
-        const now = readFileSync(join(folder, `${seed}.v4.${kind}`));
+        await place.write(run, store);
+        const now = readFileSync(place.output);
         if (!now.equals(expected)) expect(`${seed} ${now}`).toBe(`${seed} ${expected}`);
       }
       expect(await store.verify(null)).toMatchObject([{ wrongCount: 0, changedSinceCount: 0 }]);
       await store.undo('run-1');
-      expect([readFileSync(file).equals(input), existsSync(join(folder, `${seed}.v4.${kind}`))]).toEqual([
-        true,
-        false,
-      ]);
+      expect([readFileSync(place.file).equals(input), existsSync(place.output)]).toEqual([true, false]);
       changed += input.equals(expected) ? 0 : 1;
-      context.remap.close();
     }
     expect(changed).toBeGreaterThan(0.8 * FILES);
   },

@@ -1,11 +1,10 @@
-import fs, { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { openFileStore } from '../../../src/apply/files/file-store.js';
 import { campaign } from '../../support/campaign.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
+import { openFile } from '../support/file-job.js';
+import { makeRemap } from '../support/job.js';
+import { pairs } from '../support/remap.js';
 
 /** `dieAt`: the call that changes files, counted from 0, before which the process ends. It makes no other afterwards. */
 const life = { calls: 0, dieAt: Number.POSITIVE_INFINITY };
@@ -29,9 +28,7 @@ const STRIDE = campaign({ small: 2, full: 1 });
 const INPUT = 'id\n20\n30\n';
 const OUTPUT = 'id\n30\n20\n';
 
-const remap = join(makeFolder(), 'remap.db');
-createRemap(
-  remap,
+const remap = makeRemap(
   pairs([
     [20, 30],
     [30, 20],
@@ -58,33 +55,24 @@ async function killedAt(call: number, work: () => Promise<unknown>): Promise<boo
 
 describe('a new file', () => {
   const setUp = () => {
-    const folder = makeFolder();
-    const file = join(folder, 'orders.csv');
-    writeFileSync(file, INPUT);
-    const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }] });
-    if (under.kind !== 'csv') throw new Error('not a file');
-    const open = () => openFileStore(openContext(remap, NEW), under);
-    const output = join(folder, 'orders.v4.csv');
-    const write = async (run: string) =>
-      open().write(await open().survey(), { run, planSha256: 'p', isExact: false });
+    const { file, names, blocks, open, read, write } = openFile(remap, INPUT);
     const undo = async () => {
       for (const { run } of await open().runs()) await open().undo(run);
     };
     const expectUntouched = async () => {
-      expect(readFileSync(file, 'utf8')).toBe(INPUT);
+      expect(read(file)).toBe(INPUT);
       // A kill in the middle of taking a lock or removing a file leaves one under a name that nothing uses again.
       const isUnused = (name: string) => /-lock$|-owner$|\.[0-9a-f]{12}\.(svc-migrate-)?tmp$/.test(name);
-      expect(readdirSync(folder).filter((name) => !isUnused(name))).toEqual(['orders.csv']);
-      const [plan] = await open().survey();
-      expect(plan?.notes.filter(({ level }) => level === 'blocks')).toEqual([]);
+      expect(names().filter((name) => !isUnused(name))).toEqual(['orders.csv']);
+      expect(await blocks()).toEqual([]);
     };
     const writeAndUndo = async (run: string) => {
       await write(run);
-      expect(readFileSync(output, 'utf8')).toBe(OUTPUT);
+      expect(read()).toBe(OUTPUT);
       await undo();
       await expectUntouched();
     };
-    return { folder, write, undo, writeAndUndo, expectUntouched };
+    return { write, undo, writeAndUndo, expectUntouched };
   };
 
   it('is written and undone after a kill at any call of the run, twice', async () => {

@@ -1,49 +1,32 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openFileStore } from '../../../src/apply/files/file-store.js';
+import { openFile } from '../support/file-job.js';
 import { makeFolder } from '../support/folder.js';
-import { createRemap, INVOICES, NEW, openContext, pairs, target } from '../support/remap.js';
+import { makeRemap } from '../support/job.js';
+import { pairs } from '../support/remap.js';
 
 const INPUT = 'id\n20\n30\n';
 const OUTPUT = 'id\n30\n20\n';
-const RUN = { run: 'run-1', planSha256: 'p', isExact: false };
 
-/** A folder `work` with a file that a run rewrote, beside a file `victim` that is none of ours. */
+const remap = makeRemap(
+  pairs([
+    [20, 30],
+    [30, 20],
+  ]),
+);
+
+/** A file that a run rewrote, and in another folder a file `victim` that is none of ours. */
 async function setUp() {
   const root = makeFolder();
-  const folder = join(root, 'work');
-  mkdirSync(folder);
-  const [file, victim, remap] = [join(folder, 'orders.csv'), join(root, 'victim'), join(root, 'remap.db')];
-  writeFileSync(file, INPUT);
+  const victim = join(root, 'victim');
   writeFileSync(victim, INPUT);
-  createRemap(
-    remap,
-    pairs([
-      [20, 30],
-      [30, 20],
-    ]),
-  );
-  const open = () => {
-    const under = target({ kind: 'csv', file, ids: [{ column: 'id', model: INVOICES }] });
-    if (under.kind !== 'csv') throw new Error('not a file');
-    return openFileStore(openContext(remap, NEW), under);
-  };
-  const write = async (run = RUN.run) => open().write(await open().survey(), { ...RUN, run });
-  await write();
-  const output = join(folder, 'orders.v4.csv');
-  const car = `${output}.svc-migrate.json`;
+  const place = openFile(remap, INPUT);
+  await place.write();
+  const car = `${place.output}.svc-migrate.json`;
   const tamper = (changes: object) =>
     writeFileSync(car, JSON.stringify({ ...JSON.parse(readFileSync(car, 'utf8')), ...changes }));
-  return { root, folder, file, victim, output, car, open, write, tamper };
+  return { ...place, root, victim, car, tamper };
 }
 
 describe('a side-car that was tampered with', () => {
@@ -52,8 +35,8 @@ describe('a side-car that was tampered with', () => {
     { output: { file: '../victim', sha256: 'x', bytes: 1 } },
     { input: { file: 'a/b', sha256: 'x', bytes: 1 } },
   ])('is refused and nothing is removed or overwritten: %j', async (changes) => {
-    const { file, folder, output, victim, open, tamper } = await setUp();
-    const names = readdirSync(folder);
+    const { file, output, victim, names, open, tamper } = await setUp();
+    const before = names();
     tamper(changes);
     for (const run of ['run-1', '../victim']) {
       const outcome = await open()
@@ -61,7 +44,7 @@ describe('a side-car that was tampered with', () => {
         .catch((error: unknown) => error);
       expect(outcome).toMatchObject({ code: 'bad_input' });
     }
-    expect(readdirSync(folder)).toEqual(names);
+    expect(names()).toEqual(before);
     expect([output, file, victim].map((one) => readFileSync(one, 'utf8'))).toEqual([OUTPUT, INPUT, INPUT]);
     await expect(open().verify(null)).rejects.toMatchObject({ code: 'bad_input' });
   });
@@ -93,7 +76,7 @@ describe('symbolic links where files of a run stand', () => {
   });
 
   it('are not written through', async () => {
-    const { file, folder, victim, output, open, write } = await setUp();
+    const { file, victim, output, open, write } = await setUp();
     expect(await open().undo('run-1')).toMatchObject([{ restored: 2 }]);
     for (const name of [`${output}.svc-migrate-tmp`, `${output}.svc-migrate.json.tmp`])
       symlinkSync(victim, name);
@@ -102,7 +85,7 @@ describe('symbolic links where files of a run stand', () => {
     symlinkSync(victim, `${output}.svc-migrate-expected`);
     expect(await open().undo('run-2')).toMatchObject([{ restored: 0 }]);
     expect(readFileSync(victim, 'utf8')).toBe(INPUT);
-    expect([existsSync(file), readdirSync(folder).includes('orders.v4.csv')]).toEqual([true, true]);
+    expect([existsSync(file), existsSync(output)]).toEqual([true, true]);
   });
 
   it('under the name of the output are found by the plan, also where they lead nowhere', async () => {

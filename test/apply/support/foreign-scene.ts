@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { ApplyContext, DataStore, WriteResult } from '../../../src/apply/context.js';
-import type { Database } from './databases.js';
+import type { ApplyContext, WriteResult } from '../../../src/apply/context.js';
+import type { Policy } from '../../../src/apply/plan.js';
+import type { Database, Engine } from './databases.js';
 import {
   FOREIGN_IDS,
   type ForeignApp,
@@ -10,66 +11,50 @@ import {
   replay,
   twinOf,
 } from './foreign-app.js';
-import type { LedgerReader } from './ledger.js';
-import { IN_PLACE, INVOICES, openContext, type RemapRow } from './remap.js';
+import { makeRemap, newDatabase, openJob } from './job.js';
+import { IN_PLACE, INVOICES } from './remap.js';
 
-export const FOREIGN_REMAP: readonly RemapRow[] = Array.from({ length: FOREIGN_IDS }, (_, at) => ({
-  v3: at + 1,
-  v4: twinOf(at + 1),
-}));
+export const FOREIGN_REMAP = makeRemap(
+  Array.from({ length: FOREIGN_IDS }, (_, at) => ({ v3: at + 1, v4: twinOf(at + 1) })),
+);
+const ROWS = [...foreignTable(false)].map(([k, { id, note }]) => `(${k}, ${id}, '${note}')`);
+export const FOREIGN_TABLE = `CREATE TABLE t(k integer PRIMARY KEY, svc_id bigint, note text);
+  INSERT INTO t VALUES ${ROWS.join(', ')}`;
 
 /** A table `t(k, svc_id, note)` that is rewritten while an application writes to it. */
-export interface ForeignScene {
-  readonly app: ForeignApp;
-  /** Applies in place while the application writes, then again with the rows that came meanwhile. */
-  openStore(policy: Partial<ApplyContext['policy']>): DataStore;
-  read(): Promise<Map<number, ForeignRow>>;
-  readonly ledger: LedgerReader;
-}
+export type ForeignScene = Awaited<ReturnType<typeof openForeignScene>>;
 
-/** Makes the table in an empty database. `onBatch` is called after each batch. */
+/** Makes the table in a new database. `onBatch` is called after each batch. */
 export async function openForeignScene(
-  database: Database,
-  remap: string,
+  engine: Engine,
   app: ForeignApp,
   batchRows: number,
-  onBatch: () => void,
-): Promise<ForeignScene> {
-  if (database.engine.kind === 'sqlite') await database.query('PRAGMA journal_mode = WAL');
-  await database.query('CREATE TABLE t(k integer PRIMARY KEY, svc_id bigint, note text)');
-  const rows = [...foreignTable(false)].map(([k, { id, note }]) => `(${k}, ${id}, '${note}')`);
-  await database.query(`INSERT INTO t VALUES ${rows.join(', ')}`);
+  onBatch: (database: Database) => void,
+) {
+  const database = await newDatabase(engine, 'others');
+  if (engine.kind === 'sqlite') await database.query('PRAGMA journal_mode = WAL');
+  await database.run(FOREIGN_TABLE);
+  const onProgress: ApplyContext['onProgress'] = (event) => {
+    if (event.kind === 'step' && event.name.startsWith('rewriting')) onBatch(database);
+  };
+  // The clock of a test stands still; waiting for a lock needs one that does not.
+  const more = { onProgress, sleep, now: Date.now };
+  const target = database.target({ ids: [{ column: 'svc_id', model: INVOICES }] });
   return {
     app,
-    openStore: (policy) => {
-      const context = openContext(remap, { ...IN_PLACE, unknown: 'keep', ...policy }, { batchRows });
-      const onProgress: ApplyContext['onProgress'] = (event) => {
-        if (event.kind === 'step' && event.name.startsWith('rewriting')) onBatch();
-      };
-      // The clock of a test stands still; waiting for a lock needs one that does not.
-      return database.openStore({ ...context, onProgress, sleep, now: Date.now }, [
-        database.target({ ids: [{ column: 'svc_id', model: INVOICES }] }),
-      ]);
-    },
+    database,
+    ledger: database.ledger,
+    /** What applies in place while the application writes; with `again`, the rows that came meanwhile. */
+    open: (policy: Partial<Policy> = {}) =>
+      openJob(database, FOREIGN_REMAP, { ...IN_PLACE, unknown: 'keep', ...policy }, [target], {
+        batchRows,
+        more,
+      }),
     read: async () => {
       const cells = await database.query('SELECT k, svc_id, note FROM t');
       return new Map(cells.map(([k, id, note]) => [Number(k), { id: Number(id), note: note ?? '' }]));
     },
-    ledger: database.ledger,
   };
-}
-
-export async function applyTo(
-  store: DataStore,
-  run: string,
-  during: () => void = () => {},
-): Promise<WriteResult> {
-  const plans = await store.survey();
-  expect(plans.flatMap((plan) => plan.notes.filter((note) => note.level === 'blocks'))).toEqual([]);
-  during();
-  const [written] = await store.write(plans, { run, planSha256: 'p', isExact: false });
-  if (written === undefined) throw new Error('nothing was written');
-  return written;
 }
 
 /** What must hold once the apply is done and the application has stopped. */
@@ -92,41 +77,38 @@ async function assertNothingLost(scene: ForeignScene, written: WriteResult): Pro
     });
     if (skipped.has(k)) expect(taken).toContain(k);
   }
-  const store = scene.openStore({});
   const changedSince = [...taken].filter((k) => entered.has(k)).length;
-  const [verified] = await store.verify(null);
-  expect(verified).toMatchObject({ wrongCount: 0, changedSinceCount: changedSince, checked: entered.size });
-  await store.close();
+  expect(await scene.open().verdict()).toEqual([[entered.size, 0, changedSince]]);
 }
 
 /** Rows that came meanwhile are taken by another run, once. */
 async function assertTakenLater(scene: ForeignScene): Promise<void> {
   const before = await scene.read();
   const entered = await changedKeys(scene);
-  const store = scene.openStore({ again: true });
+  const job = scene.open({ again: true });
   for (const run of ['run-2', 'run-3']) {
-    await applyTo(store, run);
+    await job.write(run, false);
     const expected = [...before].map(
       ([k, row]) => [k, entered.has(k) ? row : { ...row, id: twinOf(row.id) }] as const,
     );
     expect(sorted(await scene.read())).toEqual(sorted(new Map(expected)));
   }
-  await store.close();
 }
 
 /** Everything but the application's own writes comes back. */
 async function assertUndone(scene: ForeignScene): Promise<void> {
-  const store = scene.openStore({});
+  const { store } = scene.open();
   for (const run of ['run-2', 'run-1']) await store.undo(run);
   expect(sorted(await scene.read())).toEqual(sorted(replay(foreignTable(false), scene.app.log)));
-  await store.close();
 }
 
-/** What must hold once the apply is done and the application has stopped, and after all that may follow. */
-export async function assertSpared(scene: ForeignScene, written: WriteResult): Promise<void> {
+/** What must hold once the apply is done and the application has stopped, and after all that may follow. Returns how many rows were skipped. */
+export async function assertSpared(scene: ForeignScene, written: WriteResult | undefined): Promise<number> {
+  if (written === undefined) throw new Error('nothing was written');
   await assertNothingLost(scene, written);
   await assertTakenLater(scene);
   await assertUndone(scene);
+  return written.skippedCount;
 }
 
 async function changedKeys({ ledger }: ForeignScene): Promise<Set<number>> {

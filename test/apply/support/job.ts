@@ -15,6 +15,8 @@ export function makeRemap(rows: Iterable<RemapRow>): string {
   return file;
 }
 
+type Options = Partial<Tuning> & { readonly more?: Partial<ApplyContext> };
+
 export type Job = ReturnType<typeof openJob>;
 
 /** What applies to tables of a database, until the test is over. */
@@ -23,7 +25,7 @@ export function openJob(
   remap: string,
   policy: Policy,
   targets: readonly TableTarget[],
-  { more, ...tuning }: Partial<Tuning> & { readonly more?: Partial<ApplyContext> } = {},
+  { more, ...tuning }: Options = {},
 ) {
   const context = { ...openContext(remap, policy, tuning), ...more };
   const store = database.openStore(context, targets);
@@ -68,14 +70,14 @@ export async function openCases(
   name: string,
   cases: readonly Case[],
   policy: Policy,
-  { start, ...tuning }: Partial<Tuning> & { readonly start?: string } = {},
+  { start, ...options }: Options & { readonly start?: string } = {},
 ) {
   const database = await newDatabase(engine, name);
   if (start !== undefined) await database.query(start);
   await database.createCases(cases);
   const remap = makeRemap(cases.flatMap(remapRowsOf));
   return {
-    ...openJob(database, remap, policy, database.targetsOf(cases), tuning),
+    ...openJob(database, remap, policy, database.targetsOf(cases), options),
     database,
     before: await database.dump(),
     expectRows: async (rows: typeof rowsBeside) =>
