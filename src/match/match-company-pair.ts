@@ -1,6 +1,6 @@
 import type { StoredChild } from '../json/stored-lists.js';
-import type { RemapGroup } from '../store/remap-blocks.js';
-import { type CountedGroup, type RemapWriter, type RowId, rowIdOf } from '../store/remap-writer.js';
+import { type RemapGroup, type RowId, rowIdOf } from '../store/remap-blocks.js';
+import type { CountedGroup, RemapWriter } from '../store/remap-writer.js';
 import { decideChildren } from './decide-children.js';
 import type { Decided, Decisions } from './decide-records.js';
 import type { Outcomes, RecordOutcome, RecordsOfPair } from './explain-records.js';

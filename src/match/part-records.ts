@@ -5,7 +5,7 @@ import { Texts } from '../json/record-columns.js';
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
 import { damaged } from '../store/checksum.js';
 import type { Db } from '../store/open.js';
-import { type RowId, rowIdOf } from '../store/remap-writer.js';
+import { type RowId, rowIdOf } from '../store/remap-blocks.js';
 import type { ExportedPart } from './exported-parts.js';
 import { hashBytes, StoredRecords, selectRecords } from './record-bytes.js';
 import type { ExportScope } from './scope.js';

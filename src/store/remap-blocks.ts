@@ -29,8 +29,19 @@ export const DIGEST_LENGTH = 32;
 
 const blockDigest = (text: string | Uint8Array) => sha256Of(text).slice(0, DIGEST_LENGTH);
 
-/** An id of a row; numbers are safe integers. */
-type Id = bigint | number | null;
+/** An id of a row: a bigint only beyond 2^53, because other numbers need no object. */
+export type RowId = number | bigint;
+
+export function rowIdOf(id: bigint): RowId {
+  const number = Number(id);
+  return Number.isSafeInteger(number) ? number : id;
+}
+
+/** Numbers of a row in a digest: its group, parent and ids. */
+const NUMBERS = 4;
+/** In their place, of an id that is null, and of one beyond 2^53, whose digits follow as text. Ids are integers. */
+const NONE = 0.5;
+const AS_TEXT = 0.25;
 
 /**
  * Digests the rows of a block, and the groups that they name. `content` differs from `whole` only in that it leaves out when
@@ -39,98 +50,58 @@ type Id = bigint | number | null;
 export class BlockDigest {
   readonly #groupText: (group: number) => string;
   readonly #groups = new Set<number>();
-  #last = -1;
-  /** What is digested; bytes, because numbers become bytes faster than text. */
-  #bytes = Buffer.allocUnsafeSlow(ROWS_PER_BLOCK * 128);
+  readonly #numbers = new Float64Array(NUMBERS * ROWS_PER_BLOCK);
   #length = 0;
-  #isTimed = false;
+  #text = '';
 
   /** `groupText`: what `renderGroup` returned for a group. */
   constructor(groupText: (group: number) => string) {
     this.#groupText = groupText;
   }
 
-  add(group: number, parent: Id, v3: Id, v4: Id, key: string | null, evidence: string | null): void {
-    if (group !== this.#last) this.#groups.add(group);
-    this.#last = group;
-    this.#addId(group);
-    this.#addId(parent);
-    this.#addId(v3);
-    this.#addId(v4);
-    this.#addText(key);
-    this.#addText(evidence);
-    this.#bytes[this.#length - 1] = NEWLINE;
-    this.#isTimed ||= evidence?.includes('"v3_read_until"') ?? false;
+  add(
+    group: number,
+    parent: RowId | null,
+    v3: RowId | null,
+    v4: RowId | null,
+    key: string | null,
+    evidence: string | null,
+  ): void {
+    const at = this.#length;
+    this.#length += NUMBERS;
+    if (at === 0 || group !== this.#numbers[at - NUMBERS]) this.#groups.add(group);
+    this.#numbers[at] = group;
+    this.#numbers[at + 1] = this.#numberOf(parent);
+    this.#numbers[at + 2] = this.#numberOf(v3);
+    this.#numbers[at + 3] = this.#numberOf(v4);
+    // with their lengths, so that no other values have the same text
+    this.#text += key === null ? '-' : `${key.length} ${key}`;
+    this.#text += evidence === null ? '-\n' : `${evidence.length} ${evidence}\n`;
   }
 
   /** Returns the digests, and begins the next block. */
   take(): RowsText {
-    for (const group of this.#groups) this.#write(`${this.#groupText(group)}\n`);
-    const bytes = this.#bytes.subarray(0, this.#length);
-    const whole = blockDigest(bytes);
-    const untimed = () => bytes.toString().replace(/"v3_read_until":"[^"]*"/g, '');
-    const content = this.#isTimed ? blockDigest(untimed()) : whole;
+    const numbers = new Uint8Array(this.#numbers.buffer, 0, 8 * this.#length);
+    const text = this.#text + Array.from(this.#groups, this.#groupText).join('\n');
+    const digest = (of: string) =>
+      createHash('sha256').update(numbers).update(of).digest('hex').slice(0, DIGEST_LENGTH);
+    const whole = digest(text);
+    const untimed = text.replace(/"v3_read_until":"[^"]*"/g, '');
+    const content = untimed === text ? whole : digest(untimed);
     this.#groups.clear();
-    this.#last = -1;
     this.#length = 0;
-    this.#isTimed = false;
+    this.#text = '';
     return { whole, content };
   }
 
-  #addText(text: string | null): void {
-    // the length, so that no other values have the same text
-    if (text !== null) this.#addId(text.length);
-    this.#write(text ?? '- null');
-    this.#bytes[this.#length++] = SPACE;
-  }
-
-  #addId(id: Id): void {
-    if (typeof id !== 'number' || id < 0) this.#write(String(id));
-    else this.#addDigits(id);
-    this.#bytes[this.#length++] = SPACE;
-  }
-
-  #addDigits(value: number): void {
-    let length = 1;
-    for (let limit = 10; value >= limit; limit *= 10) length += 1;
-    this.#reserve(length);
-    const bytes = this.#bytes;
-    const start = this.#length;
-    let at = start + length;
-    this.#length = at;
-    let rest = value;
-    for (; rest >= 2 ** 31; rest = Math.floor(rest / 10)) bytes[--at] = ZERO + (rest % 10);
-    // integers of 32 bits are faster to divide
-    for (let small = rest | 0; at > start; small = (small / 10) | 0) bytes[--at] = ZERO + (small % 10);
-  }
-
-  #write(text: string): void {
-    this.#reserve(3 * text.length);
-    const [bytes, start] = [this.#bytes, this.#length];
-    // most texts are short and ASCII: a loop is faster than a call
-    for (let at = 0; at < text.length; at++) {
-      const code = text.charCodeAt(at);
-      if (code > 0x7f) {
-        this.#length += bytes.write(text, start);
-        return;
-      }
-      bytes[start + at] = code;
-    }
-    this.#length += text.length;
-  }
-
-  /** Makes room for bytes, and a space after them. */
-  #reserve(count: number): void {
-    if (this.#length + count < this.#bytes.length) return;
-    const longer = Buffer.allocUnsafeSlow(2 * this.#bytes.length + count);
-    longer.set(this.#bytes);
-    this.#bytes = longer;
+  #numberOf(id: RowId | null): number {
+    if (id === null) return NONE;
+    // -0 is 0
+    if (typeof id === 'number') return id + 0;
+    this.#text += `${id} `;
+    return AS_TEXT;
   }
 }
-
-const SPACE = 0x20;
-const NEWLINE = 0x0a;
-const ZERO = 0x30;
 
 /** What a group says about its rows, as text. */
 export function renderGroup(id: number, group: RemapGroup): string {
@@ -209,10 +180,13 @@ export function prepareRowBlock(db: Db): (block: number) => RowBlock {
     const found = read.all(first, first + ROWS_PER_BLOCK - 1);
     const isWhole = found.every((row, at) => row[0] === BigInt(first + at) && isRow(row));
     if (!isWhole) return { groups: new Uint32Array(0), whole: '', content: '' };
-    for (const [, group, ...values] of found) digest.add(Number(group), ...values);
+    for (const [, group, parent, v3, v4, key, evidence] of found)
+      digest.add(Number(group), numberOf(parent), numberOf(v3), numberOf(v4), key, evidence);
     return { groups: Uint32Array.from(found, ([, group]) => Number(group)), ...digest.take() };
   };
 }
+
+const numberOf = (id: bigint | null) => (id === null ? null : rowIdOf(id));
 
 /** In a damaged database, a value can have any type. */
 function isRow([, group, parent, v3, v4, key, evidence]: RawRow): boolean {

@@ -1,16 +1,15 @@
 import { prepareInsertRows } from './records.js';
-import { BlockDigest, type RemapGroup, RowDigests, type RowsText, renderGroup } from './remap-blocks.js';
+import {
+  BlockDigest,
+  type RemapGroup,
+  RowDigests,
+  type RowId,
+  type RowsText,
+  renderGroup,
+} from './remap-blocks.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
 import { REMAP_INDEXES, REMAP_TABLES } from './schema.js';
 import type { Db } from './sqlite.js';
-
-/** An id of a row: a bigint only beyond 2^53, because other numbers need no object. */
-export type RowId = number | bigint;
-
-export function rowIdOf(id: bigint): RowId {
-  const number = Number(id);
-  return Number.isSafeInteger(number) ? number : id;
-}
 
 /** V3 records of one day, ms since 1970. */
 interface DayCount {
