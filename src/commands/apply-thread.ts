@@ -26,7 +26,6 @@ import { SvcError } from '../errors.js';
 import { readOutcome } from '../report/build-report.js';
 import { judgeAge, readAge } from '../report/gate.js';
 import { NdjsonFile } from '../runtime/ndjson-file.js';
-import { newPause } from '../runtime/pause.js';
 import type { Serve } from '../runtime/thread.js';
 import { readVersion } from '../runtime/version.js';
 import { type Db, openDatabase, openEmptyDatabase } from '../store/open.js';
@@ -179,7 +178,7 @@ async function runAction(
 
 /** What `check` says of the remap, for the plan that uses it. */
 async function readGate(db: Db, config: Config, io: WorkIo): Promise<RemapGate> {
-  return { outcome: await readOutcome(db, { config, nowMs: io.startMs, pause: newPause(io) }) };
+  return { outcome: readOutcome(db, { config, nowMs: io.startMs }) };
 }
 
 function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {

@@ -12,17 +12,14 @@ import { renderMarkdown } from '../report/render-markdown.js';
 import { renderNdjson } from '../report/render-rows.js';
 import { renderText, renderVerdict } from '../report/render-text.js';
 import { type Report, reportSchema } from '../report/report-schema.js';
-import { newPause } from '../runtime/pause.js';
 import { openFile } from '../runtime/programs.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, type Output, writeOutput, writeText } from '../runtime/write-output.js';
-import { readExportSeq } from '../store/meta.js';
 import type { Db } from '../store/open.js';
-import { isStale } from '../store/readiness.js';
 import { TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
 import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
-import { readDriftFindings, readLastRun } from '../store/remap-tables.js';
+import { readDriftFindings } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { streamJson } from '../text/rows.js';
 import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
@@ -108,10 +105,10 @@ export async function writeReport<T>(
   if (targets.includes('-')) assertStdout();
   io.onProgress({ kind: 'stage', name: 'report' });
   const { text, result } = await readDatabase(config, async (db) => {
-    await assertRemapIntact(db, io, partsReadBy(db, options));
+    await assertRemapIntact(db, io, partsReadBy(options));
     assertCompanies(db, options.companies);
-    const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion(), pause: newPause(io) };
-    const report = await buildReport(db, inputs);
+    const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion() };
+    const report = buildReport(db, inputs);
     const source = { report, findings: () => readReportFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     const rendered = renderForStdout(report, targets, options, io);
@@ -134,12 +131,9 @@ function renderForStdout(
 }
 
 /** The parts of the remap that this report reads, and so must verify: counts are in tables, and only findings are rows. */
-function partsReadBy(db: Db, { outputs }: ReportOptions): readonly RemapPart[] {
+function partsReadBy({ outputs }: ReportOptions): readonly RemapPart[] {
   const readsFindings = outputs.ndjson !== undefined || outputs.html !== undefined;
-  const run = readLastRun(db);
-  const isCurrent = run !== undefined && !isStale(run, readExportSeq(db));
-  const ofFindings = readsFindings ? (['rows', 'v3'] as const) : [];
-  return [...ofFindings, ...TABLE_PARTS, ...(isCurrent ? (['exported'] as const) : [])];
+  return readsFindings ? ['rows', 'v3', ...TABLE_PARTS] : TABLE_PARTS;
 }
 
 /** Prints the verdict as a note, so that a log shows it even if all formats go to files. */

@@ -5,7 +5,6 @@ import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.
 import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
 import { readOutcome } from '../report/build-report.js';
 import { count, findingSchema, id } from '../report/report-schema.js';
-import { newPause } from '../runtime/pause.js';
 import * as z from '../zod.js';
 import { withMaxWait } from './catalogue/options.js';
 import type { verify } from './catalogue/use-commands.js';
@@ -100,8 +99,7 @@ function verifyPairs(
           runUninterruptible: io.runUninterruptible,
         }),
       );
-      const inputs = { config, nowMs: io.clock.now(), pause: newPause(io) };
-      return { result, gate: await readOutcome(db, inputs) };
+      return { result, gate: readOutcome(db, { config, nowMs: io.clock.now() }) };
     }),
   );
 }

@@ -7,6 +7,7 @@ import { readExportSeq, writeRemapInputs } from '../store/meta.js';
 import type { Db } from '../store/open.js';
 import { saveCompleteness } from '../store/readiness.js';
 import { digestRemap, sealRun } from '../store/remap-digest.js';
+import { prepareSaveExported } from '../store/remap-groups.js';
 import { type CountedGroup, RemapWriter } from '../store/remap-writer.js';
 import { listCompanies, saveCompanyPairs } from './companies.js';
 import {
@@ -200,6 +201,7 @@ function prepareJudge(
   const readV3 = preparePartRecords(db, scope, throwIfStopped);
   const readV4 = preparePartRecords(db, scope, throwIfStopped);
   const pairedModel = preparePairedModel(db, config, scope, parts);
+  const saveExported = prepareSaveExported(db);
   return (number, [v3Company, v4Company]) => {
     const model = scope.models[number]?.name ?? '';
     const partOf = (generation: 3 | 4, company: ScopeCompany | null) =>
@@ -209,8 +211,18 @@ function prepareJudge(
     const named = isPaired ? decisionsOf(decisions, model, v3Company.region, v3Company.companyId) : [];
     if (v3Part === null && v4Part === null && named.length === 0) return null;
     const [v3, v4] = [readV3(v3Part), readV4(v4Part)];
-    found.v3Children += v3.childCount;
-    found.v4Children += v4.childCount;
+    for (const [part, { childCount, deleted }] of [
+      [v3Part, v3],
+      [v4Part, v4],
+    ] as const) {
+      if (part === null) continue;
+      const { generation, region, companyId, records } = part;
+      found[`v${generation}Children`] += childCount;
+      saveExported(
+        [`v${generation}`, region, model, companyId],
+        [records, childCount, deleted.filter(Boolean).length],
+      );
+    }
     const pair = {
       ...{ v3Company, v4Company, v3, v4 },
       model: isPaired ? pairedModel(number, v3Company, v4Company) : null,

@@ -1,10 +1,8 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import type { Pause } from '../runtime/pause.js';
 import { toFinding } from '../store/finding-rows.js';
 import { readStoredFingerprint } from '../store/fingerprint.js';
-import { checkFile, EXPORTED_TABLES, verifyExport } from '../store/integrity.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
 import { assertDigests } from '../store/remap-digest.js';
@@ -26,7 +24,6 @@ export interface ReportInputs {
   /** ms since 1970. */
   readonly nowMs: number;
   readonly toolVersion: string;
-  readonly pause: Pause;
 }
 
 const HOUR_MS = 3_600_000;
@@ -35,14 +32,14 @@ const HOUR_MS = 3_600_000;
  * Builds the report from the database. The same database gives the same report, except for `generatedAt` and ages. Call
  * it inside a transaction.
  *
- * @throws SvcError `internal` if the counts of a current remap do not add up; as `pause` does
+ * @throws SvcError `internal` if the counts of a current remap do not add up
  */
-export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report> {
-  const { config, scope, pause, nowMs } = inputs;
+export function buildReport(db: Db, inputs: ReportInputs): Report {
+  const { config, scope, nowMs } = inputs;
   // All configured models, unless models were named.
   const counted: Scope = { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
   const facts = readReadiness(db, config, counted);
-  const counts = await countRows(db, config, counted, pause);
+  const counts = countRows(db, config, counted);
   const isCurrent = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
   const dates = isCurrent ? readDates(db, counted) : { days: [], ranges: new Map() };
   const age = readAge(facts.groups, nowMs);
@@ -107,11 +104,8 @@ export async function buildReport(db: Db, inputs: ReportInputs): Promise<Report>
 }
 
 /** What `check` says of everything in the database. Call it inside a transaction; throws as `buildReport` does. */
-export async function readOutcome(
-  db: Db,
-  inputs: Pick<ReportInputs, 'config' | 'nowMs' | 'pause'>,
-): Promise<Report['outcome']> {
-  return (await buildReport(db, { ...inputs, scope: EVERYTHING, toolVersion: '' })).outcome;
+export function readOutcome(db: Db, inputs: Pick<ReportInputs, 'config' | 'nowMs'>): Report['outcome'] {
+  return buildReport(db, { ...inputs, scope: EVERYTHING, toolVersion: '' }).outcome;
 }
 
 interface Parts {
@@ -204,8 +198,7 @@ function buildTimeline(config: Config, { days }: Dates, newest: string | null): 
 /**
  * Describes the data that the report is based on.
  *
- * @throws SvcError `corrupt_database` if exported records were changed since they were saved, `internal` if the counts
- * of a current remap do not add up
+ * @throws SvcError `internal` if the counts of a current remap do not add up
  */
 function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts): Report['evidence'] {
   const { lastRun, exportSeq, changedInputs } = facts;
@@ -215,9 +208,6 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
   const v3Rows = [...counts.v3Rows.values()].reduce((sum, n) => sum + n, 0);
   const holds = v3Exported === v3Rows;
   if (!isOutdated && !holds) {
-    verifyExport(db);
-    // a page that is damaged can hide records from one query and not from another
-    checkFile(db, EXPORTED_TABLES, () => {});
     throw new SvcError(
       'internal',
       `The remap has ${v3Rows} rows for ${v3Exported} exported V3 records and children.`,

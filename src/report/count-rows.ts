@@ -1,12 +1,15 @@
 import type { Config } from '../config/config.js';
-import type { CompanyMatch, Generation, RowUnit } from '../domain.js';
+import type { CompanyMatch, RowUnit } from '../domain.js';
 import { bareReason } from '../reasons.js';
-import type { Pause } from '../runtime/pause.js';
 import type { Db } from '../store/open.js';
-import { type GroupCounts, readRemapGroups } from '../store/remap-groups.js';
+import {
+  type ExportedCount,
+  type GroupCounts,
+  readExportedCounts,
+  readRemapGroups,
+} from '../store/remap-groups.js';
 import { prepareRowsById, type RemapRow, type Scope, v4CompaniesOf } from '../store/remap-rows.js';
 import { iterateCompanyRows } from '../store/remap-tables.js';
-import { type ExportedCount, readExportedCounts, readRejectedCounts } from '../store/scoped-streams.js';
 import { openVerifiedRemap } from '../store/verified-remap.js';
 import { sortReasons } from '../text/reason-counts.js';
 import { compare } from '../text/rows.js';
@@ -65,23 +68,11 @@ export interface OutsideCount {
 export type CountedRows = ReturnType<RowCounter['finish']>;
 
 /** Counts the remap, the export and the rejected objects, by model and by company. */
-export async function countRows(db: Db, config: Config, scope: Scope, pause: Pause): Promise<CountedRows> {
+export function countRows(db: Db, config: Config, scope: Scope): CountedRows {
   const counter = new RowCounter(db, config, scope);
-  for (const slice of readExportedCounts(db, scope)) {
-    for (const exported of slice.rows) counter.addExported(exported);
-    await pause({ name: 'count what was exported', done: slice.done, total: slice.total });
-  }
+  for (const exported of readExportedCounts(db, scope)) counter.addExported(exported);
   for (const group of readRemapGroups(db, scope)) counter.addGroup(group);
-  counter.addRejected();
   return counter.finish();
-}
-
-/** A group of objects of one side; `company_id` is null if it is unknown. */
-interface SideCount {
-  readonly generation: Generation;
-  readonly model: string;
-  readonly region: string;
-  readonly company_id: bigint | null;
 }
 
 const RECORDS = ['v3_record', 'v4_record'] as const satisfies readonly RowUnit[];
@@ -92,9 +83,6 @@ const MAX_SAMPLES = 500;
 
 class RowCounter {
   readonly #db: Db;
-  readonly #scope: Scope;
-  /** V4 companies of the V3 companies in scope; null for all. */
-  readonly #v4Scope: readonly bigint[] | null;
   readonly #totals = newCounts();
   readonly #models = new Map<string, Counts>();
   /** By region and V3 id, or by V4 id; pairs by both. */
@@ -110,13 +98,13 @@ class RowCounter {
 
   constructor(db: Db, config: Config, scope: Scope) {
     this.#db = db;
-    this.#scope = scope;
-    this.#v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
+    // of the V3 companies in scope; null for all
+    const v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
     for (const { v3 } of config.models) {
       if (scope.models?.includes(v3) ?? true) this.#models.set(v3, newCounts());
     }
     for (const { region, v3_company_id: v3, v4_company_id: v4, matched_by } of iterateCompanyRows(db)) {
-      const wanted = v3 === null ? this.#v4Scope : scope.companies;
+      const wanted = v3 === null ? v4Scope : scope.companies;
       if (wanted === null || wanted.includes(v3 ?? v4 ?? 0n)) this.#company(region, v3, v4, matched_by);
     }
   }
@@ -145,7 +133,7 @@ class RowCounter {
     return [this.#totals, ofModel, ...(isKnown ? [this.#company(region, v3, v3 === null ? v4 : null)] : [])];
   }
 
-  #countsOfSide({ generation, model, region, company_id: id }: SideCount): Counts[] {
+  #countsOfSide({ generation, model, region, company_id: id }: ExportedCount): Counts[] {
     return generation === 'v3'
       ? this.#countsOf(model, region, id, null)
       : this.#countsOf(model, null, null, id);
@@ -157,6 +145,7 @@ class RowCounter {
     for (const counts of this.#countsOfSide(exported)) {
       counts[`${generation}Records`] += Number(exported.records);
       counts[`${generation}Children`] += Number(exported.children);
+      counts.rejected += Number(exported.rejected);
     }
   }
 
@@ -213,18 +202,6 @@ class RowCounter {
     for (const id of ids) remap.verifyRow(BigInt(id));
     const read = prepareRowsById(this.#db);
     return ids.flatMap((id) => read([id]));
-  }
-
-  /** Objects whose company is unknown count in every scope of their model. */
-  addRejected(): void {
-    for (const rejected of readRejectedCounts(this.#db)) {
-      const { generation, model, company_id: id, n } = rejected;
-      const companies = generation === 'v3' ? this.#scope.companies : this.#v4Scope;
-      const inScope =
-        (this.#scope.models?.includes(model) ?? true) && (id === null || (companies?.includes(id) ?? true));
-      if (!inScope) continue;
-      for (const counts of this.#countsOfSide(rejected)) counts.rejected += Number(n);
-    }
   }
 
   /** By region and ids; companies that are only in V4 come last. */

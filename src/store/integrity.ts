@@ -1,27 +1,10 @@
 import { SvcError } from '../errors.js';
-import { checksumOf, damaged, ID_SUM } from './checksum.js';
+import { damaged, ID_SUM } from './checksum.js';
 import { EVERYTHING } from './remap-rows.js';
 import { readStreamGroups } from './scoped-streams.js';
 import type { Db } from './sqlite.js';
 import { Sqlite } from './sqlite.js';
 import { assertV4Companies } from './streams.js';
-
-/**
- * Compares every stored record with its checksum, and the number of records and rejected objects of each list with the
- * number saved.
- *
- * @throws SvcError `corrupt_database`
- */
-export function verifyExport(db: Db): void {
-  const wrong = db
-    .prepare<[], { stream_id: bigint; svc_id: bigint }>(
-      `SELECT stream_id, svc_id FROM record NOT INDEXED WHERE checksum <> ${checksumOf('record')} LIMIT 1`,
-    )
-    .get();
-  if (wrong !== undefined)
-    throw damaged(`A stored record of ${nameOfStream(db, wrong.stream_id)}`, { svc_id: wrong.svc_id });
-  verifyCounts(db);
-}
 
 function nameOfStream(db: Db, id: bigint): string {
   const row = db

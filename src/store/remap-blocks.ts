@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { MIN_INT64 } from '../domain.js';
 import type { Status } from '../reasons.js';
 import { sha256Of } from '../runtime/sha256.js';
-import { ROWS_PER_BLOCK, readSlices } from './remap-rows.js';
-import { RECORD_KEY } from './schema.js';
+import { ROWS_PER_BLOCK } from './remap-rows.js';
 import type { Db } from './sqlite.js';
 
 const ENTRIES_PER_BLOCK = 512;
@@ -14,15 +13,16 @@ const BLOCKS_PER_STEP = 8;
 export type IndexPart = 'v3' | 'v4' | 'key';
 export const INDEX_PARTS: readonly IndexPart[] = ['v3', 'v4', 'key'];
 /** A table that a remap writes in addition to its rows. */
-export type TablePart = 'company' | 'decision' | 'drift' | 'drift_scope' | 'remap_group' | 'remap_day';
-export const TABLE_PARTS: readonly TablePart[] = [
+export const TABLE_PARTS = [
   'company',
   'decision',
   'drift',
   'drift_scope',
+  'exported_count',
   'remap_group',
   'remap_day',
-];
+] as const;
+export type TablePart = (typeof TABLE_PARTS)[number];
 
 /** Hexadecimal digits of a block's digest: 128 bits of its SHA-256. */
 export const DIGEST_LENGTH = 32;
@@ -350,6 +350,7 @@ const TABLE_ROW = {
   decision: `json_array(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, until, outcome, why)`,
   drift: 'json_array(model, region, v3_company_id, v4_company_id, platform_id, v3_svc_id, v4_svc_id, fields)',
   drift_scope: 'json_array(model, region, v3_company_id, pairs, compared)',
+  exported_count: 'json_array(generation, region, model, company_id, records, children, deleted, rejected)',
 } as const;
 
 /** The digest of a table that a remap writes in addition to its rows. */
@@ -359,37 +360,4 @@ export function digestTable(db: Db, part: TablePart): string {
   const hash = createHash('sha256');
   for (const row of rows.iterate()) hash.update(row).update('\n');
   return hash.digest('hex');
-}
-
-/** Sums that change with any value that reports count. A full check is not needed: a remap verifies all checksums. */
-const EXPORTED_SUMS = `
-  SELECT count(*) AS n, sum(stream_id) AS streams, sum(svc_id % 1000003) AS ids, sum(company_id % 1000003) AS companies,
-    sum(deleted) AS deleted, sum(length(children)) AS children, count(latest_ms) AS dated, sum(latest_ms % 1000003) AS dates
-  FROM record WHERE id BETWEEN @from AND @to`;
-/** Sums over the index that is used to find single records. */
-const INDEX_SUMS = `
-  SELECT count(*) || ' ' || sum(stream_id) || ' ' || sum(svc_id % 1000003) || ' ' || sum(id % 1000003)
-  FROM record INDEXED BY ${RECORD_KEY}`;
-
-/** The counts of rejected objects that reports use. */
-const REJECTED_COUNTS = `
-  SELECT json_group_array(json_array(generation, region, model, CAST(company_id AS TEXT), n)) FROM (
-    SELECT generation, region, model, company_id, count(*) AS n FROM rejected
-    GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id)`;
-
-type Sums = Readonly<Record<string, bigint | number | null>>;
-
-/** The digest of the counts of exported records that reports use. */
-export function digestExported(db: Db): string {
-  const sums = new Map<string, bigint>();
-  const select = db.prepare<[object], Sums>(EXPORTED_SUMS);
-  for (const { rows } of readSlices(db, (range) => select.all(range))) {
-    for (const [name, sum] of rows.flatMap((row) => Object.entries(row))) {
-      // a damaged value may not be an integer
-      sums.set(name, (sums.get(name) ?? 0n) + BigInt(Math.trunc(Number(sum ?? 0))));
-    }
-  }
-  const ofIndex = db.prepare<[], string | null>(INDEX_SUMS).pluck().get() ?? '';
-  const rejected = db.prepare<[], string>(REJECTED_COUNTS).pluck().get() ?? '';
-  return sha256Of(JSON.stringify([[...sums].map(([name, sum]) => `${name} ${sum}`), ofIndex, rejected]));
 }

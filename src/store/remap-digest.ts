@@ -1,9 +1,8 @@
 import { SvcError } from '../errors.js';
 import { sha256Of } from '../runtime/sha256.js';
 import * as z from '../zod.js';
-import { checksumOf, damaged } from './checksum.js';
+import { checksumOf } from './checksum.js';
 import {
-  digestExported,
   digestIndex,
   digestRows,
   digestTable,
@@ -24,8 +23,7 @@ import type { Db } from './sqlite.js';
  *   its rows name, too;
  * - `v3`, `v4`, `key`: the three indexes of rows, in blocks of about 512 entries; the blocks cover all possible keys, so that a
  *   block also proves that an id does not exist;
- * - `remap_group` (with the counts), `remap_day`, `company`, `decision`, `drift`, `drift_scope`: whole tables;
- * - `exported`: sums over the exported records that reports count, valid until the next export.
+ * - `remap_group` (with the counts), `remap_day`, `company`, `decision`, `drift`, `drift_scope`, `exported_count`: whole tables.
  *
  * The digests of the blocks are in `remap_digest`, one text per part. The digest of that text is in the row of `remap_run`, and
  * that row has a checksum. The `sha256` in reports is of the rows without the time at which V3 was read.
@@ -33,7 +31,7 @@ import type { Db } from './sqlite.js';
  * Code that reads the whole remap calls `verifyDigests` in the same transaction. Look-ups and `apply` use `VerifiedRemap`,
  * which verifies each block once, when it is first read.
  */
-export type RemapPart = 'rows' | IndexPart | TablePart | 'exported';
+export type RemapPart = 'rows' | IndexPart | TablePart;
 
 const digestsSchema = z.record(z.string(), z.string());
 const indexSchema = z.tuple([z.array(z.tuple([z.string(), z.string()])), z.string()]);
@@ -57,7 +55,7 @@ export function digestRemap(db: Db, rows: RowsText = last(digestRows(db))): Dige
     digests[part] = sha256Of(text);
   }
   for (const part of TABLE_PARTS) digests[part] = digestTable(db, part);
-  return { ...digests, exported: digestExported(db) };
+  return digests;
 }
 
 /** Saves the digests in the row of the remap's build; returns the SHA-256 of its content. */
@@ -126,7 +124,6 @@ export function parseIndexBlocks(text: string): IndexBlocks {
 
 /** The error for a part of the remap that is not what was saved. */
 export function damagedRemap(part: RemapPart): SvcError {
-  if (part === 'exported') return damaged('A stored record');
   return new SvcError('corrupt_database', 'The remap was altered or damaged since it was built.', {
     hint: 'Build it again with `svc-migrate remap`, which verifies the exported records, or restore a backup.',
     facts: { part },
@@ -134,7 +131,6 @@ export function damagedRemap(part: RemapPart): SvcError {
 }
 
 function* digestPart(db: Db, part: RemapPart): Generator<null, string> {
-  if (part === 'exported') return digestExported(db);
   if (isTable(part)) return digestTable(db, part);
   if (part === 'rows') return sha256Of((yield* digestRows(db)).whole);
   return sha256Of(JSON.stringify(yield* digestIndex(db, part)));

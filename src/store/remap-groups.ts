@@ -1,6 +1,7 @@
+import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
 import * as z from '../zod.js';
-import { remapScope, type Scope, scopeParams } from './remap-rows.js';
+import { remapScope, type Scope, scopeParams, scopeSql } from './remap-rows.js';
 import type { Db } from './sqlite.js';
 
 /** Counts of remap rows with the same model, companies, status and reason. */
@@ -58,4 +59,40 @@ export function readDatedRecords(db: Db, scope: Scope): IterableIterator<DatedRe
         latest_ms AS latest
       FROM remap_day CROSS JOIN remap_group AS r ON r.id = remap_day.group_id WHERE ${remapScope(db, scope).sql}`;
   return db.prepare<[object], DatedRecords>(sql).iterate(scopeParams(db, scope));
+}
+
+/** What was exported of one model and company; rejected objects of an unknown company are counted for themselves. */
+export interface ExportedCount {
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly company_id: bigint | null;
+  readonly records: bigint;
+  readonly children: bigint;
+  /** Deleted records, included in `records`. */
+  readonly deleted: bigint;
+  readonly rejected: bigint;
+}
+
+/** Makes the function that saves what was exported of one model and company; part of the remap's transaction. */
+export function prepareSaveExported(
+  db: Db,
+): (
+  place: readonly [Generation, region: string, model: string, companyId: string],
+  counts: readonly number[],
+) => void {
+  db.exec('DELETE FROM exported_count');
+  db.exec(`
+    INSERT INTO exported_count SELECT generation, region, model, company_id, 0, 0, 0, count(*) FROM rejected
+      GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id`);
+  const insert = db.prepare('INSERT INTO exported_count VALUES (?, ?, ?, CAST(? AS INTEGER), ?, ?, ?, 0)');
+  return (place, counts) => void insert.run(...place, ...counts);
+}
+
+/** Objects whose company is unknown are in every scope of their model. */
+export function readExportedCounts(db: Db, scope: Scope): IterableIterator<ExportedCount> {
+  const ofCompanies = `(r.company_id IS NULL
+    OR r.company_id IN (SELECT value FROM json_each(iif(generation = 'v3', @companies, @v4Companies))))`;
+  const sql = `SELECT * FROM exported_count AS r WHERE ${scopeSql(scope, 'r.model', ofCompanies)}`;
+  return db.prepare<[object], ExportedCount>(sql).iterate(scopeParams(db, scope));
 }

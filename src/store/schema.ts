@@ -4,7 +4,7 @@
 export const APPLICATION_ID = 0x5356434d;
 
 /** Layout version, stored in `user_version`; databases with another version are refused. */
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 7;
 
 const META = `
 -- for the columns named checksum see checksum.ts
@@ -191,6 +191,13 @@ CREATE TABLE decision(
   outcome TEXT NOT NULL CHECK (outcome IN ('taken', 'not_needed', 'stale')), why TEXT
 ) STRICT;`;
 
+const EXPORTED_COUNT = `
+-- the exported records of each model and company as of the last remap; the company of a rejected object may be unknown
+CREATE TABLE exported_count(
+  generation TEXT NOT NULL, region TEXT NOT NULL, model TEXT NOT NULL, company_id INTEGER,
+  records INTEGER NOT NULL, children INTEGER NOT NULL, deleted INTEGER NOT NULL, rejected INTEGER NOT NULL
+) STRICT;`;
+
 const REMAP_RUN = `
 CREATE TABLE remap_run(
   id INTEGER PRIMARY KEY, built_at TEXT NOT NULL, sha256 TEXT NOT NULL, export_seq INTEGER NOT NULL,
@@ -211,5 +218,6 @@ export const SCHEMA = [
   REMAP_VIEWS,
   DRIFT,
   DECISION,
+  EXPORTED_COUNT,
   REMAP_RUN,
 ].join('');

@@ -1,6 +1,6 @@
 import { type Generation, STREAM_STATES, type StreamState } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
-import { EVERYTHING, readSlices, type Scope, type Slice, scopeParams, scopeSql } from './remap-rows.js';
+import { EVERYTHING, type Scope, scopeParams, scopeSql } from './remap-rows.js';
 import type { Db } from './sqlite.js';
 import {
   damagedList,
@@ -147,46 +147,4 @@ function inScope(scope: Scope): string {
       WHEN 'v3' THEN company_id IN (SELECT value FROM json_each(@companies))
       ELSE company_id IN (SELECT value FROM json_each(@v4Companies)) END)`;
   return `iif(${IS_COMPANY_LIST}, state <> 'complete', ${scopeSql(scope, 'model', ofCompanies)})`;
-}
-
-/** Exported records and children of one model and company. */
-export interface ExportedCount {
-  readonly generation: Generation;
-  readonly region: string;
-  readonly model: string;
-  readonly company_id: bigint;
-  readonly records: bigint;
-  readonly children: bigint;
-  /** Deleted records, included in `records`. */
-  readonly deleted: bigint;
-}
-
-/** Counts exported records and children by stream and company, slice by slice. */
-export function readExportedCounts(db: Db, scope: Scope): Iterable<Slice<ExportedCount>> {
-  const ofCompanies = `counted.company_id IN (
-    SELECT value FROM json_each(iif(stream.generation = 'v3', @companies, @v4Companies)))`;
-  const inScope = scopeSql(scope, 'stream.model', ofCompanies);
-  const count = db.prepare<[object], ExportedCount>(`
-    SELECT generation, region, model, counted.company_id, counted.records, counted.deleted, counted.children FROM (
-      SELECT stream_id, company_id, count(*) AS records, sum(deleted) AS deleted,
-        sum(ifnull(json_array_length(children), 0)) AS children
-      FROM record WHERE id BETWEEN @from AND @to GROUP BY stream_id, company_id
-    ) AS counted JOIN stream ON stream.id = counted.stream_id WHERE ${inScope}`);
-  const params = scopeParams(db, scope);
-  return readSlices(db, (range) => count.all({ ...params, ...range }));
-}
-
-/** Objects of a list that could not be taken as records. */
-export interface RejectedCount {
-  readonly generation: Generation;
-  readonly region: string;
-  readonly model: string;
-  readonly company_id: bigint | null;
-  readonly n: bigint;
-}
-
-export function readRejectedCounts(db: Db): RejectedCount[] {
-  const sql = `SELECT generation, region, model, company_id, count(*) AS n FROM rejected
-    GROUP BY generation, region, model, company_id ORDER BY generation, region, model, company_id`;
-  return db.prepare<[], RejectedCount>(sql).all();
 }

@@ -40,12 +40,11 @@ it(`the whole job passes ${SEEDS.clean} clean seeds without a false alarm, every
     const sandbox = await startSandbox({ seed, scale: 300 });
     const job = await doWholeJob(sandbox);
     const compared = compareWithTruth(job.db, sandbox.truth());
-    const { outcome, gate } = await buildReport(job.db, {
+    const { outcome, gate } = buildReport(job.db, {
       config: job.config,
       scope: EVERYTHING,
       nowMs: NOW_MS,
       toolVersion: '0.0.0',
-      pause: async () => {},
     });
     job.close();
     await sandbox.close();

@@ -105,7 +105,7 @@ describe('check', () => {
       'is incomplete when a V3 list was never started',
       CLEAN,
       spoil(
-        "DELETE FROM stream WHERE generation = 'v3'; DELETE FROM record; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day",
+        "DELETE FROM stream WHERE generation = 'v3'; DELETE FROM record; DELETE FROM exported_count; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day",
       ),
       'incomplete',
       4,

@@ -91,13 +91,15 @@ describe('the scope of a report', () => {
 
 describe('rejected objects', () => {
   it('count for their model and company, and fail the gate', async () => {
-    await withDatabase(WIDE, SETUP, async ({ report, write }) => {
+    await withDatabase(WIDE, SETUP, async ({ report, write, remap }) => {
       write((db) =>
         db.exec(`
           INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id) VALUES
             ('v3', 'us', 'payments/orders', NULL, 1, 0, '', 'no_svc_id', '{}', 1),
-            ('v4', '', 'payments/orders', 70, 1, 0, '', 'no_svc_id', '{}', 2)`),
+            ('v4', '', 'payments/orders', 70, 1, 0, '', 'no_svc_id', '{}', 2);
+          UPDATE stream SET rejected = 1 WHERE id IN (1, 2)`),
       );
+      remap();
       const all = await report();
       expect(all.totals.rejected).toBe(2);
       expect(all.models.map(({ rejected }) => rejected)).toEqual([0, 2]);
@@ -130,7 +132,7 @@ describe('what the check cannot see', () => {
     ['an absent V3 model', "UPDATE stream SET state = 'absent' WHERE id = 1", { backfill }, ['absent_in_v3']],
     [
       'no deleted record of V4',
-      'UPDATE record SET deleted = 1 WHERE id = 1',
+      "UPDATE exported_count SET deleted = 1 WHERE generation = 'v3'",
       { backfill },
       ['v4_deleted_not_shown'],
     ],

@@ -65,8 +65,8 @@ function newDatabase(
   const report = async (scope: Scope = EVERYTHING, nowMs = NOW) => {
     const db = openDatabase(file, 'read');
     try {
-      const inputs = { config, scope, nowMs, toolVersion: '0.0.0', pause: async () => {} };
-      const { companies, completeness, fullSync, ...report } = await buildReport(db, inputs);
+      const inputs = { config, scope, nowMs, toolVersion: '0.0.0' };
+      const { companies, completeness, fullSync, ...report } = buildReport(db, inputs);
       return {
         ...report,
         companies: [...companies],

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { verifyExport } from '../../src/store/integrity.js';
 import { countPayloads } from '../../src/store/payloads.js';
 import { purgePayloads } from '../../src/store/stream-contents.js';
 import { configOf, openExported } from '../support/exported.js';
@@ -34,7 +33,7 @@ describe('purging payloads', () => {
     seal(db);
     db.exec("UPDATE record SET platform_id = 'other'");
     expect(purgePayloads(db)).toBe(1);
-    expect(() => verifyExport(db)).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
+    expect(() => remapOf(db, configOf())).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
     close();
   });
 });

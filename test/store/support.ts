@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
+import { buildRemap } from '../../src/match/build-remap.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
 import { ensureStreams, listStreams, type StreamRow } from '../../src/store/streams.js';
+import { configOf, modelOf } from '../support/exported.js';
 
 /** An open database that goes when the test has finished. */
 export function openTestDatabase(): Db {
@@ -47,4 +49,15 @@ export function record(changes: Partial<ParsedRecord> = {}): ParsedRecord {
 /** All rows that a query gives. */
 export function rowsOf(db: Db, sql: string): unknown[] {
   return db.prepare(sql).all();
+}
+
+/** Verifies everything that was exported, as a remap does; the remap itself is not kept. */
+export function verifyExport(db: Db): void {
+  const config = configOf({ models: [modelOf('accounting/invoices'), modelOf('crm/companies')] });
+  db.exec('SAVEPOINT before');
+  try {
+    buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {} });
+  } finally {
+    db.exec('ROLLBACK TO before; RELEASE before');
+  }
 }

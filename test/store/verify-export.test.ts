@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_INT64, MIN_INT64 } from '../../src/domain.js';
 import { checksumOf } from '../../src/store/checksum.js';
-import { verifyExport } from '../../src/store/integrity.js';
 import { readMeta, writeMeta } from '../../src/store/meta.js';
 import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
@@ -11,8 +10,8 @@ import { ensureStreams, listStreams, prepareSaveStream } from '../../src/store/s
 import { campaign } from '../support/campaign.js';
 import { codeOf } from '../support/code-of.js';
 import { plansOf, scansInLoops } from '../support/query-plans.js';
-import { renderChildren } from '../support/stored-children.js';
-import { addStreams, openTestDatabase, record } from './support.js';
+import { type Child, renderChildren } from '../support/stored-children.js';
+import { addStreams, openTestDatabase, record, verifyExport } from './support.js';
 
 /** Two pages of which one record came twice and was newer; then a record of an older reading was dropped. */
 function newDatabase(): Db {
@@ -21,7 +20,6 @@ function newDatabase(): Db {
   if (row === undefined) throw new Error('No stream.');
   const place: PagePlace = { streamId: row.id, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
   const save = prepareSaveRecords(db, 'full');
-  const child = { path: 'line_items', svcId: 9n, platformId: 'l', platformUniqueId: null, deleted: false };
   save(place, [
     record({
       svcId: 1n,
@@ -33,7 +31,7 @@ function newDatabase(): Db {
   ]);
   save(place, [
     record({ svcId: 2n, updatedMs: 6, platformId: 'é\u0000"' }),
-    record({ svcId: 3n, children: renderChildren([child]) }),
+    record({ svcId: 3n, children: renderChildren([child('l')]) }),
   ]);
   prepareSaveRejected(db)(row, [
     { position: 4, path: '', reason: 'no_svc_id', raw: Buffer.from('{}') },
@@ -47,13 +45,18 @@ function newDatabase(): Db {
   return db;
 }
 
-const check = (db: Db) => verifyExport(db);
+const check = verifyExport;
+
+function child(platformId: string): Child {
+  return { path: 'line_items', svcId: 9n, platformId, platformUniqueId: null, deleted: false };
+}
 
 describe('exported data', () => {
   it('are verified without reading all lists again for each list', () => {
     const db = newDatabase();
     const plans = plansOf(db, () => check(db));
-    for (const { sql, steps } of plans) expect([sql, scansInLoops(steps)]).toEqual([sql, []]);
+    for (const { sql, steps } of plans)
+      expect([sql, scansInLoops(steps).filter((step) => !step.includes('VIRTUAL TABLE'))]).toEqual([sql, []]);
     const read = plans.flatMap(({ steps }) => steps.map(({ detail }) => detail)).join('\n');
     for (const table of ['stream', 'record', 'rejected', 'v4_company'])
       expect(read).toContain(`SCAN ${table}`);
@@ -78,7 +81,7 @@ describe('exported data', () => {
       members: fc.option(
         fc.int32Array({ minLength: 2 }).map((words) => ({ names: `["${words[1]}"]`, words })),
       ),
-      children: fc.option(text),
+      children: fc.option(text.map((key) => renderChildren([child(key)]))),
     });
     const db = openTestDatabase();
     const [row] = addStreams(db, 'accounting/invoices', 'crm/companies');
