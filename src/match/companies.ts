@@ -3,8 +3,9 @@ import type { NamedCompanyPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
 import { COMPANY_LIST } from '../store/streams.js';
-import { type EvidenceRows, readCompanyEvidence } from './company-evidence.js';
-import type { ExportedPart, ExportedParts } from './exported-parts.js';
+import { groupBy } from '../text/rows.js';
+import { readCompanyEvidence } from './company-evidence.js';
+import type { ExportedParts } from './exported-parts.js';
 import { type CompanyEvidence, pairCompanies } from './pair-companies.js';
 import { type ExportScope, readListedCompanies, type ScopeCompanies, type ScopeCompany } from './scope.js';
 
@@ -25,15 +26,11 @@ export function listCompanies(
   );
   const v3 = new Map<string, Pick<ScopeCompany, 'region' | 'companyId'>>();
   const v4 = new Set(listed);
-  const add = (generation: 3 | 4, region: string, companyId: bigint) => {
-    if (generation === 4) v4.add(companyId);
-    else v3.set(nameOf(region, companyId), { region, companyId });
-  };
-  for (const { generation, region, companyId } of parts.all()) {
-    if (generation === 3) add(3, region, BigInt(companyId));
-  }
-  for (const { generation, region, companyId } of scope.lists.values()) {
-    if (companyId !== null) add(generation, region, companyId);
+  for (const { generation, region, companyId } of [...scope.lists.values(), ...parts.all()]) {
+    if (companyId === null) continue;
+    const id = BigInt(companyId);
+    if (generation === 3) v3.set(nameOf(region, id), { region, companyId: id });
+    else v4.add(id);
   }
   const companyOf = (region: string, companyId: bigint, scopeFull: boolean, id: number): ScopeCompany => ({
     ...{ id, region, companyId, scopeFull },
@@ -41,7 +38,7 @@ export function listCompanies(
   });
   const byId = (a: bigint, b: bigint) => (a < b ? -1 : 1);
   const isAllFull = isV4Full && config.v3.regions.every(({ region }) => fullRegions.has(region));
-  return {
+  const companies = {
     v3: [...v3.values()]
       .sort((a, b) => (a.region === b.region ? byId(a.companyId, b.companyId) : a.region < b.region ? -1 : 1))
       .map(({ region, companyId }, id) =>
@@ -49,26 +46,16 @@ export function listCompanies(
       ),
     v4: [...v4].sort(byId).map((companyId, id) => companyOf('', companyId, isAllFull, id)),
   };
+  const ids = new Map(
+    [...companies.v3, ...companies.v4].map((one) => [nameOf(one.region, one.companyId), one.id]),
+  );
+  for (const part of parts.all()) part.company = ids.get(nameOf(part.region, part.companyId));
+  return companies;
 }
 
+/** V4 has no region. */
 function nameOf(region: string, companyId: bigint | string): string {
   return `${companyId} ${region}`;
-}
-
-/** The companies of all parts. */
-function companiesOfParts(
-  { v3, v4 }: ScopeCompanies,
-  parts: ExportedParts,
-): ReadonlyMap<ExportedPart, number> {
-  const idsOf = (companies: readonly ScopeCompany[]) =>
-    new Map(companies.map(({ id, region, companyId }) => [nameOf(region, companyId), id]));
-  const ids = { 3: idsOf(v3), 4: idsOf(v4) };
-  const found = new Map<ExportedPart, number>();
-  for (const part of parts.all()) {
-    const id = ids[part.generation].get(nameOf(part.region, part.companyId));
-    if (id !== undefined) found.set(part, id);
-  }
-  return found;
 }
 
 /** Whether every model of the region has a list, and all were read in full. */
@@ -103,8 +90,7 @@ export function saveCompanyPairs(
   parts: ExportedParts,
 ): void {
   assertNamedExist(db, named, companies);
-  const ids = companiesOfParts(companies, parts);
-  const { rows: evidence, uncounted } = readCompanyEvidence(companies, parts.keyed, ids);
+  const { evidence, uncounted } = readCompanyEvidence(companies, parts.keyed);
   const mode = typeof config.companies.match === 'string' ? config.companies.match : 'auto';
   const pairing = pairCompanies({ ...companies, evidence, uncounted, mode, named });
   for (const company of companies.v3) {
@@ -139,14 +125,14 @@ function isCompanyListRead(db: Db): boolean {
 }
 
 /** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */
-function saveCompanyTable(db: Db, { v3, v4 }: ScopeCompanies, evidence: EvidenceRows): void {
+function saveCompanyTable(db: Db, { v3, v4 }: ScopeCompanies, evidence: readonly CompanyEvidence[]): void {
   db.exec('DELETE FROM company');
   const insert = db.prepare(`
     INSERT INTO company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-  const ofV3 = readInOrder(evidence, (row) => row.v3);
+  const ofV3 = groupBy(evidence, (row) => row.v3);
   for (const { id, region, companyId, pairedId, matchedBy, keys } of v3) {
-    const rows = bestFirst(ofV3(id));
+    const rows = bestFirst(ofV3.get(id) ?? []);
     const twin = pairedId === null ? undefined : v4[pairedId];
     const own = twin === undefined ? rows[0] : rows.find((row) => row.v4 === twin.id);
     const note = rows
@@ -155,10 +141,10 @@ function saveCompanyTable(db: Db, { v3, v4 }: ScopeCompanies, evidence: Evidence
     const counts = [own?.shared ?? 0, own?.agreeing ?? 0, keys, twin?.keys ?? 0];
     insert.run(region, companyId, twin?.companyId ?? null, matchedBy, ...counts, JSON.stringify(note));
   }
-  const ofV4 = readInOrder(evidence.byV4, (row) => row.v4);
+  const ofV4 = groupBy(evidence, (row) => row.v4);
   for (const { id, companyId, pairedId, matchedBy, keys } of v4) {
     if (pairedId !== null) continue;
-    const rows = bestFirst(ofV4(id));
+    const rows = bestFirst(ofV4.get(id) ?? []);
     const note = rows.slice(0, 3).map((row) => {
       const { region, companyId: v3CompanyId } = v3[row.v3] ?? {};
       return { region, v3_company_id: String(v3CompanyId), ...numbersOf(row) };
@@ -166,25 +152,6 @@ function saveCompanyTable(db: Db, { v3, v4 }: ScopeCompanies, evidence: Evidence
     const counts = [rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0, 0, keys];
     insert.run(null, null, companyId, matchedBy, ...counts, JSON.stringify(note));
   }
-}
-
-/**
- * Makes the function that returns the rows of a company. The rows are in the order of companies and are read once, so call
- * it with ascending companies.
- */
-function readInOrder(
-  rows: Iterable<CompanyEvidence>,
-  companyOf: (row: CompanyEvidence) => number,
-): (company: number) => CompanyEvidence[] {
-  const iterator = rows[Symbol.iterator]();
-  let next = iterator.next();
-  return (company) => {
-    const found: CompanyEvidence[] = [];
-    for (; next.done !== true && companyOf(next.value) <= company; next = iterator.next()) {
-      if (companyOf(next.value) === company) found.push(next.value);
-    }
-    return found;
-  };
 }
 
 function bestFirst(rows: readonly CompanyEvidence[]): CompanyEvidence[] {

@@ -3,6 +3,7 @@ import { LIST_WORDS } from '../api/member-digests.js';
 import { damaged } from '../store/checksum.js';
 import { prepareReadMemberList } from '../store/member-lists.js';
 import type { Db } from '../store/open.js';
+import { chainByKey } from './key-chains.js';
 import { hashBytes, StoredRecords, selectRecords } from './record-bytes.js';
 import type { ExportScope, ScopeList } from './scope.js';
 
@@ -18,11 +19,13 @@ export class ExportedPart {
   readonly region: string;
   /** Digits. */
   readonly companyId: string;
-  records = 0;
+  /** The place of its company among those of its generation. */
+  company: number | undefined;
+  /** Row ids of its records. */
+  readonly ids: number[] = [];
   /** Records with a date of the platform's own, and the earliest of these dates in ms. */
   dated = 0;
   earliestMs = Number.POSITIVE_INFINITY;
-  #ids = new Float64Array(8);
 
   constructor(number: number, generation: 3 | 4, region: string, companyId: string) {
     this.number = number;
@@ -31,19 +34,13 @@ export class ExportedPart {
     this.companyId = companyId;
   }
 
-  add(id: number): void {
-    if (this.records === this.#ids.length) {
-      const ids = this.#ids;
-      this.#ids = new Float64Array(2 * ids.length);
-      this.#ids.set(ids);
-    }
-    this.#ids[this.records++] = id;
+  get records(): number {
+    return this.ids.length;
   }
 
   /** The row ids of its records in their order, as JSON, in several pieces. */
   *listIds(): Generator<string> {
-    for (let at = 0; at < this.records; at += CHUNK)
-      yield `[${this.#ids.subarray(at, Math.min(at + CHUNK, this.records)).join(',')}]`;
+    for (let at = 0; at < this.records; at += CHUNK) yield `[${this.ids.slice(at, at + CHUNK).join(',')}]`;
   }
 }
 
@@ -69,7 +66,9 @@ export function readExportedParts(
 ): ExportedParts {
   const parts = new Map<string, ExportedPart>();
   const others = new ExportedPart(-1, 3, '', '');
-  const keyed = new KeyedRecords(db, fields);
+  let keys = 0;
+  for (const { readInFull, stored } of scope.lists.values()) if (readInFull) keys += stored;
+  const keyed = new KeyedRecords(db, fields, keys);
   /** The parts of each list by company; beyond 2^53, companies are not in it. */
   const partsOfLists = new Map<number, Map<number, ExportedPart>>();
   const partOf = (list: ScopeList, record: StoredRecords): ExportedPart => {
@@ -99,7 +98,7 @@ export function readExportedParts(
       last = record.id;
       const list = scope.lists.get(record.streamId);
       const part = list === undefined ? others : partOf(list, record);
-      part.add(record.id);
+      part.ids.push(record.id);
       if (record.fromPlatform && !Number.isNaN(record.latestMs)) {
         part.dated += 1;
         part.earliestMs = Math.min(part.earliestMs, record.latestMs);
@@ -139,8 +138,6 @@ function prepareFindPlaces(db: Db, fields: readonly string[]): FindPlaces {
   };
 }
 
-const FIRST_RECORDS = 1024;
-
 /**
  * The records by which companies are paired, in arrays: a million records on each side take 60 MiB. Keys are 64-bit hashes of
  * the model and the key. Two keys that share a hash would count as one key in the evidence for a pair of companies; records
@@ -151,13 +148,17 @@ export class KeyedRecords {
   readonly #placesOf: FindPlaces;
   readonly #parts: ExportedPart[] = [];
   #length = 0;
-  #hashes = new Uint32Array(2 * FIRST_RECORDS);
+  #hashes: Int32Array;
   /** Hash of the digests of a record's fields; 0 if it has none. */
-  #digests = new Uint32Array(FIRST_RECORDS);
-  #places = new Uint32Array(FIRST_RECORDS);
-  #ids = new Float64Array(FIRST_RECORDS);
+  #digests: Uint32Array;
+  #places: Uint32Array;
+  #ids: Float64Array;
 
-  constructor(db: Db, fields: readonly string[]) {
+  constructor(db: Db, fields: readonly string[], most: number) {
+    this.#hashes = new Int32Array(2 * most);
+    this.#digests = new Uint32Array(most);
+    this.#places = new Uint32Array(most);
+    this.#ids = new Float64Array(most);
     const read = db.prepare<[number], Buffer | null>('SELECT members FROM record WHERE id = ?').pluck();
     this.#readMembers = (id) => read.get(id) ?? Buffer.of();
     this.#placesOf = prepareFindPlaces(db, fields);
@@ -165,7 +166,8 @@ export class KeyedRecords {
 
   add(model: number, part: ExportedPart, { bytes, id, key, members }: StoredRecords): void {
     const at = this.#length;
-    if (at === this.#ids.length) this.#lengthen();
+    // more than their lists are said to hold
+    if (at === this.#ids.length) throw damaged('A stored record');
     this.#length += 1;
     const ofModel = Math.imul(model + 1, 0x9e3779b1);
     this.#hashes[2 * at] = hashBytes(bytes, key.start, key.end) ^ ofModel;
@@ -182,9 +184,9 @@ export class KeyedRecords {
     return this.#parts[this.#places[record] ?? -1];
   }
 
-  /** Whether two records have the same digests of fields, and at least one. */
-  haveEqualDigests(a: number, b: number): boolean {
-    return this.#digests[a] === this.#digests[b] && this.#digests[a] !== 0;
+  /** The hash of a record's digests of fields; 0 if it has none. */
+  digestOf(record: number): number {
+    return this.#digests[record] ?? 0;
   }
 
   /** Reads the digests of a record's fields; null: unknown. */
@@ -196,30 +198,16 @@ export class KeyedRecords {
 
   /** Calls `onKey` with the records of each key. The array is reused. */
   forEachKey(onKey: (records: readonly number[]) => void): void {
-    const length = this.#length;
     const hashes = this.#hashes;
-    const size = 2 ** Math.ceil(Math.log2(2 * length + 1));
-    // the last record of each key, and for each record the one before it
-    const table = new Int32Array(size).fill(-1);
-    const before = new Int32Array(length);
-    const slots = new Int32Array(length);
-    let keys = 0;
-    for (let at = 0; at < length; at++) {
-      const [first, second] = [hashes[2 * at] ?? 0, hashes[2 * at + 1] ?? 0];
-      let slot = (first ^ (second >>> 7)) & (size - 1);
-      let known = table[slot] ?? -1;
-      while (known >= 0 && (hashes[2 * known] !== first || hashes[2 * known + 1] !== second)) {
-        slot = (slot + 1) & (size - 1);
-        known = table[slot] ?? -1;
-      }
-      if (known < 0) slots[keys++] = slot;
-      before[at] = known;
-      table[slot] = at;
-    }
+    const { count, last, before } = chainByKey(
+      this.#length,
+      (at) => hashes[2 * at] ?? 0,
+      (a, b) => hashes[2 * a + 1] === hashes[2 * b + 1],
+    );
     const records: number[] = [];
-    for (let key = 0; key < keys; key++) {
+    for (let key = 0; key < count; key++) {
       records.length = 0;
-      for (let at = table[slots[key] ?? 0] ?? -1; at >= 0; at = before[at] ?? -1) records.push(at);
+      for (let at = last[key] ?? -1; at >= 0; at = before[at] ?? -1) records.push(at);
       onKey(records);
     }
   }
@@ -227,21 +215,9 @@ export class KeyedRecords {
   /** Frees the memory. */
   clear(): void {
     this.#length = 0;
-    this.#hashes = new Uint32Array(2 * FIRST_RECORDS);
-    this.#digests = new Uint32Array(FIRST_RECORDS);
-    this.#places = new Uint32Array(FIRST_RECORDS);
-    this.#ids = new Float64Array(FIRST_RECORDS);
-  }
-
-  #lengthen(): void {
-    const capacity = 2 * this.#ids.length;
-    const longer = <T extends Uint32Array | Float64Array>(from: T, to: T): T => {
-      to.set(from);
-      return to;
-    };
-    this.#hashes = longer(this.#hashes, new Uint32Array(2 * capacity));
-    this.#digests = longer(this.#digests, new Uint32Array(capacity));
-    this.#places = longer(this.#places, new Uint32Array(capacity));
-    this.#ids = longer(this.#ids, new Float64Array(capacity));
+    this.#hashes = new Int32Array(0);
+    this.#digests = new Uint32Array(0);
+    this.#places = new Uint32Array(0);
+    this.#ids = new Float64Array(0);
   }
 }

@@ -5,6 +5,7 @@ import {
   listGroupIds,
   renderGroupEvidence,
 } from './judge-group.js';
+import { chainByKey } from './key-chains.js';
 import type { PartRecords } from './part-records.js';
 
 /** What the keys of the records of a company pair say, by the positions of the records in their columns. */
@@ -35,18 +36,32 @@ export function joinRecords(v3: PartRecords, v4: PartRecords): JoinedRecords {
     v3: new Map<number, OpenVerdict>(),
     v4: new Map<number, OpenVerdict>(),
   };
-  const keys = new KeyNumbers(v3.length + v4.length);
-  const ofV3 = new Chains(v3, keys);
-  const ofV4 = new Chains(v4, keys);
-  for (let key = 0; key < keys.count; key++) {
-    const [first3, first4] = [ofV3.lastOf(key), ofV4.lastOf(key)];
-    const isAlone3 = first3 < 0 || ofV3.before(first3) < 0;
-    const isAlone4 = first4 < 0 || ofV4.before(first4) < 0;
-    if (!isAlone3 || !isAlone4) judgeMany(joined, [...ofV3.members(key, 3, v3), ...ofV4.members(key, 4, v4)]);
-    else if (first3 >= 0 && first4 >= 0) {
-      joined.twins[first3] = first4;
-      joined.claims[first4] = 1;
+  // records of V4 are numbered after those of V3
+  const isV3 = (at: number) => at < v3.length;
+  const { count, last, before } = chainByKey(
+    v3.length + v4.length,
+    (at) => (isV3(at) ? v3.hashOfKey(at) : v4.hashOfKey(at - v3.length)),
+    (a, b) =>
+      (isV3(a) ? v3 : v4).hasKeyOf(
+        isV3(a) ? a : a - v3.length,
+        isV3(b) ? v3 : v4,
+        isV3(b) ? b : b - v3.length,
+      ),
+  );
+  const memberOf = (at: number): RecordMember =>
+    isV3(at) ? recordMember(3, v3, at) : recordMember(4, v4, at - v3.length);
+  for (let key = 0; key < count; key++) {
+    const second = last[key] ?? -1;
+    const first = before[second] ?? -1;
+    if (first < 0) continue;
+    if (before[first] === -1 && isV3(first) && !isV3(second)) {
+      joined.twins[first] = second - v3.length;
+      joined.claims[second - v3.length] = 1;
+      continue;
     }
+    const members: RecordMember[] = [];
+    for (let at = second; at >= 0; at = before[at] ?? -1) members.push(memberOf(at));
+    judgeMany(joined, members);
   }
   return joined;
 }
@@ -62,79 +77,14 @@ export function joinNothing(v3: PartRecords, v4: PartRecords): JoinedRecords {
   };
 }
 
-/** Numbers the keys of records of both generations. */
-class KeyNumbers {
-  count = 0;
-  /** By hash, 1 + the number of a key; 0 for none. */
-  readonly #table: Uint32Array;
-  readonly #hashes: Int32Array;
-  /** The first record of each key. */
-  readonly #places: Uint32Array;
-  readonly #records: PartRecords[] = [];
-
-  constructor(most: number) {
-    this.#table = new Uint32Array(2 ** Math.ceil(Math.log2(2 * most + 1)));
-    this.#hashes = new Int32Array(most);
-    this.#places = new Uint32Array(most);
-  }
-
-  numberOf(records: PartRecords, at: number): number {
-    const hash = records.hashOfKey(at);
-    const table = this.#table;
-    const mask = table.length - 1;
-    let slot = hash & mask;
-    for (let found = table[slot] ?? 0; found !== 0; found = table[slot] ?? 0) {
-      const known = this.#records[found - 1];
-      if (this.#hashes[found - 1] === hash && known?.hasKeyOf(this.#places[found - 1] ?? 0, records, at))
-        return found - 1;
-      slot = (slot + 1) & mask;
-    }
-    const number = this.count++;
-    table[slot] = number + 1;
-    this.#hashes[number] = hash;
-    this.#places[number] = at;
-    this.#records.push(records);
-    return number;
-  }
-}
-
-/** The positions of the records of each key. Keys are numbered by `keys`, which both generations share. */
-class Chains {
-  readonly #last: number[] = [];
-  readonly #before: Int32Array;
-
-  constructor(records: PartRecords, keys: KeyNumbers) {
-    this.#before = new Int32Array(records.length).fill(-1);
-    for (let at = 0; at < records.length; at++) {
-      if (!records.hasKey(at)) continue;
-      const number = keys.numberOf(records, at);
-      while (this.#last.length <= number) this.#last.push(-1);
-      this.#before[at] = this.lastOf(number);
-      this.#last[number] = at;
-    }
-  }
-
-  /** The last record of a key; -1 for none. */
-  lastOf(key: number): number {
-    return this.#last[key] ?? -1;
-  }
-
-  /** The record of the same key before this one; -1 for none. */
-  before(at: number): number {
-    return this.#before[at] ?? -1;
-  }
-
-  *members(key: number, gen: 3 | 4, records: PartRecords): Generator<RecordMember> {
-    for (let at = this.lastOf(key); at >= 0; at = this.before(at)) {
-      const uid = records.uniqueIdOf(at);
-      yield { gen, at, uid, deleted: records.deleted[at] === 1, svcId: records.svcIds[at] ?? 0n };
-    }
-  }
-}
-
 interface RecordMember extends KeyMember {
   readonly at: number;
   readonly svcId: bigint;
+}
+
+function recordMember(gen: 3 | 4, records: PartRecords, at: number): RecordMember {
+  const uid = records.uniqueIdOf(at);
+  return { gen, at, uid, deleted: records.deleted[at] === 1, svcId: records.svcIds[at] ?? 0n };
 }
 
 function judgeMany(

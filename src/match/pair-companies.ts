@@ -30,11 +30,10 @@ export interface Uncounted {
   readonly v4: ReadonlyMap<number, number>;
 }
 
-/** Companies and evidence are read several times, and not kept: there can be 100,000 of each. */
 export interface PairingInput {
-  readonly v3: Iterable<CompanySide>;
-  readonly v4: Iterable<CompanySide>;
-  readonly evidence: Iterable<CompanyEvidence>;
+  readonly v3: readonly CompanySide[];
+  readonly v4: readonly CompanySide[];
+  readonly evidence: readonly CompanyEvidence[];
   /** Treated like a rival company that agrees on all of these keys. */
   readonly uncounted: Uncounted;
   readonly mode: 'auto' | 'same_id' | 'overlap';
@@ -96,7 +95,7 @@ interface Best {
 }
 
 interface EvidenceIndex {
-  readonly rows: Iterable<CompanyEvidence>;
+  readonly rows: readonly CompanyEvidence[];
   readonly uncounted: Uncounted;
   readonly v3: ReadonlyMap<number, Best>;
   readonly v4: ReadonlyMap<number, Best>;
@@ -105,13 +104,13 @@ interface EvidenceIndex {
 /** Every key was counted. */
 export const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
 
-function indexEvidence(rows: Iterable<CompanyEvidence>, uncounted: Uncounted): EvidenceIndex {
+function indexEvidence(rows: readonly CompanyEvidence[], uncounted: Uncounted): EvidenceIndex {
   const v3 = bestBy(rows, (row) => row.v3, uncounted.v3);
   return { rows, uncounted, v3, v4: bestBy(rows, (row) => row.v4, uncounted.v4) };
 }
 
 function bestBy(
-  rows: Iterable<CompanyEvidence>,
+  rows: readonly CompanyEvidence[],
   companyOf: (row: CompanyEvidence) => number,
   uncounted: ReadonlyMap<number, number>,
 ): Map<number, Best> {
@@ -197,7 +196,7 @@ function findIdClaims(input: PairingInput, links: Links): IdClaim[] {
 
 /** Evidence of each claim, by its V3 company. */
 function evidenceOfClaims(
-  evidence: Iterable<CompanyEvidence>,
+  evidence: readonly CompanyEvidence[],
   claims: readonly Pick<IdClaim, 'a' | 'b'>[],
 ): Map<number, CompanyEvidence> {
   const claimed = new Map(claims.map(({ a, b }) => [a.id, b.id]));

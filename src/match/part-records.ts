@@ -86,8 +86,10 @@ export class PartRecords {
     return this.#textAt(TEXTS * at + 2);
   }
 
-  hashOfKey(at: number): number {
-    return hashBytes(this.#texts.bytes, this.#startOf(TEXTS * at), this.#endOf(TEXTS * at));
+  /** null if it has no key. */
+  hashOfKey(at: number): number | null {
+    const [start, end] = [this.#startOf(TEXTS * at), this.#endOf(TEXTS * at)];
+    return start < end ? hashBytes(this.#texts.bytes, start, end) : null;
   }
 
   /** Whether a record has the key of another one. */
