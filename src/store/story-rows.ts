@@ -1,7 +1,6 @@
 import type { Generation } from '../domain.js';
 import { damaged, isIntact } from './checksum.js';
 import { prepareReadPayload } from './payloads.js';
-import type { IndexKey, IndexPart } from './remap-blocks.js';
 import { damagedRemap } from './remap-digest.js';
 import { REMAP_COLUMNS, type RemapRow } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
@@ -23,8 +22,12 @@ export interface StoryQuestion {
 /** A row of the remap with its id and internal columns. */
 export interface StoryRow extends RemapRow {
   readonly row: bigint;
+  /** The row of the record that holds a child. */
+  readonly parent: bigint | null;
   readonly unique_id_conflict: bigint;
 }
+
+const ROWS = `SELECT id AS row, parent, ${REMAP_COLUMNS.join(', ')}, unique_id_conflict FROM remap_entry`;
 
 /** Rows that answer the question, in the remap's order, at most `limit`. */
 export function readStoryRows(
@@ -34,33 +37,31 @@ export function readStoryRows(
   limit: number,
 ): StoryRow[] {
   const { model, by, value, path, region, companyId } = question;
-  return db
-    .prepare<[object], StoryRow>(
-      `SELECT id AS row, ${REMAP_COLUMNS.join(', ')}, unique_id_conflict FROM remap_entry
-       WHERE id IN (SELECT value FROM json_each(@rows)) AND (@path IS NULL OR path = @path)
-         AND (@region IS NULL OR region = @region) AND (@company IS NULL OR ${by}_company_id IS @company)
-       ORDER BY id LIMIT @limit`,
+  return remap
+    .find(by, model, value)
+    .map(prepareReadRow(db, remap))
+    .filter(
+      (row) =>
+        (path === null || row.path === path) &&
+        (region === null || row.region === region) &&
+        (companyId === null || row[`${by}_company_id`] === companyId),
     )
-    .all({
-      rows: findRows(db, remap, by, model, value),
-      path,
-      region,
-      company: companyId,
-      limit: BigInt(limit),
-    });
+    .slice(0, limit);
 }
 
-/**
- * The ids of the rows of a key, as JSON. Their rows are counted, because blocks are verified as ranges of ids, and a damaged
- * inner page of the table can hide rows from searches for single ids only.
- */
-function findRows(db: Db, remap: VerifiedRemap, part: IndexPart, model: string, key: IndexKey): string {
-  const ids = remap.find(part, model, key);
-  const rows = `[${ids.join(',')}]`;
-  const sql = 'SELECT count(*) FROM remap_row WHERE id IN (SELECT value FROM json_each(?))';
-  if (db.prepare<[string], bigint>(sql).pluck().get(rows) !== BigInt(ids.length)) throw damagedRemap('rows');
-  for (const id of ids) remap.verifyRow(id);
-  return rows;
+/** The row of the record that holds a child; null for a record. */
+export function readParentRow(db: Db, remap: VerifiedRemap, { parent }: StoryRow): StoryRow | null {
+  return parent === null ? null : prepareReadRow(db, remap)(parent);
+}
+
+function prepareReadRow(db: Db, remap: VerifiedRemap): (id: bigint) => StoryRow {
+  const read = db.prepare<[bigint], StoryRow>(`${ROWS} WHERE id = ?`);
+  return (id) => {
+    remap.verifyRow(id);
+    const row = read.get(id);
+    if (row === undefined) throw damagedRemap('rows');
+    return row;
+  };
 }
 
 /** Identifies a stored record. */
@@ -115,32 +116,6 @@ function assertRecordIntact(db: Db, { record_id, stream_id, svc_id }: StoredObje
     )
     .get({ record_id, stream_id, svc_id });
   if (intact === undefined) throw damaged('A stored record');
-}
-
-/** The records that contain this child; more than one only if the service repeats ids. */
-export function readParents(
-  db: Db,
-  remap: VerifiedRemap,
-  place: StoredPlace & { readonly path: string; readonly parentPlatformId: string | null },
-): StoredObject[] {
-  const side = place.generation;
-  const { model, parentPlatformId } = place;
-  const rows = parentPlatformId === null ? null : findRows(db, remap, 'key', model, parentPlatformId);
-  const records = db
-    .prepare<[object], StoredObject>(
-      `SELECT DISTINCT ${RECORD} FROM remap_entry AS remap
-       CROSS JOIN stream ON stream.generation = @generation AND stream.region = @region AND stream.model = remap.model
-       CROSS JOIN record INDEXED BY ${RECORD_KEY} ON record.stream_id = stream.id
-         AND record.svc_id = remap.${side}_svc_id AND record.company_id = @companyId
-       WHERE ${rows === null ? 'remap.model = @model AND remap.platform_id IS NULL' : 'remap.id IN (SELECT value FROM json_each(@rows))'}
-         AND remap.path = ''
-         AND remap.${side}_company_id = @companyId AND EXISTS (
-           SELECT 1 FROM child WHERE child.record_id = record.id AND child.path = @path AND child.svc_id = @svcId)
-       ORDER BY record.svc_id`,
-    )
-    .all({ ...place, rows });
-  for (const record of records) assertRecordIntact(db, record);
-  return records;
 }
 
 export interface StoredChildRow {

@@ -12,7 +12,7 @@ import { type CompanyRow, readCompanyRows } from '../../store/remap-tables.js';
 import {
   readChildFields,
   readExcludedPlaces,
-  readParents,
+  readParentRow,
   readRecordFields,
   readRejectedWith,
   readStoredChild,
@@ -148,6 +148,7 @@ function readStory(source: StorySource, row: StoryRow, takenFor: readonly Genera
   // A row without a V3 record names no V3 company; the pair of its V4 company does.
   const place: Place = {
     row,
+    parent: readParentRow(source.db, source.remap, row),
     region: region ?? company?.region ?? null,
     v3: v3_company_id ?? company?.v3_company_id ?? null,
     v4: v4_company_id ?? company?.v4_company_id ?? null,
@@ -158,13 +159,15 @@ function readStory(source: StorySource, row: StoryRow, takenFor: readonly Genera
     ({ side, svcId }) => readSide(source, place, side, svcId) ?? [],
   );
   const pairing = company === undefined ? null : describePairing(company);
-  const parents = row.path === '' ? [] : parentsOf(source, row, v3 ?? v4);
+  const parents = place.parent === null ? [] : [describeParent(place.parent)];
   const facts = { takenFor, row, v3, v4, named, lists: listsOf(source, place), company: pairing };
   return buildStory(facts, parents, source.config.fieldPrefix);
 }
 
 interface Place {
   readonly row: StoryRow;
+  /** The row of the record that holds a child. */
+  readonly parent: StoryRow | null;
   readonly region: string | null;
   readonly v3: bigint | null;
   readonly v4: bigint | null;
@@ -172,20 +175,17 @@ interface Place {
 
 /** The object of one side; null if the export does not hold it. */
 function readSide(
-  { db, remap, isCurrent, config }: StorySource,
+  { db, isCurrent, config }: StorySource,
   place: Place,
   generation: Generation,
   svcId: bigint | null,
 ): ExportedObject | null {
-  const { model, path, parent_platform_id: parentPlatformId } = place.row;
+  const { model, path } = place.row;
   const companyId = place[generation];
-  if (svcId === null || companyId === null) return null;
+  const holder = place.parent === null ? svcId : place.parent[`${generation}_svc_id`];
+  if (svcId === null || holder === null || companyId === null) return null;
   const region = generation === 'v3' ? (place.region ?? '') : '';
-  const stored = { generation, model, region, companyId, svcId } as const;
-  const record =
-    path === ''
-      ? readStoredRecord(db, stored)
-      : readParents(db, remap, { ...stored, path, parentPlatformId })[0];
+  const record = readStoredRecord(db, { generation, model, region, companyId, svcId: holder });
   if (record === undefined) {
     if (isCurrent) throw damaged('A stored record');
     return null;
@@ -264,16 +264,10 @@ function describePairing(row: CompanyRow): CompanyPairing {
   };
 }
 
-/** What became of the record that contains a child, one sentence for each of its rows. */
-function parentsOf({ db, remap }: StorySource, row: StoryRow, child: ExportedObject | null): string[] {
-  if (child === null || child.parent_svc_id === null) return [];
-  const { generation: by, parent_svc_id: id } = child;
-  const place = { model: row.model, path: '', region: row.region, companyId: BigInt(child.company_id) };
-  return readStoryRows(db, remap, { ...place, by, value: BigInt(id) }, 5).map((parent) => {
-    const { status, reason, platform_id, v3_svc_id, v4_svc_id } = parent;
-    const outcome = `${status}${reason === null ? '' : `/${reason}`}`;
-    const twin = by === 'v3' ? ['V4', v4_svc_id] : ['V3', v3_svc_id];
-    const pair = twin[1] === null ? '' : `, ${twin.join(' ')}`;
-    return `${row.model} ${by.toUpperCase()} ${id}, platform_id ${platform_id ?? 'none'}: ${outcome}${pair}`;
-  });
+/** What became of the record that contains a child. */
+function describeParent({ model, status, reason, platform_id, v3_svc_id, v4_svc_id }: StoryRow): string {
+  const outcome = `${status}${reason === null ? '' : `/${reason}`}`;
+  const id = v3_svc_id === null ? `V4 ${v4_svc_id}` : `V3 ${v3_svc_id}`;
+  const twin = v3_svc_id === null || v4_svc_id === null ? '' : `, V4 ${v4_svc_id}`;
+  return `${model} ${id}, platform_id ${platform_id ?? 'none'}: ${outcome}${twin}`;
 }
