@@ -20,7 +20,7 @@ import {
   listV4Candidates,
   prepareFindV4,
   prepareIsDeleted,
-  readFilteredFindings,
+  readFindings,
 } from '../store/finding-rows.js';
 import type { Db } from '../store/open.js';
 import { isRemapStale } from '../store/readiness.js';
@@ -57,7 +57,7 @@ export async function run(given: GivenTo<typeof findings>, io: Io): Promise<numb
   assertDrafts(options, config);
   const text = await readLastRemap(config, narrowing.companies, io, async (db, facts) => {
     if (json !== undefined) {
-      const found = () => readFilteredFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit);
+      const found = () => readFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit);
       const rows = () => renderNdjson(found(), { stale: isRemapStale(facts) });
       await writeOutput({ target: json, chunks: rows }, io);
     }
@@ -68,7 +68,7 @@ export async function run(given: GivenTo<typeof findings>, io: Io): Promise<numb
     if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
     if ((json ?? writeDecisions ?? writeCompanies) !== undefined) return null;
     const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
-    const rows = [...readFilteredFindings(db, { ...filter, foldsLineItems: isFolded }, shown)];
+    const rows = [...readFindings(db, { ...filter, foldsLineItems: isFolded }, shown)];
     return renderFindings(rows, countOutcomes(db, filter), isFolded, io.width);
   });
   // A pager may keep stdout waiting for hours; the database is closed by now.

@@ -15,10 +15,11 @@ import { type Report, reportSchema } from '../report/report-schema.js';
 import { openFile } from '../runtime/programs.js';
 import { readVersion } from '../runtime/version.js';
 import { assertStdout, type Output, writeOutput, writeText } from '../runtime/write-output.js';
+import { readFindings } from '../store/finding-rows.js';
 import type { Db } from '../store/open.js';
 import { TABLE_PARTS } from '../store/remap-blocks.js';
 import type { RemapPart } from '../store/remap-digest.js';
-import { type RemapRow, readAllFindings, type Scope } from '../store/remap-rows.js';
+import type { RemapRow, Scope } from '../store/remap-rows.js';
 import { readDriftFindings } from '../store/remap-tables.js';
 import { readRecordGroups } from '../store/scoped-streams.js';
 import { streamJson } from '../text/rows.js';
@@ -146,7 +147,7 @@ function noteVerdict(report: Report, targets: readonly string[], io: Io): void {
 
 /** Every row that is not matched, then matched rows whose fields differ. */
 function* readReportFindings(db: Db, scope: Scope): Generator<RemapRow> {
-  yield* readAllFindings(db, scope);
+  yield* readFindings(db, scope);
   yield* readDriftFindings(db, scope);
 }
 

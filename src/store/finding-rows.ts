@@ -1,14 +1,14 @@
 import { DECIDABLE_REASONS, type Status } from '../reasons.js';
 import { assertDigests } from './remap-digest.js';
-import { REMAP_COLUMNS, type RemapRow, remapScope, type Scope } from './remap-rows.js';
+import { iterateRows, type RemapRow, remapScope, type Scope, type ScopeSql } from './remap-rows.js';
 import { RECORD_KEY } from './schema.js';
 import type { Db } from './sqlite.js';
 
-/** Filters of findings; null: no filter. */
+/** Filters of findings; null or left out: no filter. */
 export interface FindingFilter extends Scope {
-  readonly statuses: readonly Status[] | null;
+  readonly statuses?: readonly Status[] | null;
   /** As in the remap, with the prefix `parent_`. */
-  readonly reasons: readonly string[] | null;
+  readonly reasons?: readonly string[] | null;
   /** Leave out line items that are findings only because their records are. */
   readonly foldsLineItems?: boolean;
 }
@@ -23,20 +23,9 @@ export interface OutcomeCount {
   readonly n: bigint;
 }
 
-const COLUMNS = REMAP_COLUMNS.join(', ');
-
-/** The findings, in the remap's order; `limit` -1: all. */
-export function readFilteredFindings(
-  db: Db,
-  filter: FindingFilter,
-  limit: number,
-): IterableIterator<RemapRow> {
-  const where = whereOf(db, filter);
-  return db
-    .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap_entry AS r WHERE ${where.sql} ORDER BY id LIMIT @limit`,
-    )
-    .iterate({ ...where.params, limit: BigInt(limit) });
+/** The rows that are not matched, in the remap's order; `limit` -1: all. */
+export function readFindings(db: Db, filter: FindingFilter, limit = -1): IterableIterator<RemapRow> {
+  return iterateRows(db, whereOf(db, filter), limit);
 }
 
 /**
@@ -55,25 +44,24 @@ export function countOutcomes(db: Db, filter: FindingFilter | null): OutcomeCoun
     .all(where.params);
 }
 
-function whereOf(db: Db, { statuses, reasons, foldsLineItems, ...scope }: FindingFilter) {
+function whereOf(
+  db: Db,
+  { statuses = null, reasons = null, foldsLineItems = false, ...scope }: FindingFilter,
+): ScopeSql {
   const where = remapScope(db, scope);
   const parts = ["r.status <> 'matched'", where.sql];
   if (statuses !== null) parts.push('r.status IN (SELECT value FROM json_each(@statuses))');
   if (reasons !== null) parts.push('r.reason IN (SELECT value FROM json_each(@reasons))');
-  if (foldsLineItems === true) parts.push("r.reason NOT LIKE 'parent\\_%' ESCAPE '\\'");
+  if (foldsLineItems) parts.push("r.reason NOT LIKE 'parent\\_%' ESCAPE '\\'");
   const params = { statuses: JSON.stringify(statuses ?? []), reasons: JSON.stringify(reasons ?? []) };
   return { sql: parts.join(' AND '), params: { ...where.params, ...params } };
 }
 
 /** Findings that a person can decide: V3 ids that are ambiguous or whose key seems to have changed. */
-export function listUndecided(db: Db, filter: FindingFilter): IterableIterator<RemapRow> {
-  const where = whereOf(db, filter);
-  return db
-    .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap_entry AS r WHERE ${where.sql} AND v3_svc_id IS NOT NULL
-         AND reason IN (SELECT value FROM json_each(@decidable)) ORDER BY id`,
-    )
-    .iterate({ ...where.params, decidable: JSON.stringify(DECIDABLE_REASONS) });
+export function* listUndecided(db: Db, filter: FindingFilter): Generator<RemapRow> {
+  for (const row of readFindings(db, filter)) {
+    if (row.v3_svc_id !== null && DECIDABLE_REASONS.some((reason) => reason === row.reason)) yield row;
+  }
 }
 
 /** Makes the function that returns whether the V3 record of a row is deleted; always false for a child. */

@@ -1,28 +1,25 @@
 import type { Generation } from '../domain.js';
-import type { RemapRow } from './remap-rows.js';
+import { readFindings } from './finding-rows.js';
+import { EVERYTHING, type RemapRow } from './remap-rows.js';
 import { iterateCompanyRows } from './remap-tables.js';
 import type { Db } from './sqlite.js';
 
 /** The columns of a remap row that `recheck` needs. */
 export type OpenRow = Omit<RemapRow, 'parent_platform_id' | 'matched_by' | 'evidence'>;
 
-const COLUMNS = (table: string) => `${table}.model, ${table}.path, ${table}.region, ${table}.v3_company_id,
-  ${table}.v4_company_id, ${table}.platform_id, ${table}.v3_svc_id, ${table}.v4_svc_id, ${table}.status, ${table}.reason`;
-const IS_OPEN = `remap.status IN ('unmatched', 'ambiguous', 'v4_only')`;
+const OPEN = ['unmatched', 'ambiguous', 'v4_only'] as const;
 
 /** Every open finding: neither matched nor deleted, including children. */
 export function readOpenRows(db: Db): IterableIterator<OpenRow> {
-  return db
-    .prepare<[], OpenRow>(
-      `SELECT ${COLUMNS('remap')} FROM remap_entry AS remap WHERE ${IS_OPEN} ORDER BY remap.id`,
-    )
-    .iterate();
+  return readFindings(db, { ...EVERYTHING, statuses: OPEN });
 }
 
 /** The records that contain open children with a reason of their own, not inherited from the record. */
 export function readOpenParents(db: Db): IterableIterator<OpenRow> {
-  const sql = `SELECT DISTINCT ${COLUMNS('parent')} FROM remap_entry AS remap CROSS JOIN remap_entry AS parent ON parent.id = remap.parent
-    WHERE remap.path <> '' AND ${IS_OPEN} AND remap.reason NOT LIKE 'parent\\_%' ESCAPE '\\'`;
+  const sql = `SELECT * FROM remap_entry WHERE id IN (
+      SELECT parent FROM remap_entry WHERE path <> '' AND status IN (${OPEN.map((status) => `'${status}'`).join(', ')})
+        AND reason NOT LIKE 'parent\\_%' ESCAPE '\\')
+    ORDER BY id`;
   return db.prepare<[], OpenRow>(sql).iterate();
 }
 

@@ -52,22 +52,18 @@ export const V4_PARENT_KEY = v4KeyOf('parent_platform_id');
 
 const COLUMNS = REMAP_COLUMNS.join(', ');
 
-/** All rows that are not matched, in the remap's order. */
-export function readAllFindings(db: Db, scope: Scope): IterableIterator<RemapRow> {
-  const where = remapScope(db, scope);
-  return db
-    .prepare<[object], RemapRow>(
-      `SELECT ${COLUMNS} FROM remap_entry AS r WHERE status <> 'matched' AND ${where.sql} ORDER BY id`,
-    )
-    .iterate(where.params);
-}
-
 /** All rows, in the remap's order. */
 export function readRemap(db: Db, scope: Scope): IterableIterator<RemapRow> {
-  const where = remapScope(db, scope);
+  return iterateRows(db, remapScope(db, scope));
+}
+
+/** The rows that meet a condition over `remap_entry AS r`, in the remap's order; `limit` -1: all. */
+export function iterateRows(db: Db, { sql, params }: ScopeSql, limit = -1): IterableIterator<RemapRow> {
   return db
-    .prepare<[object], RemapRow>(`SELECT ${COLUMNS} FROM remap_entry AS r WHERE ${where.sql} ORDER BY id`)
-    .iterate(where.params);
+    .prepare<[object], RemapRow>(
+      `SELECT ${COLUMNS} FROM remap_entry AS r WHERE ${sql} ORDER BY id LIMIT @limit`,
+    )
+    .iterate({ ...params, limit: BigInt(limit) });
 }
 
 /** Makes the function that reads rows by their ids. */
