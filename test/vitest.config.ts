@@ -105,8 +105,8 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: 'forks',
     sequence: { sequencer: CampaignsFirst },
-    // Most tests wait for processes and sockets: two files at once also where one core is reported free. Campaigns wait more.
-    maxWorkers: CAMPAIGN_SIZE === 'full' ? 3 : 2,
+    // Most tests wait for processes and sockets: more files at once than there may be cores.
+    maxWorkers: CAMPAIGN_SIZE === 'soak' ? 2 : 3,
     // Modules of the built program are loaded as they are.
     server: { deps: { external: [/\/dist\//] } },
     // `.ci/run` counts from the JSON files.

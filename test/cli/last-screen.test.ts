@@ -5,7 +5,7 @@ import { openProject } from './project.js';
 import { type Ended, runCli } from './run-cli.js';
 import { runShell } from './spawn-cli.js';
 
-const options = { seed: 1, scale: 250, scenario: 'ugly' } as const;
+const options = { seed: 1, scale: 130, scenario: 'ugly' } as const;
 const { sandbox: ugly, at, cwd } = await openProject(options, (one) => one.config(), 'my config.json');
 beforeAll(async () => expect((await run(['run', '--quiet'])).code).toBe(1));
 

@@ -107,14 +107,15 @@ function combinationsOf(
   );
 }
 
-/** Another position, persistence and generation for each fault; where it `lasts`, also one that goes on for ever: only that shows whether a broken answer is taken for a whole one. */
-function fewOf(kind: FaultKind, index: number, lasts: boolean): Combination[] {
+/**
+ * One combination of each fault, which differs from that of its neighbours in everything; where it `lasts`, one that goes on for
+ * ever: only that shows whether a broken answer is taken for a whole one.
+ */
+function oneOf(kind: FaultKind, index: number, lasts: boolean): Combination[] {
   const all = combinationsOf([kind], () => false);
-  // Coprime to the number of combinations, so that neighbours differ in everything.
-  const one = all[(index * 7) % all.length];
-  const lasting = all.filter(({ persistence }) => persistence === 'for ever')[index % 3];
-  const more = lasts && one?.persistence !== 'for ever' ? [lasting] : [];
-  return [one, ...more].filter((combination) => combination !== undefined);
+  const fitting = lasts ? all.filter(({ persistence }) => persistence === 'for ever') : all;
+  // 7 is coprime to their number.
+  return fitting.slice((index * 7) % fitting.length).slice(0, 1);
 }
 
 function scriptOf({ kind, generation, position, persistence }: Combination): Script {
@@ -195,7 +196,7 @@ async function tryAll(
   const { full, lasts = false, parallel = 3 } = options;
   const isSampled = (generation: 'v3' | 'v4') => !full.includes(generation);
   const combinations = IS_SMALL
-    ? kinds.flatMap((kind, index) => fewOf(kind, index, lasts))
+    ? kinds.flatMap((kind, index) => oneOf(kind, index, lasts))
     : combinationsOf(kinds, isSampled);
   const wrong = await tryEach(combinations, parallel);
   const resumed = combinations.filter((one) => expectedOf(one) !== 'same').length;
@@ -237,7 +238,7 @@ describe('a fault on any page, once, until the last attempt or for ever, ends in
     expect(wrong).toEqual([]);
   });
   it('without a request to any other place', () => {
-    expect(tried).toBeGreaterThanOrEqual(campaign({ small: 100, full: 600 }));
+    expect(tried).toBeGreaterThanOrEqual(campaign({ small: 90, full: 600 }));
     expect(askedElsewhere).toBe(0);
   });
 });

@@ -326,7 +326,7 @@ describe('doctor', () => {
   });
 
   it('asks a sample of many companies, and says so', async () => {
-    const { look, sandbox } = await newScene([], allModels, { companies: 24 });
+    const { look, sandbox } = await newScene([], undefined, { companies: 24 });
     const sampled = await look();
     expect(found(sampled, 'v4_companies_sampled')?.text).toBe(
       'V4 lists 25 companies; a sample of 10 was asked for every model.',

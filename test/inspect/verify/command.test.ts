@@ -32,7 +32,7 @@ interface Origin {
   readonly job: Job;
 }
 
-const SERVICE = { seed: 3, scale: 220 };
+const SERVICE = { seed: 3, scale: 170 };
 
 async function makeOrigin(): Promise<Origin> {
   const sandbox = await startSandbox(SERVICE);
