@@ -3,67 +3,39 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { z } from 'zod';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const ACTION = '.github/actions/gate/action.yml';
 const read = (file: string) => readFileSync(`${ROOT}${file}`, 'utf8');
 
-const texts = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
-const step = z
-  .strictObject({
-    id: z.string().optional(),
-    if: z.string().optional(),
-    uses: z
-      .string()
-      .regex(/^(\.\/|[\w-]+\/[\w/-]+@v\d+$)/)
-      .optional(),
-    with: texts.optional(),
-    run: z.string().optional(),
-    shell: z.literal('bash').optional(),
-    env: texts.optional(),
-  })
-  .refine(({ uses, run }) => (uses === undefined) !== (run === undefined), 'a step uses or runs');
-const job = z.strictObject({
-  'runs-on': z.string(),
-  strategy: z.looseObject({ matrix: z.record(z.string(), z.array(z.unknown())) }).optional(),
-  steps: z.array(step).min(1),
-});
-const workflow = z.strictObject({
-  name: z.string(),
-  on: z.looseObject({}),
-  permissions: z.record(z.string(), z.enum(['read', 'write'])),
-  jobs: z.record(z.string(), job),
-});
-const action = z.strictObject({
-  name: z.string(),
-  description: z.string(),
-  inputs: z.record(z.string(), z.strictObject({ description: z.string(), default: z.string() })),
-  runs: z.strictObject({ using: z.literal('composite'), steps: z.array(step) }),
-});
-type Step = z.infer<typeof step>;
+interface Step {
+  readonly id?: string;
+  readonly if?: string;
+  readonly uses?: string;
+  readonly with?: object;
+  readonly run?: string;
+}
+type Jobs = Readonly<Record<string, { readonly steps: readonly Step[] }>>;
 
 /** The recipes in the documentation, by their first key. */
-function recipe(name: string): unknown {
+function recipe(name: string) {
   const found = [...read('src/docs/ci.md').matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => text);
   return parse(found.find((text) => text.startsWith(`${name}:`)) ?? '');
 }
 
-const WORKFLOWS: readonly (readonly [string, Readonly<Record<string, { steps: Step[] }>>])[] = [
-  ...['ci', 'release'].map((name) => {
-    const file = `.github/workflows/${name}.yml`;
-    return [file, workflow.parse(parse(read(file))).jobs] as const;
-  }),
-  ['src/docs/ci.md', z.strictObject({ jobs: z.record(z.string(), job) }).parse(recipe('jobs')).jobs],
+const jobsIn = (file: string): Jobs => parse(read(file)).jobs;
+const gate: { inputs: object; runs: { steps: readonly Step[] } } = parse(read(ACTION));
+const IN_GATE: Jobs = { gate: gate.runs };
+const IN_RECIPE: Jobs = recipe('jobs').jobs;
+const WORKFLOWS: readonly (readonly [string, Jobs])[] = [
+  ...['.github/workflows/ci.yml', '.github/workflows/release.yml'].map(
+    (file) => [file, jobsIn(file)] as const,
+  ),
+  ['src/docs/ci.md', IN_RECIPE],
+  [ACTION, IN_GATE],
 ];
-const gate = action.parse(parse(read(ACTION)));
 
-/** What `${{ … }}` refers to in a value. */
-function refersTo(value: unknown): string[] {
-  return [...JSON.stringify(value).matchAll(/\$\{\{ ([\w.-]+) \}\}/g)].map(([, name = '']) => name);
-}
-
-describe.each([...WORKFLOWS, [ACTION, { gate: gate.runs }] as const])('%s', (_, jobs) => {
+describe.each(WORKFLOWS)('%s', (_, jobs) => {
   const steps = Object.values(jobs).flatMap((one) => one.steps);
 
   it('has scripts that bash can read, and nothing written into them', () => {
@@ -81,24 +53,6 @@ describe.each([...WORKFLOWS, [ACTION, { gate: gate.runs }] as const])('%s', (_, 
       expect(Object.keys(given).filter((name) => !(name in gate.inputs))).toEqual([]);
     }
   });
-
-  it('refers to steps that come earlier', () => {
-    for (const { steps: own } of Object.values(jobs)) {
-      for (const [at, one] of own.entries()) {
-        const ids = refersTo(one).flatMap((name) => /^steps\.([\w-]+)\./.exec(name)?.[1] ?? []);
-        for (const id of ids) expect(own.slice(0, at).map((earlier) => earlier.id)).toContain(id);
-      }
-    }
-  });
-});
-
-it('the composite action uses each of its inputs', () => {
-  const used = new Set(refersTo(gate.runs).filter((name) => name.startsWith('inputs.')));
-  expect([...used].sort()).toEqual(
-    Object.keys(gate.inputs)
-      .map((name) => `inputs.${name}`)
-      .sort(),
-  );
 });
 
 it('the action keeps the exit code of the program and quotes what it is given', () => {
@@ -118,12 +72,9 @@ it('the action keeps the exit code of the program and quotes what it is given', 
 });
 
 it.each([
-  ['the recipe of the gate', recipe('jobs')],
-  ['the composite action', { jobs: { gate: gate.runs } }],
-])('%s keeps the database also while the gate is red', (_, found) => {
-  const { jobs } = z
-    .looseObject({ jobs: z.record(z.string(), z.looseObject({ steps: z.array(step) })) })
-    .parse(found);
+  ['the recipe of the gate', IN_RECIPE],
+  ['the composite action', IN_GATE],
+])('%s keeps the database also while the gate is red', (_, jobs) => {
   const steps = Object.values(jobs).flatMap((one) => one.steps);
   expect(steps.filter(({ uses }) => uses?.startsWith('actions/cache@'))).toEqual([]);
   const saving = steps.findIndex(({ uses }) => uses?.startsWith('actions/cache/save@'));
@@ -133,20 +84,9 @@ it.each([
 });
 
 it('the recipe for GitLab is a job with artifacts', () => {
-  const jobs = z.record(
-    z.string(),
-    z.looseObject({
-      script: z.array(z.string()),
-      artifacts: z.looseObject({ reports: z.strictObject({ junit: z.string() }) }),
-    }),
-  );
-  expect(() => jobs.parse(recipe('migration-gate'))).not.toThrow();
-});
-
-it('the Containerfile copies files that exist', () => {
-  const copied = [...read('.ci/Containerfile').matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(
-    ([, names = '']) => names.split(' '),
-  );
-  expect(copied.length).toBeGreaterThan(5);
-  for (const name of copied) expect(existsSync(`${ROOT}${name.replace(/\/?\*.*$/, '')}`)).toBe(true);
+  for (const job of Object.values(recipe('migration-gate')))
+    expect(job).toMatchObject({
+      script: expect.any(Array),
+      artifacts: { reports: { junit: expect.any(String) } },
+    });
 });

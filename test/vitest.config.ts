@@ -29,7 +29,10 @@ function isOnline(file: string): boolean {
   return file.endsWith('.online.test.ts');
 }
 
-/** Whether a file is run at full size only: it measures time and memory, waits long, opens a browser or a terminal, or packs the program, which decides nothing about an id. */
+/**
+ * Whether a file is run at full size only: it measures time and memory, waits long, opens a browser or a terminal, installs or packs
+ * the program, or holds a format to its schema, which decides nothing about an id.
+ */
 function isCampaign(file: string): boolean {
   return file.endsWith('.campaign.test.ts');
 }

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
-import { failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
+import { failureOf, V3_KEY, v3Request, v4Request } from './support/test-api.js';
 
 allowMocksOnly();
 
@@ -74,53 +74,5 @@ describe('the key', () => {
     nock(V4).get(V4_PATH).reply(400, `you are ${V3_KEY}`);
     const error = await failureOf(time.run(api.fetchPage(v4Request())));
     expect(error.facts['answer']).toBe('you are [key]');
-  });
-
-  it('that is missing matters only to the generation that is asked', async () => {
-    const { api, time } = createMockedApi({ keys: { v4: '' } });
-    nock(V3).get(V3_PATH).reply(200, V3_PAGE);
-    expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
-    const error = await failureOf(time.run(api.fetchPage(v4Request())));
-    expect(error).toMatchObject({ code: 'config', exitCode: 2 });
-    expect(error.hint).toContain('SVC_TEST_KEY');
-  });
-
-  it.each(['two words', 'line\nbreak', 'tab\t', 'ünïcode', '\u0000'])(
-    '%j cannot be sent, and is not shown',
-    async (key) => {
-      const { api, time } = createMockedApi({ keys: { v3: key } });
-      const error = await failureOf(time.run(api.fetchPage(v3Request())));
-      expect(error.code).toBe('config');
-      expect(`${error.message}${error.hint}`).not.toContain(key);
-    },
-  );
-});
-
-describe('base URLs', () => {
-  it.each([
-    'http://api.example.com/v3',
-    'http://localhost.example.com',
-    'http://127.0.0.1.example.com',
-    'http://[::2]',
-    'ftp://api.example.com',
-    'https://user:pass@api.example.com',
-    'https://user@api.example.com',
-    'api.example.com',
-    '',
-  ])('%s is refused', (v3Url) => {
-    expect(() => createMockedApi({ v3Url })).toThrow(expect.objectContaining({ code: 'config' }));
-  });
-
-  it.each(['http://127.0.0.1:9', 'http://127.9.9.9', 'http://localhost:9', 'http://[::1]:9'])(
-    '%s is loopback',
-    (v3Url) => {
-      expect(() => createMockedApi({ v3Url })).not.toThrow();
-    },
-  );
-
-  it('may be plain http where that is allowed by name', () => {
-    expect(() =>
-      createMockedApi({ v3Url: 'http://api.example.com', http: { allowHttp: true } }),
-    ).not.toThrow();
   });
 });

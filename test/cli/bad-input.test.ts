@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { serveFile } from '../support/serve-http.js';
+import { rowsOf } from '../support/table.js';
 import { type Ended, filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
 
 const CANARY = 'canary-key-77aa01';
@@ -42,92 +43,39 @@ function expectPlainError({ stdout, stderr }: Ended): void {
 }
 
 describe('bad input is a one-line error with the fix, and nothing is written', () => {
-  const cases: readonly [string, readonly string[], object | undefined, number, RegExp][] = [
-    [
-      'an unknown command',
-      ['exprt'],
-      undefined,
-      2,
-      /unknown command 'exprt'\.\n {2}→ Did you mean "export"\?/,
-    ],
-    ['an unknown generation', ['export', 'v5'], undefined, 2, /"v5" is no value for generation\.\n.*"v3"/],
-    ['an unknown option', ['status', '--verbos'], undefined, 2, /unknown option '--verbos'\.\n.*--verbose/],
-    ['a key as an option', ['export', 'v3', '--api-key', 'x'], undefined, 2, /unknown option '--api-key'/],
-    [
-      'an option without its value',
-      ['status', '--db'],
-      undefined,
-      2,
-      /option '--db <file>' argument missing/,
-    ],
-    ['too many words', ['status', 'now'], undefined, 2, /too many arguments/],
-    ['a missing word', ['lookup'], undefined, 2, /missing required argument 'model'/],
-    ['waiting for V3', ['export', 'v3', '--wait'], {}, 2, /--wait is for V4/],
-    ['help for nothing', ['help', 'chek'], undefined, 2, /There is no command or topic "chek"\.\n.*"check"/],
-    [
-      'an unknown choice',
-      ['dump', '--format', 'xml'],
-      undefined,
-      2,
-      /"xml" is no value for --format\..*\n.*Known: csv/,
-    ],
-    [
-      'no configuration',
-      ['status'],
-      undefined,
-      2,
-      /There is no configuration file .*, nor svc-migrate.config.json\.\n.*svc-migrate init/,
-    ],
-    [
-      'an unknown setting',
-      ['export', 'v3'],
-      { databse: 'x' },
-      2,
-      /databse \(line \d+\) is not a known setting; did you mean "database"\?/,
-    ],
-    [
-      'an address that is none',
-      ['export', 'v3'],
-      { v4: { baseUrl: 'api.example.com' } },
-      2,
-      /v4\.baseUrl \(line \d+\) must be an absolute address/,
-    ],
-    [
-      'an unknown model',
-      ['export', 'v3', '--model', 'accounting/invoice'],
-      {},
-      2,
-      /There is no model "accounting\/invoice" .*\n {2}→ Did you mean "accounting\/invoices"\?/,
-    ],
-    [
-      'a company that is not an id',
-      ['export', 'v4', '--company', '1.5'],
-      {},
-      2,
-      /--company takes a company id: .*, not "1\.5"/,
-    ],
-    ['an unknown model to look up', ['lookup', 'crm/stagse', '1'], {}, 2, /Did you mean "crm\/stages"\?/],
-    [
-      'a place to look in that is not there',
-      ['lookup', 'accounting/invoices#line_item', '1'],
-      {},
-      2,
-      /"line_item" is not a field with children .*\n {2}→ Did you mean "line_items"\?/,
-    ],
-    [
-      'a region that is not there',
-      ['explain', 'accounting/invoices', '1', '--region', 'eu'],
-      {},
-      2,
-      /There is no region "eu" .*\n {2}→ Known: default\./,
-    ],
-    ['a missing database', ['status'], {}, 4, /There is no database at .*\n.*svc-migrate run`/],
-  ];
-  it.each(cases)('%s', async (_, args, more, code, message) => {
-    const ended = await run(args, more === undefined ? undefined : configFor('https://x.example', more));
+  const cases = rowsOf(String.raw`
+    an unknown command | exprt | - | 2 | unknown command 'exprt'\.\n {2}→ Did you mean "export"\?
+    an unknown generation | export v5 | - | 2 | "v5" is no value for generation\.\n.*"v3"
+    an unknown option | status --verbos | - | 2 | unknown option '--verbos'\.\n.*--verbose
+    a key as an option | export v3 --api-key x | - | 2 | unknown option '--api-key'
+    an option without its value | status --db | - | 2 | option '--db <file>' argument missing
+    too many words | status now | - | 2 | too many arguments
+    a missing word | lookup | - | 2 | missing required argument 'model'
+    waiting for V3 | export v3 --wait | {} | 2 | --wait is for V4
+    help for nothing | help chek | - | 2 | There is no command or topic "chek"\.\n.*"check"
+    an unknown choice | dump --format xml | - | 2 | "xml" is no value for --format\..*\n.*Known: csv
+    no configuration | status | - | 2 | There is no configuration file .*, nor
+      svc-migrate.config.json\.\n.*svc-migrate init
+    an unknown setting | export v3 | {"databse":"x"} | 2 | databse \(line \d+\) is not a known setting; did you mean
+      "database"\?
+    an address that is none | export v3 | {"v4":{"baseUrl":"api.example.com"}} | 2 | v4\.baseUrl \(line \d+\) must be
+      an absolute address
+    an unknown model | export v3 --model accounting/invoice | {} | 2 | There is no model "accounting/invoice" .*\n
+      {2}→ Did you mean "accounting/invoices"\?
+    a company that is not an id | export v4 --company 1.5 | {} | 2 | --company takes a company id: .*, not "1\.5"
+    an unknown model to look up | lookup crm/stagse 1 | {} | 2 | Did you mean "crm/stages"\?
+    a place to look in that is not there | lookup accounting/invoices#line_item 1 | {} | 2 | "line_item" is not
+      a field with children .*\n {2}→ Did you mean "line_items"\?
+    a region that is not there | explain accounting/invoices 1 --region eu | {} | 2 | There is no region "eu" .*\n
+      {2}→ Known: default\.
+    a missing database | status | {} | 4 | There is no database at .*\n.*svc-migrate run
+  `);
+  it.each(cases)('%s', async (_, line = '', more = '', code = '', message = '') => {
+    const config = more === '-' ? undefined : configFor('https://x.example', JSON.parse(more));
+    const ended = await run(line.split(' '), config);
     expectPlainError(ended);
-    expect(ended.stderr).toMatch(message);
-    expect(ended.code).toBe(code);
+    expect(ended.stderr).toMatch(new RegExp(message));
+    expect(String(ended.code)).toBe(code);
     expect(ended.written).toEqual([]);
   });
 

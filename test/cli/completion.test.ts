@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { execPath } from 'node:process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue/all.js';
+import { campaignCases } from '../support/campaign.js';
 import { makeFolder, runCli } from './run-cli.js';
 
 /** What is typed after the program's name, and what is offered for the last word. */
@@ -139,11 +140,12 @@ function offeredByZsh(script: string): string[][] {
   return parts.map((part) => part.split('\n').filter((word) => word !== ''));
 }
 
-describe.each([
+const SHELLS = [
   ['bash', offeredByBash],
   ['fish', offeredByFish],
   ['zsh', offeredByZsh],
-] as const)('completion in %s', (shell, ask) => {
+] as const;
+describe.each(campaignCases(SHELLS, 1))('completion in %s', (shell, ask) => {
   const hasShell = spawnSync(shell, ['--version']).status === 0;
   if (!hasShell)
     process.stderr.write(

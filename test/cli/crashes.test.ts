@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { campaignCases } from '../support/campaign.js';
 import { serveFile } from '../support/serve-http.js';
 import { keysOf, makeFolder } from './run-cli.js';
 import { runShell, spawnCli } from './spawn-cli.js';
@@ -34,17 +35,21 @@ const THROW = 'throw new Error("boom");';
 const REJECT = 'Promise.reject(new Error("boom"));';
 
 describe.concurrent('an error that nothing catches', () => {
-  it.each([
+  const ERRORS = [
     ['thrown in the main thread', onceRunning(THROW), 'main'],
     ['rejected in the main thread', onceRunning(REJECT), 'main'],
     ['thrown in a thread', `setTimeout(() => { ${THROW} }, 500);`, 'threads'],
     ['rejected in a thread', `setTimeout(() => { ${REJECT} }, 500);`, 'threads'],
     ['thrown while a thread starts', THROW, 'threads'],
-  ] as const)('%s is exit 70, called a bug, and says what to report', async (_, code, where) => {
-    const { code: exitCode, stderr } = await runWith(code, ['export', 'v3'], where);
-    expect(stderr).toMatch(/svc-migrate: this is a bug: Error: boom\n {4}at [\s\S]*\n {2}→ Please report/);
-    expect(exitCode).toBe(70);
-  });
+  ] as const;
+  it.each(campaignCases(ERRORS, 2))(
+    '%s is exit 70, called a bug, and says what to report',
+    async (_, code, where) => {
+      const { code: exitCode, stderr } = await runWith(code, ['export', 'v3'], where);
+      expect(stderr).toMatch(/svc-migrate: this is a bug: Error: boom\n {4}at [\s\S]*\n {2}→ Please report/);
+      expect(exitCode).toBe(70);
+    },
+  );
 
   it('is hidden by no output that was under way', async () => {
     const { code, stdout } = await runWith('process.on("exit", () => { throw new Error("boom"); });', [
@@ -56,11 +61,12 @@ describe.concurrent('an error that nothing catches', () => {
 
 describe.concurrent('what the machine lacks', () => {
   const OUT_OF_MEMORY = 'WebAssembly.Instance(): Out of memory: Cannot allocate Wasm memory for new instance';
-  it.each([
+  const LACKS = [
     ['open files', 'Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" })'],
     ['memory for WebAssembly', `new RangeError(${JSON.stringify(OUT_OF_MEMORY)})`],
     ['memory for a buffer', 'new RangeError("Array buffer allocation failed")'],
-  ])('%s: exit 6, one sentence, no stack', async (_, error) => {
+  ] as const;
+  it.each(campaignCases(LACKS, 1))('%s: exit 6, one sentence, no stack', async (_, error) => {
     const { code, stderr } = await runWith(onceRunning(`throw ${error};`), ['export', 'v3']);
     expect(stderr).toMatch(/^svc-migrate: The system .*\.$/m);
     expect(stderr).not.toMatch(/\n\s+at |bug/);

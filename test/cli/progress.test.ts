@@ -141,12 +141,6 @@ describe('how much is said', () => {
   it('is warnings only with quiet, and nothing of the API reaches the terminal raw', async () => {
     expect(await say({ quiet: true })).toBe('Warning: beware \\u001b[31mof\\u202e this\n');
   });
-
-  it('is every list too with verbose', async () => {
-    expect(await say({ verbose: true })).toContain('\nv4 crm/stages company 7: complete\n');
-    expect(await say({})).not.toContain('company 7');
-    expect(await say({})).toContain('by the way\n');
-  });
 });
 
 describe('on a terminal', () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { findConfigFile, loadConfig } from '../../src/config/load-config.js';
 import { DEFAULT_MODELS } from '../../src/config/settings.js';
 import { SvcError } from '../../src/errors.js';
+import { rowsOf } from '../support/table.js';
 import { MINIMAL, NOW_MS, sampleConfig } from './sample.js';
 
 function fileWith(text: string): string {
@@ -246,87 +247,45 @@ describe('problems', () => {
     );
   });
 
-  const cases: readonly [string, Record<string, unknown>, string][] = [
-    [
-      'a secret in a URL',
-      { v4: { baseUrl: 'https://me:pw@x.example' } },
-      'v4.baseUrl must not hold a user name',
-    ],
-    ['a query in a URL', { v4: { baseUrl: 'https://x.example/?a=1' } }, 'v4.baseUrl must not hold a query'],
-    ['/v4 in a URL', { v4: { baseUrl: 'https://x.example/v4/' } }, 'v4.baseUrl must not end in /v4'],
-    ['plain http', { v4: { baseUrl: 'http://x.example' } }, 'v4.baseUrl would send the key over plain http'],
-    [
-      'a key in the file',
-      { v4: { baseUrl: 'https://x', apiKey: 'sk' } },
-      'v4.apiKey is not a setting: keys are',
-    ],
-    [
-      'two places for a key',
-      { v4: { baseUrl: 'https://x', apiKeyEnv: 'A', apiKeyFile: 'b' } },
-      'v4 has both apiKeyEnv and apiKeyFile',
-    ],
-    ['no region', { v3: { regions: {} } }, 'v3.regions needs at least one region'],
-    [
-      'an unusable region',
-      { v3: { regions: { 'a b': MINIMAL.v4 } } },
-      'v3.regions.a b is not usable as a region',
-    ],
-    [
-      'a V3 model twice',
-      { models: [{ v3: 'a/b' }, { v3: 'a/b', v4: 'c' }] },
-      'models[1].v3 names a/b a second time',
-    ],
-    [
-      'guesses that collide',
-      { models: [{ v3: 'a/b' }, { v3: 'c/b' }] },
-      'models[1].v4 is b, the V4 name of a/b',
-    ],
-    ['no model', { models: [] }, 'models must be a list with at least one entry'],
-    ['a model that is no path', { models: [{ v3: 'invoices' }] }, 'models[0].v3 must be category/model'],
-    [
-      'two windows',
-      { backfill: { days: 1, since: '2026-01-01' } },
-      'backfill has both since and days: keep one',
-    ],
-    ['a day that is none', { backfill: { since: '2026-02-30' } }, 'backfill.since must be an ISO 8601 time'],
-    [
-      'a time without zone',
-      { backfill: { since: '2026-02-01T00:00:00' } },
-      'backfill.since must be an ISO 8601',
-    ],
-    ['an id beyond 64 bits', { companies: { include: ['9223372036854775808'] } }, 'is beyond 64 bits'],
-    ['an id beyond numbers', { companies: { include: [2 ** 53] } }, 'companies.include[0] must be an id'],
-    [
-      'a company in and out',
-      { companies: { include: [1], exclude: ['1'] } },
-      'companies.exclude[0] is 1, which companies.include lists too',
-    ],
-    [
-      'fields of an unknown model',
-      { drift: { ignore: { '*': ['memo'], 'crm/stage': ['name'] } } },
-      'drift.ignore.crm/stage is not a configured model; did you mean "crm/stages"?',
-    ],
-    [
-      'a limit of an unknown model',
-      { limits: { models: { 'crm/stage': {} } } },
-      'limits.models.crm/stage is not a configured model; did you mean "crm/stages"?',
-    ],
-    [
-      'a limit on what is wanted',
-      { limits: { matched: 1 } },
-      'limits.matched is not a known setting; did you mean "unmatched"?',
-    ],
-    ['a misspelt reason', { limits: { conection_inert: 1 } }, 'did you mean "connection_inert"?'],
-    [
-      'a misspelt limit of a model',
-      { limits: { models: { 'crm/stages': { drifft: 1 } } } },
-      'limits.models.crm/stages.drifft is not a known setting; did you mean "drift"?',
-    ],
-    ['a payload it cannot keep', { payload: 'id' }, 'payload must be "full" or "ids"'],
-    ['nothing at all', { v3: undefined }, 'v3 is missing'],
-  ];
-  it.each(cases)('names %s', (_, more, expected) => {
-    expect(problemsOf(() => sampleConfig(more))).toContain(expected);
+  const cases = rowsOf(`
+    a secret in a URL | {"v4":{"baseUrl":"https://me:pw@x.example"}} | v4.baseUrl must not hold a user name
+    a query in a URL | {"v4":{"baseUrl":"https://x.example/?a=1"}} | v4.baseUrl must not hold a query
+    /v4 in a URL | {"v4":{"baseUrl":"https://x.example/v4/"}} | v4.baseUrl must not end in /v4
+    plain http | {"v4":{"baseUrl":"http://x.example"}} | v4.baseUrl would send the key over plain http
+    a key in the file | {"v4":{"baseUrl":"https://x","apiKey":"sk"}} | v4.apiKey is not a setting: keys are
+    two places for a key | {"v4":{"baseUrl":"https://x","apiKeyEnv":"A","apiKeyFile":"b"}} | v4 has both apiKeyEnv and
+      apiKeyFile
+    no region | {"v3":{"regions":{}}} | v3.regions needs at least one region
+    an unusable region | {"v3":{"regions":{"a b":{"baseUrl":"https://v4.example"}}}} | v3.regions.a b is not usable as
+      a region
+    a V3 model twice | {"models":[{"v3":"a/b"},{"v3":"a/b","v4":"c"}]} | models[1].v3 names a/b a second time
+    guesses that collide | {"models":[{"v3":"a/b"},{"v3":"c/b"}]} | models[1].v4 is b, the V4 name of a/b
+    no model | {"models":[]} | models must be a list with at least one entry
+    a model that is no path | {"models":[{"v3":"invoices"}]} | models[0].v3 must be category/model
+    two windows | {"backfill":{"days":1,"since":"2026-01-01"}} | backfill has both since and days: keep one
+    a day that is none | {"backfill":{"since":"2026-02-30"}} | backfill.since must be an ISO 8601 time
+    a time without zone | {"backfill":{"since":"2026-02-01T00:00:00"}} | backfill.since must be an ISO 8601
+    an id beyond 64 bits | {"companies":{"include":["9223372036854775808"]}} | is beyond 64 bits
+    an id beyond numbers | {"companies":{"include":[9007199254740992]}} | companies.include[0] must be an id
+    a company in and out | {"companies":{"include":[1],"exclude":["1"]}} | companies.exclude[0] is 1, which
+      companies.include lists too
+    fields of an unknown model | {"drift":{"ignore":{"*":["memo"],"crm/stage":["name"]}}} | drift.ignore.crm/stage is
+      not a configured model; did you mean "crm/stages"?
+    a limit of an unknown model | {"limits":{"models":{"crm/stage":{}}}} | limits.models.crm/stage is not a configured
+      model; did you mean "crm/stages"?
+    a limit on what is wanted | {"limits":{"matched":1}} | limits.matched is not a known setting; did you mean
+      "unmatched"?
+    a misspelt reason | {"limits":{"conection_inert":1}} | did you mean "connection_inert"?
+    a misspelt limit of a model | {"limits":{"models":{"crm/stages":{"drifft":1}}}} | limits.models.crm/stages.drifft
+      is not a known setting; did you mean "drift"?
+    a payload it cannot keep | {"payload":"id"} | payload must be "full" or "ids"
+  `);
+  it.each(cases)('names %s', (_, more = '', expected = '') => {
+    expect(problemsOf(() => sampleConfig(JSON.parse(more)))).toContain(expected);
+  });
+
+  it('names what is missing', () => {
+    expect(problemsOf(() => sampleConfig({ v3: undefined }))).toContain('v3 is missing');
   });
 
   it('never repeats a URL that may hold a password', () => {

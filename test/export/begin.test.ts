@@ -1,98 +1,41 @@
 import { describe, expect, it } from 'vitest';
 import { begin, decide } from '../../src/export/decide-page.js';
-import type { ReadingRules } from '../../src/export/passes.js';
-import type { StreamRow } from '../../src/store/streams.js';
+import { rowsOf } from '../support/table.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 
 describe('how an export begins a stream', () => {
   const done = { state: 'complete', endReason: 'end_of_list', finishedAt: ISO_NOW } as const;
   const read = { cursor: null, walk: 2, passWalk: 2, phase: 'sweep', passWatermarkMs: 700 } as const;
-  it.each<[string, StreamRow, boolean, ReadingRules, string]>([
-    [
-      'never read: from the start',
-      row({ pages: 0, position: { cursor: null } }),
-      false,
-      V3,
-      'running walk null walk 1/1/1',
-    ],
-    ['unfinished: from its cursor', row(), false, V3, 'running walk c4 walk 1/1/1'],
-    ['unfinished, anew: a new reading', row(), true, V3, 'running walk null walk 2/2/2'],
-    [
-      'failed by the network: from its cursor',
-      row({ state: 'failed', endReason: 'network' }),
-      false,
-      V3,
-      'running walk c4 walk 1/1/1',
-    ],
-    [
-      'a cursor loop: from the start',
-      row({ state: 'failed', endReason: 'cursor_loop' }),
-      false,
-      V3,
-      'running walk null walk 2/1/1',
-    ],
-    [
-      'no progress: from the start',
-      row({ state: 'failed', endReason: 'no_progress' }),
-      false,
-      V3,
-      'running walk null walk 2/1/1',
-    ],
-    [
-      'expired: from the start',
-      row({ state: 'failed', endReason: 'cursor_expired' }),
-      false,
-      V3,
-      'running walk null walk 2/1/1',
-    ],
-    [
-      'walks that disagree: a recount',
-      row({
-        state: 'failed',
-        endReason: 'incomplete',
-        position: { phase: 'recount', walk: 5, passWalk: 5, rounds: 4 },
-      }),
-      false,
-      V3,
-      'running recount null walk 6/6/1',
-    ],
-    [
-      'V3 complete: a sweep from the last one',
-      row({ ...done, position: read }),
-      false,
-      V3,
-      'running sweep null walk 3/3/1 since 600',
-    ],
-    [
-      'V3 complete, anew: a new reading',
-      row({ ...done, position: read }),
-      true,
-      V3,
-      'running walk null walk 3/3/3',
-    ],
-    [
-      'V4 complete: a new reading',
-      row({ ...done, position: { cursor: null } }),
-      false,
-      V4,
-      'running walk null walk 2/2/2',
-    ],
-    [
-      'absent: asked again',
-      row({ state: 'absent', endReason: 'not_found' }),
-      false,
-      V3,
-      'running walk null walk 2/2/2',
-    ],
-    [
-      'dropping: goes on with that',
-      row({ position: { cursor: null, phase: 'drop', walk: 2, passWalk: 2, keepFrom: 2 } }),
-      false,
-      V4,
-      'running drop null walk 2/2/2',
-    ],
-  ])('%s', (_, before, anew, rules, after) => {
-    expect(gist(begin(before, anew, rules, NOW))).toBe(after);
+  const cases = rowsOf(`
+    V3 | never read: from the start | {"pages":0,"position":{"cursor":null}} | on | running walk null walk 1/1/1
+    V3 | unfinished: from its cursor | {} | on | running walk c4 walk 1/1/1
+    V3 | unfinished, anew: a new reading | {} | anew | running walk null walk 2/2/2
+    V3 | failed by the network: from its cursor | {"state":"failed","endReason":"network"} | on | running walk c4 walk
+      1/1/1
+    V3 | a cursor loop: from the start | {"state":"failed","endReason":"cursor_loop"} | on | running walk null walk
+      2/1/1
+    V3 | no progress: from the start | {"state":"failed","endReason":"no_progress"} | on | running walk null walk
+      2/1/1
+    V3 | expired: from the start | {"state":"failed","endReason":"cursor_expired"} | on | running walk null walk 2/1/1
+    V3 | walks that disagree: a recount |
+      {"state":"failed","endReason":"incomplete","position":{"phase":"recount","walk":5,"passWalk":5,"rounds":4}} | on
+      | running recount null walk 6/6/1
+    V3 | V3 complete: a sweep from the last one |
+      {"state":"complete","endReason":"end_of_list","finishedAt":"1970-01-01T00:16:40.000Z","position":{"cursor":null,"walk":2,"passWalk":2,"phase":"sweep","passWatermarkMs":700}}
+      | on | running sweep null walk 3/3/1 since 600
+    V3 | V3 complete, anew: a new reading |
+      {"state":"complete","endReason":"end_of_list","finishedAt":"1970-01-01T00:16:40.000Z","position":{"cursor":null,"walk":2,"passWalk":2,"phase":"sweep","passWatermarkMs":700}}
+      | anew | running walk null walk 3/3/3
+    V4 | V4 complete: a new reading |
+      {"state":"complete","endReason":"end_of_list","finishedAt":"1970-01-01T00:16:40.000Z","position":{"cursor":null}}
+      | on | running walk null walk 2/2/2
+    V3 | absent: asked again | {"state":"absent","endReason":"not_found"} | on | running walk null walk 2/2/2
+    V4 | dropping: goes on with that | {"position":{"cursor":null,"phase":"drop","walk":2,"passWalk":2,"keepFrom":2}}
+      | on | running drop null walk 2/2/2
+  `);
+  it.each(cases)('%s: %s', (rules = '', _, before = '', how = '', after = '') => {
+    const step = begin(row(JSON.parse(before)), how === 'anew', rules === 'V3' ? V3 : V4, NOW);
+    expect(gist(step)).toBe(after);
   });
 
   it('counts a new reading from nothing', () => {

@@ -1,60 +1,35 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/export/decide-page.js';
-import type { ErrorOutcome, ReadingRules } from '../../src/export/passes.js';
-import type { StreamRow } from '../../src/store/streams.js';
+import type { ReadingRules } from '../../src/export/passes.js';
+import { rowsOf } from '../support/table.js';
 import { error, gist, ISO_NOW, NOW, row, V3, V4 } from './decide-cases.js';
 
 describe('what follows an error', () => {
   const first = { cursor: null } as const;
-  it.each<[string, StreamRow, Partial<ErrorOutcome>, string]>([
-    [
-      '404 on the first page: absent',
-      row({ pages: 0, position: first }),
-      { status: 404 },
-      'absent not_found',
-    ],
-    ['500 on the first page: failed', row({ pages: 0, position: first }), {}, 'failed http_status'],
-    [
-      '404 on the first page of a second walk: not absent, it was there',
-      row({ position: { ...first, walk: 2 } }),
-      { status: 404 },
-      'failed http_status',
-    ],
-    [
-      '404 on the first page of a sweep: not absent either',
-      row({ position: { ...first, phase: 'sweep', walk: 2, passWalk: 2 } }),
-      { status: 404 },
-      'failed http_status',
-    ],
-    ...[400, 404, 410, 422].map((status): [string, StreamRow, Partial<ErrorOutcome>, string] => [
-      `${status} on a cursor: from the start`,
-      row(),
-      { status },
-      'running walk null walk 2/1/1',
-    ]),
-    ['500 on a cursor: failed', row(), {}, 'failed http_status'],
-    ['409 on a cursor: failed', row(), { status: 409 }, 'failed http_status'],
-    ['a timeout: failed', row(), { code: 'timeout', status: null }, 'failed timeout'],
-    [
-      'a second expiry after news: from the start again',
-      row({ position: { walk: 2, restartUnique: 6, passUnique: 7 } }),
-      { status: 410 },
-      'running walk null walk 3/1/1',
-    ],
-    [
-      'a second expiry without news: failed',
-      row({ position: { walk: 2, restartUnique: 7, passUnique: 7 } }),
-      { status: 410 },
-      'failed cursor_expired',
-    ],
-    [
-      'an expiry in a sweep: the same sweep from its start',
-      row({ position: { phase: 'sweep', walk: 2, passWalk: 2, since: new Date(600).toISOString() } }),
-      { status: 410 },
-      'running sweep null walk 3/2/1 since 600',
-    ],
-  ])('%s', (_, before, outcome, after) => {
-    expect(gist(decide(before, error(outcome), V3))).toBe(after);
+  const cases = rowsOf(`
+    404 on the first page: absent | {"pages":0,"position":{"cursor":null}} | {"status":404} | absent not_found
+    500 on the first page: failed | {"pages":0,"position":{"cursor":null}} | {} | failed http_status
+    404 on the first page of a second walk: not absent, it was there | {"position":{"cursor":null,"walk":2}} |
+      {"status":404} | failed http_status
+    404 on the first page of a sweep: not absent either |
+      {"position":{"cursor":null,"phase":"sweep","walk":2,"passWalk":2}} | {"status":404} | failed http_status
+    400 on a cursor: from the start | {} | {"status":400} | running walk null walk 2/1/1
+    404 on a cursor: from the start | {} | {"status":404} | running walk null walk 2/1/1
+    410 on a cursor: from the start | {} | {"status":410} | running walk null walk 2/1/1
+    422 on a cursor: from the start | {} | {"status":422} | running walk null walk 2/1/1
+    500 on a cursor: failed | {} | {} | failed http_status
+    409 on a cursor: failed | {} | {"status":409} | failed http_status
+    a timeout: failed | {} | {"code":"timeout","status":null} | failed timeout
+    a second expiry after news: from the start again | {"position":{"walk":2,"restartUnique":6,"passUnique":7}} |
+      {"status":410} | running walk null walk 3/1/1
+    a second expiry without news: failed | {"position":{"walk":2,"restartUnique":7,"passUnique":7}} | {"status":410} |
+      failed cursor_expired
+    an expiry in a sweep: the same sweep from its start |
+      {"position":{"phase":"sweep","walk":2,"passWalk":2,"since":"1970-01-01T00:00:00.600Z"}} | {"status":410} |
+      running sweep null walk 3/2/1 since 600
+  `);
+  it.each(cases)('%s', (_, before = '', outcome = '', after = '') => {
+    expect(gist(decide(row(JSON.parse(before)), error(JSON.parse(outcome)), V3))).toBe(after);
   });
 
   it('takes a 404 on a walk anew for an absence where the old records may go, and only there', () => {

@@ -1,204 +1,79 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/export/decide-page.js';
-import {
-  MAX_IDLE_PAGES,
-  MAX_RECOUNTS,
-  MAX_SWEEPS,
-  type PageOutcome,
-  type ReadingRules,
-} from '../../src/export/passes.js';
-import type { StreamRow } from '../../src/store/streams.js';
+import { MAX_SWEEPS, type PageOutcome } from '../../src/export/passes.js';
+import { rowsOf } from '../support/table.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 
 describe('what follows a page', () => {
-  const twoPasses = {
-    phase: 'recount',
-    walk: 2,
-    passWalk: 2,
-    rounds: 1,
-    previous: { walk: 1, unique: 7 },
-  } as const;
-  const sweep = { phase: 'sweep', walk: 2, passWalk: 2, rounds: 1, passWatermarkMs: 700 } as const;
-  it.each<[string, StreamRow, PageOutcome, ReadingRules, string]>([
-    ['a cursor: on to it', row(), page({ next: 'c5', fresh: 1 }), V3, 'running walk c5 walk 1/1/1'],
-    ['a cursor after an empty page: on to it', row(), page({ next: 'c5' }), V3, 'running walk c5 walk 1/1/1'],
-    [
-      'a cursor of this walk: a loop',
-      row(),
-      page({ next: 'c2', cursorRepeats: true, fresh: 1 }),
-      V3,
-      'failed cursor_loop',
-    ],
-    [
-      'the hundredth page without news: no progress',
-      row({ position: { idlePages: MAX_IDLE_PAGES - 1 } }),
-      page({ next: 'c5' }),
-      V3,
-      'failed no_progress',
-    ],
-    [
-      'the hundredth page with news: on',
-      row({ position: { idlePages: MAX_IDLE_PAGES - 1 } }),
-      page({ next: 'c5', fresh: 1 }),
-      V3,
-      'running walk c5 walk 1/1/1',
-    ],
-    [
-      'the hundredth page without news, but the end: an end',
-      row({ position: { idlePages: MAX_IDLE_PAGES - 1 } }),
-      page(),
-      V4,
-      'complete end_of_list',
-    ],
-    [
-      'an empty page behind a cursor as the end: the same once more',
-      row(),
-      page({ isEmpty: true }),
-      V4,
-      'running walk c4 walk 1/1/1',
-    ],
-    [
-      'an empty page as the end for the second time: the end',
-      row({ position: { emptyEnd: true } }),
-      page({ isEmpty: true }),
-      V4,
-      'complete end_of_list',
-    ],
-    [
-      'an empty first page as the end: the end',
-      row({ totalCountLast: null, position: { cursor: null } }),
-      page({ isEmpty: true }),
-      V4,
-      'complete end_of_list',
-    ],
-    [
-      'an empty page of a sweep as the end: the same once more',
-      row({ position: sweep }),
-      page({ isEmpty: true }),
-      V3,
-      'running sweep c4 walk 2/2/1',
-    ],
-    ['the end in V4: complete', row(), page(), V4, 'complete end_of_list'],
-    [
-      'the end in V3: a sweep from the start of the reading, less the overlap',
-      row({ position: { readingWatermarkMs: 600 } }),
-      page(),
-      V3,
-      'running sweep null walk 2/2/1 since 500',
-    ],
-    ['the end, count unknown: no recount', row({ totalCountLast: null }), page(), V4, 'complete end_of_list'],
-    ['the end, count lower: no recount', row({ totalCountLast: 3 }), page(), V4, 'complete end_of_list'],
-    [
-      'the end, count higher: a recount',
-      row(),
-      page({ totalCount: 10 }),
-      V4,
-      'running recount null walk 2/2/1',
-    ],
-    [
-      'the end, count higher than what the last page completes: none',
-      row(),
-      page({ totalCount: 10, unique: 1 }),
-      V4,
-      'complete end_of_list',
-    ],
-    [
-      'the end, count reached with rejected objects',
-      row(),
-      page({ totalCount: 10, rejected: 1 }),
-      V4,
-      'complete end_of_list',
-    ],
-    [
-      'the end, count reached with records of excluded companies',
-      row({ position: { excluded: 1 } }),
-      page({ totalCount: 10 }),
-      V4,
-      'complete end_of_list',
-    ],
-    [
-      'the end of a recount that agrees with the walk and not with the count: short',
-      row({ totalCountLast: 12, position: { ...twoPasses, passUnique: 6, passCommon: 6 } }),
-      page({ passUnique: 1, passCommon: 1, fresh: 1 }),
-      V4,
-      'short count_disputed',
-    ],
-    [
-      'the end of a recount that showed other records: another',
-      row({ totalCountLast: 12, position: { ...twoPasses, passUnique: 7, passCommon: 6 } }),
-      page(),
-      V4,
-      'running recount null walk 3/3/1',
-    ],
-    [
-      'the end of a recount that showed fewer records: another',
-      row({ totalCountLast: 12, position: { ...twoPasses, passUnique: 6, passCommon: 6 } }),
-      page(),
-      V4,
-      'running recount null walk 3/3/1',
-    ],
-    [
-      'the end of the last recount, still without agreement: failed',
-      row({ totalCountLast: 12, position: { ...twoPasses, rounds: MAX_RECOUNTS } }),
-      page(),
-      V4,
-      'failed incomplete',
-    ],
-    [
-      'the end of a recount that found what was missing: complete',
-      row({ totalCountLast: 12, uniqueRecords: 11, position: twoPasses }),
-      page({ unique: 1, totalCount: 12 }),
-      V4,
-      'complete end_of_list',
-    ],
-    [
-      'the end of a disputed V3 reading: sweeps all the same',
-      row({
-        totalCountLast: 12,
-        position: { ...twoPasses, readingWatermarkMs: 600, passUnique: 7, passCommon: 7 },
-      }),
-      page(),
-      V3,
-      'running sweep null walk 3/3/1 since 500',
-    ],
-    ['a sweep that brought nothing: complete', row({ position: sweep }), page(), V3, 'complete end_of_list'],
-    [
-      'a sweep after a disputed count: short',
-      row({ position: { ...sweep, ending: 'short' } }),
-      page(),
-      V3,
-      'short count_disputed',
-    ],
-    [
-      'a sweep that brought something: one more, from its own start',
-      row({ position: { ...sweep, passChanged: 1 } }),
-      page(),
-      V3,
-      'running sweep null walk 3/3/1 since 600',
-    ],
-    [
-      'the last sweep, still bringing something: good enough',
-      row({ position: { ...sweep, rounds: MAX_SWEEPS } }),
-      page({ changed: 1 }),
-      V3,
-      'complete end_of_list',
-    ],
-    [
-      'a total_count of a sweep: of no account',
-      row({ position: sweep }),
-      page({ totalCount: 99 }),
-      V3,
-      'complete end_of_list',
-    ],
-    [
-      'the end of a reading anew: first the old records go',
-      row({ position: { stale: true, walk: 5, passWalk: 5, keepFrom: 5 } }),
-      page(),
-      V4,
-      'running drop null walk 5/5/5',
-    ],
-  ])('%s', (_, before, outcome, rules, after) => {
-    expect(gist(decide(before, outcome, rules))).toBe(after);
+  const cases = rowsOf(`
+    V3 | a cursor: on to it | {} | {"next":"c5","fresh":1} | running walk c5 walk 1/1/1
+    V3 | a cursor after an empty page: on to it | {} | {"next":"c5"} | running walk c5 walk 1/1/1
+    V3 | a cursor of this walk: a loop | {} | {"next":"c2","cursorRepeats":true,"fresh":1} | failed cursor_loop
+    V3 | the hundredth page without news: no progress | {"position":{"idlePages":99}} | {"next":"c5"} | failed
+      no_progress
+    V3 | the hundredth page with news: on | {"position":{"idlePages":99}} | {"next":"c5","fresh":1} | running walk c5
+      walk 1/1/1
+    V4 | the hundredth page without news, but the end: an end | {"position":{"idlePages":99}} | {} | complete
+      end_of_list
+    V4 | an empty page behind a cursor as the end: the same once more | {} | {"isEmpty":true} | running walk c4 walk
+      1/1/1
+    V4 | an empty page as the end for the second time: the end | {"position":{"emptyEnd":true}} | {"isEmpty":true} |
+      complete end_of_list
+    V4 | an empty first page as the end: the end | {"totalCountLast":null,"position":{"cursor":null}} |
+      {"isEmpty":true} | complete end_of_list
+    V3 | an empty page of a sweep as the end: the same once more |
+      {"position":{"phase":"sweep","walk":2,"passWalk":2,"rounds":1,"passWatermarkMs":700}} | {"isEmpty":true} |
+      running sweep c4 walk 2/2/1
+    V4 | the end in V4: complete | {} | {} | complete end_of_list
+    V3 | the end in V3: a sweep from the start of the reading, less the overlap |
+      {"position":{"readingWatermarkMs":600}} | {} | running sweep null walk 2/2/1 since 500
+    V4 | the end, count unknown: no recount | {"totalCountLast":null} | {} | complete end_of_list
+    V4 | the end, count lower: no recount | {"totalCountLast":3} | {} | complete end_of_list
+    V4 | the end, count higher: a recount | {} | {"totalCount":10} | running recount null walk 2/2/1
+    V4 | the end, count higher than what the last page completes: none | {} | {"totalCount":10,"unique":1} | complete
+      end_of_list
+    V4 | the end, count reached with rejected objects | {} | {"totalCount":10,"rejected":1} | complete end_of_list
+    V4 | the end, count reached with records of excluded companies | {"position":{"excluded":1}} | {"totalCount":10} |
+      complete end_of_list
+    V4 | the end of a recount that agrees with the walk and not with the count: short |
+      {"totalCountLast":12,"position":{"phase":"recount","walk":2,"passWalk":2,"rounds":1,"previous":{"walk":1,"unique":7},"passUnique":6,"passCommon":6}}
+      | {"passUnique":1,"passCommon":1,"fresh":1} | short count_disputed
+    V4 | the end of a recount that showed other records: another |
+      {"totalCountLast":12,"position":{"phase":"recount","walk":2,"passWalk":2,"rounds":1,"previous":{"walk":1,"unique":7},"passUnique":7,"passCommon":6}}
+      | {} | running recount null walk 3/3/1
+    V4 | the end of a recount that showed fewer records: another |
+      {"totalCountLast":12,"position":{"phase":"recount","walk":2,"passWalk":2,"rounds":1,"previous":{"walk":1,"unique":7},"passUnique":6,"passCommon":6}}
+      | {} | running recount null walk 3/3/1
+    V4 | the end of the last recount, still without agreement: failed |
+      {"totalCountLast":12,"position":{"phase":"recount","walk":2,"passWalk":2,"rounds":4,"previous":{"walk":1,"unique":7}}}
+      | {} | failed incomplete
+    V4 | the end of a recount that found what was missing: complete |
+      {"totalCountLast":12,"uniqueRecords":11,"position":{"phase":"recount","walk":2,"passWalk":2,"rounds":1,"previous":{"walk":1,"unique":7}}}
+      | {"unique":1,"totalCount":12} | complete end_of_list
+    V3 | the end of a disputed V3 reading: sweeps all the same |
+      {"totalCountLast":12,"position":{"phase":"recount","walk":2,"passWalk":2,"rounds":1,"previous":{"walk":1,"unique":7},"readingWatermarkMs":600,"passUnique":7,"passCommon":7}}
+      | {} | running sweep null walk 3/3/1 since 500
+    V3 | a sweep that brought nothing: complete |
+      {"position":{"phase":"sweep","walk":2,"passWalk":2,"rounds":1,"passWatermarkMs":700}} | {} | complete
+      end_of_list
+    V3 | a sweep after a disputed count: short |
+      {"position":{"phase":"sweep","walk":2,"passWalk":2,"rounds":1,"passWatermarkMs":700,"ending":"short"}} | {} |
+      short count_disputed
+    V3 | a sweep that brought something: one more, from its own start |
+      {"position":{"phase":"sweep","walk":2,"passWalk":2,"rounds":1,"passWatermarkMs":700,"passChanged":1}} | {} |
+      running sweep null walk 3/3/1 since 600
+    V3 | the last sweep, still bringing something: good enough |
+      {"position":{"phase":"sweep","walk":2,"passWalk":2,"rounds":10,"passWatermarkMs":700}} | {"changed":1} |
+      complete end_of_list
+    V3 | a total_count of a sweep: of no account |
+      {"position":{"phase":"sweep","walk":2,"passWalk":2,"rounds":1,"passWatermarkMs":700}} | {"totalCount":99} |
+      complete end_of_list
+    V4 | the end of a reading anew: first the old records go |
+      {"position":{"stale":true,"walk":5,"passWalk":5,"keepFrom":5}} | {} | running drop null walk 5/5/5
+  `);
+  it.each(cases)('%s: %s', (rules = '', _, before = '', outcome = '', after = '') => {
+    const step = decide(row(JSON.parse(before)), page(JSON.parse(outcome)), rules === 'V3' ? V3 : V4);
+    expect(gist(step)).toBe(after);
   });
 
   it.each<[string, Partial<PageOutcome>, boolean]>([

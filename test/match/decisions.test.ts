@@ -17,6 +17,7 @@ import {
   things,
 } from '../support/exported.js';
 import { brief, type Row, remapOf } from '../support/remap-rows.js';
+import { rowsOf } from '../support/table.js';
 
 const RUNS = campaign({ small: 10, full: 100 });
 const NOTES = 'accounting/notes';
@@ -92,53 +93,40 @@ const UNDECIDED = [
   '-→90 v4_only/unexplained',
 ];
 
+const CHILD = { path: 'line_items' };
+const KINDS: Readonly<Record<string, Pick>> = {
+  child: CHILD,
+  'of notes': { model: NOTES },
+  'of company 2': { v3CompanyId: 2n },
+};
+
+/** Decisions as a table says them: `V3 id→V4 id`, and of what; all are taken, lines of the remap go and others come. */
+function expectTaken(exported: Exported, undecided: readonly string[], row: readonly string[]): void {
+  const [decided = [], gone = [], come = []] = row.map((cell) => cell.split(', '));
+  const named = decided.map((text): Named => {
+    const [, v3, v4, kind = ''] = /^(\d+)→(\d+) ?(.*)$/.exec(text) ?? [];
+    return [Number(v3), Number(v4), KINDS[kind] ?? {}];
+  });
+  const { rows, idle, taken, contradictions } = remapBoth(exported, named);
+  expect(gone.filter((line) => !undecided.includes(line))).toEqual([]);
+  const kept = undecided.filter((line) => !gone.includes(line));
+  expect(rows.map(brief).sort()).toEqual([...kept, ...come].sort());
+  expect([taken, idle, contradictions]).toEqual([named.length, [], []]);
+}
+
 /** Each taken decision with the rows that it changes: lines of `UNDECIDED` that go, and those that come. */
-const TAKEN: readonly (readonly [
-  name: string,
-  named: Named,
-  gone: readonly string[],
-  come: readonly string[],
-])[] = [
-  [
-    'one of several candidates',
-    [1, 11],
-    ['1→- ambiguous/duplicate_platform_id_v4', '-→11 ambiguous/duplicate_platform_id_v4'],
-    ['1→11 matched by decision'],
-  ],
-  [
-    'another key',
-    [4, 40],
-    ['4→- unmatched/unexplained', '-→40 v4_only/unexplained'],
-    ['4→40 matched by decision'],
-  ],
-  [
-    'no key',
-    [5, 40],
-    ['5→- unmatched/no_platform_id', '-→40 v4_only/unexplained'],
-    ['5→40 matched by decision'],
-  ],
-  ['none of several', [1, 0], ['1→- ambiguous/duplicate_platform_id_v4'], ['1→- unmatched/decided_none']],
-  ['none', [4, 0], ['4→- unmatched/unexplained'], ['4→- unmatched/decided_none']],
-  ['no V3 record', [0, 40], ['-→40 v4_only/unexplained'], ['-→40 v4_only/decided_none']],
-  [
-    'no V3 record, of several',
-    [0, 10],
-    ['-→10 ambiguous/duplicate_platform_id_v4'],
-    ['-→10 v4_only/decided_none'],
-  ],
-  [
-    'another company',
-    [7, 70, { v3CompanyId: 2n }],
-    ['7→- unmatched/unexplained', '-→70 v4_only/unexplained'],
-    ['7→70 matched by decision'],
-  ],
-  [
-    'another model',
-    [9, 90, { model: NOTES }],
-    ['9→- unmatched/unexplained', '-→90 v4_only/unexplained'],
-    ['9→90 matched by decision'],
-  ],
-];
+const TAKEN = rowsOf(`
+  one of several candidates | 1→11 | 1→- ambiguous/duplicate_platform_id_v4, -→11 ambiguous/duplicate_platform_id_v4 |
+    1→11 matched by decision
+  another key | 4→40 | 4→- unmatched/unexplained, -→40 v4_only/unexplained | 4→40 matched by decision
+  no key | 5→40 | 5→- unmatched/no_platform_id, -→40 v4_only/unexplained | 5→40 matched by decision
+  none of several | 1→0 | 1→- ambiguous/duplicate_platform_id_v4 | 1→- unmatched/decided_none
+  none | 4→0 | 4→- unmatched/unexplained | 4→- unmatched/decided_none
+  no V3 record | 0→40 | -→40 v4_only/unexplained | -→40 v4_only/decided_none
+  no V3 record, of several | 0→10 | -→10 ambiguous/duplicate_platform_id_v4 | -→10 v4_only/decided_none
+  another company | 7→70 of company 2 | 7→- unmatched/unexplained, -→70 v4_only/unexplained | 7→70 matched by decision
+  another model | 9→90 of notes | 9→- unmatched/unexplained, -→90 v4_only/unexplained | 9→90 matched by decision
+`);
 
 const IDLE: readonly (readonly [name: string, named: Named, why: string])[] = [
   ['a proven pair', [2, 20], 'not_needed'],
@@ -170,12 +158,7 @@ describe('decisions about records', () => {
     expect(remapBoth(SCENE, []).rows.map(brief).sort()).toEqual([...UNDECIDED].sort());
   });
 
-  it.each(TAKEN)('apply %s', (_, named, gone, come) => {
-    const { rows, idle, taken, contradictions } = remapBoth(SCENE, [named]);
-    const kept = UNDECIDED.filter((line) => !gone.includes(line));
-    expect(rows.map(brief).sort()).toEqual([...kept, ...come].sort());
-    expect([taken, idle, contradictions]).toEqual([1, [], []]);
-  });
+  it.each(TAKEN)('apply %s', (_, ...row) => expectTaken(SCENE, UNDECIDED, row));
 
   it.each(IDLE)('change nothing for %s', (_, named, why) => {
     const { without, rows, idle } = remapBoth(SCENE, [named]);
@@ -302,96 +285,28 @@ const FAMILY = {
   v4: things('10 a [201 k, 202 k, 203 l, 204 p deleted, 205 q]; 20 B [211 k, 213 y]; 50 e [231 k, 232 w]'),
 };
 
-const CHILD = { path: 'line_items' };
-
-const TAKEN_CHILDREN: readonly (readonly [
-  name: string,
-  named: readonly Named[],
-  gone: readonly string[],
-  come: readonly string[],
-])[] = [
-  [
-    'one of several candidates',
-    [[101, 202, CHILD]],
-    ['child 101→- ambiguous/duplicate_platform_id_v4', 'child -→202 ambiguous/duplicate_platform_id_v4'],
-    ['child 101→202 matched by decision'],
-  ],
-  [
-    'another key',
-    [[104, 205, CHILD]],
-    ['child 104→- unmatched/unexplained', 'child -→205 v4_only/unexplained'],
-    ['child 104→205 matched by decision'],
-  ],
-  ['none', [[104, 0, CHILD]], ['child 104→- unmatched/unexplained'], ['child 104→- unmatched/decided_none']],
-  [
-    'no V3 child',
-    [[0, 205, CHILD]],
-    ['child -→205 v4_only/unexplained'],
-    ['child -→205 v4_only/decided_none'],
-  ],
-  [
-    'children inside decided parents, by the usual table',
-    [[2, 20]],
-    [
-      '2→- unmatched/key_changed',
-      '-→20 v4_only/key_changed',
-      'child 111→- unmatched/parent_key_changed',
-      'child 112→- unmatched/parent_key_changed',
-      'child -→211 v4_only/parent_key_changed',
-      'child -→213 v4_only/parent_key_changed',
-    ],
-    [
-      '2→20 matched by decision',
-      'child 111→211 matched',
-      'child 112→- unmatched/unexplained',
-      'child -→213 v4_only/unexplained',
-    ],
-  ],
-  [
-    'decided children inside decided parents',
-    [
-      [2, 20],
-      [112, 213, CHILD],
-    ],
-    [
-      '2→- unmatched/key_changed',
-      '-→20 v4_only/key_changed',
-      'child 111→- unmatched/parent_key_changed',
-      'child 112→- unmatched/parent_key_changed',
-      'child -→211 v4_only/parent_key_changed',
-      'child -→213 v4_only/parent_key_changed',
-    ],
-    ['2→20 matched by decision', 'child 111→211 matched', 'child 112→213 matched by decision'],
-  ],
-  [
-    'children of a record that became nothing',
-    [[2, 0]],
-    [
-      '2→- unmatched/key_changed',
-      'child 111→- unmatched/parent_key_changed',
-      'child 112→- unmatched/parent_key_changed',
-    ],
-    [
-      '2→- unmatched/decided_none',
-      'child 111→- unmatched/parent_decided_none',
-      'child 112→- unmatched/parent_decided_none',
-    ],
-  ],
-  [
-    'children of a V4 record without a V3 record',
-    [[0, 20]],
-    [
-      '-→20 v4_only/key_changed',
-      'child -→211 v4_only/parent_key_changed',
-      'child -→213 v4_only/parent_key_changed',
-    ],
-    [
-      '-→20 v4_only/decided_none',
-      'child -→211 v4_only/parent_decided_none',
-      'child -→213 v4_only/parent_decided_none',
-    ],
-  ],
-];
+const TAKEN_CHILDREN = rowsOf(`
+  one of several candidates | 101→202 child | child 101→- ambiguous/duplicate_platform_id_v4, child -→202
+    ambiguous/duplicate_platform_id_v4 | child 101→202 matched by decision
+  another key | 104→205 child | child 104→- unmatched/unexplained, child -→205 v4_only/unexplained | child 104→205
+    matched by decision
+  none | 104→0 child | child 104→- unmatched/unexplained | child 104→- unmatched/decided_none
+  no V3 child | 0→205 child | child -→205 v4_only/unexplained | child -→205 v4_only/decided_none
+  children inside decided parents, by the usual table | 2→20 | 2→- unmatched/key_changed, -→20 v4_only/key_changed,
+    child 111→- unmatched/parent_key_changed, child 112→- unmatched/parent_key_changed, child -→211
+    v4_only/parent_key_changed, child -→213 v4_only/parent_key_changed | 2→20 matched by decision, child 111→211
+    matched, child 112→- unmatched/unexplained, child -→213 v4_only/unexplained
+  decided children inside decided parents | 2→20, 112→213 child | 2→- unmatched/key_changed, -→20 v4_only/key_changed,
+    child 111→- unmatched/parent_key_changed, child 112→- unmatched/parent_key_changed, child -→211
+    v4_only/parent_key_changed, child -→213 v4_only/parent_key_changed | 2→20 matched by decision, child 111→211
+    matched, child 112→213 matched by decision
+  children of a record that became nothing | 2→0 | 2→- unmatched/key_changed, child 111→-
+    unmatched/parent_key_changed, child 112→- unmatched/parent_key_changed | 2→- unmatched/decided_none, child 111→-
+    unmatched/parent_decided_none, child 112→- unmatched/parent_decided_none
+  children of a V4 record without a V3 record | 0→20 | -→20 v4_only/key_changed, child -→211
+    v4_only/parent_key_changed, child -→213 v4_only/parent_key_changed | -→20 v4_only/decided_none, child -→211
+    v4_only/parent_decided_none, child -→213 v4_only/parent_decided_none
+`);
 
 const IDLE_CHILDREN: readonly (readonly [name: string, named: Named, why: string])[] = [
   ['a proven pair', [102, 203, CHILD], 'not_needed'],
@@ -415,13 +330,7 @@ const IDLE_CHILDREN: readonly (readonly [name: string, named: Named, why: string
 describe('decisions about children', () => {
   const undecided = remapBoth(FAMILY, []).rows.map(brief);
 
-  it.each(TAKEN_CHILDREN)('apply %s', (_, named, gone, come) => {
-    const { rows, idle, taken, contradictions } = remapBoth(FAMILY, named);
-    expect(gone.filter((line) => !undecided.includes(line))).toEqual([]);
-    const kept = undecided.filter((line) => !gone.includes(line));
-    expect(rows.map(brief).sort()).toEqual([...kept, ...come].sort());
-    expect([taken, idle, contradictions]).toEqual([named.length, [], []]);
-  });
+  it.each(TAKEN_CHILDREN)('apply %s', (_, ...row) => expectTaken(FAMILY, undecided, row));
 
   it.each(IDLE_CHILDREN)('change nothing for %s', (_, named, why) => {
     const { without, rows, idle } = remapBoth(FAMILY, [named]);

@@ -4,6 +4,7 @@ import type { Config } from '../../src/config/config.js';
 import type { LimitValue } from '../../src/config/settings.js';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { decideOutcome, type GateCounts, judge, type RowCount } from '../../src/report/gate.js';
+import { rowsOf } from '../support/table.js';
 
 const DAY = 86_400_000;
 
@@ -61,107 +62,41 @@ function verdicts(counts: GateCounts, limits: Config['limits']): string[] {
 }
 
 describe('the gate', () => {
-  const cases: [string, string[], Config['limits'], string[]][] = [
-    ['unmatched is 0 by default', ['m unmatched/unexplained 1'], limitsOf({}), ['unmatched 1/0 over']],
-    [
-      'ambiguous is 0 by default',
-      ['m ambiguous/duplicate_platform_id_v4 1'],
-      limitsOf({}),
-      ['ambiguous 1/0 over'],
-    ],
-    [
-      'unexplained V4-only rows are 0 by default',
-      ['m v4_only/unexplained 1'],
-      limitsOf({}),
-      ['v4_only/unexplained 1/0 over'],
-    ],
-    [
-      'children of an unexplained V4-only record share its default',
-      ['m v4_only/parent_unexplained 2'],
-      limitsOf({}),
-      ['v4_only/unexplained 2/0 over'],
-    ],
-    [
-      'the rest is unlimited by default',
-      ['m matched 9', 'm deleted/deleted_in_v4 5', 'm v4_only/created_after_export 5'],
-      limitsOf({}),
-      ['v4_only 5/null ok', 'deleted 5/null ok', 'matched 9/null ok'],
-    ],
-    [
-      'what a person decided to be nothing is unlimited by default, children too',
-      ['m unmatched/decided_none 5', 'm unmatched/parent_decided_none 2', 'm v4_only/decided_none 1'],
-      limitsOf({}),
-      ['unmatched/decided_none 7/null ok', 'v4_only 1/null ok'],
-    ],
-    [
-      'a reason takes its rows out of the default',
-      ['m unmatched/connection_inert 5', 'm unmatched/unexplained 1'],
-      limitsOf({ connection_inert: 5 }),
-      ['connection_inert 5/5 ok', 'unmatched 1/0 over'],
-    ],
-    [
-      'a reason covers the children of its parents',
-      ['m unmatched/connection_inert 5', 'm unmatched/parent_connection_inert 1'],
-      limitsOf({ connection_inert: 5 }),
-      ['connection_inert 6/5 over'],
-    ],
-    [
-      'a reason outranks a status',
-      ['m unmatched/connection_inert 5', 'm unmatched/unexplained 1'],
-      limitsOf({ unmatched: 1, connection_inert: 5 }),
-      ['unmatched 1/1 ok', 'connection_inert 5/5 ok'],
-    ],
-    [
-      'a model and status outranks a reason for all models',
-      ['m unmatched/connection_inert 5', 'n unmatched/connection_inert 7'],
-      limitsOf({ connection_inert: 7 }, { m: { unmatched: 4 } }),
-      ['connection_inert 7/7 ok', 'unmatched@m 5/4 over'],
-    ],
-    [
-      'a model and reason outranks a model and status',
-      ['m unmatched/connection_inert 5', 'm unmatched/unexplained 2'],
-      limitsOf({}, { m: { unmatched: 2, connection_inert: 5 } }),
-      ['unmatched@m 2/2 ok', 'connection_inert@m 5/5 ok'],
-    ],
-    [
-      'a reason judges its rows of every status',
-      ['m unmatched/no_platform_id 1', 'm deleted/no_platform_id 1', 'm v4_only/no_platform_id 1'],
-      limitsOf({ no_platform_id: 2 }),
-      ['no_platform_id 3/2 over'],
-    ],
-    [
-      'a configured limit is listed though it judged nothing',
-      [],
-      limitsOf({ deleted: 3 }),
-      ['deleted 0/3 ok'],
-    ],
-    [
-      'a share is of all V3 ids',
-      ['m unmatched/unexplained 20'],
-      limitsOf({ unmatched: '2%' }),
-      ['unmatched 20/2% ok'],
-    ],
-    [
-      'a share is not rounded',
-      ['m unmatched/unexplained 21'],
-      limitsOf({ unmatched: '2.09%' }),
-      ['unmatched 21/2.09% over'],
-    ],
-    [
-      "a model's share is of its own V3 ids",
-      ['m unmatched/unexplained 3'],
-      limitsOf({}, { m: { unmatched: '2%' } }),
-      ['unmatched@m 3/2% over'],
-    ],
-    [
-      'a share of a model without V3 ids allows nothing',
-      ['other v4_only/unexplained 1'],
-      limitsOf({}, { other: { v4_only: '100%' } }),
-      ['v4_only@other 1/100% over'],
-    ],
-  ];
-  it.each(cases)('%s', (_, rows, limits, expected) => {
-    expect(verdicts(countsOf(rows), limits)).toEqual(expected);
+  const cases = rowsOf(`
+    unmatched is 0 by default | m unmatched/unexplained 1 | {} | unmatched 1/0 over
+    ambiguous is 0 by default | m ambiguous/duplicate_platform_id_v4 1 | {} | ambiguous 1/0 over
+    unexplained V4-only rows are 0 by default | m v4_only/unexplained 1 | {} | v4_only/unexplained 1/0 over
+    children of an unexplained V4-only record share its default | m v4_only/parent_unexplained 2 | {} |
+      v4_only/unexplained 2/0 over
+    the rest is unlimited by default | m matched 9, m deleted/deleted_in_v4 5, m v4_only/created_after_export 5 | {} |
+      v4_only 5/null ok, deleted 5/null ok, matched 9/null ok
+    what a person decided to be nothing is unlimited by default, children too | m unmatched/decided_none 5, m
+      unmatched/parent_decided_none 2, m v4_only/decided_none 1 | {} | unmatched/decided_none 7/null ok, v4_only
+      1/null ok
+    a reason takes its rows out of the default | m unmatched/connection_inert 5, m unmatched/unexplained 1 |
+      {"connection_inert":5} | connection_inert 5/5 ok, unmatched 1/0 over
+    a reason covers the children of its parents | m unmatched/connection_inert 5, m unmatched/parent_connection_inert
+      1 | {"connection_inert":5} | connection_inert 6/5 over
+    a reason outranks a status | m unmatched/connection_inert 5, m unmatched/unexplained 1 |
+      {"unmatched":1,"connection_inert":5} | unmatched 1/1 ok, connection_inert 5/5 ok
+    a model and status outranks a reason for all models | m unmatched/connection_inert 5, n unmatched/connection_inert
+      7 | {"connection_inert":7,"models":{"m":{"unmatched":4}}} | connection_inert 7/7 ok, unmatched@m 5/4 over
+    a model and reason outranks a model and status | m unmatched/connection_inert 5, m unmatched/unexplained 2 |
+      {"models":{"m":{"unmatched":2,"connection_inert":5}}} | unmatched@m 2/2 ok, connection_inert@m 5/5 ok
+    a reason judges its rows of every status | m unmatched/no_platform_id 1, m deleted/no_platform_id 1, m
+      v4_only/no_platform_id 1 | {"no_platform_id":2} | no_platform_id 3/2 over
+    a configured limit is listed though it judged nothing | nothing | {"deleted":3} | deleted 0/3 ok
+    a share is of all V3 ids | m unmatched/unexplained 20 | {"unmatched":"2%"} | unmatched 20/2% ok
+    a share is not rounded | m unmatched/unexplained 21 | {"unmatched":"2.09%"} | unmatched 21/2.09% over
+    a model's share is of its own V3 ids | m unmatched/unexplained 3 | {"models":{"m":{"unmatched":"2%"}}} |
+      unmatched@m 3/2% over
+    a share of a model without V3 ids allows nothing | other v4_only/unexplained 1 |
+      {"models":{"other":{"v4_only":"100%"}}} | v4_only@other 1/100% over
+  `);
+  it.each(cases)('%s', (_, rows = '', limits = '', expected = '') => {
+    const { models, ...global } = JSON.parse(limits);
+    const counts = countsOf(rows === 'nothing' ? [] : rows.split(', '));
+    expect(verdicts(counts, limitsOf(global, models)).join(', ')).toBe(expected);
   });
 
   it('counts 29 of 10,000 as exactly 0.29 %', () => {

@@ -42,23 +42,4 @@ describe('a company that could not be paired', () => {
   ])('%s', (_, company, others, text) => {
     expect(prepareDescribeAmbiguous([company, ...others])(company)).toBe(`V3 company 6 in eu: ${text}`);
   });
-
-  it('is described without reading all others again', () => {
-    let reads = 0;
-    const all = Array.from({ length: 2000 }, (_, at): AmbiguousCompany => {
-      const { candidates, ...company } = companyOf(String(at), [String(at), 5, 5], [String(at + 1), 5, 5]);
-      return {
-        ...company,
-        get candidates() {
-          reads += 1;
-          return candidates;
-        },
-      };
-    });
-    const texts = all.map(prepareDescribeAmbiguous(all));
-    expect(texts[7]).toBe(
-      'V3 company 7 in eu: V4 company 7 (5 of 5 shared records agree) or 8 (5 of 5); V3 company 6 in eu may be 7 too',
-    );
-    expect(reads).toBe(2 * all.length);
-  });
 });

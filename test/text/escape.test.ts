@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { csvCell, escapeJson, escapeMarkdown, escapeMarkup, escapeUnseen } from '../../src/text/escape.js';
-import { formatDuration, formatShare, formatTime, groupDigits } from '../../src/text/numbers.js';
-import { displayWidth, fitText, layOutTable, wrapText } from '../../src/text/text-layout.js';
+import { formatShare } from '../../src/text/numbers.js';
+import { displayWidth, fitText, wrapText } from '../../src/text/text-layout.js';
 
 const text = fc.string({ unit: 'binary', maxLength: 40 });
 
@@ -63,16 +63,6 @@ describe('escaping', () => {
 });
 
 describe('numbers for people', () => {
-  it('groups digits', () => {
-    expect([0, 999, 1000, 1234567, 2n ** 63n].map(groupDigits)).toEqual([
-      '0',
-      '999',
-      '1,000',
-      '1,234,567',
-      '9,223,372,036,854,775,808',
-    ]);
-  });
-
   it('never rounds a share up to all or down to none', () => {
     const shares = [
       [0, 0],
@@ -91,19 +81,6 @@ describe('numbers for people', () => {
       '100 %',
     ]);
   });
-
-  it('shows durations and times', () => {
-    expect([0, 999, 61_000, 7_380_000, 90_000_000, -5].map(formatDuration)).toEqual([
-      '0 s',
-      '0 s',
-      '1 min 1 s',
-      '2 h 3 min',
-      '1 d 1 h',
-      '0 s',
-    ]);
-    expect(formatTime('2026-11-01T02:03:04.567Z')).toBe('2026-11-01 02:03 UTC');
-    expect(formatTime('soon')).toBe('soon');
-  });
 });
 
 describe('laying out text', () => {
@@ -120,13 +97,5 @@ describe('laying out text', () => {
         }
       }),
     );
-  });
-
-  it('cuts the first column of a table where it is too wide', () => {
-    const columns = [{ title: 'Model' }, { title: 'Rows', numeric: true }] as const;
-    expect(layOutTable(columns, [['accounting/bill_credit_notes', '12']], 26)).toEqual([
-      '  Model               Rows',
-      '  accountin…it_notes    12',
-    ]);
   });
 });
