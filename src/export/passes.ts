@@ -4,7 +4,7 @@ import type { KnownCompanies, Part } from '../store/parts.js';
 import type { Position, StreamRow } from '../store/streams.js';
 
 /** Maximum number of full passes after the first, if the count is disputed. */
-export const MAX_RECOUNTS = 4;
+const MAX_RECOUNTS = 4;
 
 /** Consecutive pages without a record new to the walk; then the stream fails. */
 export const MAX_IDLE_PAGES = 100;
