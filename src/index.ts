@@ -43,13 +43,12 @@ export interface Remap {
   /** What is known of a V3 id, or with `from: 'v4'` of a V4 id: the id in the other generation, status and reason. */
   find(model: string, id: IdInput, where?: Where & { readonly from?: Generation }): Answer;
   /**
-   * Replaces V3 ids in an event. In JSON text, everything else stays as it is. A parsed event is copied; ids beyond
-   * 2^53 that are numbers in it are refused, because parsing has lost digits of them.
+   * Replaces V3 ids in the JSON text of an event. Null and everything else stays as it is.
    *
-   * @throws RangeError, TypeError and SyntaxError for events and paths that are wrong, and as `find` does
+   * @throws RangeError if a path is not a JSON path, or if two paths select one value; SyntaxError if the text is not JSON; and as
+   * `find` does
    */
-  translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Answer>;
-  translateEvent<Event extends object>(event: Event, paths: EventPaths): TranslatedEvent<Event, Answer>;
+  translateEvent(event: string, paths: EventPaths): TranslatedEvent;
   close(): void;
 }
 
@@ -81,7 +80,7 @@ export function openRemap(file: string, options: { readonly allowIncomplete?: bo
   return {
     find,
     v4Id: (...asked) => find(...asked).v4Id,
-    translateEvent: prepareTranslate(find),
+    translateEvent: (event, paths) => translateEvent(event, paths, find),
     close: () => db.close(),
   };
 }
@@ -112,28 +111,6 @@ function unknownPlace(what: string, name: string, known: readonly string[]): Svc
   return new SvcError('usage', `The database holds no ${what}.`, {
     hint: didYouMean(name, known) ?? undefined,
   });
-}
-
-function prepareTranslate(find: Remap['find']): Remap['translateEvent'] {
-  function translateEvent(event: string, paths: EventPaths): TranslatedEvent<string, Answer>;
-  function translateEvent<Event extends object>(
-    event: Event,
-    paths: EventPaths,
-  ): TranslatedEvent<Event, Answer>;
-  function translateEvent(event: string | object, paths: EventPaths) {
-    const places = Object.values(paths).map((place) =>
-      typeof place === 'string' ? { model: place } : place,
-    );
-    const names = Object.keys(paths);
-    const findAt = (id: string, path: number) => {
-      const { model = '', ...where } = places[path] ?? {};
-      return find(model, id, where);
-    };
-    return typeof event === 'string'
-      ? translateText(event, names, findAt)
-      : translateParsed(event, names, findAt);
-  }
-  return translateEvent;
 }
 
 function readyToAnswer(db: Db, file: string, allowIncomplete: boolean) {
@@ -196,79 +173,39 @@ function toId(value: IdInput): bigint {
 }
 
 /** A translated event, and what is known of each id. */
-export interface TranslatedEvent<Event, Found> {
+export interface TranslatedEvent {
   /** The event with V4 ids, and null in place of ids without a V4 id, so that no V3 id is taken for a V4 id. */
-  readonly event: Event;
+  readonly event: string;
   /** Every id that was replaced, in the order of the event, with the path that selected it. */
-  readonly ids: readonly (Found & { readonly path: string })[];
+  readonly ids: readonly (Answer & { readonly path: string })[];
   /** Paths that selected nothing. */
   readonly missing: readonly string[];
   /** Whether each path selected something and each id has a V4 id. */
   readonly isComplete: boolean;
 }
 
-interface Ids {
-  readonly v4Id: bigint | null;
-}
-
-/** Looks up the id that the path of this index selected; `isNumber`: the event holds it as a number. */
-type Find<Found extends Ids> = (id: string, path: number, isNumber: boolean) => Found;
-
-/**
- * Replaces ids in JSON text. Null and everything else stays as it is.
- *
- * @throws RangeError if a path is not a JSON path, or if two paths select one value; SyntaxError if the text is not JSON
- */
-function translateText<Found extends Ids>(
-  text: string,
-  paths: readonly string[],
-  find: Find<Found>,
-): TranslatedEvent<string, Found> {
-  const bytes = Buffer.from(text);
-  const hits = findHits(bytes, paths);
+function translateEvent(text: string, paths: EventPaths, find: Remap['find']): TranslatedEvent {
+  const bytes = Buffer.from(text, 'utf8');
+  const names = Object.keys(paths);
+  const hits = findHits(bytes, names);
   const parts: string[] = [];
   let at = 0;
   const ids = hits.flatMap(({ path, kind, start, end }, index) => {
-    const name = paths[path] ?? '';
+    const name = names[path] ?? '';
     if (hits[index - 1]?.start === start) throw new RangeError(`Two paths select one value: ${name}.`);
     if (kind === 'null') return [];
     const quote = kind === 'string' ? '"' : '';
-    const written = bytes.toString('utf8', start + quote.length, end - quote.length);
-    const found = find(written, path, kind === 'number');
+    const place = paths[name] ?? '';
+    const { model, ...where } = typeof place === 'string' ? { model: place } : place;
+    const found = find(model, bytes.toString('utf8', start + quote.length, end - quote.length), where);
     const id = found.v4Id === null ? 'null' : `${quote}${found.v4Id}${quote}`;
     parts.push(bytes.toString('utf8', at, start), id);
     at = end;
     return [{ ...found, path: name }];
   });
-  const missing = paths.filter((_, path) => !hits.some((hit) => hit.path === path));
+  const missing = names.filter((_, path) => !hits.some((hit) => hit.path === path));
   const isComplete = missing.length === 0 && ids.every(({ v4Id }) => v4Id !== null);
   return { event: parts.join('') + bytes.toString('utf8', at), ids, missing, isComplete };
-}
-
-/**
- * Replaces ids in a copy of a parsed event.
- *
- * @throws TypeError for numbers beyond 2^53, as old or as new id; as `translateText` does
- */
-function translateParsed<Event extends object, Found extends Ids>(
-  event: Event,
-  paths: readonly string[],
-  find: Find<Found>,
-): TranslatedEvent<Event, Found> {
-  const exactly: Find<Found> = (id, path, isNumber) => {
-    if (isNumber) assertExact(id);
-    const found = find(id, path, isNumber);
-    if (isNumber && found.v4Id !== null) assertExact(String(found.v4Id));
-    return found;
-  };
-  const { event: text, ...result } = translateText(JSON.stringify(event), paths, exactly);
-  const copy: Event = JSON.parse(text);
-  return { ...result, event: copy };
-}
-
-function assertExact(id: string): void {
-  if (Number.isSafeInteger(Number(id))) return;
-  throw new TypeError(`${id} is not exact as a number: pass the event as JSON text.`);
 }
 
 function findHits(bytes: Uint8Array, paths: readonly string[]): readonly Hit[] {

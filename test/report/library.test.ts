@@ -122,21 +122,17 @@ describe('translateEvent', () => {
   });
 
   it.each([
-    [{ data: { id: 3, lines: [] } }, { data: { id: null, lines: [] } }, ['unmatched']],
-    [{ data: { id: '99', lines: [] } }, { data: { id: null, lines: [] } }, ['unknown']],
-    [{ data: { lines: [] } }, { data: { lines: [] } }, []],
-  ])('leaves no V3 id where there is none of V4: %j', async (given, expected, statuses) => {
+    ['{"data":{"id":3,"lines":[]}}', '{"data":{"id":null,"lines":[]}}', ['unmatched']],
+    ['{"data":{"id":"99","lines":[]}}', '{"data":{"id":null,"lines":[]}}', ['unknown']],
+    ['{"data":{"lines":[]}}', '{"data":{"lines":[]}}', []],
+  ])('leaves no V3 id where there is none of V4: %s', async (given, expected, statuses) => {
     await withRemap((remap) => {
-      const before = structuredClone(given);
-      const { event, ids, isComplete } = remap.translateEvent<object>(given, paths);
+      const { event, ids, isComplete } = remap.translateEvent(given, paths);
       expect([event, ids.map(({ status }) => status), isComplete]).toEqual([expected, statuses, false]);
-      expect(given).toEqual(before);
     });
   });
 
   it.each([
-    ['a number that has lost digits', { data: { id: 2 ** 53 } }, { 'data.id': INVOICES }, TypeError],
-    ['a V4 id that is no exact number', { data: { id: 7 } }, { 'data.id': INVOICES }, TypeError],
     ['a value that is no id', '{"data":{"id":{"a":1}}}', { 'data.id': INVOICES }, RangeError],
     ['a fraction', '{"data":{"id":1.0}}', { 'data.id': INVOICES }, RangeError],
     ['a path that is none', '{}', { 'data[': INVOICES }, RangeError],
@@ -144,7 +140,7 @@ describe('translateEvent', () => {
     ['text that is not JSON', '{"id":1', { id: INVOICES }, SyntaxError],
   ])('refuses %s', async (_, event, wrong, error) => {
     await withRemap((remap) => {
-      expect(() => remap.translateEvent(event as object, wrong)).toThrow(error);
+      expect(() => remap.translateEvent(event, wrong)).toThrow(error);
     });
   });
 });
