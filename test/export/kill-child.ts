@@ -1,7 +1,7 @@
 import type { ListPage } from '../../src/domain.js';
-import { exportV3, exportV4 } from '../../src/export/export-lists.js';
 import type { PageSource } from '../../src/export/prefetch.js';
 import { createPageSupply } from '../../src/export/prefetch.js';
+import { exportV3, exportV4 } from '../../src/export/run-export.js';
 import { openDatabase } from '../../src/store/open.js';
 import { killConfig, killService } from './kill-scene.js';
 

@@ -2,8 +2,8 @@ import { afterAll } from 'vitest';
 import type { Api } from '../../../src/api/client.js';
 import { buildFingerprint } from '../../../src/config/config.js';
 import type { OnProgress } from '../../../src/domain.js';
-import { exportV3, exportV4 } from '../../../src/export/export-lists.js';
 import { createPageSupply } from '../../../src/export/prefetch.js';
+import { exportV3, exportV4 } from '../../../src/export/run-export.js';
 import { createSaver } from '../../../src/export/saver.js';
 import {
   indexOpen,
