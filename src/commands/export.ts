@@ -8,15 +8,16 @@ import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { listenForEvents, type WebhookListener, waitSettled } from '../inspect/settle/wait-settled.js';
 import { writeText } from '../runtime/write-output.js';
-import { isExported, readReadiness } from '../store/readiness.js';
+import { isExported, type Readiness, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
+import { wrapLines } from '../text/text-layout.js';
 import { narrowingOf, withMaxWait } from './catalogue/options.js';
 import type { exportBoth } from './catalogue/run-commands.js';
 import type { GivenTo, Io, OptionsOf } from './command.js';
 import { readDatabase } from './database.js';
-import { assertListsExist, noSuchList, renderExportSummary } from './export-result.js';
+import { assertListsExist, describeGeneration, noSuchList } from './described-lists.js';
 import { type Exporter, type ExportRequest, holdInThread } from './export-thread.js';
 import { type ApiIo, orInterrupted, withClient, withHostWaits } from './with-api.js';
 import { printText } from './with-outputs.js';
@@ -49,30 +50,34 @@ export async function run(given: GivenTo<typeof exportBoth>, io: Io): Promise<nu
   const name = ['export', generation ?? []].flat().join(' ');
   const ended = await exportInThread(generations, name, options, io);
   if (ended.some(({ summary }) => summary !== null)) {
-    const next = await nextCommand(ended, options);
-    await printText(renderExportSummary(ended, options.config, next, io.width), io);
+    const { config } = options;
+    const readiness = await readDatabase(config, async (db) => readReadiness(db, config, EVERYTHING));
+    const lines = ended.flatMap(({ generation: one, summary }) =>
+      summary === null ? [] : describeGeneration(readiness, one, io.clock.now()),
+    );
+    const next = nextCommand(ended, readiness, options);
+    await printText(`${wrapLines(lines, io.width)}${next === null ? '' : `Next: ${next}\n`}`, io);
   }
   await throwWorst(ended, io);
   return 0;
 }
 
 /** The command to run next; null if the error that follows says what to do. */
-async function nextCommand(
+function nextCommand(
   ended: readonly Exported[],
-  options: ExportCommandOptions,
-): Promise<string | null> {
+  readiness: Readiness,
+  { models }: ExportCommandOptions,
+): string | null {
   if (ended.some(({ summary }) => summary === null)) return null;
-  const { config, models } = options;
   const only = models.flatMap((model) => ['--model', model]);
   const [open, ...more] = ended.filter(({ summary }) => summary?.complete !== true);
   if (open !== undefined) {
     return shellLine(['svc-migrate', 'export', ...(more.length > 0 ? [] : [open.generation]), ...only]);
   }
-  const exported = await readDatabase(config, async (db) => readReadiness(db, config, EVERYTHING));
   const missing = GENERATIONS.find(
     (generation) =>
       !ended.some((one) => one.generation === generation) &&
-      (generation === 'v4' || !isExported(exported, generation)),
+      (generation === 'v4' || !isExported(readiness, generation)),
   );
   return missing === undefined ? 'svc-migrate remap' : shellLine(['svc-migrate', 'export', missing, ...only]);
 }

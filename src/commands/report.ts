@@ -27,7 +27,7 @@ import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
 import type * as own from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
-import { assertListsExist } from './export-result.js';
+import { assertListsExist } from './described-lists.js';
 import { withAnnotations } from './github-actions.js';
 
 /** What reports are made from; `findings` reads them again at each call. */

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
+import { isUnfinished, STREAM_STATES } from '../domain.js';
 import { count, nullableId } from '../report/report-schema.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOutcomes, type OutcomeCount } from '../store/finding-rows.js';
@@ -18,13 +18,14 @@ import type { RemapRun } from '../store/remap-tables.js';
 import { iterateStreams, type StreamGroup } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { addFlags, escapeUnseen } from '../text/escape.js';
-import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
+import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { rowsOf, streamJson } from '../text/rows.js';
 import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import type { status } from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { describeOwner, readDatabase } from './database.js';
+import { describeGeneration, oldestReading, sumOf } from './described-lists.js';
 
 const generation = z.strictObject({
   lists: z.record(z.enum(STREAM_STATES), count),
@@ -122,53 +123,6 @@ function renderStatus({ database, owner, readiness, outcomes, next }: StatusFact
   ];
   // `Next` is not wrapped, so that it can be copied.
   return `${wrapLines(lines, io.width)}${escapeUnseen(`Next: ${next}`)}\n`;
-}
-
-function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
-  const groups = facts.groups.filter((group) => group.generation === generation);
-  const name = generation.toUpperCase();
-  if (groups.length === 0) return `${name}: not exported yet`;
-  const states = [...STREAM_STATES, 'not started' as const]
-    .map((state) => ({ state, n: sumOf(groups, 'lists', (group) => stateOf(group) === state) }))
-    .filter(({ n }) => n > 0);
-  const rejected = sumOf(groups, 'rejected');
-  const byCompany = sumOf(groups, 'byCompany');
-  const oldestMs = Date.parse(oldestReading(groups) ?? '');
-  const parts = [
-    `${countOf(sumOf(groups, 'lists'), 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
-    describeRecords(groups),
-    ...(byCompany > 0 ? [`${groupDigits(byCompany)} read company by company`] : []),
-    ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
-    `oldest reading ${formatDuration(now - oldestMs)} ago`,
-  ];
-  return `${name}: ${parts.join(', ')}`;
-}
-
-/** The state of a list or a group of lists, or `not started` if no page was read yet. */
-function stateOf({ state, isBegun }: Pick<StreamGroup, 'state' | 'isBegun'>): StreamState | 'not started' {
-  return state === 'running' && !isBegun ? 'not started' : state;
-}
-
-/** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
-function describeRecords(groups: readonly StreamGroup[]): string {
-  const records = sumOf(groups, 'uniqueRecords');
-  const open = groups.filter(isUnfinished);
-  if (open.length === 0 || sumOf(open, 'uncounted') > 0) return countOf(records, 'record');
-  const total = records - sumOf(open, 'uniqueRecords') + sumOf(open, 'expected');
-  return `${groupDigits(records)} of about ${countOf(total, 'record')} (${formatShare(records, total)})`;
-}
-
-function sumOf(
-  groups: readonly StreamGroup[],
-  count: 'lists' | 'byCompany' | 'uniqueRecords' | 'rejected' | 'uncounted' | 'expected',
-  isCounted: (group: StreamGroup) => boolean = () => true,
-): number {
-  return groups.filter(isCounted).reduce((sum, group) => sum + group[count], 0);
-}
-
-/** Times in ISO 8601 sort as strings. */
-function oldestReading(groups: readonly StreamGroup[]): string | undefined {
-  return groups.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
 }
 
 /** Of lists that are not started, so many are named: the others are counted. */

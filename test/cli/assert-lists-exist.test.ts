@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertListsExist } from '../../src/commands/export-result.js';
+import { assertListsExist } from '../../src/commands/described-lists.js';
 import { configOf, modelOf } from '../support/exported.js';
 
 const CONFIG = configOf({ regions: ['eu', 'us'], models: [modelOf('crm/stages'), modelOf('crm/companies')] });

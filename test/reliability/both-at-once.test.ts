@@ -124,7 +124,7 @@ describe('V3 and V4 at the same time', () => {
     expect(ended.stderr).toContain('export v4: 6 records in 3 pages');
     if (command === 'run') return;
     expect(ended.stdout).toMatch(
-      /V3: 6 records in [\s\S]*V4: 6 records in [\s\S]*\nNext: svc-migrate remap\n$/,
+      /V3: .*, 6 records,[\s\S]*V4: .*, 6 records,[\s\S]*\nNext: svc-migrate remap\n$/,
     );
     expect(ended.stdout.match(/Next:/g)).toHaveLength(1);
   });
