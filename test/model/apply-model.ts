@@ -1,5 +1,5 @@
 import type { ApplyContext } from '../../src/apply/context.js';
-import { findEarlier, needsLookUp, unfinishedNotes } from '../../src/apply/engine/earlier-runs.js';
+import { findEarlier, needsLookUp, unfinishedNotes } from '../../src/apply/engine/judge-table.js';
 import { isFinished } from '../../src/apply/plan.js';
 import type { SqliteTarget } from '../../src/config/apply-targets.js';
 import {

@@ -16,8 +16,7 @@ import { addedColumns, writtenColumn } from '../engine/id-columns.js';
 import { fillSql, keptMaps, valueType } from '../engine/id-maps.js';
 import { createRunSql, newRunRow } from '../engine/ledger-runs.js';
 import { parkingTerm } from '../engine/move-rows.js';
-import type { Ledger } from '../engine/table-facts.js';
-import { columnOf, declaredType, type FoundTable } from '../engine/table-facts.js';
+import { columnOf, declaredType, type FoundTable, type Ledger } from '../engine/table-facts.js';
 import { isIdText } from '../ids/model-ids.js';
 import type { TargetPlan } from '../plan.js';
 import type { SqlScript } from './layouts.js';
@@ -100,7 +99,7 @@ async function openTable(
 ): Promise<ScriptTable> {
   const { dialect } = engine;
   const { facts } = found;
-  const maps = keptMaps(engine, facts, { ...found, suffix });
+  const maps = keptMaps(engine, facts, tableOfRun(found, suffix));
   const crosswalks: CrosswalkRow[][] = [];
   for (const map of maps) crosswalks.push(await readCrosswalk(engine, found, map, { plan, run: script.run }));
   const table = tableOfRun(found, suffix);
@@ -140,7 +139,8 @@ function ledgersOf(tables: readonly ScriptTable[]): Ledger[] {
   return [...new Map(tables.map(({ found: { ledger } }) => [ledger.name, ledger])).values()];
 }
 
-function loadSql({ dialect, mode }: Script, tables: readonly ScriptTable[]): string[] {
+function loadSql(script: Script, tables: readonly ScriptTable[]): string[] {
+  const { dialect, mode } = script;
   const { emit } = dialect;
   return [
     ...emit.settings.set,
@@ -152,17 +152,13 @@ function loadSql({ dialect, mode }: Script, tables: readonly ScriptTable[]): str
       ...maps.flatMap((map, at) => crosswalkSql(dialect, map, crosswalks[at] ?? [])),
       ...(mode === 'new' ? [] : forth.create),
     ]),
-    ...viewSql({ dialect }, tables, mode !== 'new'),
+    ...viewSql(script, tables, mode !== 'new'),
     ...emit.settings.restore,
   ];
 }
 
 /** The view of the changes. It shows those of the script alone until `apply` makes it anew. */
-function viewSql(
-  { dialect }: Pick<Script, 'dialect'>,
-  tables: readonly ScriptTable[],
-  isFilled: boolean,
-): string[] {
+function viewSql({ dialect }: Script, tables: readonly ScriptTable[], isFilled: boolean): string[] {
   return ledgersOf(tables).flatMap((ledger) => {
     const own = isFilled ? tables.filter(({ found }) => found.ledger.name === ledger.name) : [];
     return createViewSql(

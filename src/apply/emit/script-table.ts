@@ -43,7 +43,7 @@ export interface Check {
 
 /** A condition on a row of the ledger's `run`: it is this script's run of the target. `state`: a comparison for its state. */
 export function isOwnRun(
-  { dialect, run }: Pick<Script, 'dialect' | 'run'>,
+  { dialect, run }: Script,
   { target }: Pick<FoundTable, 'target'>,
   state: string,
 ): string {
@@ -52,7 +52,7 @@ export function isOwnRun(
 
 /** A condition: the ledger holds this script's run of the target. */
 export function isRecorded(
-  script: Pick<Script, 'dialect' | 'run'>,
+  script: Script,
   found: Pick<FoundTable, 'target' | 'ledger'>,
   state: string,
 ): string {
@@ -174,10 +174,7 @@ function foreignModels({ models }: IdColumn): string[] {
 }
 
 /** A condition: the cell of row `t` holds a value that the crosswalk must list. */
-function mustBeListed(
-  { quote, asText, literal }: Pick<Dialect, 'quote' | 'asText' | 'literal'>,
-  id: IdColumn,
-): string {
+function mustBeListed({ quote, asText, literal }: Dialect, id: IdColumn): string {
   const cell = `t.${quote(id.column)}`;
   const words = foreignModels(id).map(literal).join(', ');
   const kind = id.modelColumn === undefined ? '' : asText(`t.${quote(id.modelColumn)}`);
@@ -241,11 +238,8 @@ const MAX_OLD_BYTES = 255;
 const ROWS_PER_INSERT = 500;
 
 /** Statements that create a crosswalk with its rows. */
-export function crosswalkSql(
-  { literal, ...dialect }: Dialect,
-  map: IdMap,
-  rows: readonly CrosswalkRow[],
-): string[] {
+export function crosswalkSql(dialect: Dialect, map: IdMap, rows: readonly CrosswalkRow[]): string[] {
+  const { literal } = dialect;
   const literalOf = (marked: string) => {
     const value = marked.slice(1);
     if (marked.startsWith('i')) return integerSql(BigInt(value));

@@ -1,8 +1,8 @@
 import { columnLabel, type IdColumn } from '../../config/apply-targets.js';
-import type { Dialect, IdMap } from './dialect.js';
+import type { IdMap, SqlText } from './dialect.js';
 import { writesPlatformId, writtenColumn } from './id-columns.js';
 import { mapMatch } from './id-maps.js';
-import type { FoundTable, Ledger, TableFacts, TableRun } from './table-facts.js';
+import type { FoundTable, Ledger, TableFacts, TableOfRun } from './table-facts.js';
 
 /** A column that a run writes in place. */
 export interface RewrittenColumn {
@@ -14,13 +14,7 @@ export interface RewrittenColumn {
   readonly type: string;
 }
 
-/** What the statements on a table in a run depend on. */
-export type TableOfRun = Pick<TableRun, 'table' | 'ledger' | 'suffix' | 'key' | 'target'>;
-
-export function tableOfRun(
-  { facts, ledger, handling, target }: Pick<FoundTable, 'facts' | 'ledger' | 'handling' | 'target'>,
-  suffix: string,
-): TableOfRun {
+export function tableOfRun({ facts, ledger, handling, target }: FoundTable, suffix: string): TableOfRun {
   return { table: facts.table, ledger, suffix, key: handling.key, target };
 }
 
@@ -34,8 +28,8 @@ interface CompileOptions {
 }
 
 function writtenColumns(
-  { platformIdType }: Pick<Dialect, 'platformIdType'>,
-  { target }: Pick<TableRun, 'target'>,
+  { platformIdType }: SqlText,
+  { target }: TableOfRun,
   typeOf: (column: string) => string | undefined,
 ): RewrittenColumn[] {
   return target.ids.map((id, at) => {
@@ -67,28 +61,9 @@ export const CELL = {
   changedSince: 4,
 } as const;
 
-export function rowsTable({ suffix, ledger }: Pick<TableOfRun, 'suffix' | 'ledger'>): string {
+export function rowsTable({ suffix, ledger }: TableOfRun): string {
   return `${ledger.tables}rows_${suffix}`;
 }
-
-/** What statements are made from. */
-export type Compiler = Pick<
-  Dialect,
-  | 'quote'
-  | 'literal'
-  | 'tableSql'
-  | 'asText'
-  | 'exact'
-  | 'same'
-  | 'isKey'
-  | 'keyName'
-  | 'rowNumber'
-  | 'createRows'
-  | 'loaded'
-  | 'updateFrom'
-  | 'lockRows'
-  | 'platformIdType'
->;
 
 /** A column of a listed row before it is listed: SQL for its new value, and when it changes. */
 export interface ListedColumn {
@@ -116,7 +91,7 @@ function any(conditions: readonly string[]): string {
  * them, `w` is a row of the list and `t` a row of the table.
  */
 export function compileRewrite(
-  dialect: Compiler,
+  dialect: SqlText,
   run: TableOfRun,
   { facts = { columns: [], autoUpdated: [] }, guard, gone = [] }: CompileOptions = {},
 ) {
@@ -319,7 +294,7 @@ WHERE ${any(each('changedSince'))} AND ${isGone}`,
 }
 
 /** A query of the keys (`k…`) of rows that a run lists as its own under one of the labels; empty if there are none. */
-function enteredKeys(dialect: Compiler, run: TableOfRun, labels: readonly string[]): string[] {
+function enteredKeys(dialect: SqlText, run: TableOfRun, labels: readonly string[]): string[] {
   const { list, key, columns } = compileRewrite(dialect, run);
   const own = columns.filter(({ id }) => labels.includes(columnLabel(id)));
   if (own.length === 0) return [];
@@ -337,7 +312,7 @@ const MOST_JOINED = 20;
  * many one statement may ask for. Each list is joined by itself, because MariaDB has no index on a UNION of long keys.
  */
 export function rowsNotEntered(
-  dialect: Compiler,
+  dialect: SqlText,
   table: string,
   key: readonly string[],
   runs: readonly TableOfRun[],
@@ -360,7 +335,7 @@ const ARMS = 100;
 
 /** Creates the view `ledger` of all changes that these runs carried out. */
 export function createViewSql(
-  dialect: Compiler & Pick<Dialect, 'createView'>,
+  dialect: SqlText,
   { run, view }: Ledger,
   runs: readonly TableOfRun[],
 ): readonly string[] {

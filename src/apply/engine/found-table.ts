@@ -6,11 +6,16 @@ import { addedColumnNotes } from './added-columns.js';
 import { isUnreadable } from './column-plans.js';
 import { CELL, compileRewrite, type RewrittenColumn, rowsNotEntered } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
-import { earlierRunNotes, findEarlier, otherTargetNotes, rewrittenNotes } from './earlier-runs.js';
 import { partsOf, rewrittenLabels, sourceColumns, writesPlatformId } from './id-columns.js';
-import { judgeTable, type TableIds } from './judge-table.js';
-import { ledgerNotes, readRunsOfTable } from './ledger-runs.js';
-import { countCells } from './own-tables.js';
+import {
+  earlierRunNotes,
+  findEarlier,
+  judgeTable,
+  otherTargetNotes,
+  rewrittenNotes,
+  type TableIds,
+} from './judge-table.js';
+import { countCells, ledgerNotes, readRunsOfTable } from './ledger-runs.js';
 import { type FoundTable, ledgerOf, type TableFacts, type TableRun } from './table-facts.js';
 
 /** Reads what the catalog and the ledger say about tables. Of their rows it only counts those added since a finished run. */

@@ -1,24 +1,19 @@
 import { type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import type { Dialect, Engine, IdMap, SqlText } from './dialect.js';
+import type { Engine, IdMap, SqlText } from './dialect.js';
 import { writesPlatformId } from './id-columns.js';
 import { scopeTerms } from './judge-cells.js';
-import type { TableRun } from './table-facts.js';
-import { columnOf, type TableColumn, type TableFacts } from './table-facts.js';
+import { columnOf, type TableColumn, type TableFacts, type TableOfRun } from './table-facts.js';
 
 /** The type of a new column for an id column. */
-export function valueType(
-  { platformIdType }: Pick<SqlText, 'platformIdType'>,
-  facts: TableFacts,
-  id: IdColumn,
-): string {
+export function valueType({ platformIdType }: SqlText, facts: TableFacts, id: IdColumn): string {
   if (writesPlatformId(id)) return platformIdType.type;
   const column = columnOf(facts, id.column);
   return column?.baseType ?? column?.type ?? '';
 }
 
 export function buildMap(
-  dialect: Pick<Dialect, 'platformIdType'>,
+  dialect: SqlText,
   facts: TableFacts,
   id: IdColumn,
   { table, isKept }: Pick<IdMap, 'table' | 'isKept'>,
@@ -31,16 +26,12 @@ export function buildMap(
 }
 
 /** The table of a map that a run keeps, by the number of its id column. */
-export function keptMapTable({ suffix, ledger }: Pick<TableRun, 'suffix' | 'ledger'>, at: number): string {
+export function keptMapTable({ suffix, ledger }: TableOfRun, at: number): string {
   return `${ledger.tables}map_${suffix}_${at}`;
 }
 
 /** The maps of a run that fills new columns, by id column. */
-export function keptMaps(
-  engine: Pick<Engine, 'dialect'>,
-  facts: TableFacts,
-  run: Pick<TableRun, 'suffix' | 'ledger' | 'target'>,
-): IdMap[] {
+export function keptMaps(engine: Pick<Engine, 'dialect'>, facts: TableFacts, run: TableOfRun): IdMap[] {
   return run.target.ids.map((id, at) =>
     buildMap(engine.dialect, facts, id, { table: keptMapTable(run, at), isKept: true }),
   );
@@ -65,21 +56,17 @@ export function isLongMap({ id }: Pick<IdMap, 'id'>): boolean {
 type MapColumn = Pick<IdMap, 'id'> & { readonly column: Pick<TableColumn, 'type'> };
 
 /** The columns of a map that identify a value of one write. */
-export function mapKey({ id }: Pick<IdMap, 'id'>, dialect: Pick<Dialect, 'quote' | 'asText'>): string[] {
+export function mapKey({ id }: Pick<IdMap, 'id'>, dialect: SqlText): string[] {
   return ['old', ...scopeTerms(dialect, id).map((_, at) => `s${at}`)];
 }
 
 /** The terms of a row `t` that `mapKey` is compared with. */
-export function mapTerms(dialect: Pick<Dialect, 'quote' | 'asText' | 'exact'>, map: MapColumn): string[] {
+export function mapTerms(dialect: SqlText, map: MapColumn): string[] {
   return [dialect.exact(`t.${dialect.quote(map.id.column)}`, map.column), ...scopeTerms(dialect, map.id)];
 }
 
 /** A condition that joins row `t` with the rows of a map for its value, model, region and company. */
-export function mapMatch(
-  dialect: Pick<Dialect, 'quote' | 'asText' | 'exact'>,
-  map: MapColumn,
-  alias: string,
-): string {
+export function mapMatch(dialect: SqlText, map: MapColumn, alias: string): string {
   const terms = mapTerms(dialect, map);
   return mapKey(map, dialect)
     .map((name, at) => `${alias}.${name} = ${terms[at]}`)
@@ -87,18 +74,14 @@ export function mapMatch(
 }
 
 /** A condition: the new column of row `t` holds what row `m` of its map says. */
-export function holdsMapped(
-  dialect: Pick<Dialect, 'exact' | 'quote'>,
-  map: IdMap,
-  newColumn: string,
-): string {
+export function holdsMapped(dialect: SqlText, map: IdMap, newColumn: string): string {
   const column = { type: map.newType };
   return `${dialect.exact(`t.${dialect.quote(newColumn)}`, column)} = ${dialect.exact('m.new', column)}`;
 }
 
 /** Fills the empty cells of a new column from the rows `m` of its map that meet a condition. */
 export function fillSql(
-  dialect: Pick<Dialect, 'exact' | 'quote' | 'asText' | 'tableSql' | 'updateFrom'>,
+  dialect: SqlText,
   { table, autoUpdated }: Pick<TableFacts, 'table' | 'autoUpdated'>,
   map: IdMap,
   where: string,

@@ -37,7 +37,7 @@ export function buildCellJudge(work: ColumnWork, mode: Mode): CellJudge {
 }
 
 /** Columns of row `t` that hold its model, region and company, as text, '' for NULL, in the order `judgeCell` expects. */
-export function scopeTerms({ quote, asText }: Pick<SqlText, 'quote' | 'asText'>, id: IdColumn): string[] {
+export function scopeTerms({ quote, asText }: SqlText, id: IdColumn): string[] {
   return partsOf(id)
     .flatMap((part) => [part.modelColumn, part.regionColumn, part.companyColumn])
     .flatMap((name) => (name === undefined ? [] : [`coalesce(${asText(`t.${quote(name)}`)}, '')`]));

@@ -26,13 +26,12 @@ import {
   watchUnmapped,
 } from './column-plans.js';
 import { CELL, compileRewrite } from './compile.js';
-import type { Cells, IdMap } from './dialect.js';
-import { type Engine, findColumn } from './dialect.js';
-import { needsLookUp } from './earlier-runs.js';
+import { type Cells, type Engine, findColumn, type IdMap } from './dialect.js';
 import { readStillApplied, rowsToLookUp, runsByKey } from './found-table.js';
 import { configuredColumns, writesPlatformId } from './id-columns.js';
 import { buildMap, keptMapTable } from './id-maps.js';
 import { cellText, judgeCells } from './judge-cells.js';
+import { needsLookUp } from './judge-table.js';
 import { noRoomNote, parkingTerm } from './move-rows.js';
 import { columnOf, type FoundTable, type TableRun } from './table-facts.js';
 import { isForeign, readOutdated } from './verify-run.js';

@@ -208,3 +208,6 @@ export interface TableRun extends EarlierRun {
   readonly skipped: number;
   readonly startedAt: string;
 }
+
+/** What the statements on a table in a run depend on. */
+export type TableOfRun = Pick<TableRun, 'table' | 'ledger' | 'suffix' | 'key' | 'target'>;

@@ -3,11 +3,10 @@ import { MAX_NAMED_ROWS, NamedRows, type UndoResult } from '../context.js';
 import { countFilled, dropColumnSql, droppedColumns } from './added-columns.js';
 import { compileRewrite } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
-import { assertNoDependent } from './earlier-runs.js';
 import { addedColumns, writesPlatformId } from './id-columns.js';
-import { markUndone, readRun, readRunsOfTable } from './ledger-runs.js';
+import { assertNoDependent } from './judge-table.js';
+import { endUndo, markUndone, readRun, readRunsOfTable } from './ledger-runs.js';
 import { type ListedRun, lockTables, moveBatch, moveRows } from './move-rows.js';
-import { endUndo } from './own-tables.js';
 import type { TableRun } from './table-facts.js';
 import { compareWithMaps } from './verify-run.js';
 

@@ -4,10 +4,10 @@ import { NamedRows, type RunVerification } from '../context.js';
 import { droppedColumns } from './added-columns.js';
 import { CELL, compileRewrite, type RewrittenColumn } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
-import { lostSource } from './earlier-runs.js';
 import { writesPlatformId } from './id-columns.js';
 import { holdsMapped, keptMaps, mapKey, mapMatch } from './id-maps.js';
 import { buildCellJudge, cellText, judgeCell, judgeCells } from './judge-cells.js';
+import { lostSource } from './judge-table.js';
 import { readRunsOfTable } from './ledger-runs.js';
 import type { TableRun } from './table-facts.js';
 

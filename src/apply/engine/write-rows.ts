@@ -2,17 +2,16 @@ import { columnLabel, newColumnOf } from '../../config/apply-targets.js';
 import { MAX_NAMED_ROWS, type WriteResult } from '../context.js';
 import { addColumns } from './added-columns.js';
 import { assertAgreed, openTableColumn, type TableWrite } from './column-plans.js';
-import { compileRewrite, type ListedColumn, type TableOfRun, tableOfRun } from './compile.js';
+import { compileRewrite, type ListedColumn, tableOfRun } from './compile.js';
 import { type Engine, findColumn, type IdMap } from './dialect.js';
-import { needsLookUp } from './earlier-runs.js';
 import { rowsToLookUp } from './found-table.js';
 import { writesPlatformId } from './id-columns.js';
 import { buildMap, fillSql, keptMaps, nextFill } from './id-maps.js';
 import { countCells } from './judge-cells.js';
-import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun } from './ledger-runs.js';
+import { needsLookUp } from './judge-table.js';
+import { findRecordedRun, insertRun, ledgerPolicy, newSuffix, readRun, replaceView } from './ledger-runs.js';
 import { lockTables, moveBatch, moveRows } from './move-rows.js';
-import { replaceView } from './own-tables.js';
-import type { FoundTable, Ledger, TableFacts, TableRun } from './table-facts.js';
+import type { FoundTable, Ledger, TableFacts, TableOfRun, TableRun } from './table-facts.js';
 
 /** A table with its run in the ledger. */
 interface RecordedTable {

@@ -6,8 +6,7 @@ import { describeFileError, SvcError } from '../../errors.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import { detectDialect } from '../text/csv-dialect.js';
-import { buildCsvScanner } from '../text/csv-records.js';
-import { buildNdjsonScanner, type RecordScanner } from '../text/record-scanner.js';
+import { buildCsvScanner, buildNdjsonScanner, type RecordScanner } from '../text/record-scanner.js';
 import { readFully } from './file-snapshot.js';
 
 const CHUNK_BYTES = 1024 * 1024;

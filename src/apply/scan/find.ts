@@ -10,8 +10,7 @@ import { wrapLines } from '../../text/text-layout.js';
 import type { ApplyContext } from '../context.js';
 import { closeStores, openStores } from '../stores.js';
 import type { PlaceSample, ScopeColumns, Unseen } from './column-sample.js';
-import { type Proposal, prepareEvidence, propose } from './propose.js';
-import { proposePatterns, proposeScopes } from './propose-patterns.js';
+import { type Proposal, prepareEvidence, propose, proposePatterns, proposeScopes } from './propose.js';
 
 /** Stands in a proposal for what the reader has to write; no column is called so. */
 export const PLACEHOLDER = '?';

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { withFileLock } from '../../../src/apply/files/file-lock.js';
+import { withFileLock } from '../../../src/apply/files/write-file.js';
 import { IDS, MAPPED, makeScene, runOf, type Scene, upTo } from './scene.js';
 
 /** A V3 id without a twin, and a number that is no id of the model. */

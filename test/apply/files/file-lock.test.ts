@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { withFileLock } from '../../../src/apply/files/file-lock.js';
+import { withFileLock } from '../../../src/apply/files/write-file.js';
 import { campaign } from '../../support/campaign.js';
 import { compileChild } from '../../support/compile-child.js';
 import { makeFolder } from '../support/folder.js';

@@ -1,8 +1,8 @@
 import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { withFileLock } from '../../../src/apply/files/file-lock.js';
 import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
+import { withFileLock } from '../../../src/apply/files/write-file.js';
 import { openFile } from '../support/file-job.js';
 import { makeRemap } from '../support/job.js';
 import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';

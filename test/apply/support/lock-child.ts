@@ -1,5 +1,5 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
-import { withFileLock } from '../../../src/apply/files/file-lock.js';
+import { withFileLock } from '../../../src/apply/files/write-file.js';
 
 /**
  * Takes the lock of a file again and again, and at last ends inside. Fails if another process is inside at the same time.

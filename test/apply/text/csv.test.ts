@@ -6,7 +6,7 @@ import { ColumnTally, type ColumnWork, openColumn } from '../../../src/apply/col
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { type DialectRequest, detectDialect } from '../../../src/apply/text/csv-dialect.js';
-import { buildCsvScanner } from '../../../src/apply/text/csv-records.js';
+import { buildCsvScanner } from '../../../src/apply/text/record-scanner.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
 import { openDatabase } from '../../../src/store/open.js';
