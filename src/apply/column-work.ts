@@ -104,17 +104,12 @@ export function checkColumn({ ids }: Pick<ApplyContext, 'ids'>, column: IdColumn
   return notes;
 }
 
-/** Looks up and counts a text for `rows` rows. Returns the action for it; the new text is in `work.resolver.newText`. */
-export function judgeText(work: ColumnWork, text: string, scope: RowScope, rows = 1): CellAction {
-  return count(work, work.resolver.lookUpText(text, scope), () => text, scope, rows);
+/** Looks up and counts a value for `rows` rows. Returns the action for it; the new text is in `work.resolver.newText`. */
+export function judgeValue(work: ColumnWork, value: string | number, scope: RowScope, rows = 1): CellAction {
+  return count(work, work.resolver.lookUp(value, scope), () => String(value), scope, rows);
 }
 
-/** As `judgeText`, for an exact integer. */
-export function judgeNumber(work: ColumnWork, value: number, scope: RowScope): CellAction {
-  return count(work, work.resolver.lookUpNumber(value, scope), () => String(value), scope, 1);
-}
-
-/** As `judgeText`, for a value that cannot be an id. `text`: a sample of it, read only if it is needed. */
+/** As `judgeValue`, for a value that cannot be an id. `text`: a sample of it, read only if it is needed. */
 export function judgeInvalid(
   work: ColumnWork,
   form: InvalidForm,

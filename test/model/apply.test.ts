@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { judgeNumber, openColumn } from '../../src/apply/column-work.js';
+import { judgeValue, openColumn } from '../../src/apply/column-work.js';
 import type { ApplyContext } from '../../src/apply/context.js';
 import { NO_SCOPE } from '../../src/apply/ids/resolver.js';
 import type { Policy } from '../../src/apply/plan.js';
@@ -94,7 +94,7 @@ function openScene({ name, remap, batchRows }: World): Scene {
   };
   const work = { ...openColumn(context, id, POLICY), onValue };
   const twinOf = (value: number): number | null =>
-    judgeNumber(work, value, NO_SCOPE) === 'replace' ? Number(work.resolver.newText) : null;
+    judgeValue(work, value, NO_SCOPE) === 'replace' ? Number(work.resolver.newText) : null;
   return {
     target: one,
     contextOf: (again) => ({ ...context, policy: { ...POLICY, again } }),

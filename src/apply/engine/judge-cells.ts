@@ -5,8 +5,7 @@ import {
   type CellAction,
   type ColumnWork,
   judgeInvalid,
-  judgeNumber,
-  judgeText,
+  judgeValue,
   needsScope,
   partsOfWork,
 } from '../column-work.js';
@@ -73,7 +72,7 @@ export function judgeCell(
   const scopes = readScopes(judge, scopeCells);
   const scope = scopes[0] ?? NO_SCOPE;
   if (cell === null) {
-    for (const [at, part] of partsOfWork(work).entries()) judgeText(part, '', scopes[at] ?? NO_SCOPE, rows);
+    for (const [at, part] of partsOfWork(work).entries()) judgeValue(part, '', scopes[at] ?? NO_SCOPE, rows);
     return undefined;
   }
   if (rewriter !== null) return judgeJson(judge, rewriter, cell, scopes, rows);
@@ -82,9 +81,7 @@ export function judgeCell(
     judgeInvalid(work, 'not_a_value', () => `${cell.length} bytes`, scope, rows);
     return undefined;
   }
-  const action =
-    typeof cell === 'number' ? judgeNumber(work, cell, scope) : judgeText(work, cell, scope, rows);
-  return resultOf(work, action);
+  return resultOf(work, judgeValue(work, cell, scope, rows));
 }
 
 function resultOf({ resolver }: ColumnWork, action: CellAction): string | null | undefined {
@@ -103,7 +100,7 @@ function judgeInText(
   const isText = typeof cell === 'string' || (Buffer.isBuffer(cell) && isUtf8(cell));
   const form = typeof cell === 'number' ? 'not_a_value' : 'not_utf8';
   const action = isText
-    ? judgeText(work, text, scope, rows)
+    ? judgeValue(work, text, scope, rows)
     : judgeInvalid(work, form, () => text, scope, rows);
   return resultOf(work, action);
 }

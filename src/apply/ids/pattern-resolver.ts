@@ -69,7 +69,8 @@ export class PatternResolver implements CellResolver {
     return this.newText;
   }
 
-  lookUpText(text: string, scope: RowScope): Category {
+  lookUp(value: string | number, scope: RowScope): Category {
+    const text = String(value);
     this.oldValue = text;
     if (text === '') return 'empty';
     if (this.#own?.isOurs(scope) === false) return 'not_ours';
@@ -87,10 +88,6 @@ export class PatternResolver implements CellResolver {
     return this.#lookUpSpans(fitting, found, text, scope);
   }
 
-  lookUpNumber(value: number, scope: RowScope): Category {
-    return this.lookUpText(String(value), scope);
-  }
-
   invalid(why: InvalidForm): Category {
     this.oldValue = null;
     return `unknown/${why}`;
@@ -106,7 +103,7 @@ export class PatternResolver implements CellResolver {
     let worst: Category | null = null;
     for (const [at, resolver] of resolvers.entries()) {
       const { start = 0, end = 0 } = spans[at] ?? {};
-      const category = resolver.lookUpText(text.slice(start, end), scope);
+      const category = resolver.lookUp(text.slice(start, end), scope);
       if (category === 'mapped') edits.push({ start, end, text: resolver.newText });
       else if (worst === null || (isUnknown(category) && !isUnknown(worst))) worst = category;
     }

@@ -71,8 +71,8 @@ export interface CellResolver {
   readonly newValue: Id | string;
   /** The value of a cell that stays, in the same form; null if it cannot equal a new value. */
   readonly oldValue: Id | string | null;
-  lookUpText(text: string, scope: RowScope): Category;
-  lookUpNumber(value: number, scope: RowScope): Category;
+  /** A stored text, or an integer that is exact. */
+  lookUp(value: string | number, scope: RowScope): Category;
   invalid(why: InvalidForm): Category;
 }
 
@@ -110,18 +110,12 @@ export class Resolver implements CellResolver {
     return this.#idsOfRow(scope) !== 'not_ours';
   }
 
-  /** Looks up a stored text. */
-  lookUpText(text: string, scope: RowScope): Category {
-    if (text === '') return this.#noId('empty');
+  lookUp(value: string | number, scope: RowScope): Category {
+    if (value === '') return this.#noId('empty');
     const ids = this.#idsOfRow(scope);
     if (typeof ids === 'string') return this.#noId(ids);
-    return isIdText(text) ? this.#lookUpId(ids, toId(text), scope) : this.invalid(invalidFormOf(text));
-  }
-
-  /** Looks up an integer that is exact. */
-  lookUpNumber(value: number, scope: RowScope): Category {
-    const ids = this.#idsOfRow(scope);
-    return typeof ids === 'string' ? this.#noId(ids) : this.#lookUpId(ids, value, scope);
+    if (typeof value === 'number') return this.#lookUpId(ids, value, scope);
+    return isIdText(value) ? this.#lookUpId(ids, toId(value), scope) : this.invalid(invalidFormOf(value));
   }
 
   /** The category of a value whose form rules out an id. */
@@ -233,25 +227,18 @@ export class PlatformIdResolver extends Resolver {
     return null;
   }
 
-  override lookUpText(text: string, scope: RowScope): Category {
-    return this.#find(super.lookUpText(text, scope), scope);
-  }
-
-  override lookUpNumber(value: number, scope: RowScope): Category {
-    return this.#find(super.lookUpNumber(value, scope), scope);
-  }
-
-  override invalid(why: InvalidForm): Category {
-    super.invalid(why);
-    return NO_PLATFORM_ID;
-  }
-
-  #find(category: Category, scope: RowScope): Category {
+  override lookUp(value: string | number, scope: RowScope): Category {
+    const category = super.lookUp(value, scope);
     if (category === 'empty' || category === 'not_ours') return category;
     const isOfRow = category !== 'unknown/other_scope' && category !== 'unknown/no_scope';
     const found = isOfRow ? this.platformId(scope) : null;
     if (found === null) return NO_PLATFORM_ID;
     this.newValue = found;
     return 'mapped';
+  }
+
+  override invalid(why: InvalidForm): Category {
+    super.invalid(why);
+    return NO_PLATFORM_ID;
   }
 }

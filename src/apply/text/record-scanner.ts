@@ -1,5 +1,5 @@
 import { JsonSyntaxError } from '../../json/json-scanner.js';
-import { type ColumnWork, judgeInvalid, judgeNumber, judgeText, needsScope } from '../column-work.js';
+import { type ColumnWork, judgeInvalid, judgeValue, needsScope } from '../column-work.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 import { type CsvDialect, CsvRecord, columnIndex, encodingOf } from './csv-dialect.js';
 import { buildJsonRewriter, type Edit, findEdits } from './rewrite-json.js';
@@ -212,7 +212,7 @@ function judgeCell(
   const to = isQuoted ? end - 1 : end;
   const number = work.inText === null ? readDigits(bytes, from, to) : -1;
   if (number >= 0) {
-    const action = judgeNumber(work, number, scope);
+    const action = judgeValue(work, number, scope);
     if (action === 'replace' || action === 'clear')
       onEdit(from, to, action === 'replace' ? work.resolver.newText : '');
     return;
@@ -223,7 +223,9 @@ function judgeCell(
   const raw = encoding === 'latin1' ? latin1 : bytes.toString(encoding, from, to);
   const text = isQuoted ? raw.replaceAll('""', '"') : raw;
   const isExact = !isQuoted || text.replaceAll('"', '""') === raw;
-  const action = isExact ? judgeText(work, text, scope) : judgeInvalid(work, 'not_a_value', () => raw, scope);
+  const action = isExact
+    ? judgeValue(work, text, scope)
+    : judgeInvalid(work, 'not_a_value', () => raw, scope);
   if (action === 'replace') {
     const { newText } = work.resolver;
     const written = isQuoted ? newText.replaceAll('"', '""') : newText;

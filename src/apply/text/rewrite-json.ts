@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { findValues, type Hit, type JsonPath, parseJsonPath } from '../../json/json-path.js';
-import { type CellAction, type ColumnWork, judgeInvalid, judgeText, needsScope } from '../column-work.js';
+import { type CellAction, type ColumnWork, judgeInvalid, judgeValue, needsScope } from '../column-work.js';
 import { editEscaped } from '../ids/pattern-resolver.js';
 import { NO_SCOPE, type RowScope } from '../ids/resolver.js';
 
@@ -129,12 +129,12 @@ function judgeHit(
   { scope, rows }: { readonly scope: RowScope; readonly rows: number },
 ): CellAction {
   // a JSON null counts as an empty text
-  if (hit.kind === 'null') return judgeText(work, '', scope, rows);
+  if (hit.kind === 'null') return judgeValue(work, '', scope, rows);
   if (hit.kind === 'number')
-    return judgeText(work, bytes.toString('latin1', hit.start, hit.end), scope, rows);
+    return judgeValue(work, bytes.toString('latin1', hit.start, hit.end), scope, rows);
   if (work.inText !== null && hit.kind === 'string') return judgeInText(work, bytes, hit, { scope, rows });
   const text = bytes.toString('utf8', hit.start + 1, hit.end - 1);
-  if (hit.kind === 'string' && !text.includes('\\')) return judgeText(work, text, scope, rows);
+  if (hit.kind === 'string' && !text.includes('\\')) return judgeValue(work, text, scope, rows);
   const sample = () => bytes.toString('utf8', hit.start, Math.min(hit.end, hit.start + SAMPLE_BYTES));
   return judgeInvalid(work, hit.kind === 'string' ? 'escaped' : 'not_a_value', sample, scope, rows);
 }
@@ -156,7 +156,7 @@ function judgeInText(
   if (!isUtf8(inner)) return judgeInvalid(work, 'not_utf8', () => raw, scope, rows);
   if (ESCAPED_DIGIT.test(raw)) return judgeInvalid(work, 'escaped', () => raw, scope, rows);
   const text: unknown = raw.includes('\\') ? JSON.parse(`"${raw}"`) : raw;
-  return judgeText(work, String(text), scope, rows);
+  return judgeValue(work, String(text), scope, rows);
 }
 
 /** The edit for the hit that was judged last: `work` holds what becomes of it. */

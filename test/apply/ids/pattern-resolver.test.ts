@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { judgeText, openColumn } from '../../../src/apply/column-work.js';
+import { judgeValue, openColumn } from '../../../src/apply/column-work.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import type { RowScope } from '../../../src/apply/ids/resolver.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
@@ -39,7 +39,7 @@ function judge(text: string, { scope, missing = 'keep', ...column }: Look): stri
       category = name;
     },
   };
-  const action = judgeText(work, text, { model: null, region: null, company: null, ...scope });
+  const action = judgeValue(work, text, { model: null, region: null, company: null, ...scope });
   return action === 'replace' ? work.resolver.newText : `${category}, ${action}`;
 }
 

@@ -83,7 +83,7 @@ function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}, Kin
 }
 
 function answer(resolver: Resolver, text: string, scope = NO_SCOPE): string {
-  const category = resolver.lookUpText(text, scope);
+  const category = resolver.lookUp(text, scope);
   return category === 'mapped' ? resolver.newText : category;
 }
 
@@ -191,7 +191,7 @@ describe('ColumnTally', () => {
     const texts = [...Array.from({ length: 60 }, (_, at) => String(at)), '1.0', '1.0', ''];
     const count = (values: readonly string[]) => {
       const tally = new ColumnTally(resolver);
-      for (const text of values) tally.add(resolver.lookUpText(text, NO_SCOPE), () => text, NO_SCOPE);
+      for (const text of values) tally.add(resolver.lookUp(text, NO_SCOPE), () => text, NO_SCOPE);
       return tally.result();
     };
     const first = count([...texts, ...texts]);
@@ -232,7 +232,7 @@ it('finds the platform_id on which all V3 records agree that a row can mean', ()
         );
         const [first, ...others] = new Set(meant.map(({ platformId }) => platformId));
         const expected = others.length > 0 ? null : (first ?? null);
-        const isFound = cells.lookUpText(String(id), { model: null, ...row }) === 'mapped';
+        const isFound = cells.lookUp(String(id), { model: null, ...row }) === 'mapped';
         expect(isFound ? cells.newText : null).toBe(expected);
       }
     }),
