@@ -22,11 +22,6 @@ import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } fr
 /** A command of `apply` that a result suggests. */
 export type NextAction = 'plan' | 'write' | 'verify' | 'find' | 'undo' | 'runs';
 
-/** What `check` says of the remap. */
-export interface RemapGate {
-  readonly outcome: Outcome;
-}
-
 /** The result of an apply action. */
 export interface ApplyResult {
   readonly exitCode: number;
@@ -57,8 +52,8 @@ export interface ApplyTask extends PlanStyle {
   ) => string;
 }
 
-/** Surveys the targets and reports what a write would do. */
-export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyResult> {
+/** Surveys the targets and reports what a write would do. `outcome`: what `check` says of the remap. */
+export async function makePlan(task: ApplyTask, outcome: Outcome): Promise<ApplyResult> {
   const { width, formatCommand } = task;
   const plan = await surveyTargets(task);
   const verdict = judgePlan(plan);
@@ -67,8 +62,8 @@ export async function makePlan(task: ApplyTask, gate: RemapGate): Promise<ApplyR
   const nextCommand = formatCommand(isDone ? 'verify' : 'write');
   return {
     exitCode: verdict.exitCode !== 0 ? verdict.exitCode : hasUnaccepted(left) ? 1 : 0,
-    text: renderPlanText(plan, `${renderGate(gate, width)}${renderVerdict(verdict, task)}`, task),
-    json: { action: 'plan', gate, ...verdictJson(plan, verdict), left, targets: plan.targets },
+    text: renderPlanText(plan, `${renderGate(outcome, width)}${renderVerdict(verdict, task)}`, task),
+    json: { action: 'plan', gate: { outcome }, ...verdictJson(plan, verdict), left, targets: plan.targets },
     isBlocked: verdict.exitCode !== 0,
     next:
       verdict.exitCode === 0
@@ -213,12 +208,9 @@ function nextOfUnmapped(
 }
 
 /** A warning where the remap is not one that `check` lets pass. */
-function renderGate({ outcome }: RemapGate, width: number): string {
-  if (outcome === 'pass') return '';
-  return wrapLines(
-    [`Warning: the gate of this remap is red (${outcome}); svc-migrate check says why.`],
-    width,
-  );
+function renderGate(outcome: Outcome, width: number): string {
+  const text = `Warning: the gate of this remap is red (${outcome}); svc-migrate check says why.`;
+  return outcome === 'pass' ? '' : wrapLines([text], width);
 }
 
 function verdictJson(plan: Plan, { ids, blocks }: PlanVerdict): object {

@@ -129,11 +129,6 @@ export interface SurveyOptions {
   readonly onUnmapped?: OnUnmapped | undefined;
 }
 
-/** The context for a survey with these options. */
-export function surveyContext(context: ApplyContext, { isAfterRun = false }: SurveyOptions): ApplyContext {
-  return isAfterRun ? { ...context, policy: { ...context.policy, again: false } } : context;
-}
-
 /** A file, or the tables of one database, that targets name. */
 export interface DataStore {
   /** Every run in its ledger, oldest first. */

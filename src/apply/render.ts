@@ -11,13 +11,7 @@ import {
   sum,
 } from './judge-plan.js';
 import type { ColumnPlan, Note, Plan, PlanCount, Policy, TargetPlan, UnmappedKind } from './plan.js';
-import {
-  type ColumnUnmapped,
-  describeCategory,
-  describeUnmapped,
-  listEarlierUnmapped,
-  listUnmapped,
-} from './unmapped.js';
+import { describeCategory, describeUnmapped, listEarlierUnmapped, listUnmapped } from './unmapped.js';
 
 /** Lines of a plan on the smallest usual terminal; the other four are for the next step, the progress and the prompt. */
 const MOST_LINES = 20;
@@ -42,7 +36,10 @@ export function renderPlanText(plan: Plan, end: string, { width, isVerbose }: Pl
     ],
     width,
   );
-  const left = `${renderLeft(plan, width)}${renderShort(listEarlierUnmapped(plan).map(describeLeft), { width, isVerbose })}`;
+  const left = `${renderLeft(plan, width)}${renderShort(
+    listEarlierUnmapped(plan).map((one) => `  ${describeUnmapped(one)}`),
+    { width, isVerbose },
+  )}`;
   const isStopped = (target: TargetPlan) => notesOf(target, plan).some(({ level }) => level === 'blocks');
   const stopped = plan.targets.filter(isStopped);
   const targets = [...stopped, ...plan.targets.filter((target) => !stopped.includes(target))];
@@ -96,10 +93,6 @@ function renderLeft(plan: Plan, width: number): string {
   return parts.length === 0 ? '' : wrapLines([parts.join(' ')], width);
 }
 
-function describeLeft(one: ColumnUnmapped): string {
-  return `  ${describeUnmapped(one)}`;
-}
-
 /** A list, cut short unless everything is shown. */
 function renderShort(lines: readonly string[], { width, isVerbose }: PlanStyle): string {
   const rest = isVerbose || lines.length <= MOST_LISTED ? 0 : lines.length - MOST_LISTED + 1;
@@ -109,7 +102,8 @@ function renderShort(lines: readonly string[], { width, isVerbose }: PlanStyle):
 
 /** Notes on a target and on the ids in it, the gravest first. */
 function notesOf(target: TargetPlan, { policy }: Plan): Note[] {
-  return [...target.notes, ...judgeColumns(target, policy)].sort(bySeverity);
+  const all = [...target.notes, ...judgeColumns(target, policy)];
+  return (['blocks', 'warning'] as const).flatMap((level) => all.filter((note) => note.level === level));
 }
 
 /** A target: what changes, and what stands in the way; in full, or in a few lines, because what stops it is listed at the end. */
@@ -195,11 +189,6 @@ function describeCount(count: PlanCount): string {
 }
 
 const MARKS: Readonly<Record<Note['level'], string>> = { blocks: 'STOP', warning: 'Warning:' };
-const LEVELS: readonly Note['level'][] = ['blocks', 'warning'];
-
-function bySeverity(a: Note, b: Note): number {
-  return LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level);
-}
 
 function describeNote({ level, text }: Note): string {
   return `  ${MARKS[level]} ${text}`;

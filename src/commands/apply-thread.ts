@@ -2,15 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sleepForReal } from '../api/limiter.js';
-import {
-  type ApplyResult,
-  type ApplyTask,
-  checkIds,
-  makePlan,
-  type RemapGate,
-  runName,
-  write,
-} from '../apply/actions.js';
+import { type ApplyResult, type ApplyTask, checkIds, makePlan, runName, write } from '../apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING } from '../apply/context.js';
 import { emitSql } from '../apply/emit/emit-sql.js';
 import { RemapIds } from '../apply/ids/remap-ids.js';
@@ -21,7 +13,6 @@ import { closeStores, openStores, placeKey } from '../apply/stores.js';
 import type { UnmappedRow } from '../apply/unmapped.js';
 import { applyTargetSchema, isServer, resolveTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
-import type { ReportLimit } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { readOutcome } from '../report/build-report.js';
 import { judgeAge, readAge } from '../report/gate.js';
@@ -161,9 +152,9 @@ async function runAction(
   const { remap } = task.context;
   switch (action) {
     case 'plan':
-      return makePlan(task, await readGate(remap, config, io));
+      return makePlan(task, readOutcome(remap, { config, nowMs: io.startMs }));
     case 'check':
-      return checkIds(task, readAgeLimit(remap, config, io.startMs));
+      return checkIds(task, judgeAge(readAge(readRecordGroups(remap), io.startMs).ms, config.maxAgeMs));
     case 'write':
       return write(task, agreed, runName(io.startMs, randomBytes(2).toString('hex')));
     case 'verify':
@@ -174,15 +165,6 @@ async function runAction(
     default:
       throw new Error(`${action} needs no remap`);
   }
-}
-
-/** What `check` says of the remap, for the plan that uses it. */
-async function readGate(db: Db, config: Config, io: WorkIo): Promise<RemapGate> {
-  return { outcome: readOutcome(db, { config, nowMs: io.startMs }) };
-}
-
-function readAgeLimit(db: Db, config: Config, nowMs: number): ReportLimit {
-  return judgeAge(readAge(readRecordGroups(db), nowMs).ms, config.maxAgeMs);
 }
 
 /** Formats command lines for the same targets, with the options that decide what is written and how. */

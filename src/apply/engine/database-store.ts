@@ -1,14 +1,6 @@
 import type { TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import {
-  type DataStore,
-  type LedgerRun,
-  type RunFacts,
-  type RunVerification,
-  surveyContext,
-  type UndoResult,
-  type WriteResult,
-} from '../context.js';
+import type { DataStore, LedgerRun, RunFacts, RunVerification, UndoResult, WriteResult } from '../context.js';
 import { buildScript } from '../emit/build-script.js';
 import { isFinished, type TargetPlan } from '../plan.js';
 import { sampleTables } from '../scan/sample-tables.js';
@@ -61,7 +53,9 @@ export function openDatabaseStore(
     survey: (options = {}) =>
       use('read', (engine) =>
         engine.session.transaction('read', async () => {
-          const own = { ...engine, context: surveyContext(engine.context, options) };
+          const { context } = engine;
+          const policy = options.isAfterRun ? { ...context.policy, again: false } : context.policy;
+          const own = { ...engine, context: { ...context, policy } };
           const plans: TargetPlan[] = [];
           for (const found of await findTables(own, targets))
             plans.push(await surveyTable(own, found, options));

@@ -40,7 +40,7 @@ import { isForeign, readOutdated } from './verify-run.js';
 export async function surveyTable(
   engine: Engine,
   found: FoundTable,
-  { onUnmapped, isAfterRun = false }: SurveyOptions = {},
+  { onUnmapped }: SurveyOptions = {},
 ): Promise<TargetPlan> {
   const { session, dialect } = engine;
   const { policy } = engine.context;
@@ -81,7 +81,7 @@ export async function surveyTable(
     columns: columns.flat(),
     earlier: compared,
     notes: [...notes, ...counted],
-    changes: isAfterRun ? 0 : changesOf(policy, { rows, columns, earlier: compared }),
+    changes: changesOf(policy, { rows, columns, earlier: compared }),
   };
 }
 
