@@ -3,8 +3,8 @@ import type { ApplyContext } from '../../src/apply/context.js';
 import { SvcError } from '../../src/errors.js';
 import { campaign } from '../support/campaign.js';
 import { ENGINES } from './support/databases.js';
-import { type Job, makeRemap, newDatabase, openJob } from './support/job.js';
-import { INVOICES, NEW } from './support/remap.js';
+import { type Job, newDatabase, openJob } from './support/job.js';
+import { INVOICES, makeRemap, NEW } from './support/remap.js';
 
 /** Stopped at one in so many moments. */
 const STRIDE = campaign({ small: 4, full: 1 });

@@ -311,14 +311,6 @@ describe.each(only('postgres', 'mysql'))('a server of $product', (engine) => {
     );
   });
 
-  it('is asked for columns that hold ids', async () => {
-    const shop = await openShop(engine, upTo(MAPPED));
-    const { apply } = JSON.parse((await shop.apply('find SHOP_URL --json -')).stdout);
-    expect(apply.targets).toMatchObject([
-      { kind: engine.kind, urlEnv: 'SHOP_URL', table: 'orders', ids: IDS },
-    ]);
-  });
-
   it('never has its password said, whatever goes wrong', async () => {
     const shop = await openShop(engine);
     const { url } = shop.database;

@@ -6,9 +6,9 @@ import { campaign } from '../../support/campaign.js';
 import { makeCase } from '../support/cases.js';
 import { CutStores, openProxy } from '../support/cut-stores.js';
 import { type Engine, only } from '../support/databases.js';
-import { makeRemap, newDatabase, openCases } from '../support/job.js';
+import { newDatabase, openCases } from '../support/job.js';
 import { KillLives } from '../support/kill-lives.js';
-import { IN_PLACE, openContext } from '../support/remap.js';
+import { IN_PLACE, makeRemap, openContext } from '../support/remap.js';
 
 /** One in so many steps is cut, of which a message has two (hence odd), and one in so many of those around a COMMIT. */
 const STRIDE = campaign({ small: 801, full: 127, soak: 1 });

@@ -193,18 +193,6 @@ describe.each(ENGINES)('$product', (engine) => {
       expect((await database().ledger.changes()).map(({ key }) => key)).toEqual(['2', '3']);
     });
 
-    it('is entered and forgotten where it maps to itself', async () => {
-      await create(`id integer PRIMARY KEY, i ${type}, j bigint`, '1, 20, 20', '2, 5, 6', '3, 7, NULL');
-      const before = await database().dump();
-      const targets = [tableOf(BOTH)];
-      expect(await apply(IN_PLACE, { targets })).toEqual([]);
-      expect(await check(targets)).toMatchObject({ exitCode: 0, ids: { done: 5, since: 0 } });
-      await undo('run-1');
-      expect(await database().dump()).toBe(before);
-      expect(await database().ledger.countListed()).toBe(0);
-      expect(await database().ledger.states()).toEqual(['run-1 undone']);
-    });
-
     it.each(TRIGGERS[engine.kind])('stops the run where a trigger %s the change', async (_, trigger) => {
       await create(`id integer PRIMARY KEY, i ${type}`, '3, 5', '4, 7');
       await sql(trigger);

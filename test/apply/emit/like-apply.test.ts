@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
 import { ENGINES, type Engine } from '../support/databases.js';
-import { makeRemap, newDatabase, openJob } from '../support/job.js';
-import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
+import { newDatabase, openJob } from '../support/job.js';
+import { IN_PLACE, INVOICES, makeRemap, NEW } from '../support/remap.js';
 
 const BIG = 9_007_199_254_740_993n;
 /** Mapped, swapped, beyond 2^53, negative, to itself, without a twin, deleted with a twin, a V4 id only. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { runFile } from '../support/client-programs.js';
 import { ENGINES } from '../support/databases.js';
-import { makeRemap, newDatabase, openJob } from '../support/job.js';
-import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { newDatabase, openJob } from '../support/job.js';
+import { IN_PLACE, INVOICES, makeRemap, NEW, pairs } from '../support/remap.js';
 
 /** As many bytes as a name may have, with letters of two bytes. */
 const longName = (letter: string, bytes = 63) => `${letter}${'é'.repeat(31)}`.slice(0, (bytes + 1) / 2);

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
 import { withFileLock } from '../../../src/apply/files/write-file.js';
 import { openFile } from '../support/file-job.js';
-import { makeRemap } from '../support/job.js';
-import { IN_PLACE, INVOICES, NEW, pairs } from '../support/remap.js';
+import { IN_PLACE, INVOICES, makeRemap, NEW, pairs } from '../support/remap.js';
 
 const INPUT = 'id,n\n20,a\n30,b\n40,c\n';
 const OUTPUT = 'id,n\n30,a\n40,b\n50,c\n';

@@ -2,8 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { campaign } from '../../support/campaign.js';
 import { openFile } from '../support/file-job.js';
-import { makeRemap } from '../support/job.js';
-import { INVOICES, NEW, pairs, seeded } from '../support/remap.js';
+import { INVOICES, makeRemap, NEW, pairs, seeded } from '../support/remap.js';
 
 const FILES = campaign({ small: 30, full: 150, soak: 8000 });
 /** 1 to 50 map, each to an id that is a V3 id too; 51 to 60 have no twin. */

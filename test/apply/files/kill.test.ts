@@ -3,8 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { campaign } from '../../support/campaign.js';
 import { openFile } from '../support/file-job.js';
-import { makeRemap } from '../support/job.js';
-import { pairs } from '../support/remap.js';
+import { makeRemap, pairs } from '../support/remap.js';
 
 /** `dieAt`: the call that changes files, counted from 0, before which the process ends. It makes no other afterwards. */
 const life = { calls: 0, dieAt: Number.POSITIVE_INFINITY };

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openFile } from '../support/file-job.js';
 import { makeFolder } from '../support/folder.js';
-import { makeRemap } from '../support/job.js';
-import { pairs } from '../support/remap.js';
+import { makeRemap, pairs } from '../support/remap.js';
 
 const INPUT = 'id\n20\n30\n';
 const OUTPUT = 'id\n30\n20\n';

@@ -1,16 +1,11 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeValue, openColumn } from '../../../src/apply/column-work.js';
-import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import type { RowScope } from '../../../src/apply/ids/resolver.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
-import { openDatabase } from '../../../src/store/open.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, IN_PLACE, INVOICES } from '../support/remap.js';
+import { IN_PLACE, INVOICES, openIds } from '../support/remap.js';
 
 const COMPANIES = 'crm/companies';
-const remapFile = join(makeFolder(), 'remap.db');
-createRemap(remapFile, [
+const source = openIds([
   { v3: 1, v4: 2, company: 7 },
   { v3: 2, v4: 1, company: 7 },
   { v3: 1042, v4: 9223372036854775807n, company: 7 },
@@ -21,7 +16,6 @@ createRemap(remapFile, [
   { v3: 1, v4: 11, model: COMPANIES, company: 7 },
   { v3: 5, model: COMPANIES, company: 7 },
 ]);
-const source = { ids: new RemapIds(openDatabase(remapFile, 'read')) };
 
 interface Look extends Partial<IdColumn> {
   readonly scope?: Partial<RowScope>;

@@ -1,13 +1,9 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ColumnTally } from '../../../src/apply/column-work.js';
 import { IdSet, ModelIds, toId } from '../../../src/apply/ids/model-ids.js';
-import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { type LookUp, NO_SCOPE, PlatformIdResolver, Resolver } from '../../../src/apply/ids/resolver.js';
-import { openDatabase } from '../../../src/store/open.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';
+import { INVOICES, openIds, type RemapRow } from '../support/remap.js';
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 
@@ -64,15 +60,9 @@ describe('ModelIds', () => {
   });
 });
 
-const folder = makeFolder();
-let files = 0;
-
 function resolverOf(rows: readonly RemapRow[], lookUp: Partial<LookUp> = {}, Kind = Resolver): Resolver {
-  files += 1;
-  const file = join(folder, `${files}.db`);
-  createRemap(file, rows);
   const model = { model: INVOICES, path: '' };
-  return new Kind(new RemapIds(openDatabase(file, 'read')), {
+  return new Kind(openIds(rows).ids, {
     model,
     models: new Map(),
     region: undefined,

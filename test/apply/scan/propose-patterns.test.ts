@@ -1,16 +1,13 @@
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildTargets } from '../../../src/apply/scan/find.js';
 import { prepareEvidence, proposePatterns } from '../../../src/apply/scan/propose.js';
 import { openDatabase } from '../../../src/store/open.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, target } from '../support/remap.js';
+import { makeRemap, target } from '../support/remap.js';
 
-const remapFile = join(makeFolder(), 'remap.db');
 const INVOICES = Array.from({ length: 20 }, (_, at) => 100_000 + 977 * at);
 const COMPANIES = Array.from({ length: 20 }, (_, at) => 500_000 + 1013 * at);
-createRemap(remapFile, [
+const remapFile = makeRemap([
   ...INVOICES.map((v3) => ({ v3, v4: v3 + 1_000_000 })),
   ...COMPANIES.map((v3) => ({ v3, v4: v3 + 1_000_000, model: 'crm/companies' })),
 ]);

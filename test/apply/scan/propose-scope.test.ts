@@ -4,13 +4,11 @@ import { expect, it } from 'vitest';
 import { buildTargets, renderScan, scan } from '../../../src/apply/scan/find.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
-import { createRemap, INVOICES, NEW, openContext, target } from '../support/remap.js';
+import { INVOICES, makeRemap, NEW, openContext, target } from '../support/remap.js';
 
 const folder = makeFolder();
-const remap = join(folder, 'remap.db');
 const COMPANIES = [7, 8, 9];
-createRemap(
-  remap,
+const remap = makeRemap(
   COMPANIES.flatMap((company, at) =>
     Array.from({ length: 20 }, (_, nth) => ({
       v3: 1000 * company + nth,
@@ -22,9 +20,7 @@ createRemap(
 );
 
 /** Each of 20 V3 ids is one record of every company here: 7 in both regions, 8 in one. */
-const repeated = join(folder, 'repeated.db');
-createRemap(
-  repeated,
+const repeated = makeRemap(
   [
     ['eu', 7],
     ['us', 7],

@@ -11,8 +11,8 @@ import {
   replay,
   twinOf,
 } from './foreign-app.js';
-import { makeRemap, newDatabase, openJob } from './job.js';
-import { IN_PLACE, INVOICES } from './remap.js';
+import { newDatabase, openJob } from './job.js';
+import { IN_PLACE, INVOICES, makeRemap } from './remap.js';
 
 export const FOREIGN_REMAP = makeRemap(
   Array.from({ length: FOREIGN_IDS }, (_, at) => ({ v3: at + 1, v4: twinOf(at + 1) })),

@@ -1,19 +1,10 @@
-import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import type { ApplyContext, Tuning } from '../../../src/apply/context.js';
 import type { Policy } from '../../../src/apply/plan.js';
 import type { TableTarget } from '../../../src/config/apply-targets.js';
 import { type Case, remapRowsOf, type rowsBeside } from './cases.js';
 import { type Database, type Engine, fileOf } from './databases.js';
-import { makeFolder } from './folder.js';
-import { createRemap, openContext, type RemapRow } from './remap.js';
-
-/** A remap file that is removed when the file's tests are done. */
-export function makeRemap(rows: Iterable<RemapRow>): string {
-  const file = join(makeFolder(), 'remap.db');
-  createRemap(file, rows);
-  return file;
-}
+import { makeRemap, openContext } from './remap.js';
 
 type Options = Partial<Tuning> & { readonly more?: Partial<ApplyContext> };
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type ApplyContext, DEFAULT_TUNING, type Tuning } from '../../../src/apply/context.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import type { Policy } from '../../../src/apply/plan.js';
@@ -5,6 +6,7 @@ import { type ApplyTarget, applyTargetSchema } from '../../../src/config/apply-t
 import { type Db, openDatabase } from '../../../src/store/open.js';
 import { allowEdits } from '../../support/remap-edits.js';
 import { seal } from '../../support/seal.js';
+import { makeFolder } from './folder.js';
 
 export const INVOICES = 'accounting/invoices';
 
@@ -39,6 +41,18 @@ export function createRemap(file: string, rows: Iterable<RemapRow>): void {
   } finally {
     db.close();
   }
+}
+
+/** A remap file that is removed when the file's tests are done. */
+export function makeRemap(rows: Iterable<RemapRow>): string {
+  const file = join(makeFolder(), 'remap.db');
+  createRemap(file, rows);
+  return file;
+}
+
+/** The ids of a remap. */
+export function openIds(rows: Iterable<RemapRow>): { readonly ids: RemapIds } {
+  return { ids: new RemapIds(openDatabase(makeRemap(rows), 'read')) };
 }
 
 function cellsOf(row: RemapRow) {

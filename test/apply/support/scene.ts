@@ -12,8 +12,7 @@ import { survey } from '../../../src/apply/stores.js';
 import type { TableTarget } from '../../../src/config/apply-targets.js';
 import type { ReportLimit } from '../../../src/domain.js';
 import { type Database, type Engine, type Kind, targetIn } from './databases.js';
-import { makeRemap } from './job.js';
-import { IN_PLACE, INVOICES, openContext, pairs, type RemapRow } from './remap.js';
+import { IN_PLACE, INVOICES, makeRemap, openContext, pairs, type RemapRow } from './remap.js';
 
 interface Options {
   /** Default: the column `i` of the table `t`. */

@@ -4,26 +4,22 @@ import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
 import { ColumnTally, type ColumnWork, openColumn } from '../../../src/apply/column-work.js';
 import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
-import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { type DialectRequest, detectDialect } from '../../../src/apply/text/csv-dialect.js';
 import { buildCsvScanner } from '../../../src/apply/text/record-scanner.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
 import { SvcError } from '../../../src/errors.js';
-import { openDatabase } from '../../../src/store/open.js';
 import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
-import { createRemap, IN_PLACE, INVOICES, pairs, seeded } from '../support/remap.js';
+import { IN_PLACE, INVOICES, openIds, pairs, seeded } from '../support/remap.js';
 
 const folder = makeFolder();
-const remapFile = join(folder, 'remap.db');
 /** Two id spaces that overlap: 1…400 → a rotation of themselves; 401…420 have no twin. */
 const twinOf = (id: number): number =>
   id > 400 ? -1 : ((id * 7) % 401) + (id % 5 === 0 ? 1_000_000_000_000 : 0);
-createRemap(remapFile, [
+const remap = openIds([
   ...pairs(Array.from({ length: 400 }, (_, at) => [at + 1, twinOf(at + 1)] as const)),
   ...Array.from({ length: 20 }, (_, at) => ({ v3: 401 + at })),
 ]);
-const remap = { ids: new RemapIds(openDatabase(remapFile, 'read')) };
 
 /** Looks up invoices; its ids are loaded once for all files. */
 const OPENED = openColumn(remap, { column: 'id', model: INVOICES }, IN_PLACE);
@@ -216,30 +212,10 @@ function assertCells(sample: Sample, output: Buffer): void {
 const isMapped = (text: string) => /^[1-9]\d{0,2}$/.test(text) && Number(text) <= 400;
 
 describe('CSV dialects', () => {
-  it('finds the separator from the header', async () => {
-    expect((await rewriteText('a;id;b\n"x,y";2;z\n', 'id')).text).toBe(`a;id;b\n"x,y";${twinOf(2)};z\n`);
-    expect((await rewriteText('a\tid\n,\t3\n', 'id')).text).toBe(`a\tid\n,\t${twinOf(3)}\n`);
-  });
-
-  it('keeps a BOM, Latin-1 bytes, CRLF and a missing last line end', async () => {
-    const input = Buffer.concat([
-      Buffer.from([0xef, 0xbb, 0xbf]),
-      Buffer.from('id,n\r\n"2",\xe9\r\n3,x', 'latin1'),
-    ]);
-    const { text } = await rewriteText(input, 'id');
-    expect(text).toBe(`\xef\xbb\xbfid,n\r\n"${twinOf(2)}",\xe9\r\n${twinOf(3)},x`);
-  });
-
   it('reads names with quotes, separators and accents in Latin-1', async () => {
     const input = Buffer.from('"my ""id"", here";r\xe9f\n2;3\n', 'latin1');
     expect((await rewriteText(input, 'my "id", here')).text).toContain(`\n${twinOf(2)};3\n`);
     expect((await rewriteText(input, 'réf')).text).toContain(`\n2;${twinOf(3)}\n`);
-  });
-
-  it('names columns by number in files without header', async () => {
-    expect((await rewriteText('1,2\n3,4\n', '#2', { header: false })).text).toBe(
-      `1,${twinOf(2)}\n3,${twinOf(4)}\n`,
-    );
   });
 
   it.each(['', '\n', ';;\n1;2;3\n'])('says of a file that names no column (%j) only that', async (text) => {
