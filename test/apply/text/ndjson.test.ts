@@ -31,14 +31,17 @@ async function rewrite(input: Buffer, bom: number, chunkBytes: number): Promise<
     missing: 'keep' as const,
   }));
   const parts: Buffer[] = [];
+  const scanner = buildNdjsonScanner(works, bom);
   await passThrough({
     file,
     chunkBytes,
     copier: new Copier((bytes) => parts.push(Buffer.from(bytes))),
-    buildScanner: () => buildNdjsonScanner(works, bom),
+    buildScanner: () => scanner,
     signal: new AbortController().signal,
     onBytes: () => {},
   });
+  // Blank lines are none.
+  expect(scanner.found().defects).toEqual([]);
   return Buffer.concat(parts);
 }
 
