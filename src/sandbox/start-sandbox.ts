@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
 import { type AttemptFaults, createFaults, type FaultSetting, NO_QUIRKS, type Quirks } from './faults.js';
 import { type JsonObject, writeJson } from './fields.js';
 import { MODELS } from './models.js';
@@ -195,15 +194,14 @@ async function handle(options: HttpOptions, request: IncomingMessage, response: 
   }
   const refusal = refuse(url, faults, options.retryAfterSeconds);
   const { status, headers, body } = refusal ?? options.answer(request, url, faults);
-  const { clockSkew, gzip } = options.quirks;
+  const { clockSkew } = options.quirks;
   const dated = { ...headers, date: new Date(options.clock() + clockSkew * 1000).toUTCString() };
   log(status);
   if (faults.strikes('truncate')) {
     return truncate(response, { status, headers: dated, body }, (mixText(0, address) & 1) === 0);
   }
-  const isZipped = gzip && String(request.headers['accept-encoding'] ?? '').includes('gzip');
-  response.writeHead(status, isZipped ? { ...dated, 'content-encoding': 'gzip' } : dated);
-  response.end(isZipped ? gzipSync(body) : body);
+  response.writeHead(status, dated);
+  response.end(body);
 }
 
 function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): ServiceAnswer | null {
