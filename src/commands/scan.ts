@@ -26,7 +26,6 @@ import { renderJson } from '../text/escape.js';
 import type { scan } from './catalogue/use-commands.js';
 import { configFlags, type GivenTo, type Io, type RawOptions } from './command.js';
 import { withAnnotations } from './github-actions.js';
-import { flagOf } from './option.js';
 import { ownFilesOf, printText } from './with-outputs.js';
 
 export { scanSchema as schema } from '../scan/scan-report.js';
@@ -72,7 +71,7 @@ async function scanAndJudge(
   const named = [...Object.values(outputs), traffic].filter((file) => file !== undefined);
   const ownFiles = [...(config === null ? [] : ownFilesOf(config)), ...named];
   const report = await scanSources(given, { config, ownFiles }, io);
-  await writeFindings(report, { outputs, isConfigured: config !== null }, given, io);
+  await writeFindings(report, outputs, config !== null, io);
   await onReport(report);
   return report.exitCode;
 }
@@ -117,11 +116,8 @@ function isSource(target: string): boolean {
 
 async function writeFindings(
   report: ScanReport,
-  {
-    outputs,
-    isConfigured,
-  }: { readonly outputs: Readonly<Record<string, string | undefined>>; readonly isConfigured: boolean },
-  given: GivenTo<typeof scan>,
+  outputs: Readonly<Record<string, string | undefined>>,
+  isConfigured: boolean,
   io: Io,
 ): Promise<void> {
   const files = Object.entries(RENDERERS).flatMap(([name, render]) => {
@@ -129,12 +125,7 @@ async function writeFindings(
     return target === undefined ? [] : [{ target, chunks: () => [render(report)] }];
   });
   for (const file of files) await writeOutput(file, io);
-  if (files.length === 0) {
-    const options = ['config', 'failOn', 'v3Host'].flatMap((name) =>
-      [given.raw[name] ?? []].flat().flatMap((text) => [flagOf(name), String(text)]),
-    );
-    return printText(renderUses(report, io.width, { paths: given.options.paths, options, isConfigured }), io);
-  }
+  if (files.length === 0) return printText(renderUses(report, io.width, isConfigured), io);
   io.onProgress({ kind: 'note', level: 'info', text: describeUses(report) });
 }
 

@@ -1,20 +1,12 @@
-import { escapeUnseen, renderJson, shellLine } from '../text/escape.js';
+import { escapeUnseen, renderJson } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import { RULES } from './judge-file.js';
-import { atLeast, CERTAINTIES, type Certainty } from './rules/rule.js';
+import { CERTAINTIES, type Certainty } from './rules/rule.js';
 import { type CodePlace, groupPlaces, type ScanReport } from './scan-report.js';
 
-/** How the scan was asked for, to name the next command. */
-export interface AskedScan {
-  readonly paths: readonly string[];
-  /** Options that another scan needs for the same judgement. */
-  readonly options: readonly string[];
-  readonly isConfigured: boolean;
-}
-
 /** The findings by rule and file, each with its line, then what was read, the verdict and the next step. */
-export function renderUses(report: ScanReport, width: number, asked: AskedScan): string {
+export function renderUses(report: ScanReport, width: number, isConfigured: boolean): string {
   const places = groupPlaces(report.findings);
   const blocks = RULES.flatMap(({ id, title, message, v4 }) => {
     const found = places.filter(({ findings }) => findings[0]?.rule === id);
@@ -27,7 +19,7 @@ export function renderUses(report: ScanReport, width: number, asked: AskedScan):
   });
   const seen = describeTraffic(report).map((line, at) => (at === 0 ? line : `  ${line}`));
   const traffic = seen.length === 0 ? '' : `${wrapLines(seen, width)}\n`;
-  return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}Next: ${nextOf(report, asked)}\n`;
+  return `${blocks.join('')}${traffic}${wrapLines(closingLines(report), width)}Next: ${nextOf(report, isConfigured)}\n`;
 }
 
 /** Where it is and its line, then what else has to change there. */
@@ -50,18 +42,10 @@ function closingLines(report: ScanReport): string[] {
   ];
 }
 
-/** After a failure the file with most of the uses that must go, until it is the only one that was scanned. */
-function nextOf(report: ScanReport, { paths, options, isConfigured }: AskedScan): string {
-  if (report.summary.filesRead === 0) return 'svc-migrate scan --help';
-  if (report.hosts.length === 0) return 'svc-migrate init';
-  if (report.outcome === 'pass') return isConfigured ? 'svc-migrate check' : 'svc-migrate init';
-  const failing = atLeast(report.failOn);
-  const counts = new Map<string, number>();
-  for (const { file, certainty } of report.findings)
-    if (failing.includes(certainty)) counts.set(file, (counts.get(file) ?? 0) + 1);
-  const [worst] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? [];
-  if (worst === undefined || (paths.length === 1 && paths[0] === worst)) return 'svc-migrate help scan';
-  return shellLine(['svc-migrate', 'scan', worst.replace(/^-/, './-'), ...options]);
+function nextOf({ summary, hosts, outcome }: ScanReport, isConfigured: boolean): string {
+  if (summary.filesRead === 0) return 'svc-migrate scan --help';
+  if (hosts.length > 0 && outcome === 'fail') return 'svc-migrate help scan';
+  return hosts.length > 0 && isConfigured ? 'svc-migrate check' : 'svc-migrate init';
 }
 
 /** Without a host, the default `--fail-on certain` passes whatever the code does. */
