@@ -3,13 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  type AskedScan,
-  renderGitlab,
-  renderSarif,
-  renderUseAnnotations,
-  renderUses,
-} from '../../src/scan/render-uses.js';
+import { renderGitlab, renderSarif, renderUseAnnotations, renderUses } from '../../src/scan/render-uses.js';
 import { buildScanSettings } from '../../src/scan/rules/rule.js';
 import { scanFiles } from '../../src/scan/scan-files.js';
 import { buildScanReport, type ScanResult, scanSchema } from '../../src/scan/scan-report.js';
@@ -22,8 +16,6 @@ const CODE = `const res = await fetch('https://${HOST}/v3/accounting/invoices?sv
 const body = await res.json();
 export const rows = body.data;
 `;
-
-const ASKED: AskedScan = { paths: [], options: [], isConfigured: false };
 
 const parser = await SyntaxParser.create();
 let folder: string;
@@ -237,7 +229,7 @@ describe('output', () => {
     save('a.ts', 'export const a = 1;\n');
     const report = await reportOf();
     expect(scanSchema.parse(JSON.parse(JSON.stringify(report)))).toEqual(report);
-    expect(renderUses(report, 80, ASKED)).toContain('0 uses of V3 in 1 file read, 0 not read: passed');
+    expect(renderUses(report, 80, false)).toContain('0 uses of V3 in 1 file read, 0 not read: passed');
     expect(report.exitCode).toBe(0);
   });
 
@@ -245,10 +237,10 @@ describe('output', () => {
     save('a.ts', CODE);
     const report = await reportOf([]);
     expect(report.exitCode).toBe(0);
-    expect(renderUses(report, 1000, ASKED)).toMatch(
+    expect(renderUses(report, 1000, false)).toMatch(
       /passed, as no certain use may remain\. But no V3 host is known.*--v3-host/,
     );
-    expect(renderUses(await reportOf(), 1000, ASKED)).not.toContain('no V3 host');
+    expect(renderUses(await reportOf(), 1000, false)).not.toContain('no V3 host');
   });
 
   it('is the same judgement in every format', async () => {
@@ -277,7 +269,7 @@ describe('output', () => {
     expect(renderUseAnnotations(report).split('\n')[0]).toBe(
       `::error file=dir with space/a%3Ab%2Cc.ts,line=1,col=34,title=svc-migrate base-url::This is the address of V3. V4 has one address for all regions. V4: v4.baseUrl of the configuration; routes then begin with /v4/`,
     );
-    const text = renderUses(report, 80, ASKED);
+    const text = renderUses(report, 80, false);
     expect(text.trimEnd().split('\n').slice(-5).join('\n')).toMatch(/failed[\s\S]*Next: svc-migrate/);
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
@@ -285,7 +277,7 @@ describe('output', () => {
   it('escapes what code contains', async () => {
     save('a.ts', CODE.replace('rows', 'r/*\u001b[31m\u202e|<b>`*/ows'));
     const report = await reportOf();
-    for (const text of [renderUses(report, 80, ASKED), renderSarif(report)]) {
+    for (const text of [renderUses(report, 80, false), renderSarif(report)]) {
       expect(text).not.toMatch(/[\u001b\u202e]/);
     }
   });
