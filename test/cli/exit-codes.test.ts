@@ -76,13 +76,6 @@ describe('the outcome of a run is its exit code, and the report says both', () =
     expect(ended.stderr).toContain('svc-migrate doctor');
   });
 
-  it('2 where V3 answers 404 to every list, naming them', async () => {
-    const at = await rehearse({ quirks: { absentV3: ['crm/stages'] } }, { models: [{ v3: 'crm/stages' }] });
-    const ended = await runCli(['run', '--quiet'], at);
-    expect([ended.code, ended.stdout]).toEqual([2, '']);
-    expect(ended.stderr).toContain('crm/stages');
-  });
-
   it('2 where the V4 address has no company list', async () => {
     const at = await rehearse({});
     const config = sandbox?.config() ?? {};
@@ -91,15 +84,6 @@ describe('the outcome of a run is its exit code, and the report says both', () =
     const ended = await runCli(['export', 'v4', '--quiet'], at);
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain('company list');
-  });
-
-  it('0 where some lists exist', async () => {
-    const models = [
-      { v3: 'crm/companies', v4: 'no_such_companies' },
-      { v3: 'accounting/invoices', v4: 'invoices' },
-    ];
-    const ended = await runCli(['export', 'v4', '--quiet'], await rehearse({}, { models }));
-    expect(ended.code).toBe(0);
   });
 
   it('4 for a command before its turn, naming the one to run first', async () => {

@@ -47,30 +47,14 @@ function exportedFromDeaf(): string {
   return copyDone(sql, { v3, v4, ...rest });
 }
 
-const WRONG =
-  "UPDATE remap_row SET v4_svc_id = v4_svc_id + 1 WHERE id = (SELECT min(id) FROM remap_entry WHERE status = 'matched' AND path = '')";
-const STALE = "UPDATE meta SET value = value + 1 WHERE key = 'export_seq'";
-const NO_REMAP =
-  'DELETE FROM remap_run; DELETE FROM remap_row; DELETE FROM remap_group; DELETE FROM remap_day';
-const NO_PAIR = "DELETE FROM record; UPDATE stream SET state = 'complete'";
 const OTHER_MODELS = { models: [{ v3: INVOICES, v4: 'invoices' }] };
 
 type Case = readonly [string, () => string, readonly string[], number];
 
 const CASES: readonly Case[] = [
   ['explain: a matched id', () => done, ['explain', INVOICES, 'ID', '--json', '-'], 0],
-  ['explain: no model of the configuration', () => done, ['explain', 'crm/nothing', '1'], 2],
-  ['explain: no id', () => done, ['explain', INVOICES], 2],
-  ['explain: no remap yet', () => copyDone(NO_REMAP), ['explain', INVOICES, '1'], 4],
-  ['explain: no database', () => makeFolder(sandbox.config()), ['explain', INVOICES, '1'], 4],
   ['explain: another configuration', () => copyDone(null, OTHER_MODELS), ['explain', INVOICES, '1'], 6],
-  ['verify: all pairs agree', () => done, ['verify', '--all', '--json', '-'], 0],
-  ['verify: a sample agrees', () => done, ['verify', '--sample', '20', '--json', '-'], 0],
-  ['verify: a pair is wrong', () => copyDone(WRONG), ['verify', '--all', '--json', '-'], 1],
   ['verify: two ways to say how many', () => done, ['verify', '--all', '--sample', '5'], 2],
-  ['verify: the remap is old', () => copyDone(STALE), ['verify'], 4],
-  ['verify: nobody answers', exportedFromDeaf, ['verify', '--sample', '3', '--json', '-'], 4],
-  ['verify: no database', () => makeFolder(sandbox.config()), ['verify'], 4],
   ['recheck: nothing healed is an answer', () => copyDone(), ['recheck', '--json', '-'], 0],
   ['recheck: nobody answers', exportedFromDeaf, ['recheck', '--json', '-'], 4],
   ['export v4 --wait: settled', () => copyDone(), ['export', 'v4', '--wait', '--settle', '200ms'], 0],
@@ -97,22 +81,6 @@ describe('commands of proof end with the code of what they found', () => {
     if (!words.includes('--json') || ended.stdout === '') return;
     const result = JSON.parse(ended.stdout);
     if (args[0] === 'verify' || args[0] === 'recheck') expect(result.exitCode).toBe(code);
-  });
-
-  it('3 where a key is refused, without a trace of it', async () => {
-    const config = sandbox.config();
-    for (const args of [['verify', '--json', '-'], ['recheck'], ['export', 'v4', '--wait']]) {
-      const ended = await run(copyDone(null, config), args, keysOf('canary-wrong'));
-      expect([args[0], ended.code]).toEqual([args[0], 3]);
-      expect(ended.stdout + ended.stderr).not.toContain('canary-wrong');
-    }
-  });
-
-  it('5 where the remap holds no pair to verify', async () => {
-    const cwd = copyDone(NO_PAIR);
-    expect((await run(cwd, ['remap'])).code).toBe(0);
-    const ended = await run(cwd, ['verify', '--json', '-']);
-    expect([ended.code, JSON.parse(ended.stdout).coverage.pairs]).toEqual([5, 0]);
   });
 
   it('2 where the port for events is taken', async () => {

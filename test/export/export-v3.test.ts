@@ -148,47 +148,6 @@ describe('export v3', () => {
     });
   });
 
-  it('finds what the first walk missed by the count', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(10) });
-    service.fault = ({ number }) => (number === 1 ? { kind: 'skip', svcIds: [4n, 5n] } : null);
-    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 10 }]);
-    expect(b.look(storedIds)).toHaveLength(10);
-  });
-
-  it('does not call a count disputed while walks disagree with each other', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(10) });
-    service.totalCount = (exact) => exact + 1;
-    service.fault = ({ number }) =>
-      number % 2 === 1 ? { kind: 'skip', svcIds: [BigInt(1 + (number % 10))] } : null;
-    service.pageSize = () => 10;
-    const summary = await b.run(service);
-    expect(summary.complete).toBe(false);
-    expect(summary.firstError).toMatchObject({ code: 'incomplete', exitCode: 4 });
-  });
-
-  it('takes a cursor seen before for an error and keeps what arrived', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(10) });
-    service.fault = ({ number }) => (number === 2 ? { kind: 'cursor', next: '3:0' } : null);
-    const summary = await b.run(service);
-    expect(summary).toMatchObject({ complete: false, firstError: { code: 'cursor_loop', exitCode: 4 } });
-    expect(summary.streams).toMatchObject([{ state: 'failed', endReason: 'cursor_loop' }]);
-    expect(b.look(storedIds)).toHaveLength(9);
-    service.fault = () => null;
-    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 10 }]);
-  });
-
-  it('gives up on a hundred pages in a row without a new record', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(10) });
-    service.fault = ({ number }) => (number > 0 ? { kind: 'empty' } : null);
-    const summary = await b.run(service);
-    expect(summary).toMatchObject({ complete: false, firstError: { code: 'no_progress' } });
-    expect(summary.streams).toMatchObject([{ pages: 101 }]);
-  });
-
   it('walks again from the start when a cursor expires, and keeps what it has', async () => {
     const b = bench();
     const service = createFakeService({ [V3_LIST]: records(10) });
@@ -196,51 +155,6 @@ describe('export v3', () => {
     expect((await b.run(service)).streams).toMatchObject([
       { state: 'complete', records: 19, uniqueRecords: 10, duplicates: 9 },
     ]);
-  });
-
-  it('asks once more for an empty last page behind a cursor', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(10) });
-    service.totalCount = () => null;
-    service.fault = ({ number }) => (number === 2 ? { kind: 'end' } : null);
-    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 10 }]);
-    const [before, after] = [service.calls[2], service.calls[3]];
-    expect(after).toEqual(before);
-  });
-
-  it('ends at an empty last page that stays empty', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(10) });
-    service.totalCount = () => null;
-    service.fault = ({ request }) => (request.cursor?.startsWith('6:') ? { kind: 'end' } : null);
-    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 6 }]);
-  });
-
-  it('ends at an empty last page that a second walk shows, where a cursor works only once', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(9) });
-    service.totalCount = () => null;
-    const used = new Set<string | null>();
-    service.fault = ({ request: { cursor } }) => {
-      if (cursor !== null && used.has(cursor)) return { kind: 'throw', error: httpError(410) };
-      used.add(cursor);
-      if (cursor?.startsWith('9:')) return { kind: 'end' };
-      return cursor?.startsWith('6:') ? { kind: 'cursor', next: `9:${used.size}` } : null;
-    };
-    expect(await b.run(service)).toMatchObject({
-      complete: true,
-      streams: [{ state: 'complete', uniqueRecords: 9 }],
-    });
-  });
-
-  it('ends with exit 4 where cursors expire for ever', async () => {
-    const b = bench();
-    const service = createFakeService({ [V3_LIST]: records(10) });
-    service.fault = ({ request }) =>
-      request.cursor === null ? null : { kind: 'throw', error: httpError(404) };
-    const summary = await b.run(service);
-    expect(summary.firstError).toMatchObject({ code: 'cursor_expired', exitCode: 4 });
-    expect(b.look(storedIds)).toHaveLength(3);
   });
 
   it('reads the other streams when one fails', async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { ProgressEvent } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import { storedPayloads } from '../support/payloads.js';
 import { config, pair } from './config.js';
@@ -48,15 +47,6 @@ describe('export v4', () => {
     expect(b.look(storedIds)).toEqual(records(9, 5).map(({ svcId }) => svcId));
   });
 
-  it('takes the version of the new walk even where it claims to be older', async () => {
-    const b = bench();
-    const service = v4Service({ [V4_LIST]: [{ svcId: 1n, companyId: 7n, platformId: 'old', updatedMs: 9 }] });
-    await b.run(service, 'v4');
-    service.lists.set(V4_LIST, [{ svcId: 1n, companyId: 7n, platformId: 'new', updatedMs: 5 }]);
-    await b.run(service, 'v4');
-    expect(b.look((db) => db.prepare('SELECT platform_id FROM record').pluck().all())).toEqual(['new']);
-  });
-
   it('drops the records of a list that is gone', async () => {
     const b = bench();
     const service = v4Service({ [V4_LIST]: records(4) });
@@ -76,23 +66,6 @@ describe('export v4', () => {
     expect(streams.map(({ companyId }) => companyId)).toEqual([8n]);
     expect(b.look(storedIds)).toEqual([1n, 2n]);
     expect(b.look((db) => db.prepare('SELECT company_id FROM v4_company').pluck().all())).toEqual([8n]);
-  });
-
-  it('does not take a list for read while it is being dropped', async () => {
-    const b = bench();
-    const service = v4Service({ [V4_LIST]: records(4) });
-    await b.run(service, 'v4');
-    service.companies.shift();
-    const stop = new AbortController();
-    const onProgress = ({ kind }: ProgressEvent) => (kind === 'step' ? stop.abort() : undefined);
-    expect(await errorOf(b.run(service, 'v4', { signal: stop.signal, onProgress }))).toMatchObject({
-      code: 'interrupted',
-    });
-    expect(b.look((db) => db.prepare('SELECT state FROM stream WHERE company_id = 7').pluck().all())).toEqual(
-      ['running'],
-    );
-    expect((await b.run(service, 'v4')).streams).toEqual([]);
-    expect(b.look(storedIds)).toEqual([]);
   });
 
   it('leaves V3 alone', async () => {

@@ -148,14 +148,6 @@ describe('V3 and V4 at the same time', () => {
     expect(asked(broken).map(({ cursor }) => cursor)).toEqual(['1', '2']);
   });
 
-  it('both out of order are both named', async () => {
-    strike = ({ cursor }, response) => cursor === '1' && reply(response, 500, {});
-    const ended = await run(setUp(), 'export', '--quiet');
-    expect(ended).toMatchObject({ code: 4 });
-    expect(ended.stderr).toMatch(/Warning: V4 was not read in full\.[\s\S]*1 of 1 V3 list could not be read/);
-    expect(ended.stdout).toMatch(/\nNext: svc-migrate export\n$/);
-  });
-
   it('V3 without any list is exit 2 after V4 was read', async () => {
     strike = ({ generation }, response) => generation === 'v3' && reply(response, 404, {});
     for (const command of ['export', 'run']) {

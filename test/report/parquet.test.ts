@@ -80,6 +80,14 @@ describe('dump --format parquet', () => {
     });
   });
 
+  it('says that a part of the remap is not complete', async () => {
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
+      const target = join(folder, 'part.parquet');
+      await runNamed('dump', givenOf(config, { format: 'parquet', output: target, company: ['1'] }), newIo());
+      expect((await readFile(target)).footer).toMatchObject({ 'svc_migrate.is_complete': 'false' });
+    });
+  });
+
   it('leaves nothing behind where it is interrupted', async () => {
     await withDatabase(MIXED, {}, async ({ folder }) => {
       const abort = new AbortController();
