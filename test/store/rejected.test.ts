@@ -9,9 +9,9 @@ function rejected(raw: string, position = 0, path = ''): RejectedObject {
 
 function open() {
   const db = openTestDatabase();
-  const [row, other] = addStreams(db, 'a/x', 'b/y');
-  if (row === undefined || other === undefined) throw new Error('no streams');
-  return { db, row, other, save: prepareSaveRejected(db) };
+  const [row] = addStreams(db, 'a/x');
+  if (row === undefined) throw new Error('no stream');
+  return { db, row, save: prepareSaveRejected(db) };
 }
 
 describe('rejected objects', () => {
