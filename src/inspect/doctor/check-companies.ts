@@ -10,29 +10,14 @@ import { prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { append } from '../../text/rows.js';
 import type { ListRef } from '../live-records.js';
-import { type Finding, note, ok, type RemoteContext, warning } from './check.js';
+import { type Finding, note, type RemoteContext } from './check.js';
 import type { AskList, SampledList, SampledRecord } from './sample-lists.js';
 
 const MAX_PAIRS = 5;
 
-/** How companies pair: from the last remap if there is one, otherwise from samples. */
+/** How companies would pair, by samples. */
 export async function checkCompanies(context: RemoteContext): Promise<Finding[]> {
-  const { database, v4 } = context;
-  if (database.kind === 'usable' && database.pairs !== null) return judgeStored(database.pairs, database);
-  return v4.answered ? judgePreview(await previewPairs(context)) : [];
-}
-
-function judgeStored(
-  pairs: Readonly<Record<CompanyMatch, number>>,
-  { ambiguous }: { readonly ambiguous: readonly AmbiguousCompany[] },
-): Finding[] {
-  const counts = Object.entries(pairs).filter(([, n]) => n > 0);
-  const text = `From the last remap: ${counts.map(([kind, n]) => `${groupDigits(n)} ${kind}`).join(', ')}.`;
-  if (pairs.ambiguous === 0) return [ok('pairs_stored', text)];
-  const setting = '"companies": {"match": {"file": "companies.csv"}}';
-  const fix = `Name the ambiguous ones in companies.csv (${setting}); \`svc-migrate findings --write-companies FILE\` drafts it.`;
-  const described = ambiguous.slice(0, MAX_PAIRS).map(prepareDescribeAmbiguous(ambiguous));
-  return [warning('pairs_stored', text, fix), ...described.map((line) => note('pair', `${line}.`))];
+  return context.v4.answered ? judgePreview(await previewPairs(context)) : [];
 }
 
 /** A V3 company, and the V4 companies that share keys with it: the pair or the likeliest first. */

@@ -1,13 +1,11 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../../config/config.js';
-import type { CompanyMatch } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { hasUnfinishedLog } from '../../store/database-file.js';
 import type { Db } from '../../store/open.js';
 import { readReadiness } from '../../store/readiness.js';
 import { EVERYTHING } from '../../store/remap-rows.js';
-import { iterateCompanyRows, readAmbiguousCompanies } from '../../store/remap-tables.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../../text/numbers.js';
 import {
   type DatabaseFacts,
@@ -158,12 +156,9 @@ function assertWritable(path: string): void {
 }
 
 function describeDatabase(db: Db, config: Config): DatabaseFacts {
-  const facts = readReadiness(db, config, EVERYTHING);
   const records = { v3: 0, v4: 0 };
-  for (const { generation, uniqueRecords } of facts.groups) records[generation] += uniqueRecords;
-  const counted = { kind: 'usable', v3Records: records.v3, v4Records: records.v4 } as const;
-  if (facts.lastRun === undefined) return { ...counted, pairs: null, ambiguous: [] };
-  const pairs: Record<CompanyMatch, number> = { same_id: 0, overlap: 0, file: 0, ambiguous: 0, none: 0 };
-  for (const { matched_by } of iterateCompanyRows(db)) pairs[matched_by] += 1;
-  return { ...counted, pairs, ambiguous: readAmbiguousCompanies(db, EVERYTHING) };
+  for (const { generation, uniqueRecords } of readReadiness(db, config, EVERYTHING).groups) {
+    records[generation] += uniqueRecords;
+  }
+  return { kind: 'usable', v3Records: records.v3, v4Records: records.v4 };
 }

@@ -1,6 +1,6 @@
 import type { Api } from '../../api/client.js';
 import type { Config, Endpoint } from '../../config/config.js';
-import type { AmbiguousCompany, CompanyMatch, Env, NamedCompanyPair } from '../../domain.js';
+import type { Env, NamedCompanyPair } from '../../domain.js';
 import type { SvcError } from '../../errors.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import type { AskList, ListAnswer, SampledHost, SampledList, SampledV4 } from './sample-lists.js';
@@ -73,15 +73,7 @@ export interface RemoteContext extends LocalContext {
 export type DatabaseFacts =
   | { readonly kind: 'none' | 'interrupted' }
   | { readonly kind: 'unusable'; readonly error: SvcError }
-  | {
-      readonly kind: 'usable';
-      readonly v3Records: number;
-      readonly v4Records: number;
-      /** Companies to pair by hand. */
-      readonly ambiguous: readonly AmbiguousCompany[];
-      /** Pairs of companies by how they were found; null without a remap. */
-      readonly pairs: Readonly<Record<CompanyMatch, number>> | null;
-    };
+  | { readonly kind: 'usable'; readonly v3Records: number; readonly v4Records: number };
 
 /** A finding that needs nothing to be done. */
 export function ok(code: string, text: string): Finding {

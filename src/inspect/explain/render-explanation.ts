@@ -1,10 +1,9 @@
 import { toFinding } from '../../store/finding-rows.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
-import { formatTime, groupDigits } from '../../text/numbers.js';
+import { formatTime } from '../../text/numbers.js';
 import { clipText, displayWidth, fitText, layOutTable, wrapLines } from '../../text/text-layout.js';
 import {
   buildFieldLines,
-  type CompanyPairing,
   type Explanation,
   type ExportedObject,
   type ListReading,
@@ -49,7 +48,7 @@ function renderStory(story: Story, width: number): string {
     `  Next: ${next}`,
     '',
   ];
-  const read = [...describeCompany(company), ...lists.map(describeList)];
+  const read = [...(company === null ? [] : [`  Companies: ${company}`]), ...lists.map(describeList)];
   return [wrapLines(told, width), layFields(story, width), wrapLines(read, width)].join('');
 }
 
@@ -84,25 +83,6 @@ function layFields({ v3, v4, fields, fieldsNameCandidate }: Story, width: number
 function cell(text: string, width: number): string {
   const fitted = fitText(text, width);
   return fitted + ' '.repeat(Math.max(0, width - displayWidth(fitted)));
-}
-
-const MATCHED_BY: Readonly<Record<string, string>> = {
-  same_id: 'by equal ids',
-  overlap: 'by the keys they share',
-  file: 'by your companies file',
-};
-
-function describeCompany(company: CompanyPairing | null): string[] {
-  if (company === null) return [];
-  const { matchedBy, v3, v4, sharedKeys, agreeingKeys, candidates } = company;
-  const numbers = `${groupDigits(agreeingKeys)} of ${groupDigits(sharedKeys)} shared keys agree`;
-  if (v3 !== null && v4 !== null) {
-    return [`  Companies: V3 ${v3} is V4 ${v4}, paired ${MATCHED_BY[matchedBy] ?? matchedBy}; ${numbers}`];
-  }
-  const who = v3 === null ? `V4 ${v4}` : `V3 ${v3}`;
-  const why = matchedBy === 'ambiguous' ? 'could not be paired beyond doubt' : 'has no pair';
-  const best = candidates.length === 0 ? 'no company shares a key with it' : candidates.join('; ');
-  return [`  Companies: ${who} ${why}; ${best}`];
 }
 
 function describeList({ name, state, readAt, note }: ListReading): string {

@@ -33,17 +33,6 @@ export interface ListReading {
   readonly note: string | null;
 }
 
-/** How the companies of a row were paired. */
-export interface CompanyPairing {
-  readonly matchedBy: string;
-  readonly v3: string | null;
-  readonly v4: string | null;
-  readonly sharedKeys: number;
-  readonly agreeingKeys: number;
-  /** Other companies that share keys, as text. */
-  readonly candidates: readonly string[];
-}
-
 /** One field of both records. */
 export interface FieldLine {
   readonly name: string;
@@ -73,7 +62,8 @@ export interface Story {
   readonly fields: readonly FieldLine[];
   /** Whether one of the two in `fields` is only named by the evidence, not paired. */
   readonly fieldsNameCandidate: boolean;
-  readonly company: CompanyPairing | null;
+  /** How the companies were paired, as a sentence without its end. */
+  readonly company: string | null;
   readonly lists: readonly ListReading[];
 }
 

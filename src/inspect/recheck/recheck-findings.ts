@@ -165,20 +165,14 @@ export async function readAgain(options: ReadAgainOptions): Promise<ReadAgainRes
     const { companies } = await api.fetchV4Companies();
     arrived = [...new Set(companies.map(({ companyId }) => companyId))].filter((id) => !known.has(id));
   }
-  const read = await readLists(
-    [...groupV3(lists), ...groupV4(lists, arrived, config)],
-    lists.length,
-    options,
-  );
+  const read = await readLists(groupLists(lists, arrived, config), lists.length, options);
   return {
     asked: plan.questions.length,
     lists: lists.length,
     changed: single.changed,
-    vanished: single.vanished.map(({ stream: { region, model }, value }) => ({
-      region,
-      model,
-      svcId: value,
-    })),
+    vanished: single.vanished.map(({ stream: { region, model }, value: svcId }) => {
+      return { region, model, svcId };
+    }),
     failed: single.failed,
     unfinished: read.unfinished,
     firstError: (single.firstError ?? read.firstError)?.message ?? null,
@@ -219,38 +213,36 @@ async function readLists(
   return { unfinished, firstError };
 }
 
-/** Groups unfinished and finished lists separately, because an export that continues skips finished lists. */
-function groupV3(lists: readonly StreamRow[]): ListGroup[] {
-  const v3 = lists.filter(({ generation }) => generation === 'v3');
-  return [v3.filter(isUnfinished), v3.filter((stream) => !isUnfinished(stream))].flatMap((own) => {
-    const models = [...new Set(own.map(({ model }) => model))];
-    return models.length === 0 ? [] : [{ generation: 'v3', models, companies: [] } as const];
-  });
-}
-
-/** Groups companies whose lists of the same models are to be read. */
-function groupV4(lists: readonly StreamRow[], arrived: readonly bigint[], config: Config): ListGroup[] {
-  const byCompany = new Map<string, { models: Set<string>; company: bigint; begun: boolean }>();
-  const add = (company: bigint, model: string, begun: boolean) => {
-    const name = `${company} ${begun}`;
-    const known = byCompany.get(name) ?? { models: new Set<string>(), company, begun };
-    known.models.add(model);
-    byCompany.set(name, known);
-  };
-  for (const stream of lists) {
-    const { generation, companyId, model } = stream;
-    if (generation === 'v4' && companyId !== null) add(companyId, model, isUnfinished(stream));
-  }
-  // Lists of new companies would otherwise be created and never read.
+/**
+ * Groups lists into exports: unfinished and finished lists separately, because an export that continues skips finished
+ * ones; V4 companies whose lists of the same models are to be read. `arrived`: companies that V4 did not list before.
+ */
+function groupLists(lists: readonly StreamRow[], arrived: readonly bigint[], config: Config): ListGroup[] {
   const inV4 = config.models.filter(({ v4 }) => v4 !== null);
-  for (const company of arrived) for (const { v3 } of inV4) add(company, v3, true);
-  const groups = new Map<string, { models: readonly string[]; companies: bigint[] }>();
-  for (const { models, company, begun } of byCompany.values()) {
-    const sorted = [...models].sort();
-    const name = JSON.stringify([begun, sorted]);
-    const group = groups.get(name) ?? { models: sorted, companies: [] };
-    group.companies.push(company);
-    groups.set(name, group);
-  }
-  return [...groups.values()].map((group) => ({ generation: 'v4', ...group }));
+  const wanted = [
+    ...lists
+      .filter(({ generation, companyId }) => generation === 'v3' || companyId !== null)
+      .map((one) => ({
+        ...one,
+        company: one.generation === 'v3' ? null : one.companyId,
+        begun: isUnfinished(one),
+      })),
+    // Lists of new companies would otherwise be created and never read.
+    ...arrived.flatMap((company) =>
+      inV4.map(({ v3 }) => ({ generation: 'v4' as const, company, model: v3, begun: true })),
+    ),
+  ];
+  const byCompany = groupBy(wanted, ({ generation, company, begun }) => `${generation} ${company} ${begun}`);
+  const named = [...byCompany.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return [];
+    return [{ ...first, models: [...new Set([first, ...more].map(({ model }) => model))].sort() }];
+  });
+  const groups = groupBy(named, ({ generation, begun, models }) =>
+    JSON.stringify([generation, begun, models]),
+  );
+  return [...groups.values()].flatMap((own) =>
+    own.slice(0, 1).map(({ generation, models }) => {
+      return { generation, models, companies: own.flatMap(({ company }) => company ?? []) };
+    }),
+  );
 }

@@ -293,7 +293,7 @@ describe('doctor', () => {
     expect([nowhere.code, nowhere.problems]).toEqual([6, ['database_disk']]);
     expect((await runCli(['run', '--quiet'], { cwd, env: keysOf(sandbox.apiKey) })).code).toBe(0);
     const after = await look();
-    expect([after.code, found(after, 'pairs_stored')?.level]).toEqual([0, 'ok']);
+    expect([after.code, found(after, 'database_usable')?.level]).toEqual([0, 'ok']);
     writeFileSync(join(cwd, 'svc-migrate.db-journal'), 'left by a process that died');
     const died = await look();
     expect([died.code, found(died, 'database_interrupted')?.level]).toEqual([0, 'note']);
