@@ -1,6 +1,6 @@
 import { STREAM_STATES } from '../domain.js';
 import { explainRecord } from '../inspect/explain/explain-record.js';
-import { renderExplanation, renderExplanationJson } from '../inspect/explain/render-explanation.js';
+import { renderExplanation, renderExplanationJson } from '../inspect/explain/story.js';
 import { findingSchema, id } from '../report/report-schema.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';

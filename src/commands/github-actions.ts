@@ -1,5 +1,5 @@
 import { expectedError } from '../errors.js';
-import { renderAnnotation } from '../report/render-actions.js';
+import { renderAnnotation } from '../report/render-ci.js';
 import { writeText } from '../runtime/write-output.js';
 import type { Io } from './command.js';
 

@@ -9,8 +9,9 @@ import {
   type RecheckResult,
   readAgain,
   recheck,
+  renderRecheck,
+  renderRecheckJson,
 } from '../inspect/recheck/recheck-findings.js';
-import { renderRecheck, renderRecheckJson } from '../inspect/recheck/render-recheck.js';
 import { count, nullableId } from '../report/report-schema.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { saveHostWaits } from '../store/meta.js';

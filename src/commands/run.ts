@@ -1,6 +1,6 @@
 import { loadKeys } from '../config/api-keys.js';
 import { EXIT_BY_CODE } from '../errors.js';
-import { renderAnnotations } from '../report/render-actions.js';
+import { renderAnnotations } from '../report/render-ci.js';
 import type { run as definition } from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
 import {

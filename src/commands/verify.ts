@@ -1,8 +1,13 @@
 import type { Config } from '../config/config.js';
 import type { Outcome } from '../domain.js';
 import { createLiveReader } from '../inspect/live-records.js';
-import { renderVerify, renderVerifyJson } from '../inspect/verify/render-verify.js';
-import { judgeVerify, type VerifyResult, verifyRemap } from '../inspect/verify/verify-remap.js';
+import {
+  judgeVerify,
+  renderVerify,
+  renderVerifyJson,
+  type VerifyResult,
+  verifyRemap,
+} from '../inspect/verify/verify-remap.js';
 import { readOutcome } from '../report/build-report.js';
 import { count, findingSchema, id } from '../report/report-schema.js';
 import * as z from '../zod.js';

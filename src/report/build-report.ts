@@ -12,11 +12,19 @@ import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { countReasons } from '../text/reason-counts.js';
 import { rowsOf } from '../text/rows.js';
-import { listCannotSee, MAX_NAMED } from './cannot-see.js';
 import { type CountedRows, countRows } from './count-rows.js';
 import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
 import type { DriftSection, Report, ReportStream } from './report-schema.js';
-import { buildMonths, type Dates, prepareFullSync, readDates, readDecisions, readDrift } from './sections.js';
+import {
+  buildMonths,
+  type Dates,
+  listCannotSee,
+  MAX_NAMED,
+  prepareFullSync,
+  readDates,
+  readDecisions,
+  readDrift,
+} from './sections.js';
 
 export interface ReportInputs {
   readonly config: Config;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderAnnotation, renderAnnotations } from '../../src/report/render-actions.js';
+import { renderAnnotation, renderAnnotations } from '../../src/report/render-ci.js';
 import { HOSTILE_TEXT } from '../report/sample-report.js';
 import { REPORTS } from '../report/sample-reports.js';
 import { openProject } from './project.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/domain.js';
 import { explainRecord } from '../../src/inspect/explain/explain-record.js';
-import { renderExplanation, renderExplanationJson } from '../../src/inspect/explain/render-explanation.js';
+import { renderExplanation, renderExplanationJson } from '../../src/inspect/explain/story.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { buildReport } from '../../src/report/build-report.js';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { validateXML } from 'xmllint-wasm';
 import { ERROR_RENDERERS } from '../../src/commands/with-outputs.js';
 import { SvcError } from '../../src/errors.js';
-import { renderJunit } from '../../src/report/render-junit.js';
+import { renderJunit } from '../../src/report/render-ci.js';
 import { REPORTS, SMALL } from './sample-reports.js';
 
 const require = createRequire(import.meta.url);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RENDERERS } from '../../src/commands/report.js';
+import { renderJunit } from '../../src/report/render-ci.js';
 import { renderHtml } from '../../src/report/render-html.js';
-import { renderJunit } from '../../src/report/render-junit.js';
 import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { renderNdjson } from '../../src/report/render-rows.js';
 import { renderText } from '../../src/report/render-text.js';

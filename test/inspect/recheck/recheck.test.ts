@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ParsedPage } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
-import { judgeRecheck } from '../../../src/inspect/recheck/recheck-findings.js';
-import { renderRecheck, renderRecheckJson } from '../../../src/inspect/recheck/render-recheck.js';
+import {
+  judgeRecheck,
+  renderRecheck,
+  renderRecheckJson,
+} from '../../../src/inspect/recheck/recheck-findings.js';
 import { listStreams } from '../../../src/store/streams.js';
 import { campaignCases } from '../../support/campaign.js';
 import { compareWithTruth } from '../../support/compare-truth.js';
