@@ -1,3 +1,4 @@
+import { isTextFile } from '../config/apply-targets.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { fitText, wrapLines } from '../text/text-layout.js';
 import type { LedgerRun, RunVerification, UndoResult, WriteResult } from './context.js';
@@ -138,7 +139,7 @@ function summarizeColumn(column: ColumnPlan): string {
 
 function describeEarlier(target: TargetPlan, policy: Policy): string[] {
   const { earlier } = target;
-  const unit = target.kind === 'csv' || target.kind === 'ndjson' ? 'file' : 'cell';
+  const unit = isTextFile(target) ? 'file' : 'cell';
   const changed =
     earlier.changedSince === 0 ? [] : [`  ${describeChanged(earlier, unit)}; not touched again`];
   return [...describeState(target, policy), ...changed];

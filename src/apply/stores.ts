@@ -1,6 +1,6 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import { type ApplyTarget, isServer, isTextFile } from '../config/apply-targets.js';
 import { groupBy } from '../text/rows.js';
 import type { ApplyContext, DataStore, LedgerRun, SurveyOptions } from './context.js';
 import { openSqliteStore } from './dialects/sqlite-dialect.js';
@@ -18,7 +18,7 @@ export async function openStores(
   targets: readonly ApplyTarget[],
 ): Promise<OpenStore[]> {
   const places = groupBy(targets.entries(), ([at, target]) =>
-    isSharedPlace(target) ? placeKey(target) : String(at),
+    isTextFile(target) ? String(at) : placeKey(target),
   );
   const stores: OpenStore[] = [];
   for (const place of places.values()) {
@@ -134,11 +134,6 @@ async function openStore(context: ApplyContext, targets: readonly ApplyTarget[])
       return (await import('./dialects/mysql-dialect.js')).openMysqlStore(context, own);
     }
   }
-}
-
-/** Whether the targets of one place are opened together, because tables of one database may depend on each other. */
-function isSharedPlace({ kind }: ApplyTarget): boolean {
-  return kind !== 'csv' && kind !== 'ndjson';
 }
 
 /** Identifies the place of a target: the same text for the same database or file. */

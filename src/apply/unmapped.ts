@@ -1,3 +1,4 @@
+import { isTextFile } from '../config/apply-targets.js';
 import { describeOutcome } from '../reasons.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
@@ -117,7 +118,7 @@ export type ColumnUnmapped = Readonly<z.output<typeof columnUnmappedSchema>>;
 export function listUnmapped({ policy, targets }: Plan, isAfterRun = false): ColumnUnmapped[] {
   return targets.flatMap(({ name, kind, columns, earlier }) => {
     // For a written file, the decisions of its run are counted.
-    const isWritten = earlier.state === 'finished' && (kind === 'csv' || kind === 'ndjson');
+    const isWritten = earlier.state === 'finished' && isTextFile({ kind });
     const inColumns = columns.flatMap(({ column, counts, left }) => {
       const open = isWritten ? [] : unmappedOfCounts('pending', counts, policy);
       return sumUnmapped([...open, ...left]).map((one) => ({ ...one, column }));

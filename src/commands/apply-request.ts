@@ -10,6 +10,7 @@ import {
   environmentName,
   type IdColumn,
   isServer,
+  isTextFile,
   resolveTarget,
 } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
@@ -288,10 +289,6 @@ interface Place {
   readonly name: string;
   readonly file?: string;
   readonly urlEnv?: string;
-}
-
-function isTextFile({ kind }: Pick<Place, 'kind'>): boolean {
-  return kind === 'csv' || kind === 'ndjson';
 }
 
 const SQLITE_FILE = /\.(db|db3|sqlite|sqlite3)$/i;

@@ -18,7 +18,7 @@ import {
 } from '../apply/plan.js';
 import { proposalSchema } from '../apply/scan/propose.js';
 import { columnUnmappedSchema } from '../apply/unmapped.js';
-import { type ApplyTarget, applyTargetSchema, type FileTarget } from '../config/apply-targets.js';
+import { type ApplyTarget, applyTargetSchema, type FileTarget, isTextFile } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { count } from '../report/report-schema.js';
@@ -96,7 +96,7 @@ async function askForPlan(call: Call, input: Input, io: Io): Promise<Plan | 'no'
   if (plan === undefined || planned.isBlocked === true) return planned.exitCode;
   const cells = plan.targets.reduce((sum, { changes }) => sum + changes, 0);
   const places = plan.targets.filter(({ changes }) => changes > 0);
-  const what = places.every(({ kind }) => kind !== 'csv' && kind !== 'ndjson') ? 'table' : 'target';
+  const what = places.some(isTextFile) ? 'target' : 'table';
   const question = `Rewrite ${countOf(cells, 'cell')} in ${countOf(places.length, what)}?`;
   if (cells === 0 || (await askYesNo(question, input, io))) return plan;
   await printText('Nothing was written.\n', io);

@@ -255,6 +255,11 @@ export function isServer(target: ApplyTarget): target is ServerTarget {
   return SERVERS.some(({ kind }) => kind === target.kind);
 }
 
+/** Whether targets of a kind are files of records, not tables. */
+export function isTextFile({ kind }: { readonly kind: string }): boolean {
+  return kind === 'csv' || kind === 'ndjson';
+}
+
 /** Makes the paths of a target absolute; relative ones are resolved against `folder`. */
 export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget {
   if (isServer(target)) return target;

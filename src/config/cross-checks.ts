@@ -2,7 +2,13 @@ import type { ModelPair } from '../domain.js';
 import { isLoopback } from '../text/addresses.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import * as z from '../zod.js';
-import { type ApplyTarget, type IdColumn, parseModelRef, patternModels } from './apply-targets.js';
+import {
+  type ApplyTarget,
+  type IdColumn,
+  isTextFile,
+  parseModelRef,
+  patternModels,
+} from './apply-targets.js';
 import type { Problem } from './problems.js';
 import { configSchema, DEFAULT_MODELS } from './settings.js';
 
@@ -120,12 +126,13 @@ function* findColumnProblems(
   id: IdColumn,
   { models, regions }: ConfiguredNames,
 ): Generator<Problem> {
+  const isFile = isTextFile({ kind });
   for (const name of ['path', 'newColumn'] as const) {
-    if ((kind !== 'csv' && kind !== 'ndjson') || id[name] === undefined) continue;
+    if (!isFile || id[name] === undefined) continue;
     const advice = kind === 'ndjson' && name === 'path' ? 'name the path in "column"' : 'leave it out';
     yield { path: [name], message: `has no meaning in a ${kind} file: ${advice}` };
   }
-  if (id.platformIdColumn !== undefined && (kind === 'csv' || kind === 'ndjson')) {
+  if (isFile && id.platformIdColumn !== undefined) {
     const message = 'is supported for tables of databases that apply connects to only: leave it out';
     yield { path: ['platformIdColumn'], message };
   }
