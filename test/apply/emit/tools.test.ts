@@ -2,35 +2,8 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { campaign, campaignCases } from '../../support/campaign.js';
 import { MIGRATION_TOOLS } from '../../support/migration-tools.js';
-import { IDS, MAPPED, makeScene, upTo } from '../cli/scene.js';
-import { ENGINES, type Engine } from '../support/databases.js';
-
-const TABLES = ['orders', 'copies'];
-
-/** A database with two tables of the same ids; `select` reads a column, `names` those of a table. */
-async function makePlace(engine: Engine) {
-  const { kind } = engine;
-  const database = await engine.createDatabase('tools');
-  const { url } = database;
-  const run = async (sql: string) => (await database.query(sql)).map(([value = null]) => value);
-  const values = upTo(MAPPED).map((id) => `(${id}, ${id})`);
-  for (const table of TABLES) {
-    await run(`CREATE TABLE ${table}(id integer PRIMARY KEY, invoice_id bigint)`);
-    await run(`INSERT INTO ${table} VALUES ${values.join(', ')}`);
-  }
-  const ofTable =
-    kind === 'sqlite'
-      ? 'SELECT name FROM pragma_table_info'
-      : 'SELECT column_name FROM information_schema.columns WHERE table_name = ';
-  return {
-    place: kind === 'sqlite' ? { kind, file: url } : { kind: 'postgres' as const, url },
-    where: kind === 'sqlite' ? { file: url } : { urlEnv: 'APP_DB' },
-    env: { APP_DB: url },
-    select: (table: string, column: string) => run(`SELECT ${column} FROM ${table} ORDER BY id`),
-    names: (table: string) => run(`${ofTable}('${table}')`),
-    close: () => database.close(),
-  };
-}
+import { MAPPED, openShop, upTo } from '../cli/scene.js';
+import { ENGINES } from '../support/databases.js';
 
 const CASES = MIGRATION_TOOLS.flatMap((tool) =>
   ENGINES.filter(({ kind }) => tool.kinds.some((one) => one === kind)).map((engine) => ({
@@ -44,43 +17,37 @@ describe.skipIf(CASES.length === 0)('the migration tool itself', () => {
   it.each(campaignCases(CASES, 1))(
     '$name carries out two plans in the order of their printing, and takes them back',
     async ({ tool, engine }) => {
-      const { place, where, env, select, names, close } = await makePlace(engine);
-      const { kind } = place;
-      const scene = makeScene(TABLES.map((table) => ({ name: table, kind, ...where, table, ids: IDS })));
+      const shop = await openShop(engine, upTo(MAPPED));
+      const { url } = shop.database;
+      const isSqlite = engine.kind === 'sqlite';
+      const place = isSqlite ? { kind: 'sqlite' as const, file: url } : { kind: 'postgres' as const, url };
+      await shop.sql('CREATE TABLE copies(id integer PRIMARY KEY, invoice_id bigint)');
+      await shop.sql('INSERT INTO copies SELECT * FROM orders');
+      const { apply } = JSON.parse(shop.read('svc-migrate.config.json'));
+      const [orders] = apply.targets;
+      shop.configure([orders, { ...orders, name: 'copies', table: 'copies' }]);
       const printed: string[] = [];
-      for (const [table, ...mode] of [['orders', '--in-place'], ['copies']]) {
-        const print = [
-          'apply',
-          'sql',
-          kind,
-          table ?? '',
-          ...mode,
-          '--layout',
-          tool.layout,
-          '--output',
-          'sql',
-        ];
-        expect(await scene.run(print, { env })).toMatchObject({ code: 0, stderr: expect.anything() });
-        const files = readdirSync(scene.path('sql')).filter((name) =>
-          /(?<!verify)\.(sql|rb|cjs)$/.test(name),
-        );
+      for (const table of ['orders --in-place', 'copies']) {
+        await shop.apply(`sql ${place.kind} ${table} --layout ${tool.layout} --output sql`);
+        const files = readdirSync(shop.path('sql')).filter((name) => /(?<!verify)\.(sql|rb|cjs)$/.test(name));
         printed.push(...files.filter((name) => !printed.includes(name)));
       }
       expect(printed).toHaveLength(2);
       const before = upTo(MAPPED).map(String);
-      const after = upTo(MAPPED).map((id) => String(scene.v4Of(id)));
+      const after = upTo(MAPPED).map((id) => String(shop.v4Of(id)));
+      const ofTable = isSqlite
+        ? 'SELECT name FROM pragma_table_info'
+        : 'SELECT column_name FROM information_schema.columns WHERE table_name = ';
       const read = async () => {
-        const isFilled = (await names('copies')).includes('invoice_id_v4');
-        return [
-          await select('orders', 'invoice_id'),
-          isFilled ? await select('copies', 'invoice_id_v4') : null,
-        ];
+        const isFilled = (await shop.sql(`${ofTable}('copies')`)).includes('invoice_id_v4');
+        const filled = 'SELECT invoice_id_v4 FROM copies ORDER BY id';
+        return [await shop.orders(), isFilled ? await shop.sql(filled) : null];
       };
-      const up = () => tool.up(place, scene.path('sql'), printed);
-      const down = () => tool.down(place, scene.path('sql'), printed);
+      const up = () => tool.up(place, shop.path('sql'), printed);
+      const down = () => tool.down(place, shop.path('sql'), printed);
       await up();
       expect(await read()).toEqual([after, after]);
-      expect(await scene.run(['apply', 'verify'], { env })).toMatchObject({ code: 0 });
+      await shop.apply('verify');
       if (campaign({ small: false, full: true })) {
         await down();
         await up();
@@ -90,11 +57,10 @@ describe.skipIf(CASES.length === 0)('the migration tool itself', () => {
       expect(await read()).toEqual([after, null]);
       await down();
       expect(await read()).toEqual([before, null]);
-      expect(await select('copies', 'invoice_id')).toEqual(before);
+      expect(await shop.sql('SELECT invoice_id FROM copies ORDER BY id')).toEqual(before);
       await up();
       expect(await read()).toEqual([after, after]);
-      expect(await scene.run(['apply', 'verify'], { env })).toMatchObject({ code: 0 });
-      await close();
+      await shop.apply('verify');
     },
   );
 });

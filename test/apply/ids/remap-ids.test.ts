@@ -1,5 +1,4 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ModelIds } from '../../../src/apply/ids/model-ids.js';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
@@ -8,8 +7,7 @@ import { Sqlite } from '../../../src/store/sqlite.js';
 import { prepareLookup } from '../../../src/store/verified-remap.js';
 import { codeOf } from '../../support/code-of.js';
 import { allowEdits } from '../../support/remap-edits.js';
-import { makeFolder } from '../support/folder.js';
-import { createRemap, INVOICES, type RemapRow } from '../support/remap.js';
+import { INVOICES, makeRemap, type RemapRow } from '../support/remap.js';
 
 const ref = { model: INVOICES, path: '' };
 const options = { ref, isScoped: false, mapDeleted: false };
@@ -34,8 +32,7 @@ function rows(count = 300): RemapRow[] {
 
 /** The ids of a remap in which `sql` changed something after it was sealed. */
 function openAltered(sql: string): RemapIds {
-  const file = join(makeFolder(), 'remap.db');
-  createRemap(file, rows());
+  const file = makeRemap(rows());
   const db = openDatabase(file, 'write');
   allowEdits(db);
   db.exec(sql);
@@ -116,8 +113,7 @@ describe('RemapIds', () => {
   });
 
   it('finds no row by an index that is older than the table', () => {
-    const file = join(makeFolder(), 'remap.db');
-    createRemap(file, [
+    const file = makeRemap([
       { v3: 1, v4: 11 },
       { v3: 2, v4: 12 },
     ]);
@@ -132,8 +128,7 @@ describe('RemapIds', () => {
   });
 
   it('notices a row that is there but not found by its rowid', () => {
-    const file = join(makeFolder(), 'remap.db');
-    createRemap(file, rows(4000));
+    const file = makeRemap(rows(4000));
     const hidden = moveBorder(file);
     const ids = new RemapIds(openDatabase(file, 'read'));
     // The rows count their V3 ids from 0 and their rowids from 1.

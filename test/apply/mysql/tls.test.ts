@@ -1,11 +1,11 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { MysqlSession, mysqlError } from '../../../src/apply/dialects/mysql-session.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
+import { makeFolder } from '../support/folder.js';
 import { connectMysql, MYSQL_PRODUCT, startOwnMysql } from '../support/mysql.js';
-import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
+import { IN_PLACE, makeRemap, openContext } from '../support/remap.js';
 
 const fixture = (name: string) => new URL(`../../../fixtures/api/${name}`, import.meta.url);
 const OWN = fixture('self-signed.crt.pem').pathname;
@@ -19,20 +19,15 @@ const STATUS_SCHEMA = MYSQL_PRODUCT === 'MariaDB' ? 'information_schema' : 'perf
 
 describe.skipIf(server === null)(`a TLS handshake with ${MYSQL_PRODUCT}`, () => {
   if (server === null) return;
-  const folder = makeFastFolder();
-  const other = join(folder, 'other-ca.pem');
+  const other = join(makeFolder(), 'other-ca.pem');
   writeFileSync(other, rootCertificates[0] ?? '');
-  const remap = join(folder, 'empty.db');
-  createRemap(remap, []);
+  const remap = makeRemap([]);
   const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
   afterEach(() => {
     if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
     else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
   });
-  afterAll(async () => {
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => server.stop());
 
   /** The cipher of a connection, or its error. */
   async function connect(host: string, query: string, tls: 'verified' | 'unverified'): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { rootCertificates, TLSSocket } from 'node:tls';
@@ -7,11 +7,14 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { PgSession } from '../../../src/apply/dialects/postgres-session.js';
 import { secureUrl, tlsModeFor } from '../../../src/apply/dialects/server-url.js';
 import type { SvcError } from '../../../src/errors.js';
-import { makeFastFolder } from '../../support/fast-folder.js';
+import { makeFolder } from '../support/folder.js';
 import { connect, startOwnPostgres } from '../support/postgres.js';
-import { createRemap, IN_PLACE, openContext } from '../support/remap.js';
+import { IN_PLACE, makeRemap, openContext } from '../support/remap.js';
 
 const OFF = 'db.example.com';
+const remap = makeRemap([]);
+const fixture = (name: string) => new URL(`../../../fixtures/api/${name}`, import.meta.url);
+const OWN = fixture('self-signed.crt.pem').pathname;
 
 describe('TLS towards PostgreSQL', () => {
   it.each([
@@ -79,14 +82,17 @@ describe('a connection string', () => {
 
   it('gives nothing to a server with a certificate that nobody vouches for', async () => {
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    const fixture = (name: string) => readFileSync(new URL(`../../../fixtures/api/${name}`, import.meta.url));
     const received: Buffer[] = [];
     const server = createServer((socket) => {
       socket.on('error', () => {});
       socket.once('data', () => {
         socket.write('S');
-        const cert = fixture('self-signed.crt.pem');
-        const secure = new TLSSocket(socket, { isServer: true, cert, key: fixture('self-signed.key.pem') });
+        const cert = readFileSync(OWN);
+        const secure = new TLSSocket(socket, {
+          isServer: true,
+          cert,
+          key: readFileSync(fixture('self-signed.key.pem')),
+        });
         secure.on('error', () => {});
         secure.on('data', (bytes) => received.push(bytes));
       });
@@ -94,22 +100,15 @@ describe('a connection string', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const env = { TEST_PG: `postgres://u:canary@127.0.0.1:${port}/d?sslmode=require` };
-    const folder = makeFastFolder();
-    createRemap(join(folder, 'empty.db'), []);
-    const session = new PgSession(
-      { ...openContext(join(folder, 'empty.db'), IN_PLACE), env },
-      { urlEnv: 'TEST_PG' },
-    );
+    const session = new PgSession({ ...openContext(remap, IN_PLACE), env }, { urlEnv: 'TEST_PG' });
     await expect(session.one('SELECT 1')).rejects.toMatchObject({ code: 'config' });
     expect(received).toEqual([]);
     await session.close();
     server.close();
-    rmSync(folder, { recursive: true });
   });
 
   it('brings its own authority', () => {
-    const file = new URL('../../../fixtures/api/self-signed.crt.pem', import.meta.url).pathname;
-    const { ssl } = secureUrl(`postgres://u@${OFF}/d?sslmode=verify-ca&sslrootcert=${file}`, OFF, 'verified');
+    const { ssl } = secureUrl(`postgres://u@${OFF}/d?sslmode=verify-ca&sslrootcert=${OWN}`, OFF, 'verified');
     expect(ssl).toMatchObject({ rejectUnauthorized: true, ca: expect.any(Buffer) });
   });
 });
@@ -118,21 +117,14 @@ const cluster = await startOwnPostgres();
 
 describe.skipIf(cluster === null)('a TLS handshake with PostgreSQL', () => {
   if (cluster === null) return;
-  const fixture = (name: string) => new URL(`../../../fixtures/api/${name}`, import.meta.url);
-  const own = fixture('self-signed.crt.pem').pathname;
-  const folder = makeFastFolder();
-  const other = join(folder, 'other-ca.pem');
+  const other = join(makeFolder(), 'other-ca.pem');
   writeFileSync(other, rootCertificates[0] ?? '');
-  createRemap(join(folder, 'empty.db'), []);
-  afterAll(async () => {
-    await cluster.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => cluster.stop());
 
   /** Whether a connection is encrypted, or its error. */
   async function connectWith(query: string): Promise<unknown> {
     const env = { TEST_PG: `${cluster?.url().replace('127.0.0.1', 'localhost')}?${query}` };
-    const context = { ...openContext(join(folder, 'empty.db'), IN_PLACE), env };
+    const context = { ...openContext(remap, IN_PLACE), env };
     const session = new PgSession(context, { urlEnv: 'TEST_PG' });
     try {
       return await session.one('SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
@@ -160,7 +152,7 @@ describe.skipIf(cluster === null)('a TLS handshake with PostgreSQL', () => {
     await client.query('SELECT pg_reload_conf()');
     await client.end();
     await expect
-      .poll(() => connectWith(`sslmode=verify-full&sslrootcert=${own}`), { timeout: 20_000 })
+      .poll(() => connectWith(`sslmode=verify-full&sslrootcert=${OWN}`), { timeout: 20_000 })
       .toBe('true');
     expect(await connectWith('sslmode=disable')).toBe('false');
     for (const query of [

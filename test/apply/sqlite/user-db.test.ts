@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { openUserDb, SqliteSession } from '../../../src/apply/dialects/sqlite-session.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeFolder } from '../support/folder.js';
-import { createRemap, IN_PLACE, openContext, pairs } from '../support/remap.js';
+import { IN_PLACE, makeRemap, openContext } from '../support/remap.js';
 
 const folder = makeFolder();
 
@@ -29,14 +29,13 @@ it('reads what was committed where a killed writer left a journal behind', () =>
 });
 
 it('reads each row of a join once, batch by batch', async () => {
-  const [file, remap] = [join(folder, 'join.db'), join(folder, 'remap.db')];
-  createRemap(remap, pairs([]));
+  const file = join(folder, 'join.db');
   const made = new Sqlite(file);
   const count = 'WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)';
   made.exec(`CREATE TABLE a AS ${count} SELECT i, 'row ' || i AS name FROM n;
     CREATE TABLE b AS SELECT i FROM a WHERE i % 2 = 0`);
   made.close();
-  const context = openContext(remap, IN_PLACE);
+  const context = openContext(makeRemap([]), IN_PLACE);
   const db = openUserDb(file, false);
   const batches = [];
   // The columns are all of the outer table, so SQLite could read them before it looks at the inner one.
