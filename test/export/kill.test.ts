@@ -1,14 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Generation } from '../../src/domain.js';
 import { campaign, campaignCases } from '../support/campaign.js';
 import { compileChild } from '../support/compile-child.js';
 import { killConfig, killService, olderService } from './kill-scene.js';
 import { type Bench, bench, storedRecords } from './support.js';
 
-const child = await compileChild('test/export/kill-child.ts');
-
-afterAll(() => child.remove());
+const script = await compileChild('test/export/kill-child.ts');
 
 /** A job that is killed over and over is let go after so many kills. */
 const MAX_KILLS = campaign({ small: 2, full: Number.POSITIVE_INFINITY });
@@ -23,7 +21,7 @@ function exportAndKill(
   page: number,
   pages: 'alone' | '' = '',
 ): boolean {
-  const args = [child.script, b.file, generation, place, String(page), pages];
+  const args = [script, b.file, generation, place, String(page), pages];
   const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   if (signal === 'SIGKILL') return true;
   expect([status, stderr]).toEqual([0, '']);

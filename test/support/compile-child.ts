@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,17 +6,19 @@ import { build } from 'rolldown';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A script for Node, which runs no TypeScript, in a folder of its own. */
-export interface CompiledChild {
-  readonly script: string;
-  remove(): void;
-}
+const COMPILED = new Map<string, Promise<string>>();
 
 /**
  * Makes one JavaScript file of a TypeScript file, named from the repository's root, and of all it imports but packages;
- * zod is part of it, because that starts sooner.
+ * zod is part of it, because that starts sooner. It goes with the temporary files of the run.
  */
-export async function compileChild(entry: string): Promise<CompiledChild> {
+export function compileChild(entry: string): Promise<string> {
+  const script = COMPILED.get(entry) ?? compile(entry);
+  COMPILED.set(entry, script);
+  return script;
+}
+
+async function compile(entry: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-child-'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   // `bin`, seen from two folders below, has the better-sqlite3 of older Nodes.
@@ -30,8 +32,5 @@ export async function compileChild(entry: string): Promise<CompiledChild> {
     output: { dir },
     logLevel: 'warn',
   });
-  return {
-    script: join(dir, basename(entry).replace(/\.ts$/, '.js')),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
-  };
+  return join(dir, basename(entry).replace(/\.ts$/, '.js'));
 }

@@ -112,8 +112,8 @@ async function keepWriting(
 
 /** Another process, started ahead. */
 async function prepareProcess({ url }: Database, app: ForeignApp, seed: number): Promise<() => Writers> {
-  const child = await compileChild('test/apply/support/foreign-child.ts');
-  const writer = spawn(process.execPath, [child.script, url, String(seed)]);
+  const script = await compileChild('test/apply/support/foreign-child.ts');
+  const writer = spawn(process.execPath, [script, url, String(seed)]);
   await once(writer.stdout, 'data');
   const log = readLog(writer);
   return () => {
@@ -122,7 +122,6 @@ async function prepareProcess({ url }: Database, app: ForeignApp, seed: number):
       stop: async () => {
         writer.stdin.end();
         app.log.push(...(await log));
-        child.remove();
       },
     };
   };

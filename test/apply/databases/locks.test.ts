@@ -7,7 +7,7 @@ import { type Database, type Kind, only, type Session } from '../support/databas
 import { foreignTable } from '../support/foreign-app.js';
 import { FOREIGN_REMAP, FOREIGN_TABLE } from '../support/foreign-scene.js';
 import { type Job, openJob } from '../support/job.js';
-import { IN_PLACE, INVOICES } from '../support/remap.js';
+import { IN_PLACE, INVOICES, makeRemap } from '../support/remap.js';
 
 const BATCH_ROWS = 10;
 const ATTEMPTS = 4;
@@ -66,6 +66,8 @@ interface Words {
   kill(id: string): string;
 }
 
+const remap = makeRemap(FOREIGN_REMAP);
+
 const cases = only('postgres', 'mysql').flatMap((engine) => {
   const words = SERVERS[engine.kind];
   return words === undefined ? [] : [{ engine, words }];
@@ -99,7 +101,7 @@ describe.each(cases)('locks, limits and killed connections in $engine.product', 
     };
     const target = database.target({ ids: [{ column: 'svc_id', model: INVOICES }] });
     const all = { batchRows: BATCH_ROWS, attempts: ATTEMPTS, ...tuning, more: { sleep: wait } };
-    return openJob(database, FOREIGN_REMAP, policy, [target], all);
+    return openJob(database, remap, policy, [target], all);
   }
 
   async function apply(tuning: Partial<Tuning> = {}, policy: Policy = IN_PLACE): Promise<WriteResult> {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withFileLock } from '../../../src/apply/files/write-file.js';
 import { campaign } from '../../support/campaign.js';
 import { compileChild } from '../../support/compile-child.js';
@@ -29,13 +29,12 @@ describe('the lock of a file', () => {
   });
 
   it('is held by one process at a time, and released by one that ends inside', async () => {
-    const child = await compileChild('test/apply/support/lock-child.ts');
-    afterAll(child.remove);
+    const script = await compileChild('test/apply/support/lock-child.ts');
     const folder = makeFolder();
     const file = join(folder, 'orders.csv');
     const ended = await Promise.all(
       Array.from({ length: 3 }, async () => {
-        const args = [child.script, file, String(campaign({ small: 100, full: 2000 }))];
+        const args = [script, file, String(campaign({ small: 100, full: 2000 }))];
         const [code] = await once(spawn(process.execPath, args, { stdio: 'inherit' }), 'exit');
         return code;
       }),

@@ -20,7 +20,7 @@ const AHEAD = 1;
 export function startApplyChildren(kind: Order['kind']): ApplyChildren {
   const compiled = compileChild('test/apply/support/apply-child.ts');
   const start = async (): Promise<ChildProcess> =>
-    spawn(process.execPath, [(await compiled).script, kind], { stdio: ['pipe', 'pipe', 'pipe'] });
+    spawn(process.execPath, [await compiled, kind], { stdio: ['pipe', 'pipe', 'pipe'] });
   const waiting = Array.from({ length: AHEAD }, start);
   return {
     run: async (order, killAfterMs) => {
@@ -30,7 +30,6 @@ export function startApplyChildren(kind: Order['kind']): ApplyChildren {
     },
     close: async () => {
       for (const child of waiting) (await child).kill('SIGKILL');
-      (await compiled).remove();
     },
   };
 }

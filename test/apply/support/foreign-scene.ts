@@ -14,9 +14,10 @@ import {
 import { newDatabase, openJob } from './job.js';
 import { IN_PLACE, INVOICES, makeRemap } from './remap.js';
 
-export const FOREIGN_REMAP = makeRemap(
-  Array.from({ length: FOREIGN_IDS }, (_, at) => ({ v3: at + 1, v4: twinOf(at + 1) })),
-);
+export const FOREIGN_REMAP = Array.from({ length: FOREIGN_IDS }, (_, at) => ({
+  v3: at + 1,
+  v4: twinOf(at + 1),
+}));
 const ROWS = [...foreignTable(false)].map(([k, { id, note }]) => `(${k}, ${id}, '${note}')`);
 export const FOREIGN_TABLE = `CREATE TABLE t(k integer PRIMARY KEY, svc_id bigint, note text);
   INSERT INTO t VALUES ${ROWS.join(', ')}`;
@@ -32,6 +33,7 @@ export async function openForeignScene(
   onBatch: (database: Database) => void,
 ) {
   const database = await newDatabase(engine, 'others');
+  const remap = makeRemap(FOREIGN_REMAP);
   if (engine.kind === 'sqlite') await database.query('PRAGMA journal_mode = WAL');
   await database.run(FOREIGN_TABLE);
   const onProgress: ApplyContext['onProgress'] = (event) => {
@@ -46,7 +48,7 @@ export async function openForeignScene(
     ledger: database.ledger,
     /** What applies in place while the application writes; with `again`, the rows that came meanwhile. */
     open: (policy: Partial<Policy> = {}) =>
-      openJob(database, FOREIGN_REMAP, { ...IN_PLACE, unknown: 'keep', ...policy }, [target], {
+      openJob(database, remap, { ...IN_PLACE, unknown: 'keep', ...policy }, [target], {
         batchRows,
         more,
       }),
