@@ -10,8 +10,8 @@ const ENTRIES_PER_BLOCK = 512;
 const BLOCKS_PER_STEP = 8;
 
 /** An index of the remap, named by its suffix. */
-export type IndexPart = 'v3' | 'v4' | 'key';
-export const INDEX_PARTS: readonly IndexPart[] = ['v3', 'v4', 'key'];
+export const INDEX_PARTS = ['v3', 'v4', 'key'] as const;
+export type IndexPart = (typeof INDEX_PARTS)[number];
 /** A table that a remap writes in addition to its rows. */
 export const TABLE_PARTS = [
   'company',
@@ -257,46 +257,32 @@ export type IndexKey = bigint | string;
 
 const KEY_COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' } as const;
 
-/** The entries of a block as text: ids and row ids, or JSON. */
+/** The entries of a block as text: keys and row ids; texts with their lengths, so that no other entries have the same text. */
 const ENTRIES = {
   v3: "group_concat(v3_svc_id || ' ' || id, ' ')",
   v4: "group_concat(v4_svc_id || ' ' || id, ' ')",
-  key: 'json_group_array(json_array(platform_id, id))',
+  key: "group_concat(octet_length(platform_id) || ' ' || platform_id || ' ' || id, ' ')",
 } as const;
-
-/** The lowest possible key: the first block begins there. */
-export function lowestKey(part: IndexPart): IndexKey {
-  return part === 'key' ? '' : MIN_INT64;
-}
-
-/** Parses a key stored as text. */
-export function parseKey(part: IndexPart, text: string): IndexKey {
-  return part === 'key' ? text : BigInt(text);
-}
 
 /** Above every key: SQLite sorts blobs after numbers and text. */
 const ABOVE_ALL = Buffer.alloc(0);
 
-/** Entries of a block in the order of their keys; 16 bytes each if keys are ids. */
+/** Entries of a block of ids in their order, 16 bytes each. */
 export interface Entries {
-  readonly keys: ArrayLike<IndexKey>;
+  readonly ids: BigInt64Array;
   readonly rows: Float64Array;
 }
 
-/** Parses the entries of a block from the digested text. */
-export function parseEntries(part: IndexPart, text: string): Entries {
-  if (part === 'key') {
-    const entries = text === '' ? [] : (JSON.parse(text) as readonly (readonly [string, number])[]);
-    return { keys: entries.map(([key]) => key), rows: Float64Array.from(entries, ([, row]) => row) };
-  }
+/** Parses the entries of a block of ids from the digested text. */
+export function parseEntries(text: string): Entries {
   const words = text === '' ? [] : text.split(' ');
-  const keys = new BigInt64Array(words.length / 2);
+  const ids = new BigInt64Array(words.length / 2);
   const rows = new Float64Array(words.length / 2);
   for (let at = 0; at < rows.length; at++) {
-    keys[at] = BigInt(words[at * 2] ?? 0);
+    ids[at] = BigInt(words[at * 2] ?? 0);
     rows[at] = Number(words[at * 2 + 1]);
   }
-  return { keys, rows };
+  return { ids, rows };
 }
 
 /** Makes the function that reads the entries of a block from key `first` up to but not including `next` (null: to the end). */
@@ -330,7 +316,8 @@ export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBloc
   const isAfter = db.prepare<[IndexKey, IndexKey], bigint>('SELECT ? > ?').pluck();
   const readBlock = prepareIndexBlock(db, part);
   const blocks: [string, string][] = [];
-  for (let first: IndexKey | null = lowestKey(part); first !== null; ) {
+  const lowest = part === 'key' ? '' : MIN_INT64;
+  for (let first: IndexKey | null = lowest; first !== null; ) {
     const found: IndexKey | null = nextFirst.get({ first }) ?? null;
     const next: IndexKey | null = found !== null && isAfter.get(found, first) === 1n ? found : null;
     blocks.push([String(first), readBlock(first, next).digest]);

@@ -1,13 +1,9 @@
-import type { Generation } from '../domain.js';
+import { type Generation, MIN_INT64 } from '../domain.js';
 import type { Status } from '../reasons.js';
 import {
   DIGEST_LENGTH,
   type Entries,
-  type IndexKey,
-  type IndexPart,
-  lowestKey,
   parseEntries,
-  parseKey,
   prepareIndexBlock,
   prepareRowBlock,
 } from './remap-blocks.js';
@@ -109,14 +105,14 @@ export interface Answer {
   readonly stale: boolean;
 }
 
-/** Finds rows of the remap by a key. Each block is verified once, when it is first read; see `remap-digest.ts`. */
+/** Finds rows of the remap by an id. Each block is verified once, when it is first read; see `remap-digest.ts`. */
 export interface VerifiedRemap {
   /**
-   * The row ids of all rows of a model with this key, in the table's order; the rows are verified.
+   * The row ids of all rows of a model with this id, in the table's order; the rows are verified.
    *
    * @throws SvcError `corrupt_database`
    */
-  find(part: IndexPart, model: string, key: IndexKey): readonly bigint[];
+  find(by: Generation, model: string, id: bigint): readonly bigint[];
   /**
    * Ranges of row ids, in ascending order, in which all rows of a model are; the rows are verified. Call it, and read the rows,
    * in one transaction.
@@ -149,7 +145,7 @@ export function openVerifiedRemap(db: Db): VerifiedRemap {
     return blocks;
   };
   return {
-    find: (part, model, key) => current().find(part, model, key),
+    find: (by, model, id) => current().find(by, model, id),
     rangesOf: (model) => current().rangesOf(model),
     verifyRow: (row) => current().verifyRow(row),
   };
@@ -170,16 +166,15 @@ function createBlocks(db: Db): VerifiedRemap {
     )
     .raw();
   const readParent = db.prepare<[bigint], bigint | null>('SELECT parent FROM remap_row WHERE id = ?').pluck();
-  const indexes = new Map<IndexPart, IndexEntries>();
-  const indexOf = (part: IndexPart): IndexEntries => {
-    const index = indexes.get(part) ?? openIndex(db, part);
-    indexes.set(part, index);
-    return index;
+  const indexes = new Map<Generation, FindRows>();
+  const rowsOf = (by: Generation, id: bigint): readonly number[] => {
+    const find = indexes.get(by) ?? openIndex(db, by);
+    indexes.set(by, find);
+    return find(id);
   };
   return {
-    find: (part, model, key) =>
-      indexOf(part)
-        .find(key)
+    find: (by, model, id) =>
+      rowsOf(by, id)
         .filter((row) => modelOf(readBlock(blockOf(row))[(row - 1) % ROWS_PER_BLOCK] ?? 0) === model)
         .map(BigInt),
     *rangesOf(model) {
@@ -226,49 +221,38 @@ function prepareModelOf(db: Db): (group: number) => string | undefined {
   };
 }
 
-/** The verified entries of an index. */
-interface IndexEntries {
-  /** The ids of the rows of a key, in ascending order. */
-  find(key: IndexKey): readonly number[];
-}
+/** Finds the ids of the rows of an id, in ascending order. */
+type FindRows = (id: bigint) => readonly number[];
 
-function openIndex(db: Db, part: IndexPart): IndexEntries {
-  const text = readBlocks(db, part);
+/** Opens an index, of which each block is verified when it is first read. */
+function openIndex(db: Db, by: Generation): FindRows {
+  const text = readBlocks(db, by);
   const blocks = text === null ? [] : parseIndexBlocks(text)[0];
-  const firsts = blocks.map(([first]) => parseKey(part, first));
+  const firsts = BigInt64Array.from(blocks, ([first]) => BigInt(first));
   const verified: (Entries | undefined)[] = [];
-  const readBlock = prepareIndexBlock(db, part);
+  const readBlock = prepareIndexBlock(db, by);
   const verifyBlock = (at: number): Entries => {
-    const found = readBlock(firsts[at] ?? lowestKey(part), firsts[at + 1] ?? null);
-    if (found.digest !== blocks[at]?.[1]) throw damagedRemap(part);
-    return parseEntries(part, found.text);
+    const found = readBlock(firsts[at] ?? MIN_INT64, firsts[at + 1] ?? null);
+    if (found.digest !== blocks[at]?.[1]) throw damagedRemap(by);
+    return parseEntries(found.text);
   };
-  return {
-    find: (key) => {
-      if (firsts.length === 0) return [];
-      const at = countBelow(firsts, key, true) - 1;
-      const entries = verified[at] ?? verifyBlock(at);
-      verified[at] = entries;
-      const from = countBelow(entries.keys, key, false);
-      const to = countBelow(entries.keys, key, true);
-      return [...entries.rows.subarray(from, to)].sort((a, b) => a - b);
-    },
+  return (id) => {
+    if (firsts.length === 0) return [];
+    const at = countBelow(firsts, id, true) - 1;
+    const entries = verified[at] ?? verifyBlock(at);
+    verified[at] = entries;
+    const [from, to] = [countBelow(entries.ids, id, false), countBelow(entries.ids, id, true)];
+    return [...entries.rows.subarray(from, to)].sort((a, b) => a - b);
   };
 }
 
-/** Compares keys like SQLite: numbers by value, strings by their UTF-8 bytes. */
-function compareKeys(a: IndexKey, b: IndexKey): number {
-  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** How many of the sorted keys are less than `key` or, with `orEqual`, equal to it. */
-function countBelow(keys: ArrayLike<IndexKey>, key: IndexKey, orEqual: boolean): number {
-  let [low, high] = [0, keys.length];
+/** How many of the sorted ids are less than `id` or, with `orEqual`, equal to it. */
+function countBelow(ids: BigInt64Array, id: bigint, orEqual: boolean): number {
+  let [low, high] = [0, ids.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const order = compareKeys(keys[middle] ?? key, key);
-    if (order < 0 || (orEqual && order === 0)) low = middle + 1;
+    const one = ids[middle] ?? 0n;
+    if (one < id || (orEqual && one === id)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -70,18 +70,16 @@ describe('a look-up through verified blocks', () => {
   it.each([
     ['v3', 'v3_svc_id'],
     ['v4', 'v4_svc_id'],
-    ['key', 'platform_id'],
   ] as const)('finds what a query by the index %s finds, and nothing else', (part, column) => {
     const remap = openVerifiedRemap(db);
     const select = db
       .prepare(`SELECT id FROM remap_entry WHERE model = ? AND ${column} = ? ORDER BY id`)
       .pluck();
-    const keys = db.prepare<[], bigint | string>(
+    const keys = db.prepare<[], bigint>(
       `SELECT DISTINCT ${column} FROM remap_entry WHERE ${column} IS NOT NULL`,
     );
     const known = keys.pluck().all();
-    const absent =
-      part === 'key' ? ['', 'k', 'zz', '😀', '\u0000'] : [-1n, 1n, 2n ** 62n, -(2n ** 62n), 10_000n];
+    const absent = [-1n, 1n, 2n ** 62n, -(2n ** 62n), 10_000n];
     for (const model of [...MODELS, 'unknown/model']) {
       for (const key of [...known, ...absent]) {
         expect([model, key, remap.find(part, model, key)]).toEqual([model, key, select.all(model, key)]);
