@@ -3,14 +3,17 @@ import type { Status } from '../reasons.js';
 import { append } from '../text/rows.js';
 import { foldKey } from './explain-records.js';
 import {
+  describeV4,
   type GroupIds,
   type GroupVerdict,
   judgeGroup,
+  judgeV3Members,
   type KeyMember,
   listGroupIds,
   nameIds,
   pairReason,
   renderGroupEvidence,
+  type V4Side,
 } from './judge-group.js';
 
 /** A child of a pair of records. */
@@ -53,13 +56,17 @@ export function judgeChildren(
   v4: readonly StoredChild[],
   parentReason: string | null,
 ): ChildRows {
-  const inherited = parentReason === null ? null : inheritOutcome(parentReason);
-  return pairInOrder(v3, v4, inherited) ?? judgeByKey([...membersOf(3, v3), ...membersOf(4, v4)], inherited);
+  const inOrder = pairInOrder(v3, v4, inheritOutcome(parentReason));
+  if (inOrder !== null) return inOrder;
+  const twin = new TwinChildren(v4);
+  const judged = { v3: twin.judge(v3), v4: twin.judgeUnclaimed() };
+  const near = parentReason === null ? findNear([...judged.v3, ...judged.v4]) : NO_NEAR;
+  return { v3: rowsOf(judged.v3, parentReason, near), v4: rowsOf(judged.v4, parentReason, near) };
 }
 
-/** The outcome of the children of a pair that is not `matched`. */
-export function inheritOutcome(parentReason: string): Outcome {
-  return ['deleted', `parent_${parentReason}`];
+/** The outcome of the children of a pair that is not `matched`, whose reason is given; null if it is matched. */
+function inheritOutcome(parentReason: string | null): Outcome | null {
+  return parentReason === null ? null : ['deleted', `parent_${parentReason}`];
 }
 
 /** Longer lists are not paired in order: checking them for duplicates compares each child with each. */
@@ -83,20 +90,15 @@ function pairInOrder(
   return { v3: rows, v4: [] };
 }
 
-/** Stored children as members of their groups. */
-export function membersOf(gen: 3 | 4, children: readonly StoredChild[]): ChildMember[] {
+function membersOf(gen: 3 | 4, children: readonly StoredChild[]): ChildMember[] {
   return children.map(([path, svcId, key, uid, deleted]) => ({
-    gen,
-    path,
-    svcId,
-    key,
-    uid,
+    ...{ gen, path, svcId, key, uid },
     deleted: deleted === 1,
   }));
 }
 
 /** Groups children by field and key. A child without a key is a group of its own. */
-export function groupChildren(children: readonly ChildMember[]): Map<string, ChildMember[]> {
+function groupChildren(children: readonly ChildMember[]): Map<string, ChildMember[]> {
   const groups = new Map<string, ChildMember[]>();
   for (const [at, child] of children.entries()) {
     append(groups, child.key === null ? `${at}` : `${child.path}\0${child.key}`, child);
@@ -104,55 +106,113 @@ export function groupChildren(children: readonly ChildMember[]): Map<string, Chi
   return groups;
 }
 
-function judgeByKey(children: readonly ChildMember[], inherited: Outcome | null): ChildRows {
-  const judged = [...groupChildren(children).values()].flatMap((members) => {
-    const verdicts = judgeGroup(members);
-    const evidenceOf = prepareChildEvidence(() => nameChildren(members));
-    return members.flatMap((child, at) => {
-      const verdict = verdicts[at];
-      return verdict === undefined ? [] : [{ child, verdict, evidence: evidenceOf(child, verdict) }];
-    });
-  });
-  const open = judged.filter(({ child, verdict }) => verdict.kind === 'absent' && !child.deleted);
-  const near = inherited === null ? findNear(open.map(({ child }) => child)) : new Map<ChildMember, string>();
-  const rows = { v3: [] as ChildRow[], v4: [] as ChildRow[] };
-  for (const { child, verdict, evidence } of judged) {
-    if (verdict.kind === 'claimed') continue;
-    const found = near.get(child);
-    const outcome = inherited ?? outcomeOf(child, verdict, found !== undefined);
-    rows[child.gen === 3 ? 'v3' : 'v4'].push(rowOf(child, verdict, outcome, found ?? evidence));
-  }
-  return { v3: sortRows(rows.v3), v4: sortRows(rows.v4) };
+/** A child with its verdict, and the evidence of its group. */
+interface Judged {
+  readonly child: ChildMember;
+  readonly verdict: GroupVerdict<ChildMember>;
+  readonly evidence: string | null;
 }
 
-/** Sorts rows of one generation by field and id, as children are stored. */
-export function sortRows(rows: readonly ChildRow[]): ChildRow[] {
-  const idOf = ([gen, , v3, v4]: ChildRow) => BigInt((gen === 3 ? v3 : v4) ?? 0);
-  return [...rows].sort((a, b) => {
-    if (a[1] !== b[1]) return a[1] < b[1] ? -1 : 1;
-    return idOf(a) < idOf(b) ? -1 : 1;
+/** The V4 children of one field and key. */
+interface V4Group {
+  readonly members: readonly ChildMember[];
+  readonly side: V4Side<ChildMember>;
+  readonly named: GroupIds;
+  /** The V3 children with the key, of the last record that has any; the evidence of V4 children names them. */
+  last: readonly ChildMember[];
+}
+
+const NO_V4: Pick<V4Group, 'named' | 'side'> = { named: nameChildren([]), side: describeV4([]) };
+
+/**
+ * The children of a V4 record, which are judged with those of each V3 record that is paired with it. They are indexed once, so
+ * that the time for each V3 record depends only on its own children. Several V3 records share a twin only if they are deleted.
+ */
+export class TwinChildren {
+  readonly #groups: ReadonlyMap<string, V4Group>;
+  /** The V4 children that are paired with V3 ones. */
+  readonly claimed = new Set<ChildMember>();
+
+  constructor(children: readonly StoredChild[]) {
+    const groupOf = (members: readonly ChildMember[]): V4Group => ({
+      members,
+      side: describeV4(members),
+      named: nameChildren(members),
+      last: [],
+    });
+    const groups = groupChildren(membersOf(4, children));
+    this.#groups = new Map([...groups].map(([place, members]) => [place, groupOf(members)]));
+  }
+
+  /** Judges the children of a V3 record. */
+  judge(children: readonly StoredChild[]): Judged[] {
+    return [...groupChildren(membersOf(3, children))].flatMap(([place, members]) => {
+      const group = members[0]?.key === null ? undefined : this.#groups.get(place);
+      if (group !== undefined) group.last = members;
+      const { named, side } = group ?? NO_V4;
+      const verdicts = judgeV3Members(members, side);
+      for (const verdict of verdicts) if (verdict.kind === 'pair') this.claimed.add(verdict.twin);
+      return withEvidence(members, verdicts, () => ({ ...named, v3Live: nameChildren(members).v3Live }));
+    });
+  }
+
+  /** Judges the V4 children without a V3 child, after those of all V3 records. */
+  judgeUnclaimed(): Judged[] {
+    return [...this.#groups.values()].flatMap(({ members, last }) => {
+      const all = [...members, ...last];
+      const judged = withEvidence(members, judgeGroup(all), () => nameChildren(all));
+      return judged.filter(({ child }) => !this.claimed.has(child));
+    });
+  }
+}
+
+/** Adds the evidence of a group to the verdicts of its members. `name` is called once, and only if needed. */
+function withEvidence(
+  members: readonly ChildMember[],
+  verdicts: readonly GroupVerdict<ChildMember>[],
+  name: () => GroupIds,
+): Judged[] {
+  let ids: GroupIds | undefined;
+  return members.flatMap((child, at) => {
+    const verdict = verdicts[at];
+    if (verdict === undefined) return [];
+    const { kind } = verdict;
+    if (kind !== 'superseded' && kind !== 'dup_v3' && kind !== 'dup_v4')
+      return { child, verdict, evidence: null };
+    ids ??= name();
+    return { child, verdict, evidence: renderGroupEvidence(kind, child.gen, ids) };
   });
 }
 
 /** The ids of a group's children, for evidence. */
-export function nameChildren(members: readonly ChildMember[]): GroupIds {
+function nameChildren(members: readonly ChildMember[]): GroupIds {
   return listGroupIds(members, ({ svcId }) => BigInt(svcId));
 }
 
-/** Makes the function that renders the evidence of a group's members. `name` is called once, and only if needed. */
-export function prepareChildEvidence(
-  name: () => GroupIds,
-): (child: ChildMember, verdict: GroupVerdict<ChildMember>) => string | null {
-  let groupIds: GroupIds | undefined;
-  return ({ gen }, { kind }) => {
-    if (kind !== 'superseded' && kind !== 'dup_v3' && kind !== 'dup_v4') return null;
-    groupIds ??= name();
-    return renderGroupEvidence(kind, gen, groupIds);
-  };
+/** The rows of children of one generation, by field and id, as children are stored. */
+export function rowsOf(
+  judged: readonly Judged[],
+  parentReason: string | null,
+  near: ReadonlyMap<ChildMember, string> = NO_NEAR,
+): ChildRow[] {
+  const inherited = inheritOutcome(parentReason);
+  const idOf = ([gen, , v3, v4]: ChildRow) => BigInt((gen === 3 ? v3 : v4) ?? 0);
+  return judged
+    .map(({ child, verdict, evidence }) => {
+      const found = near.get(child);
+      const outcome = inherited ?? outcomeOf(child, verdict, found !== undefined);
+      return rowOf(child, verdict, outcome, found ?? evidence);
+    })
+    .sort((a, b) => {
+      if (a[1] !== b[1]) return a[1] < b[1] ? -1 : 1;
+      return idOf(a) < idOf(b) ? -1 : 1;
+    });
 }
 
+const NO_NEAR: ReadonlyMap<ChildMember, string> = new Map();
+
 /** The row of a child; only a pair names both ids. */
-export function rowOf(
+function rowOf(
   { path, svcId, key, uid, gen }: ChildMember,
   verdict: GroupVerdict<ChildMember>,
   [status, reason]: Outcome,
@@ -199,8 +259,11 @@ function pairOutcome(v3Deleted: boolean, v4Deleted: boolean): Outcome {
 }
 
 /** Finds the children that share a unique id or folded key with one of the other generation, and their evidence. */
-function findNear(open: readonly ChildMember[]): Map<ChildMember, string> {
+function findNear(judged: readonly Judged[]): Map<ChildMember, string> {
   const near = new Map<ChildMember, string>();
+  const open = judged.flatMap(({ child, verdict }) =>
+    verdict.kind === 'absent' && !child.deleted ? [child] : [],
+  );
   const v3 = open.filter(({ gen }) => gen === 3);
   const v4 = open.filter(({ gen }) => gen === 4);
   for (const [own, others, name] of [

@@ -5,9 +5,8 @@ import { decideChildren } from './decide-children.js';
 import type { Decided, Decisions } from './decide-records.js';
 import type { Outcomes, RecordOutcome, RecordsOfPair } from './explain-records.js';
 import type { JoinedRecords } from './join-records.js';
-import { type ChildRow, conflictOf, judgeChildren, membersOf } from './judge-children.js';
+import { type ChildRow, conflictOf, judgeChildren, rowsOf, TwinChildren } from './judge-children.js';
 import { pairReason } from './judge-group.js';
-import { SharedTwin } from './shared-children.js';
 
 /** Records and children that were found in the export, or in rows of the remap. */
 export interface Found {
@@ -50,10 +49,11 @@ interface Parents {
   readonly twin: number;
 }
 
-/** A V4 record that is the twin of several V3 records. */
+/** A V4 record that is the twin of several V3 records: all of them are deleted, and have the same reason. */
 interface Shared {
   readonly stored: readonly StoredChild[];
-  readonly children: SharedTwin;
+  readonly children: TwinChildren;
+  readonly reason: string | null;
   /** The first of the V3 records. */
   readonly first: Parents;
 }
@@ -85,15 +85,15 @@ class PairRows {
       step();
       const twin = joined.twins[at] ?? -1;
       if (twin < 0) this.#writeOpen(3, at, outcomes.v3.get(at));
-      else if ((joined.claims[twin] ?? 0) > 1) {
-        // each of them can have as many children as the twin
-        throwIfStopped();
-        this.#writeSharedPair(at, twin);
-      } else this.#writePair(at, twin);
+      else {
+        // each V3 record that shares a twin can have as many children as the twin
+        if ((joined.claims[twin] ?? 0) > 1) throwIfStopped();
+        this.#writePair(at, twin);
+      }
     }
-    for (const { children, first } of this.#shared.values()) {
+    for (const { children, reason, first } of this.#shared.values()) {
       step();
-      for (const row of children.listUnclaimed()) this.#writeChild(row, first);
+      for (const row of rowsOf(children.judgeUnclaimed(), reason)) this.#writeChild(row, first);
       this.#seen.v4Children += children.claimed.size;
     }
     for (const at of orderById(pair.v4.svcIds)) {
@@ -154,44 +154,35 @@ class PairRows {
   }
 
   #writePair(at: number, twin: number): void {
-    const { pair, decided } = this.#judged;
+    const { pair, joined, decided } = this.#judged;
     const { row, reason } = this.#writeRecords(at, twin);
-    const children = { v3: pair.v3.childrenOf(at), v4: pair.v4.childrenOf(twin) };
-    const [ofV3, ofV4] = [decided.ofV3Children.get(at), decided.ofV4Children.get(twin)];
-    let rows = judgeChildren(children.v3, children.v4, reason);
-    if (ofV3 !== undefined || ofV4 !== undefined) {
-      const named = [...(ofV3 ?? []), ...(ofV4 ?? [])];
-      const judged = decideChildren(rows, { ...children, parentsMatched: reason === null }, named);
+    const parents = { row, at, twin };
+    const shared = (joined.claims[twin] ?? 0) > 1 ? this.#share(parents, reason) : null;
+    const [v3, v4] = [pair.v3.childrenOf(at), shared?.stored ?? pair.v4.childrenOf(twin)];
+    // V4 children that are in no pair with those of any of the V3 records are written after all of these
+    let rows =
+      shared === null
+        ? judgeChildren(v3, v4, reason)
+        : { v3: rowsOf(shared.children.judge(v3), reason), v4: [] };
+    const ofV4 = shared === null ? decided.ofV4Children.get(twin) : undefined;
+    const named = [...(decided.ofV3Children.get(at) ?? []), ...(ofV4 ?? [])];
+    if (named.length > 0) {
+      const judged = decideChildren(rows, { v3, v4, parentsMatched: reason === null }, named);
       for (const [line, verdict] of judged.verdicts) this.#verdicts.set(line, verdict);
       rows = judged.rows;
     }
-    const parents = { row, at, twin };
     for (const child of rows.v3) this.#writeChild(child, parents);
     for (const child of rows.v4) this.#writeChild(child, parents);
-    this.#seen.v4Children += countTwins(rows.v3, children.v4);
+    if (shared === null) this.#seen.v4Children += countTwins(rows.v3, v4);
   }
 
-  /**
-   * The V4 record is the twin of several V3 records. Only deleted records share a twin, so all of these children inherit the
-   * reason of their pair, and decisions about them are judged but never taken.
-   */
-  #writeSharedPair(at: number, twin: number): void {
-    const { pair, decided } = this.#judged;
-    const { row, reason } = this.#writeRecords(at, twin);
-    const parents = { row, at, twin };
-    const shared = this.#shared.get(twin) ?? shareTwin(pair.v4.childrenOf(twin), reason ?? '', parents);
-    this.#shared.set(twin, shared);
-    const v3 = pair.v3.childrenOf(at);
-    const rows = shared.children.judge(membersOf(3, v3));
-    for (const child of rows) this.#writeChild(child, parents);
-    const named = decided.ofV3Children.get(at) ?? [];
-    if (named.length === 0) return;
-    const { verdicts } = decideChildren(
-      { v3: rows, v4: [] },
-      { v3, v4: shared.stored, parentsMatched: false },
-      named,
-    );
-    for (const [line, verdict] of verdicts) this.#verdicts.set(line, verdict);
+  #share(first: Parents, reason: string | null): Shared {
+    const known = this.#shared.get(first.twin);
+    if (known !== undefined) return known;
+    const stored = this.#judged.pair.v4.childrenOf(first.twin);
+    const shared = { stored, children: new TwinChildren(stored), reason, first };
+    this.#shared.set(first.twin, shared);
+    return shared;
   }
 
   /** Writes the row of a pair. Its reason is null if it is matched. */
@@ -238,10 +229,6 @@ class PairRows {
     );
     this.#seen[generation === 3 ? 'v3Children' : 'v4Children'] += 1;
   }
-}
-
-function shareTwin(stored: readonly StoredChild[], reason: string, first: Parents): Shared {
-  return { stored, children: new SharedTwin(membersOf(4, stored), reason), first };
 }
 
 /** The V4 children that rows of V3 children name; deleted ones can share a twin. */
