@@ -19,7 +19,7 @@ import {
 } from './decide-records.js';
 import { explainRecords } from './explain-records.js';
 import { type ExportedParts, readExportedParts } from './exported-parts.js';
-import { joinNothing, joinRecords } from './join-records.js';
+import { joinRecords } from './join-records.js';
 import { type Found, type JudgedPair, writePair } from './match-company-pair.js';
 import { preparePairedModel } from './paired-model.js';
 import { preparePartRecords } from './part-records.js';
@@ -173,7 +173,7 @@ function matchCompanies(options: MatchOptions): { readonly found: Found; readonl
     for (const companies of pairs) {
       const judged = judge(model, companies);
       if (judged === null) continue;
-      addFound(seen, writePair(judged, writer, options.decisions.verdicts, throwIfStopped));
+      writePair(judged, writer, options.decisions.verdicts, seen, throwIfStopped);
       drift.compare(judged, throwIfStopped);
     }
   }
@@ -230,7 +230,7 @@ function prepareJudge(
     // V4 records of a company without a pair can still be superseded by others of V4
     const isJoined = pair.model === null ? v4Company !== null : !pair.model.v4Absent;
     throwIfStopped();
-    const joined = isJoined ? joinRecords(v3, v4) : joinNothing(v3, v4);
+    const joined = joinRecords(v3, v4, isJoined);
     throwIfStopped();
     const outcomes = explainRecords(pair, joined);
     const decided = decideRecords(pair, named, joined, outcomes, decisions.verdicts);
@@ -240,11 +240,4 @@ function prepareJudge(
 
 function noneFound(): Found {
   return { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
-}
-
-function addFound(to: Found, more: Found): void {
-  to.v3Records += more.v3Records;
-  to.v3Children += more.v3Children;
-  to.v4Records += more.v4Records;
-  to.v4Children += more.v4Children;
 }

@@ -27,8 +27,8 @@ export interface OpenVerdict {
   readonly evidence: string;
 }
 
-/** Joins the records of a company pair by their keys. Pure. */
-export function joinRecords(v3: PartRecords, v4: PartRecords): JoinedRecords {
+/** Joins the records of a company pair by their keys, or with `isJoined` false leaves every record alone. Pure. */
+export function joinRecords(v3: PartRecords, v4: PartRecords, isJoined: boolean): JoinedRecords {
   const joined = {
     twins: new Int32Array(v3.length).fill(-1),
     byUniqueId: new Set<number>(),
@@ -36,6 +36,7 @@ export function joinRecords(v3: PartRecords, v4: PartRecords): JoinedRecords {
     v3: new Map<number, OpenVerdict>(),
     v4: new Map<number, OpenVerdict>(),
   };
+  if (!isJoined) return joined;
   // records of V4 are numbered after those of V3
   const isV3 = (at: number) => at < v3.length;
   const { count, last, before } = chainByKey(
@@ -64,17 +65,6 @@ export function joinRecords(v3: PartRecords, v4: PartRecords): JoinedRecords {
     judgeMany(joined, members);
   }
   return joined;
-}
-
-/** Nothing is joined: every record stands alone. */
-export function joinNothing(v3: PartRecords, v4: PartRecords): JoinedRecords {
-  return {
-    twins: new Int32Array(v3.length).fill(-1),
-    byUniqueId: new Set(),
-    claims: new Uint32Array(v4.length),
-    v3: new Map(),
-    v4: new Map(),
-  };
 }
 
 interface RecordMember extends KeyMember {

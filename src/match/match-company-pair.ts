@@ -29,15 +29,16 @@ export interface JudgedPair {
  * Writes the rows of a model of a company pair: its V3 records in the order of their ids, each followed by its children, and
  * then the V4 records without a V3 record.
  *
- * @returns the records and children of either generation that the rows account for
+ * @param seen counts the records and children of either generation that the rows account for
  */
 export function writePair(
   judged: JudgedPair,
   writer: RemapWriter,
   verdicts: Decisions['verdicts'],
+  seen: Found,
   throwIfStopped: () => void,
-): Found {
-  return new PairRows(judged, writer, verdicts).write(throwIfStopped);
+): void {
+  new PairRows(judged, writer, verdicts, seen).write(throwIfStopped);
 }
 
 type Outcome = Pick<RemapGroup, 'status' | 'reason' | 'matchedBy' | 'provisional' | 'conflict'>;
@@ -67,15 +68,16 @@ class PairRows {
   /** The groups of each path and generation so far; they are few. */
   readonly #groups = { 3: new Map<string, CountedGroup[]>(), 4: new Map<string, CountedGroup[]>() };
   readonly #shared = new Map<number, Shared>();
-  readonly #seen: Found = { v3Records: 0, v3Children: 0, v4Records: 0, v4Children: 0 };
+  readonly #seen: Found;
 
-  constructor(judged: JudgedPair, writer: RemapWriter, verdicts: Decisions['verdicts']) {
+  constructor(judged: JudgedPair, writer: RemapWriter, verdicts: Decisions['verdicts'], seen: Found) {
     this.#judged = judged;
     this.#writer = writer;
     this.#verdicts = verdicts;
+    this.#seen = seen;
   }
 
-  write(throwIfStopped: () => void): Found {
+  write(throwIfStopped: () => void): void {
     const { pair, joined, outcomes } = this.#judged;
     let done = 0;
     const step = () => {
@@ -101,7 +103,6 @@ class PairRows {
       this.#writeOpen(4, at, outcomes.v4.get(at));
     }
     for (const claims of joined.claims) if (claims > 0) this.#seen.v4Records += 1;
-    return this.#seen;
   }
 
   #groupOf(path: string, generation: 3 | 4, outcome: Outcome): CountedGroup {
