@@ -257,11 +257,11 @@ export type IndexKey = bigint | string;
 
 const KEY_COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' } as const;
 
-/** The entries of a block as text: keys and row ids; texts with their lengths, so that no other entries have the same text. */
+/** The entries of a block as text: ids and row ids, or JSON. */
 const ENTRIES = {
   v3: "group_concat(v3_svc_id || ' ' || id, ' ')",
   v4: "group_concat(v4_svc_id || ' ' || id, ' ')",
-  key: "group_concat(octet_length(platform_id) || ' ' || platform_id || ' ' || id, ' ')",
+  key: 'json_group_array(json_array(platform_id, id))',
 } as const;
 
 /** Above every key: SQLite sorts blobs after numbers and text. */
