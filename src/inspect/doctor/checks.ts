@@ -12,7 +12,14 @@ import {
 } from './check.js';
 import { checkCompanies } from './check-companies.js';
 import { checkClocks, checkHosts, checkPages, checkV3 } from './check-hosts.js';
-import { checkConfig, checkDatabase, checkDisk, checkKeys, checkProgram } from './check-machine.js';
+import {
+  checkConfig,
+  checkDatabase,
+  checkDisk,
+  checkKeys,
+  checkProgram,
+  checkRoom,
+} from './check-machine.js';
 import { checkModels, checkV4 } from './check-models.js';
 import { checkParameters } from './check-parameters.js';
 
@@ -35,6 +42,7 @@ export const REMOTE_CHECKS: readonly DoctorCheck<RemoteContext>[] = [
   { id: 'clock', title: 'compare the clocks', run: checkClocks },
   { id: 'companies', title: 'look for companies that share records', run: checkCompanies },
   { id: 'database', title: 'look at the database', run: checkDatabase },
+  { id: 'disk', title: 'look for room on the disk', run: checkRoom },
 ];
 
 /** What all checks found, each finding with the check that made it. */

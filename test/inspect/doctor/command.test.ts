@@ -272,6 +272,11 @@ describe('doctor', () => {
     expect(found(prefixed, 'v3_list_failed')?.text).toMatch(/3 lists.* It says: .*unknown field/);
   });
 
+  it('weighs what everything takes against what is free', async () => {
+    const looked = await (await newScene(['total-count=10000000000000'])).look();
+    expect([looked.code, looked.problems]).toEqual([6, ['disk_full']]);
+  });
+
   it('warns of what is odd and lets it pass', async () => {
     const quirks = ['absent-v3=crm/stages', 'malformed=0.2', 'any-model'];
     const { sandbox, look } = await newScene(quirks, () => ({ backfill: { days: 90 } }));
