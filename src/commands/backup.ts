@@ -7,7 +7,7 @@ import { alreadyThere, assertTargets, onFile, writeText } from '../runtime/write
 import { assertNoLog } from '../store/database-file.js';
 import { checkFile, listTables } from '../store/integrity.js';
 import { copyDatabase, guardDatabase, openDatabase } from '../store/open.js';
-import { groupDigits } from '../text/numbers.js';
+import { formatBytes } from '../text/numbers.js';
 import type { backup } from './catalogue/use-commands.js';
 import type { GivenTo, Io } from './command.js';
 import { removeDatabase, withLockOwner, withOwnerNote, writeDatabase } from './database.js';
@@ -28,8 +28,8 @@ export async function run(given: GivenTo<typeof backup>, io: Io): Promise<number
     await copyPages(config.database, temporary, io);
     await checkCopy(temporary, io);
   });
-  const size = groupDigits(Math.ceil(statSync(target).size / 1024));
-  await writeText(io.stdout, [`${target}: a copy of ${config.database}, ${size} KiB, checked.\n`]);
+  const size = formatBytes(statSync(target).size);
+  await writeText(io.stdout, [`${target}: a copy of ${config.database}, ${size}, checked.\n`]);
   return 0;
 }
 

@@ -4,7 +4,7 @@ import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
 import { countPayloads } from '../store/payloads.js';
 import { purgePayloads } from '../store/stream-contents.js';
-import { countOf, groupDigits } from '../text/numbers.js';
+import { countOf, formatBytes } from '../text/numbers.js';
 import { askYesNo, terminalOf } from './ask.js';
 import type { purge } from './catalogue/use-commands.js';
 import type { Given, GivenTo, Io } from './command.js';
@@ -22,7 +22,11 @@ export async function run(given: GivenTo<typeof purge>, io: Io): Promise<number>
   }
   if (!given.options.yes) {
     const count = await readDatabase(config, async (db) => countPayloads(db));
-    await confirm(`Delete ${countOf(count, 'payload')} from ${database} (${sizeOf(database)})?`, given, io);
+    await confirm(
+      `Delete ${countOf(count, 'payload')} from ${database} (${formatBytes(statSync(database).size)})?`,
+      given,
+      io,
+    );
   }
   const hold = { file: database, mode: 'write', command: 'purge', nowMs: io.clock.now() } as const;
   const dropped = await withDatabase(hold, async (db) =>
@@ -31,10 +35,6 @@ export async function run(given: GivenTo<typeof purge>, io: Io): Promise<number>
   const text = `Deleted ${countOf(dropped, 'payload')} from ${database}; ids and remap are unchanged.`;
   await printText(`${text}\nNext: svc-migrate status\n`, io);
   return 0;
-}
-
-function sizeOf(file: string): string {
-  return `${groupDigits(Math.ceil(statSync(file).size / 1024))} KiB`;
 }
 
 /** @throws SvcError `usage` where nobody can be asked, `interrupted` if the answer is not yes */

@@ -18,7 +18,7 @@ import type { RemapRun } from '../store/remap-tables.js';
 import { iterateStreams, type StreamGroup } from '../store/scoped-streams.js';
 import type { ListRow } from '../store/streams.js';
 import { addFlags, escapeUnseen } from '../text/escape.js';
-import { countOf, formatTime, groupDigits } from '../text/numbers.js';
+import { countOf, formatBytes, formatTime, groupDigits } from '../text/numbers.js';
 import { rowsOf, streamJson } from '../text/rows.js';
 import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
@@ -113,7 +113,7 @@ interface StatusFacts {
 function renderStatus({ database, owner, readiness, outcomes, next }: StatusFacts, io: Io): string {
   const now = io.clock.now();
   const lines = [
-    `Database: ${database} (${groupDigits(Math.ceil(statSync(database).size / 1024))} KiB)`,
+    `Database: ${database} (${formatBytes(statSync(database).size)})`,
     ...(owner === null ? [] : [`In use: ${owner}`]),
     describeGeneration(readiness, 'v3', now),
     describeGeneration(readiness, 'v4', now),

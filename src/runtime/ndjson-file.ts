@@ -1,5 +1,5 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { onFile, realPath, writeFully } from './write-output.js';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { moveInto, onFile, realPath, writeFully } from './write-output.js';
 
 const BUFFER_CHARS = 65_536;
 
@@ -28,11 +28,8 @@ export class NdjsonFile {
   /** @throws SvcError `output` */
   finish(): void {
     this.#flush();
-    onFile(this.#file, () => {
-      if (this.#fd !== null) fsyncSync(this.#fd);
-      this.#close();
-      renameSync(this.#temporary, this.#file);
-    });
+    this.#close();
+    onFile(this.#file, () => moveInto(this.#temporary, this.#file, { replace: true }));
   }
 
   /** Deletes the temporary file; does nothing after `finish`. */

@@ -34,12 +34,6 @@ export function cutText(text: string, most: number): string {
   return chars.length > most ? `${chars.slice(0, most).join('')}…` : text;
 }
 
-/** Cuts the end off `text` where it is longer than `width` columns. */
-export function clipText(text: string, width: number): string {
-  if (displayWidth(text) <= width) return text;
-  return `${takeColumns([...text], Math.max(0, width - 1)).join('')}…`;
-}
-
 function takeColumns(chars: readonly string[], width: number): string[] {
   const taken: string[] = [];
   let used = 0;

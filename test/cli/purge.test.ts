@@ -21,7 +21,7 @@ describe('purge', () => {
     const { ended, said, printed } = await purge(answer, {});
     expect(ended).toBe(0);
     expect(said).toMatch(
-      /Ids, keys and the remap stay\.[\s\S]*Delete .* payload.* from .*test\.db \([\d,]+ KiB\)\? \[y\/N\]/,
+      /Ids, keys and the remap stay\.[\s\S]*Delete .* payload.* from .*test\.db \([\d.,]+ [KM]iB\)\? \[y\/N\]/,
     );
     expect(printed).toMatch(/^Deleted /);
   });

@@ -6,7 +6,7 @@ import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { describeEvidence, isRowEvidence, type RowEvidence } from '../../text/describe-evidence.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { formatTime } from '../../text/numbers.js';
-import { clipText, displayWidth, fitText, layOutTable, wrapLines } from '../../text/text-layout.js';
+import { displayWidth, fitText, layOutTable, wrapLines } from '../../text/text-layout.js';
 
 /** An exported record or child, in the form of `--json`. */
 export interface ExportedObject {
@@ -342,7 +342,7 @@ export function renderCandidates(
   const inTable = Math.min(perTable, candidates.length);
   const cellWidth = Math.min(MAX_CELL, Math.max(MIN_CELL, Math.floor(room / (inTable + 1)) - 2));
   const show = (text: string | null | undefined) =>
-    text == null ? '–' : clipText(escapeUnseen(text), cellWidth);
+    text == null ? '–' : fitText(escapeUnseen(text), cellWidth);
   const column = (title: string) => ({ title, keep: true });
   const lines: string[] = [];
   for (let from = 0; from < candidates.length; from += perTable) {
