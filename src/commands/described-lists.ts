@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import { type Generation, isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { hasNoList, type Readiness } from '../store/readiness.js';
+import { hasNoList, isExported, type Readiness } from '../store/readiness.js';
 import type { StreamGroup } from '../store/scoped-streams.js';
 import type { StreamRow } from '../store/streams.js';
 import { countOf, formatDuration, formatShare, groupDigits } from '../text/numbers.js';
@@ -11,7 +11,8 @@ import { groupBy } from '../text/rows.js';
 export function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', now: number): string {
   const groups = facts.groups.filter((group) => group.generation === generation);
   const name = generation.toUpperCase();
-  if (groups.length === 0) return `${name}: not exported yet`;
+  if (groups.length === 0)
+    return `${name}: ${isExported(facts, generation) ? 'no lists' : 'not exported yet'}`;
   const states = [...STREAM_STATES, 'not started' as const]
     .map((state) => ({ state, n: sumOf(groups, 'lists', (group) => stateOf(group) === state) }))
     .filter(({ n }) => n > 0);

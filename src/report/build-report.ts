@@ -214,8 +214,7 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
   const isOutdated = lastRun === undefined || isStale(lastRun, exportSeq);
   const v3Exported = totals.v3Records + totals.v3Children;
   const v3Rows = [...counts.v3Rows.values()].reduce((sum, n) => sum + n, 0);
-  const holds = v3Exported === v3Rows;
-  if (!isOutdated && !holds) {
+  if (!isOutdated && v3Exported !== v3Rows) {
     throw new SvcError(
       'internal',
       `The remap has ${v3Rows} rows for ${v3Exported} exported V3 records and children.`,
@@ -230,6 +229,6 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
     ageHours: age.ms === null ? null : Math.max(0, Math.floor(age.ms / HOUR_MS)),
     fingerprint: readStoredFingerprint(db),
     remap: lastRun === undefined ? null : { sha256: lastRun.sha256, builtAt: lastRun.built_at, rows, stale },
-    conservation: { v3Exported, v3Rows, holds },
+    conservation: { v3Exported, v3Rows, holds: !isOutdated },
   };
 }

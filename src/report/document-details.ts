@@ -173,7 +173,9 @@ export function evidenceBlocks({
     ['Remap', remapOf((sha256) => sha256)],
     [
       'Conservation',
-      `${countOf(conservation.v3Exported, 'exported V3 id')}, ${countOf(conservation.v3Rows, 'row')} with a V3 id`,
+      remap === null
+        ? 'there is no remap'
+        : `${countOf(conservation.v3Exported, 'exported V3 id')}, ${countOf(conservation.v3Rows, 'row')} with a V3 id`,
     ],
     ...Object.entries(evidence.fingerprint),
   ];

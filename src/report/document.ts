@@ -116,7 +116,7 @@ function countStatuses({ byStatus, v3ByStatus }: Pick<Counts, 'byStatus' | 'v3By
 }
 
 /** V3 ids by status, whose shares are of the V3 ids, then V4 ids. */
-function idNumbers({ totals }: Report): NumbersBlock {
+function idNumbers({ totals, evidence: { remap } }: Report): NumbersBlock {
   const { v3, statuses } = countStatuses(totals);
   const v4 = totals.v4Records + totals.v4Children;
   const whole = (name: string, count: number, note: string) => ({ name, count, note, status: null });
@@ -125,7 +125,7 @@ function idNumbers({ totals }: Report): NumbersBlock {
       return { name: STATUS_NAMES[status], count, note: `${formatShare(count, all)} of ${name}`, status };
     });
   const idsIn = (records: number, lineItems: number) =>
-    `${countOf(records, 'record')}, ${countOf(lineItems, 'line item')}`;
+    remap === null ? 'not joined yet' : `${countOf(records, 'record')}, ${countOf(lineItems, 'line item')}`;
   const isV3 = ({ status }: StatusCount) => status !== 'v4_only';
   const further = [
     ...partsOf(

@@ -241,7 +241,9 @@ export const reportSchema = z
         .nullable(),
       conservation: z
         .strictObject({ v3Exported: count, v3Rows: count, holds: z.boolean() })
-        .describe('Every exported V3 record and child is in exactly one row.'),
+        .describe(
+          'Whether every exported V3 record and child is in exactly one row; false without a current remap.',
+        ),
     }),
   })
   .meta({ title: 'svc-migrate report' });

@@ -89,4 +89,9 @@ describe('status', () => {
       'Next: svc-migrate run',
     ]);
   });
+
+  it('does not say that V4 was not exported where it lists no companies', async () => {
+    const lines = await status("DELETE FROM stream WHERE generation = 'v4'");
+    expect(lines).toContain('V4: no lists');
+  });
 });
