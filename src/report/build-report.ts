@@ -5,6 +5,7 @@ import { toFinding } from '../store/finding-rows.js';
 import { readStoredFingerprint } from '../store/fingerprint.js';
 import type { Db } from '../store/open.js';
 import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
+import { TABLE_PARTS } from '../store/remap-blocks.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { EVERYTHING, hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
 import { type DecisionCount, readAmbiguousCompanies, readDecisionCounts } from '../store/remap-tables.js';
@@ -111,8 +112,9 @@ export function buildReport(db: Db, inputs: ReportInputs): Report {
   };
 }
 
-/** What `check` says of everything in the database. Call it inside a transaction; throws as `buildReport` does. */
+/** What `check` says of everything in the database. Call it inside a transaction; throws as `buildReport` and `assertDigests` do. */
 export function readOutcome(db: Db, inputs: Pick<ReportInputs, 'config' | 'nowMs'>): Report['outcome'] {
+  assertDigests(db, TABLE_PARTS);
   return buildReport(db, { ...inputs, scope: EVERYTHING, toolVersion: '' }).outcome;
 }
 

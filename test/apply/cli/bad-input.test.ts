@@ -91,6 +91,9 @@ describe('what cannot be applied to', () => {
     alterDatabase(database, "UPDATE stream SET state = 'running' WHERE generation = 'v4'");
     for (const words of ['check', 'plan', 'write --yes']) await scene.apply(words, 4);
     alterDatabase(database, "UPDATE stream SET state = 'complete'");
+    query(database, 'UPDATE exported_count SET records = records + 1');
+    expect((await scene.apply('plan', 6)).said).toContain('altered or damaged since it was built');
+    query(database, 'UPDATE exported_count SET records = records - 1');
     query(database, 'UPDATE remap_row SET v4_svc_id = 5 WHERE v3_svc_id = 1');
     expect((await scene.apply('write --yes', 6)).said).toContain('altered or damaged since it was built');
   });
