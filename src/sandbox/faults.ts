@@ -125,6 +125,10 @@ export const NO_QUIRKS = {
   absentV3: [] as readonly string[],
   /** Average number of malformed objects per record. */
   malformed: 0,
+  /** Responses are compressed for clients that accept it. */
+  gzip: false,
+  /** The `total_count` of every list. */
+  totalCount: null as number | null,
   /** V4 answers an unknown model with an empty list instead of 404. */
   anyModel: false,
 };
@@ -144,6 +148,8 @@ const BY_NAME: Readonly<
   'clock-skew': { takes: '=SECONDS', read: (value) => ({ clockSkew: parseNumber(value, -1e9) }) },
   'absent-v3': { takes: '=PATH', read: (value, { absentV3 }) => ({ absentV3: [...absentV3, value] }) },
   malformed: { takes: '=RATE', read: (value) => ({ malformed: parseNumber(value, 0) }) },
+  gzip: { takes: '', read: () => ({ gzip: true }) },
+  'total-count': { takes: '=N', read: (value) => ({ totalCount: parseNumber(value, 0) }) },
   'any-model': { takes: '', read: () => ({ anyModel: true }) },
 };
 
@@ -151,7 +157,7 @@ const BY_NAME: Readonly<
 export const QUIRKS: readonly string[] = Object.entries(BY_NAME).map(([name, { takes }]) => name + takes);
 
 /**
- * Adds one quirk given as text, such as `ignore=gte`, `page-cap=50` or `any-model`.
+ * Adds one quirk given as text, such as `ignore=gte`, `page-cap=50` or `gzip`.
  *
  * @throws TypeError for an unknown name or an invalid value
  */

@@ -183,11 +183,13 @@ type RequestId = string | null;
 
 /** Answers with a page of records in the envelope of its generation. */
 function answerPage(page: Page, query: Query, requestId: RequestId, quirks: Quirks): ServiceAnswer {
+  const { totalCount } = page;
+  const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
   const texts = page.records.flatMap((record) => {
     const malformed = malformedBefore(quirks, mix(record.table.hash, record.position));
     return [...(malformed === null ? [] : [malformed]), writeRecord(record, query)];
   });
-  return answerList(texts, page, requestId);
+  return answerList(texts, counted, requestId);
 }
 
 /** Answers with a list of objects in the envelope of its generation. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { type AttemptFaults, createFaults, type FaultSetting, NO_QUIRKS, type Quirks } from './faults.js';
 import { type JsonObject, writeJson } from './fields.js';
 import { MODELS } from './models.js';
@@ -194,14 +195,15 @@ async function handle(options: HttpOptions, request: IncomingMessage, response: 
   }
   const refusal = refuse(url, faults, options.retryAfterSeconds);
   const { status, headers, body } = refusal ?? options.answer(request, url, faults);
-  const { clockSkew } = options.quirks;
+  const { clockSkew, gzip } = options.quirks;
   const dated = { ...headers, date: new Date(options.clock() + clockSkew * 1000).toUTCString() };
   log(status);
   if (faults.strikes('truncate')) {
     return truncate(response, { status, headers: dated, body }, (mixText(0, address) & 1) === 0);
   }
-  response.writeHead(status, dated);
-  response.end(body);
+  const isZipped = gzip && String(request.headers['accept-encoding'] ?? '').includes('gzip');
+  response.writeHead(status, isZipped ? { ...dated, 'content-encoding': 'gzip' } : dated);
+  response.end(isZipped ? gzipSync(body) : body);
 }
 
 function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): ServiceAnswer | null {

@@ -114,7 +114,7 @@ export const sandbox = defineCommand({
     ),
     quirk: listOption(
       '<name[=value]>',
-      'differ from the specification: ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, any-model; repeatable',
+      'differ from the specification: ignore=gte, refuse=select (parameters and operators of V4), page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
       text,
     ),
   }),

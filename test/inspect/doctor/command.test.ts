@@ -278,7 +278,7 @@ describe('doctor', () => {
   });
 
   it('warns of what is odd and lets it pass', async () => {
-    const quirks = ['absent-v3=crm/stages', 'malformed=0.2', 'any-model'];
+    const quirks = ['absent-v3=crm/stages', 'malformed=0.2', 'any-model', 'gzip'];
     const { sandbox, look } = await newScene(quirks, () => ({ backfill: { days: 90 } }));
     const looked = await look();
     expect(looked.code).toBe(0);
