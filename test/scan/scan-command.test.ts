@@ -1,4 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -82,6 +91,29 @@ describe('what is read', () => {
       'UPDATE orders SET paid = 1 WHERE svc_id = 5120044;\n-- WHERE svc_id = 5120045\nSELECT svc_id FROM a WHERE svc_id IN (17, 18);\n',
     );
     expect(rulesIn(await scanFolder())).toEqual(['1 hard-coded-id', '3 hard-coded-id']);
+  });
+
+  it('takes code for minified by its share of long lines', async () => {
+    const code = Array.from({ length: 30 }, (_, at) => `export const a${at} = ${at};\n`).join('');
+    const packed = `f(${'1+'.repeat(6000)}1);\n`;
+    save('data.ts', `${code}export const icon = '${'A'.repeat(60_000)}';\n${CODE}`);
+    save('bundle.ts', `/*! licence\n${' * of many lines\n'.repeat(40)} */\n// v3\n${packed}`);
+    save('chunks.ts', `// v3\n${`${packed}run();\nstop();\n`.repeat(4)}`);
+    const { files } = await scanFolder();
+    expect(files.read.map(({ path }) => path)).toEqual(['data.ts']);
+    expect(files.skipped.map(({ path }) => path)).toEqual(['bundle.ts', 'chunks.ts']);
+  });
+
+  it('reads recordings of the network up to 32 MiB', { timeout: 30_000 }, async () => {
+    const entry = {
+      request: { url: `https://${HOST}/v3/crm/stages` },
+      response: { content: 'x'.repeat(1000) },
+    };
+    const entries = Array.from({ length: 12_000 }, () => entry);
+    save('session.har', JSON.stringify({ log: { entries } }, null, 1));
+    const { findings, files } = await scanFolder();
+    expect(files.skipped).toEqual([]);
+    expect(findings.length).toBeGreaterThan(12_000);
   });
 
   it('includes what is named, though it is ignored or a link', async () => {
@@ -222,6 +254,11 @@ describe('a host', () => {
     save('a.ts', `fetch('${address}/v3/crm/stages');\n`);
     expect((await scanFolder()).findings).toEqual([]);
   });
+
+  it('may be an IPv6 address in any spelling', async () => {
+    save('a.ts', `fetch('https://[2001:DB8:0:0::1]:443/v3/crm/stages');\n`);
+    expect(rulesIn(await scanFolder(['[2001:db8::1]']))).toEqual(['1 base-url', '1 route']);
+  });
 });
 
 describe('output', () => {
@@ -272,6 +309,30 @@ describe('output', () => {
     const text = renderUses(report, 80, false);
     expect(text.trimEnd().split('\n').slice(-5).join('\n')).toMatch(/failed[\s\S]*Next: svc-migrate/);
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('counts and shows the findings about one address as one place', async () => {
+    save('a.ts', CODE);
+    const report = await reportOf();
+    expect(report.findings).toHaveLength(5);
+    expect(report.summary.places).toEqual({ certain: 1, likely: 1, look: 0 });
+    const text = renderUses(report, 80);
+    expect(text.match(/a\.ts:1 /g)).toHaveLength(1);
+    expect(text).toContain('also route: /v4/core/companies/{companyId}/invoices');
+    expect(text).not.toContain('(route)');
+  });
+
+  it('suggests lookup for ids of records, and the pairs of the report for those of companies', async () => {
+    save(
+      'a.ts',
+      `const a = { svc_company_id: 4711, svc_id: 4712 };\nfetch('https://${HOST}/v3/crm/stages/4713');\n`,
+    );
+    const { findings } = await scanFolder();
+    const ids = findings.filter(({ rule }) => rule === 'hard-coded-id');
+    expect(ids.map(({ line, v4 }) => `${line} ${v4.replace(/.*svc-migrate /, '')}`)).toEqual([
+      '1 report pairs them',
+      '2 lookup MODEL ID',
+    ]);
   });
 
   it('escapes what code contains', async () => {
@@ -412,6 +473,36 @@ describe('files that scan writes', () => {
     }
     for (const file of ['a.ts', 'deploy.yml', 'package.json'])
       expect(readFileSync(join(cwd, file), 'utf8')).toBe(CODE);
+  });
+
+  it('replaces its own JSON, and never takes it for code', async () => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, 'a.ts'), CODE);
+    const scan = (...args: string[]) => runCli(['scan', '--v3-host', HOST, ...args], { cwd });
+    for (const code of ['export {};\n', CODE, CODE]) {
+      writeFileSync(join(cwd, 'a.ts'), code);
+      expect((await scan('--gitlab', 'quality.json')).code).toBe(code === CODE ? 1 : 0);
+    }
+    expect((await scan('--json', 'scan.json')).code).toBe(1);
+    const first = readFileSync(join(cwd, 'scan.json'), 'utf8');
+    expect((await scan('--json', 'scan.json')).code).toBe(1);
+    expect(readFileSync(join(cwd, 'scan.json'), 'utf8')).toBe(first);
+    writeFileSync(join(cwd, 'a.ts'), 'export {};\n');
+    expect((await scan()).code).toBe(0);
+  });
+
+  it('leaves no output of an earlier run where it fails', async () => {
+    const cwd = makeFolder();
+    writeFileSync(join(cwd, 'a.ts'), CODE);
+    const outputs = ['--json', 'scan.json', '--sarif', 'scan.sarif'];
+    const failing = [['--v3-host', 'http://'], ['--config', 'missing.json'], ['missing']];
+    for (const args of failing) {
+      await runCli(['scan', '--v3-host', HOST, ...outputs], { cwd });
+      const { code } = await runCli(['scan', ...args, ...outputs], { cwd });
+      const json = JSON.parse(readFileSync(join(cwd, 'scan.json'), 'utf8'));
+      expect(json).toMatchObject({ outcome: 'error', exitCode: code });
+      expect(existsSync(join(cwd, 'scan.sarif'))).toBe(false);
+    }
   });
 
   it('does not pass where nothing was read', async () => {
