@@ -316,7 +316,7 @@ describe('output', () => {
     const report = await reportOf();
     expect(report.findings).toHaveLength(5);
     expect(report.summary.places).toEqual({ certain: 1, likely: 1, look: 0 });
-    const text = renderUses(report, 80);
+    const text = renderUses(report, 80, false);
     expect(text.match(/a\.ts:1 /g)).toHaveLength(1);
     expect(text).toContain('also route: /v4/core/companies/{companyId}/invoices');
     expect(text).not.toContain('(route)');
