@@ -292,6 +292,7 @@ const MYSQL_TEXT: SqlText = {
   // Every row and the gaps between them: others can neither change nor add rows. Before the first plain read, whose
   // snapshot then includes the last writer's rows.
   lockTables: (tables) => tables.map((table) => `SELECT count(*) FROM ${table} FOR UPDATE`),
+  checkKeys: [],
 };
 
 /** Statements that run another one if a condition holds: MySQL has no IF outside stored programs. */

@@ -243,6 +243,7 @@ const POSTGRES_TEXT: SqlText = {
     `LOCK TABLE ${tables.join(', ')} IN SHARE ROW EXCLUSIVE MODE`,
     'SET CONSTRAINTS ALL DEFERRED',
   ],
+  checkKeys: ['SET CONSTRAINTS ALL IMMEDIATE'],
 };
 
 /** SQL text for scripts of `apply sql`. */

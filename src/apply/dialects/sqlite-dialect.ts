@@ -191,6 +191,7 @@ const SQLITE_TEXT: SqlText = {
     return `iif(typeof(${own}) = 'text', ${text}, ${integer})`;
   },
   lockTables: () => ['PRAGMA defer_foreign_keys = ON'],
+  checkKeys: [],
 };
 
 /** SQL text for scripts of `apply sql`. */

@@ -359,7 +359,10 @@ function downSql(script: Script, tables: readonly ScriptTable[]): string[] {
     checks: [...checks, raise],
     ddl: isNew ? dropColumns : [],
     changes: [...(isNew ? [] : [...back.flatMap(restore), raise]), ...back.map(undone)],
-    end: [...(isNew ? [] : [...dropColumns, ...viewSql(script, tables, false)]), ...drop],
+    end: [
+      ...(isNew ? [] : [...dialect.checkKeys, ...dropColumns, ...viewSql(script, tables, false)]),
+      ...drop,
+    ],
   });
 }
 

@@ -75,6 +75,8 @@ export interface SqlText {
   readonly lockRows: string | null;
   /** Statements that lock out writers of tables, and defer foreign key checks to the end of the transaction. `tables`: as SQL. */
   lockTables(tables: readonly string[]): readonly string[];
+  /** Statements that make deferred foreign key checks, without which a column cannot be dropped in the same transaction. */
+  readonly checkKeys: readonly string[];
   /** Whether ALTER TABLE ends the transaction it is in. */
   readonly ddlCommits: boolean;
   /** The smallest and the largest integer of a term, over the rows that meet the condition `where`; 0 if there are none. */

@@ -148,7 +148,8 @@ async function dropPlatformColumns(engine: Engine, given: TableRun): Promise<Nam
     if (isShared || findColumn(engine, facts, name) === undefined) continue;
     const filled = await countFilled(engine, table, name);
     if (filled > 0) kept.add(`column ${name} stays: other programs filled it`, filled);
-    else await session.exec(dropColumnSql(engine, table, name));
+    else
+      for (const sql of [...dialect.checkKeys, dropColumnSql(engine, table, name)]) await session.exec(sql);
   }
   await markUndone(engine, run);
   return kept;

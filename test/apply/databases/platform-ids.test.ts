@@ -151,6 +151,19 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await database().ledger.states()).toEqual(['run-1 undone']);
   });
 
+  it('drops them again from tables that are undone at once, whose keys are checked late', async () => {
+    const late = engine.kind === 'mysql' ? '' : 'DEFERRABLE INITIALLY DEFERRED';
+    await sql('CREATE TABLE t(k integer PRIMARY KEY, i integer UNIQUE)');
+    await sql(`CREATE TABLE c(k integer PRIMARY KEY, i integer, FOREIGN KEY (i) REFERENCES t(i) ${late})`);
+    for (const table of ['t', 'c']) await sql(`INSERT INTO ${table} VALUES (1, 5), (2, 6), (3, 7)`);
+    const before = await database().dump();
+    const targets = [targetOf(), tableOf({ name: 'child', table: 'c', ids: [ID] })];
+    expect(await apply(IN_PLACE, { targets })).toEqual([]);
+    expect(String(await sql('SELECT i, platform FROM c ORDER BY k'))).toBe('6,p5,5,p6,70,007');
+    expect(await undo('run-1')).toMatchObject([{ restored: 6 }, { restored: 6 }]);
+    expect(await database().dump()).toBe(before);
+  });
+
   // The servers drop the index with the column.
   it.runIf(engine.kind === 'sqlite').each([KEEP, { ...KEEP, mode: 'new' } as const])(
     'an index on the column for platform_ids stops undo until it is dropped ($mode)',
