@@ -14,7 +14,8 @@ interface Given {
   readonly named?: readonly NamedCompanyPair[];
   /** Keys that may agree with companies not in the evidence, by row. */
   readonly uncounted?: { readonly v3?: Record<number, number>; readonly v4?: Record<number, number> };
-  readonly unread?: boolean;
+  /** The sides whose lists were not read in full. */
+  readonly unread?: readonly ('v3' | 'v4')[];
 }
 
 function named(region: string, v3: number, v4: number): NamedCompanyPair {
@@ -28,14 +29,16 @@ function inputOf({
   mode = 'auto',
   named = [],
   uncounted = {},
-  unread = false,
+  unread = [],
 }: Given): ListedInput {
   return {
     v3: v3.map((text, id) => {
       const [region = '', companyId = '0'] = text.split(':');
-      return { id, region, companyId: BigInt(companyId), scopeFull: !unread };
+      return { id, region, companyId: BigInt(companyId), scopeFull: !unread.includes('v3') };
     }),
-    v4: v4.map((companyId, id) => ({ id, region: '', companyId: BigInt(companyId), scopeFull: !unread })),
+    v4: v4.map((companyId, id) => {
+      return { id, region: '', companyId: BigInt(companyId), scopeFull: !unread.includes('v4') };
+    }),
     evidence: evidence.map(
       ([a, b, agreeing, comparable, smallerKeys = 100]): CompanyEvidence => ({
         v3: a,
@@ -83,7 +86,7 @@ const PAIRINGS: fc.Arbitrary<ListedInput> = fc
       v4: fc.dictionary(fc.constantFrom('0', '1'), fc.constantFrom(1, 4, 5), { maxKeys: 1 }),
     }),
     isCounted: fc.integer({ min: 0, max: 3 }),
-    unread: fc.boolean(),
+    unread: fc.subarray(['v3' as const, 'v4' as const]),
     isNamed: fc.boolean(),
   })
   .map(({ v3, v4, evidence, mode, unread, uncounted, isCounted, isNamed, named: pairs }) =>
@@ -109,7 +112,7 @@ describe('pairing companies', () => {
     const arbitrary = fc.record({
       evidence: fc.uniqueArray(row, { selector: ([a, b]) => `${a}-${b}`, maxLength: 25 }),
       mode: fc.constantFrom('auto' as const, 'overlap' as const, 'same_id' as const),
-      unread: fc.boolean(),
+      unread: fc.subarray(['v3' as const, 'v4' as const]),
       ids: fc.uniqueArray(fc.integer({ min: 1, max: 8 }), { minLength: 5, maxLength: 5 }),
     });
     fc.assert(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RejectedObject } from '../../src/domain.js';
-import { prepareSaveRejected } from '../../src/store/stream-contents.js';
+import { dropRejected, prepareSaveRejected } from '../../src/store/stream-contents.js';
 import { addStreams, openTestDatabase, rowsOf } from './support.js';
 
 function rejected(raw: string, position = 0, path = ''): RejectedObject {
@@ -45,6 +45,15 @@ describe('rejected objects', () => {
     const three = [rejected('null', 0), rejected('null', 1), rejected('null', 2)];
     expect(save(row, three)).toEqual({ rejected: 1, duplicates: 2 });
     expect(rowsOf(db, 'SELECT raw FROM rejected')).toHaveLength(3);
+  });
+
+  it('are counted and deleted for each stream by itself', () => {
+    const { db, row, save } = open();
+    const [other = row] = addStreams(db, 'b/y').slice(1);
+    save(row, [rejected('null')]);
+    expect(save(other, [rejected('null')])).toEqual({ rejected: 1, duplicates: 0 });
+    dropRejected(db, row.id);
+    expect(rowsOf(db, 'SELECT model FROM rejected')).toEqual([{ model: 'b/y' }]);
   });
 
   it('are listed but not counted if they are children', () => {
