@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { prepareSaveRecords } from '../../src/store/records.js';
-import { dropUnseen } from '../../src/store/stream-contents.js';
+import { dropStream, dropUnseen } from '../../src/store/stream-contents.js';
 import { listStreams, prepareSaveStream, readCompanyList, saveCompanyList } from '../../src/store/streams.js';
-import { addStreams, openTestDatabase, record } from './support.js';
+import { addStreams, openTestDatabase, record, rowsOf } from './support.js';
 
 describe('streams', () => {
   it('do not include the company list of V4', () => {
@@ -68,5 +68,25 @@ describe('deleting records that a reading no longer returns', () => {
       from = chunk.next;
     }
     expect(dropped).toEqual([10_000, 10_000, 5_000, 0]);
+  });
+});
+
+describe('deleting a stream', () => {
+  it('leaves nothing of it, and everything of others', () => {
+    const db = openTestDatabase();
+    const [row, other] = addStreams(db, 'a/x', 'b/y');
+    for (const id of [row?.id, other?.id])
+      db.exec(`
+        INSERT INTO cursor_seen VALUES (${id}, x'00'); INSERT INTO excluded VALUES (${id}, 1, 1);
+        INSERT INTO split_record VALUES ('eu', '${id}', 1, ${id});
+        INSERT INTO rejected(generation, region, model, page, position, path, reason, raw, stream_id)
+          VALUES ('v3', 'eu', '', 1, 1, '', 'no_svc_id', '', ${id});`);
+    dropStream(db, row?.id ?? 0n);
+    for (const table of ['cursor_seen', 'excluded', 'split_record', 'rejected'])
+      expect([table, rowsOf(db, `SELECT stream_id FROM ${table}`)]).toEqual([
+        table,
+        [{ stream_id: other?.id }],
+      ]);
+    expect(listStreams(db).map(({ model }) => model)).toEqual(['b/y']);
   });
 });
