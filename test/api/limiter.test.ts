@@ -200,6 +200,14 @@ describe('concurrency', () => {
 });
 
 describe('a wait the server asked for', () => {
+  it('is only ever prolonged', async () => {
+    const set = setUp();
+    const start = set.time.clock.now();
+    expect(set.limiter.hold(5000)).toBe(true);
+    expect(set.limiter.hold(1000)).toBe(false);
+    expect((await startsOf(set, 1))[0]).toBeGreaterThanOrEqual(start + 5000);
+  });
+
   it('holds back every request, those already in line too, and does not end in a burst', async () => {
     const set = setUp({ concurrency: 100 });
     const start = set.time.clock.now();
