@@ -20,11 +20,11 @@ const FIRST_LINE_ITEM = 5_000_000_000;
  * lies in another order than V3. Returns the arguments that name it.
  *
  * `plain`: two models with a child each, without payloads. `notes`: bill credit notes of 1.2 KB with three line items
- * each, and with their payloads; one in a hundred pairs has a field that differs. `rewritten`: all V4 records are written in
- * another way: a field more, one less, and amounts as text.
+ * each, and with their payloads; one in a hundred pairs has a field that differs. `shape`: the number of companies and of
+ * children of a record, and whether all V4 records are written in another way: a field more, one less, and amounts as text.
  */
-export function makeDatabase(folder, records, kind = 'plain', { rewritten = false } = {}) {
-  const lineItems = kind === 'notes' ? 3 : 1;
+export function makeDatabase(folder, records, kind = 'plain', shape = {}) {
+  const { companies = COMPANIES, lineItems = kind === 'notes' ? 3 : 1, rewritten = false } = shape;
   const config = join(folder, 'bench.config.json');
   const names = kind === 'notes' ? NOTES : MODELS;
   const models = names.map((v3) => ({ v3, v4: v3.split('/')[1], children: ['line_items'] }));
@@ -43,11 +43,11 @@ export function makeDatabase(folder, records, kind = 'plain', { rewritten = fals
   const db = openDatabase(join(folder, 'bench.db'), 'create');
   db.pragma('synchronous = OFF');
   db.transaction(() => {
-    db.exec(`INSERT INTO v4_company SELECT value + 100, '{}' FROM (${rows(COMPANIES)})`);
+    db.exec(`INSERT INTO v4_company SELECT value + 100, '{}' FROM (${rows(companies)})`);
     db.exec(`CREATE TEMP TABLE line AS ${rows(lineItems)}`);
     db.prepare('INSERT INTO member_list VALUES (1, ?, ?)').run(DIGESTED, checksumOfValues([1, DIGESTED]));
     for (const [at, model] of names.entries())
-      fillModel(db, model, { at, count: Math.floor(records / names.length), lineItems });
+      fillModel(db, model, { at, count: Math.floor(records / names.length), companies, lineItems });
     if (kind === 'notes') savePayloads(db, rewritten);
     db.exec(`
       UPDATE record SET checksum = ${checksumOf('record')};
@@ -62,13 +62,13 @@ export function makeDatabase(folder, records, kind = 'plain', { rewritten = fals
 const rows = (count) =>
   `WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ${count}) SELECT value FROM n`;
 
-function fillModel(db, model, { at, count, lineItems }) {
+function fillModel(db, model, { at, count, companies, lineItems }) {
   const now = new Date().toISOString();
   const stream = db.prepare(`
     INSERT INTO stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route, records, unique_records)
     VALUES (?, ?, ?, ?, 'complete', ?, ?, ?, ?, 0, 0)`);
   const add = (...key) => stream.run(...key, now, now, now, model).lastInsertRowid;
-  const company = `value % ${COMPANIES}`;
+  const company = `value % ${companies}`;
   const fill = (gen, streamId, companyId, where, order) =>
     db.exec(`
       INSERT INTO record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms, members, children, walk)
@@ -80,7 +80,7 @@ function fillModel(db, model, { at, count, lineItems }) {
       FROM (${rows(count)}) AS n WHERE ${where} ORDER BY ${order}`);
   fill(3, add('v3', 'eu', model, null), `${company} + 1`, `(value + ${at}) % 20 <> 0`, 'value');
   // the streams of the companies have consecutive numbers
-  const [first] = Array.from({ length: COMPANIES }, (_, i) => add('v4', '', model, BigInt(i + 101)));
+  const [first] = Array.from({ length: companies }, (_, i) => add('v4', '', model, BigInt(i + 101)));
   // another order than V3's
   const order = `${company}, value * 48271 % 2147483647`;
   fill(4, `${first} + ${company}`, `${company} + 101`, `(value + ${at}) % 20 <> 1`, order);

@@ -3,6 +3,7 @@
  * ratios of interleaved runs, and which bars were reached; asserts nothing.
  */
 import { parseArgs } from 'node:util';
+import { benchGrowth } from './growth.mjs';
 import { benchMixed } from './mixed.mjs';
 import { describeMachine, print } from './processes.mjs';
 import { benchRemap } from './remap.mjs';
@@ -19,6 +20,7 @@ const { values } = parseArgs({
   },
 });
 const BENCHES = {
+  growth: benchGrowth,
   mixed: benchMixed,
   remap: benchRemap,
   scan: benchScan,
