@@ -1,11 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../../src/errors.js';
-import { judgeFindings, note, type ProblemCode, problem } from '../../../src/inspect/doctor/check.js';
-import { checkProgram } from '../../../src/inspect/doctor/check-machine.js';
+import {
+  judgeContent,
+  judgeFindings,
+  note,
+  type ProblemCode,
+  problem,
+} from '../../../src/inspect/doctor/check.js';
+import { checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
+import { checkConfig, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
 import { correctNames } from '../../../src/inspect/doctor/check-models.js';
 import { judgeDeleted, judgeProbe, PROBES } from '../../../src/inspect/doctor/check-parameters.js';
 import type { ListAnswer, ListContent, SampledRecord } from '../../../src/inspect/doctor/sample-lists.js';
-import { modelOf } from '../../support/exported.js';
+import { configOf, modelOf } from '../../support/exported.js';
 
 function record(svcId: number, more: Partial<SampledRecord> = {}): SampledRecord {
   const usual = { companyId: 1n, platformId: `k${svcId}`, deleted: false, createdMs: svcId };
@@ -85,6 +92,29 @@ describe('of several problems', () => {
     const problems = codes.map((code) => problem('x', code, 'text', 'fix'));
     expect(judgeFindings([note('y', 'text'), ...problems])).toBe(expected);
   });
+});
+
+it('a window in the future, a list without a readable object, and V3 without a list are problems', async () => {
+  const config = configOf({ backfill: { sinceMs: 2, isRelative: false, dateFields: [] } });
+  const local = { env: {}, node: '', sqlite: '', keyErrors: new Map(), fileErrors: [] };
+  const absent: ListAnswer = { kind: 'absent', error: new SvcError('http_status', '404') };
+  const list = { region: '', companyId: null, pair: modelOf('crm/stages'), answer: absent };
+  const v3 = config.v3.regions.map((endpoint) => {
+    return { label: 'V3', generation: 'v3' as const, endpoint, error: null, answered: false, lists: [list] };
+  });
+  const findings = [
+    ...checkConfig({ ...local, config, nowMs: 1 }),
+    ...checkConfig({ ...local, config, nowMs: 3 }),
+    ...judgeContent('one', answers([], { rejected: 1 })),
+    ...judgeContent('other', answers([A], { rejected: 1 })),
+    ...(await checkV3({ v3, askAt: (_, work) => work(async () => absent) })),
+  ];
+  const problems = findings.filter(({ level }) => level === 'problem');
+  expect(problems.map(({ code, exitCode }) => [code, exitCode])).toEqual([
+    ['window_in_future', 2],
+    ['no_record_readable', 2],
+    ['v3_absent', 2],
+  ]);
 });
 
 const MODELS = ['payments/orders', 'ecommerce/orders', 'crm/stages'];
