@@ -94,6 +94,7 @@ const ALTERATIONS: readonly string[] = [
   'UPDATE remap_entry SET v4_svc_id = v4_svc_id + 1',
   `UPDATE remap_entry SET v4_svc_id = v4_svc_id + 1 WHERE ${ONE}`,
   `UPDATE remap_entry SET v4_svc_id = NULL WHERE ${ONE}`,
+  'UPDATE remap_entry SET v4_svc_id = 0 WHERE id = 701',
   `UPDATE remap_entry SET v3_svc_id = v3_svc_id + 1 WHERE ${ONE}`,
   `UPDATE remap_entry SET status = 'ambiguous' WHERE ${ONE}`,
   `UPDATE remap_entry SET reason = 'x' WHERE ${ONE}`,
