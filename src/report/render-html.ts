@@ -69,7 +69,9 @@ function describeOrigin({ evidence, generatedAt, tool }: Report): string {
 }
 
 function printCommand(text: string): Html {
-  return text.startsWith('svc-migrate ') ? html`<code>${text}</code>` : printInline(text);
+  return text.startsWith('svc-migrate ')
+    ? html`<code>${withWhole(HYPHENATED, text)}</code>`
+    : printInline(text);
 }
 
 function printSection({ id, title, blocks }: Section): Html {
@@ -331,9 +333,22 @@ function markupOf(part: Part): string {
   return 'markup' in part ? part.markup : part.map((one) => one.markup).join('');
 }
 
-/** Renders text in which backticks mark commands and names. */
+/** Renders text in which backticks mark commands and names. A browser would break options such as `--wait` at their hyphens. */
 function printInline(text: string): Html {
-  return html`${text.split('`').map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
+  const parts = text
+    .split('`')
+    .map((part, at) =>
+      at % 2 === 0 ? withWhole(OPTION, part) : html`<code>${withWhole(HYPHENATED, part)}</code>`,
+    );
+  return html`${parts}`;
+}
+
+const OPTION = /(?<!\S)(--[a-z][a-z-]*)/;
+const HYPHENATED = /(\S*-\S*)/;
+
+function withWhole(words: RegExp, text: string): Html {
+  const parts = text.split(words);
+  return html`${parts.map((part, at) => (at % 2 === 0 ? html`${part}` : html`<span class="word">${part}</span>`))}`;
 }
 
 /** A code such as `unmatched/key_changed`, which may wrap between its words. */
