@@ -60,13 +60,17 @@ describe('files, new file beside the old', () => {
     expect(await blocks(NEW, other)).toEqual(['other_output']);
   });
 
-  it('is not finished for other columns or another way to read the records', async () => {
-    const { blocks, write } = setUp('id,n\n20,30\n');
+  it('is not finished for other columns, another way to read the records, or another remap', async () => {
+    const { output, blocks, write } = setUp('id,n\n20,30\n');
     await write();
     const ids = ['id', 'n'].map((column) => ({ column, model: INVOICES }));
     expect(await blocks(NEW, { ids })).toEqual(['other_output']);
     expect(await blocks(NEW, { delimiter: ',' })).toEqual(['other_output']);
     expect(await blocks(NEW, { name: 'other' })).toEqual([]);
+    const sideCar = readSideCar(output);
+    if (sideCar === null) throw new Error('no side car');
+    await writeSideCar(output, { ...sideCar, remapSha256: 'another' });
+    expect(await blocks()).toEqual(['other_output']);
   });
 
   it('does not matter to a check, which judges the ids of the file', async () => {

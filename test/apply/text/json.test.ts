@@ -54,6 +54,16 @@ describe('JSON paths', () => {
     expect(rewrite(before, [{ column: path }]).text).toBe(after);
   });
 
+  it('copies a value into a new column only if it holds no V3 id there', () => {
+    const ids = [{ column: '$.id', model: INVOICES }];
+    const copy = (text: string) => {
+      const works = ids.map((one) => openColumn(remap, one, { ...IN_PLACE, mode: 'new', missing: 'keep' }));
+      const rewriter = buildJsonRewriter(works, ({ column }) => column.column, true);
+      return rewriteJson(rewriter, Buffer.from(text), { scopes: [], rows: 1 }, true)?.toString();
+    };
+    expect(['{"id":1,"id":4}', '{"id":1}', '{"x":4}'].map(copy)).toEqual([undefined, '{"id":2}', '{"x":4}']);
+  });
+
   it.each(['$.', '$..', '$..id', '$[', '$[x]', '$.a b', "$['a", '$.a[-1]'])('%s is refused', (path) => {
     expect(parseJsonPath(path)).toBeNull();
   });
