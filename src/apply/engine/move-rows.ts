@@ -135,6 +135,7 @@ export async function moveBatch(
   });
   if (isMoved) return;
   const now = await session.retry(() => readRun(engine, run));
+  if (!isForth && now.state === 'undone') return;
   if (now.state === state && (isForth ? now.done >= after : now.done <= after)) return;
   throw new SvcError('locked', `Run ${run.run} is being continued or undone by another process.`, {
     hint: 'Wait until it has finished.',

@@ -31,19 +31,21 @@ async function openList(engine: Engine, run: TableRun): Promise<ListedRun> {
 
 /** Moves the rows of a run back in batches. Those that were listed but not changed are forgotten first. */
 async function moveBack(engine: Engine, run: TableRun): Promise<void> {
-  const { context, session } = engine;
+  const { context, session, dialect } = engine;
   const { ledger, unit } = run;
   const opened = await session.retry(() => openList(engine, run));
   const { list, countIn } = opened.sql;
   const isOpen = "CASE WHEN state = 'working' THEN";
   const skipped = `(SELECT ${countIn('skipped')} FROM ${list} AS w)`;
-  await session.transaction('latest', () =>
-    session.exec(
+  await session.transaction('latest', async () => {
+    await dialect.lockLedger(ledger);
+    if ((await readRun(engine, run)).state === 'undone') return;
+    await session.exec(
       `UPDATE ${ledger.run} SET total = ${isOpen} done ELSE total END, skipped = ${isOpen} ${skipped} ELSE skipped END, state = 'undoing'
        WHERE unit = ${unit};
        DELETE FROM ${list} WHERE id > (SELECT total FROM ${ledger.run} WHERE unit = ${unit})`,
-    ),
-  );
+    );
+  });
   for (;;) {
     const now = await session.retry(() => readRun(engine, run));
     const { done, total, table } = now;
@@ -66,10 +68,13 @@ async function finishAll(
   const finish = async (given: TableRun): Promise<UndoResult> => {
     const run = await readRun(engine, given);
     const before = last.get(run.unit);
-    const isEnded =
-      run.state === 'undone' || (run.mode === 'in_place' && !isAtOnce && run.state !== 'undoing');
-    // Only the answer to COMMIT was lost.
-    if (before !== undefined && isEnded) return before;
+    // Only the answer to COMMIT was lost, or another process undid it.
+    if (run.state === 'undone')
+      return (
+        before ?? { target: run.target.name, restored: run.changed, changedSince: [], changedSinceCount: 0 }
+      );
+    if (before !== undefined && run.mode === 'in_place' && !isAtOnce && run.state !== 'undoing')
+      return before;
     const now = await (run.mode === 'new' ? dropNewColumns(engine, run) : finishInPlace(engine, run));
     const result = before !== undefined && now.restored === 0 ? before : now;
     last.set(run.unit, result);

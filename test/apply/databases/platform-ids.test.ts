@@ -151,6 +151,19 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await database().ledger.states()).toEqual(['run-1 undone']);
   });
 
+  it.each(['integer', 'integer UNIQUE'])(
+    'can be undone by two processes at the same time (%s)',
+    async (type) => {
+      await createTable(type, ['5', '6', '7']);
+      const before = await database().dump();
+      expect(await apply(IN_PLACE, stored)).toEqual([]);
+      const all = await Promise.all([undo('run-1'), undo('run-1')]);
+      for (const { restored, changedSinceCount } of all.flat())
+        expect([restored, changedSinceCount]).toEqual([6, 0]);
+      expect(await database().dump()).toBe(before);
+    },
+  );
+
   it('drops them again from tables that are undone at once, whose keys are checked late', async () => {
     const late = engine.kind === 'mysql' ? '' : 'DEFERRABLE INITIALLY DEFERRED';
     await sql('CREATE TABLE t(k integer PRIMARY KEY, i integer UNIQUE)');
