@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { hashBytes } from '../../src/match/record-bytes.js';
 import { configOf, type Exported, INVOICES, modelOf, type Thing, things } from '../support/exported.js';
 import { brief, remapRows } from '../support/remap-rows.js';
 import { rowsOf } from '../support/table.js';
@@ -243,6 +244,31 @@ describe('reasons that come from the scope', () => {
     ];
     const reasons = remapRows(configOf({ backfill }), { v3, v4: shown }).map(({ reason }) => reason);
     expect(reasons.slice(0, 2)).toEqual(['unexplained', 'outside_backfill_window']);
+  });
+
+  it('compares keys that share a hash', () => {
+    const byHash = new Map<number, string>();
+    let pair: readonly [string, string] | undefined;
+    for (let n = 0; pair === undefined; n++) {
+      const key = `key ${n}`;
+      const hash = hashBytes(Buffer.from(key), 0, key.length);
+      const other = byHash.get(hash);
+      if (other !== undefined) pair = [other, key];
+      byHash.set(hash, key);
+    }
+    const [a, b] = pair;
+    const [one, other, ...more] = remapRows(configOf(), {
+      v3: [
+        { id: 1, key: a },
+        { id: 2, key: b },
+      ],
+      v4: [{ id: 9, key: b }],
+    });
+    expect([one, other].map((row) => [row?.status, row?.v4_svc_id])).toEqual([
+      ['unmatched', null],
+      ['matched', 9n],
+    ]);
+    expect(more).toEqual([]);
   });
 
   it('counts a pair whose unique ids differ', () => {
