@@ -58,6 +58,19 @@ describe('drift in the report', () => {
   });
 });
 
+it.each([
+  [{}, 1],
+  [{ '*': ['total'] }, 0],
+  [{ [INVOICES]: ['total'] }, 0],
+  [{ 'crm/companies': ['total'] }, 1],
+])('with drift.ignore %j, %i record differs', async (ignore, differing) => {
+  await withDatabase(TWO, { drift: { ignore } }, async ({ write, remap, report }) => {
+    write((db) => savePayloads(db, new Map([...BODIES, [1n, { total: 5 }], [12n, BODIES.get(2n) ?? {}]])));
+    remap();
+    expect((await report()).drift).toMatchObject({ compared: 2, differing });
+  });
+});
+
 describe('a limit on drift', () => {
   const cases: [string, ReadonlyMap<bigint, object>, number, number, number | null][] = [
     ['passes where no more differ', BODIES, 1, 0, 1],
