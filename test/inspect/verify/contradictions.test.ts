@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRandom } from '../../../src/inspect/verify/verify-remap.js';
+import { createRandom, judgeVerify } from '../../../src/inspect/verify/verify-remap.js';
 import { type ContradictionList, findContradictions } from '../../../src/store/conservation.js';
 import { campaign } from '../../support/campaign.js';
 import {
@@ -131,4 +131,14 @@ describe('a contradiction is named for what is wrong', () => {
     opened.db.exec(sql);
     expect(find().map(({ code, total }) => [code, total])).toEqual(codes.map((code) => [code, 1]));
   });
+});
+
+it('a contradiction is exit code 1, whatever the pairs that were read say', () => {
+  const coverage = { kind: 'all', pairs: 1, matched: 1, strata: 1, drawn: 1 } as const;
+  const agreed = { agree: 1, wrong: [], gone: 0, deletedSince: 0, failed: 0, unread: 0, firstError: null };
+  const result = { remap: { builtAt: '', sha256: '' }, contradictions: [], coverage, ...agreed };
+  const contradictions = [{ code: 'v4_not_in_remap' as const, total: 1, first: [] }];
+  expect(judgeVerify(result)).toBe(0);
+  expect(judgeVerify({ ...result, failed: 1 })).toBe(4);
+  expect(judgeVerify({ ...result, failed: 1, contradictions })).toBe(1);
 });
