@@ -177,7 +177,8 @@ it(`changes nothing in NDJSON but the mapped ids, in ${FILES} random files`, asy
     const end = random(3) === 0 ? '' : eol;
     const write = (side: 0 | 1) => Buffer.from(bom + lines.map((line) => line[side]).join(eol) + end);
     const [input, expected] = [write(0), write(1)];
-    const output = await rewrite(input, bom === '' ? 0 : 3, 1 + (seed % 101));
+    // the first chunk holds the whole byte order mark, as a file's first MiB does
+    const output = await rewrite(input, bom === '' ? 0 : 3, 3 + (seed % 101));
     if (!output.equals(expected))
       expect({ seed, text: output.toString() }).toEqual({ seed, text: expected.toString() });
     assertValues(input, output, seed);
