@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { type CompanyMatch, type Generation, isUnfinished } from '../../domain.js';
+import { type Generation, isUnfinished } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 import { damaged } from '../../store/checksum.js';
 import { checkFile, verifyExcluded } from '../../store/integrity.js';
@@ -23,10 +23,11 @@ import {
 import { listStreams, type StreamRow } from '../../store/streams.js';
 import { openVerifiedRemap, type VerifiedRemap } from '../../store/verified-remap.js';
 import { namedIds } from '../../text/describe-evidence.js';
-import { countOf, groupDigits } from '../../text/numbers.js';
+import { countOf } from '../../text/numbers.js';
 import * as z from '../../zod.js';
 import {
   buildStory,
+  type CompanyPairing,
   type Explanation,
   type ExportedObject,
   type ListReading,
@@ -247,29 +248,20 @@ const candidatesSchema = z
   // Notes of any other form hold no candidates.
   .catch([]);
 
-const MATCHED_BY: Readonly<Record<CompanyMatch, string>> = {
-  same_id: 'paired by equal ids',
-  overlap: 'paired by the keys they share',
-  file: 'paired by your companies file',
-  ambiguous: 'could not be paired beyond doubt',
-  none: 'has no pair',
-};
-
-/** How the companies of a row were paired, as a sentence without its end. */
-function describePairing(row: CompanyRow): string {
-  const v3 = `V3 ${row.v3_company_id} (${row.region ?? ''})`;
-  const how = MATCHED_BY[row.matched_by];
-  if (row.v3_company_id !== null && row.v4_company_id !== null) {
-    const numbers = `${groupDigits(row.agreeing_keys)} of ${groupDigits(row.shared_keys)} shared keys agree`;
-    return `${v3} is V4 ${row.v4_company_id}, ${how}; ${numbers}`;
-  }
+function describePairing(row: CompanyRow): CompanyPairing {
   const candidates = candidatesSchema.parse(JSON.parse(row.note)).map((other) => {
     const isV3 = other['v4_company_id'] === undefined;
     const who = isV3 ? `V3 ${other['v3_company_id']} (${other['region']})` : `V4 ${other['v4_company_id']}`;
     return `${who}: ${other['agreeing_keys']} of ${other['shared_keys']} shared keys agree`;
   });
-  const best = candidates.length === 0 ? 'no company shares a key with it' : candidates.join('; ');
-  return `${row.v3_company_id === null ? `V4 ${row.v4_company_id}` : v3} ${how}; ${best}`;
+  return {
+    matchedBy: row.matched_by,
+    v3: row.v3_company_id === null ? null : `${row.v3_company_id} (${row.region ?? ''})`,
+    v4: row.v4_company_id?.toString() ?? null,
+    sharedKeys: Number(row.shared_keys),
+    agreeingKeys: Number(row.agreeing_keys),
+    candidates,
+  };
 }
 
 /** What became of the record that contains a child. */

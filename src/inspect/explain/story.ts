@@ -5,7 +5,7 @@ import { toFinding } from '../../store/finding-rows.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { describeEvidence, isRowEvidence, type RowEvidence } from '../../text/describe-evidence.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
-import { formatTime } from '../../text/numbers.js';
+import { formatTime, groupDigits } from '../../text/numbers.js';
 import { displayWidth, fitText, layOutTable, wrapLines } from '../../text/text-layout.js';
 
 /** An exported record or child, in the form of `--json`. */
@@ -37,6 +37,17 @@ export interface ListReading {
   readonly note: string | null;
 }
 
+/** How the companies of a row were paired. */
+export interface CompanyPairing {
+  readonly matchedBy: string;
+  readonly v3: string | null;
+  readonly v4: string | null;
+  readonly sharedKeys: number;
+  readonly agreeingKeys: number;
+  /** Other companies that share keys, as text. */
+  readonly candidates: readonly string[];
+}
+
 /** One field of both records. */
 export interface FieldLine {
   readonly name: string;
@@ -66,8 +77,7 @@ export interface Story {
   readonly fields: readonly FieldLine[];
   /** Whether one of the two in `fields` is only named by the evidence, not paired. */
   readonly fieldsNameCandidate: boolean;
-  /** How the companies were paired, as a sentence without its end. */
-  readonly company: string | null;
+  readonly company: CompanyPairing | null;
   readonly lists: readonly ListReading[];
 }
 
@@ -246,7 +256,7 @@ function renderStory(story: Story, width: number): string {
     `  Next: ${next}`,
     '',
   ];
-  const read = [...(company === null ? [] : [`  Companies: ${company}`]), ...lists.map(describeList)];
+  const read = [...describeCompany(company), ...lists.map(describeList)];
   return [wrapLines(told, width), layFields(story, width), wrapLines(read, width)].join('');
 }
 
@@ -281,6 +291,25 @@ function layFields({ v3, v4, fields, fieldsNameCandidate }: Story, width: number
 function cell(text: string, width: number): string {
   const fitted = fitText(text, width);
   return fitted + ' '.repeat(Math.max(0, width - displayWidth(fitted)));
+}
+
+const MATCHED_BY: Readonly<Record<string, string>> = {
+  same_id: 'by equal ids',
+  overlap: 'by the keys they share',
+  file: 'by your companies file',
+};
+
+function describeCompany(company: CompanyPairing | null): string[] {
+  if (company === null) return [];
+  const { matchedBy, v3, v4, sharedKeys, agreeingKeys, candidates } = company;
+  const numbers = `${groupDigits(agreeingKeys)} of ${groupDigits(sharedKeys)} shared keys agree`;
+  if (v3 !== null && v4 !== null) {
+    return [`  Companies: V3 ${v3} is V4 ${v4}, paired ${MATCHED_BY[matchedBy] ?? matchedBy}; ${numbers}`];
+  }
+  const who = v3 === null ? `V4 ${v4}` : `V3 ${v3}`;
+  const why = matchedBy === 'ambiguous' ? 'could not be paired beyond doubt' : 'has no pair';
+  const best = candidates.length === 0 ? 'no company shares a key with it' : candidates.join('; ');
+  return [`  Companies: ${who} ${why}; ${best}`];
 }
 
 function describeList({ name, state, readAt, note }: ListReading): string {
