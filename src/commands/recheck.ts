@@ -12,7 +12,7 @@ import {
   renderRecheck,
   renderRecheckJson,
 } from '../inspect/recheck/recheck-findings.js';
-import { count, nullableId } from '../report/report-schema.js';
+import { count, findingSchema } from '../report/report-schema.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { saveHostWaits } from '../store/meta.js';
 import { guardDatabase } from '../store/open.js';
@@ -53,18 +53,9 @@ export const schema = z.strictObject({
     .record(z.string(), count)
     .describe('Number of findings open only at the end, by `status/reason`.'),
   healed: z.array(
-    z.strictObject({
-      model: z.string(),
-      path: z.string(),
-      region: z.string().nullable(),
-      v3_company_id: nullableId,
-      v4_company_id: nullableId,
-      platform_id: z.string().nullable(),
-      v3_svc_id: nullableId,
-      v4_svc_id: nullableId,
-      before: z.string(),
-      after: z.string().nullable(),
-    }),
+    findingSchema
+      .omit({ parent_platform_id: true, status: true, reason: true, matched_by: true, evidence: true })
+      .extend({ before: z.string(), after: z.string().nullable() }),
   ),
 });
 

@@ -1,6 +1,6 @@
 import { type FieldKind, isList, type Json } from './fields.js';
 import type { ModelShape } from './models.js';
-import { platformFields, uniqueIdOf, writtenKeyOf } from './record.js';
+import { platformFields, uniqueIdOf, writtenKeyOf } from './record-body.js';
 import { mixText } from './seeded-random.js';
 import type { StoredRecord } from './tables.js';
 

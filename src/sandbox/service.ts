@@ -11,7 +11,7 @@ import { drawName, type JsonObject, writeJson } from './fields.js';
 import { badParameter, notFound, parseLimit, parseQuery, type Query, RequestError } from './list-query.js';
 import { MODELS, type ModelShape } from './models.js';
 import { type Page, readCursor, readPage, writeCursor } from './pages.js';
-import { writeRecord } from './record.js';
+import { writeRecord } from './record-body.js';
 import { createRequestCounter, Draw, hashOf, hexOf, mix, mixText } from './seeded-random.js';
 import type { Company, StoredRecord } from './tables.js';
 import { regionsOf, type World } from './world.js';

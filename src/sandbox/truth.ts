@@ -1,5 +1,5 @@
 import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
-import { type ChildRecord, childGroupsOf, childrenIn, driftedFields, platformKeyOf } from './record.js';
+import { type ChildRecord, childGroupsOf, childrenIn, driftedFields, platformKeyOf } from './record-body.js';
 import type { Block, Company, StoredRecord, Table } from './tables.js';
 import type { Connection, World } from './world.js';
 
