@@ -1,9 +1,12 @@
-import { config } from 'zod';
+import { config, int } from 'zod';
 
 export type { core, infer, input, output, ZodObject, ZodType } from 'zod';
 
 // Compiling a validator takes longer than using it once, as a command does.
 config({ jitless: true });
+
+/** A member of every result in JSON. */
+export const exitCodeSchema = int().describe('Exit code of the command.');
 
 /*! The parts of zod in use (MIT License, copyright (c) 2025 Colin McDonnell). */
 export {

@@ -42,7 +42,7 @@ import { ownFilesOf, writeResult } from './with-outputs.js';
 export const schema = z.strictObject({
   schemaVersion: z.literal(1),
   ready: z.boolean(),
-  exitCode: z.int(),
+  exitCode: z.exitCodeSchema,
   findings: z.array(
     z.strictObject({
       level: z.enum(['ok', 'note', 'warning', 'problem']),

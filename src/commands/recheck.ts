@@ -34,7 +34,7 @@ import { writeResult } from './with-outputs.js';
 /** The JSON of `recheck`. */
 export const schema = z.strictObject({
   schemaVersion: z.literal(1),
-  exitCode: z.int(),
+  exitCode: z.exitCodeSchema,
   open: count.describe('Findings that were open at the start.'),
   read: z
     .looseObject({

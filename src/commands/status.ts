@@ -38,7 +38,7 @@ const generation = z.strictObject({
 /** The JSON of `status`. */
 export const schema = z.strictObject({
   schemaVersion: z.literal(1),
-  exitCode: z.int(),
+  exitCode: z.exitCodeSchema,
   database: z.strictObject({
     file: z.string(),
     bytes: count,

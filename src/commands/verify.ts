@@ -30,7 +30,7 @@ const pairSide = z
 /** The JSON of `verify`. */
 export const schema = z.strictObject({
   schemaVersion: z.literal(1),
-  exitCode: z.int(),
+  exitCode: z.exitCodeSchema,
   remap: z.strictObject({ builtAt: z.string(), sha256: z.string() }),
   contradictions: z
     .array(

@@ -181,7 +181,7 @@ export const reportSchema = z
     tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
     generatedAt: time,
     outcome: z.enum(OUTCOMES),
-    exitCode: z.int(),
+    exitCode: z.exitCodeSchema,
     scope: z.strictObject({
       models: z.array(z.string()).nullable().describe('null: all configured models.'),
       companies: z.array(id).nullable().describe('V3 company ids; null: all.'),

@@ -45,7 +45,7 @@ export const scanSchema = z.strictObject({
   schemaVersion: z.literal(SCAN_SCHEMA_VERSION),
   tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
   outcome: z.enum(['pass', 'fail']),
-  exitCode: z.int(),
+  exitCode: z.exitCodeSchema,
   failOn: certainty.describe('Findings at least this sure make the outcome fail, as does reading no file.'),
   hosts: z
     .array(z.string())

@@ -135,12 +135,14 @@ it.each([
   }
 });
 
-it('ships each JSON Schema with its own $id', async () => {
+it('ships each JSON Schema with its own $id, and says what exitCode is', async () => {
   for (const one of listSchemas()) {
     const { name } = one;
     const text = readFileSync(new URL(`../../schema/${name}.schema.json`, import.meta.url), 'utf8');
     expect(text).toBe(await renderSchema(one));
     expect(JSON.parse(text)).toMatchObject({ $id: `urn:svc-migrate:schema:${name}:1` });
+    for (const [member] of text.matchAll(/^( *)"exitCode": \{.*?^\1\}/gms))
+      expect(member).toContain('"description"');
   }
 });
 
