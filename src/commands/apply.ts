@@ -6,7 +6,6 @@ import {
   writeResultSchema,
 } from '../apply/context.js';
 import { assertTargetKinds, type EmitRequest } from '../apply/emit/layouts.js';
-import { outputOf, sideCarFile } from '../apply/files/side-car.js';
 import { blockingNoteSchema, idCountsSchema } from '../apply/judge-plan.js';
 import {
   type Plan,
@@ -18,7 +17,7 @@ import {
 } from '../apply/plan.js';
 import { proposalSchema } from '../apply/scan/propose.js';
 import { columnUnmappedSchema } from '../apply/unmapped.js';
-import { type ApplyTarget, applyTargetSchema, type FileTarget, isTextFile } from '../config/apply-targets.js';
+import { type ApplyTarget, applyTargetSchema, filesOf, isTextFile } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { count } from '../report/report-schema.js';
@@ -170,12 +169,6 @@ function targetsOfPlan(file: string): readonly ApplyTarget[] {
   }
 }
 
-/** The files that a target reads or writes. */
-function filesOf(target: Pick<FileTarget, 'file' | 'output'> | ApplyTarget): string[] {
-  if (!('file' in target)) return [];
-  return [target.file, outputOf(target)].flatMap((file) => [file, sideCarFile(file)]);
-}
-
 async function runAndPrint(call: Call, io: Io): Promise<number> {
   const result = await runJob(call, io);
   await print(result, call, io);
@@ -208,7 +201,7 @@ async function print(
 
 const texts = z.array(z.string());
 const result = {
-  exitCode: z.int().describe('Exit code of the command.'),
+  exitCode: z.exitCodeSchema,
   next: z.string().describe('The next step, usually a command.'),
 };
 

@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { Writable } from 'node:stream';
+import { filesOf } from '../config/apply-targets.js';
 import { type Config, listInputFiles } from '../config/config.js';
 import { listPossibleInputs } from '../config/load-config.js';
 import { exitCodeOf, expectedError, orError, SvcError } from '../errors.js';
@@ -58,7 +59,7 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
 /** The files that outputs must not replace. */
 export function ownFilesOf(config: Config): readonly string[] {
   const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
-  const targets = config.apply.targets.flatMap((target) => ('file' in target ? [target.file] : []));
+  const targets = config.apply.targets.flatMap(filesOf);
   return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles, ...targets];
 }
 
@@ -135,7 +136,7 @@ export const errorSchema = z.strictObject({
   tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
   generatedAt: z.string(),
   outcome: z.literal('error'),
-  exitCode: z.int(),
+  exitCode: z.exitCodeSchema,
   error: z.strictObject({ code: z.string(), message: z.string(), hint: z.string().nullable() }),
 });
 

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { SERVERS, type Server } from '../domain.js';
 import { mayOverlap, parseJsonPath } from '../json/json-path.js';
 import * as z from '../zod.js';
@@ -258,6 +258,25 @@ export function isServer(target: ApplyTarget): target is ServerTarget {
 /** Whether targets of a kind are files of records, not tables. */
 export function isTextFile({ kind }: { readonly kind: string }): boolean {
   return kind === 'csv' || kind === 'ndjson';
+}
+
+/** The path of the new file of a target. */
+export function outputOf({ file, output }: Pick<FileTarget, 'file' | 'output'>): string {
+  if (output !== undefined) return output;
+  const name = basename(file);
+  const dot = name.lastIndexOf('.');
+  return join(dirname(file), dot <= 0 ? `${name}.v4` : `${name.slice(0, dot)}.v4${name.slice(dot)}`);
+}
+
+/** The path of the side-car of a new file. */
+export function sideCarFile(output: string): string {
+  return `${output}.svc-migrate.json`;
+}
+
+/** The files that a target reads or writes. */
+export function filesOf(target: Pick<FileTarget, 'file' | 'output'> | ApplyTarget): string[] {
+  if (!('file' in target)) return [];
+  return [target.file, outputOf(target)].flatMap((file) => [file, sideCarFile(file)]);
 }
 
 /** Makes the paths of a target absolute; relative ones are resolved against `folder`. */

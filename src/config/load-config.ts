@@ -10,7 +10,7 @@ import {
 } from 'jsonc-parser';
 import type { Env } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
-import { resolveTarget } from './apply-targets.js';
+import { filesOf, resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
 import { findCrossProblems } from './cross-checks.js';
 import { type ConfigText, configError, describeIssue, lineOf, type Problem, problemsOf } from './problems.js';
@@ -227,7 +227,9 @@ export function listPossibleInputs(env: Env, flags: ConfigFlags): string[] {
   const files = given([flags.config, env['SVC_MIGRATE_CONFIG'], ...DEFAULT_CONFIG_FILES]);
   const databases = given([flags.db, env['SVC_MIGRATE_DB'], DEFAULT_DATABASE]);
   const named = files.flatMap((file) =>
-    [DEFAULT_DATABASE, ...readStrings(file)].map((text) => resolve(dirname(file), text)),
+    [DEFAULT_DATABASE, ...readStrings(file).flatMap((text) => filesOf({ file: text }))].map((text) =>
+      resolve(dirname(file), text),
+    ),
   );
   return [...new Set([...files, ...databases, ...named].map((file) => resolve(file)))];
 }

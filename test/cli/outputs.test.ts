@@ -105,6 +105,8 @@ describe('outputs never replace an input', () => {
     { file: NAMED_CONFIG, config: BROKEN },
     { file: 'linked.csv', config: BROKEN },
     { file: 'orders.csv', config: WITH_TARGET },
+    { file: 'orders.v4.csv', config: WITH_TARGET },
+    { file: 'orders.v4.csv', config: WITH_TARGET.slice(0, -1) },
   ])('$file is left as it is, exit 2', async ({ file, config }) => {
     if (config !== null) writeFileSync(join(cwd, NAMED_CONFIG), config);
     const isConfig = file === NAMED_CONFIG;

@@ -1,13 +1,11 @@
 import { closeSync, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { type FileTarget, fileTargetSchema } from '../../config/apply-targets.js';
+import { dirname, join } from 'node:path';
+import { type FileTarget, fileTargetSchema, outputOf, sideCarFile } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { writeTextFile } from '../../runtime/write-output.js';
 import * as z from '../../zod.js';
 import { runPolicySchema } from '../plan.js';
 import { openRegularFile } from './file-snapshot.js';
-
-const SUFFIX = '.svc-migrate.json';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 /** The name has no folder. */
@@ -33,11 +31,6 @@ const sideCarSchema = z.object({
 });
 
 export type SideCar = z.output<typeof sideCarSchema>;
-
-/** The path of the side-car of a new file. */
-export function sideCarFile(output: string): string {
-  return output + SUFFIX;
-}
 
 /**
  * Reads the side-car of a new file; null if it has none.
@@ -66,7 +59,7 @@ function parseSideCar(file: string): SideCar | null {
 /** The side-car in `folder` whose output had this content, perhaps under another name; null if there is none. */
 export function findOutput(folder: string, sha256: string): SideCar | null {
   for (const name of readdirSync(folder)) {
-    if (!name.endsWith(SUFFIX)) continue;
+    if (!name.endsWith(sideCarFile(''))) continue;
     const sideCar = parseSideCar(join(folder, name));
     if (sideCar !== null && sideCar.output.sha256 === sha256 && sideCar.input.sha256 !== sha256)
       return sideCar;
@@ -77,14 +70,6 @@ export function findOutput(folder: string, sha256: string): SideCar | null {
 /** Writes a side-car atomically. */
 export async function writeSideCar(output: string, sideCar: SideCar): Promise<void> {
   await writeTextFile(sideCarFile(output), [`${JSON.stringify(sideCar, null, 2)}\n`]);
-}
-
-/** The path of the new file. */
-export function outputOf({ file, output }: Pick<FileTarget, 'file' | 'output'>): string {
-  if (output !== undefined) return output;
-  const name = basename(file);
-  const dot = name.lastIndexOf('.');
-  return join(dirname(file), dot <= 0 ? `${name}.v4` : `${name.slice(0, dot)}.v4${name.slice(dot)}`);
 }
 
 /** A new file that a run wrote, with the target as configured for the run. */

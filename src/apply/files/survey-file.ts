@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { FileTarget } from '../../config/apply-targets.js';
+import { type FileTarget, outputOf } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
 import { checkColumn } from '../column-work.js';
@@ -11,7 +11,7 @@ import { blocks, type Earlier, NO_EARLIER, type Note, type Policy, type TargetPl
 import type { RecordDefect, RecordScanner } from '../text/record-scanner.js';
 import { unmappedOfCounts } from '../unmapped.js';
 import { changedMeanwhile } from './file-snapshot.js';
-import { findOutput, outputOf, readSideCar, type SideCar } from './side-car.js';
+import { findOutput, readSideCar, type SideCar } from './side-car.js';
 import { openColumns, streamTarget } from './stream-file.js';
 
 /**

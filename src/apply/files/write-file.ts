@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import type { FileTarget } from '../../config/apply-targets.js';
+import { type FileTarget, outputOf, sideCarFile } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { describeProcess, readOwner, saveOwner, thisProcess } from '../../runtime/owner.js';
 import { syncFolder, writeFully } from '../../runtime/write-output.js';
@@ -9,14 +9,7 @@ import { Sqlite } from '../../store/sqlite.js';
 import type { ApplyContext, RunFacts, UndoResult, WriteResult } from '../context.js';
 import type { TargetPlan } from '../plan.js';
 import { asDiskError, removeUnchanged, renameToFreeName, takeSnapshot } from './file-snapshot.js';
-import {
-  outputOf,
-  type SideCar,
-  sideCarFile,
-  type WrittenOutput,
-  writeSideCar,
-  writtenOutputs,
-} from './side-car.js';
+import { type SideCar, type WrittenOutput, writeSideCar, writtenOutputs } from './side-car.js';
 import { Copier, openColumns, streamTarget } from './stream-file.js';
 import { findEarlier } from './survey-file.js';
 
