@@ -16,7 +16,7 @@ import type { Narrowing } from './command.js';
 import { type DatabaseHold, removeOwnerNote, withDatabase } from './database.js';
 import type { ApiIo } from './with-api.js';
 
-export interface ExportRequest extends Narrowing {
+export interface ExportRequest extends Narrowing, Pick<ExportOptions, 'settledCounts'> {
   readonly config: Config;
   /** Read everything again instead of continuing. */
   readonly restart: boolean;
@@ -35,7 +35,7 @@ export function exporterOn(
   file: string,
   context: Pick<ExportOptions, 'signal' | 'clock' | 'onProgress'>,
 ): Exporter {
-  return async (generation, { config, restart, models, companies }, supply) => {
+  return async (generation, { config, restart, models, companies, settledCounts }, supply) => {
     const onProgress = progressOf(generation, context.onProgress);
     let how: 'done' | 'failed' = 'failed';
     try {
@@ -50,6 +50,7 @@ export function exporterOn(
         restart,
         onlyModels: models,
         onlyCompanies: companies,
+        settledCounts,
       });
       how = 'done';
       return summary;

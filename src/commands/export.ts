@@ -188,10 +188,11 @@ export async function exportGeneration(
   io: ApiIo,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;
-  if (generation === 'v4' && wait !== undefined) {
-    await waitForV4(config, wait, { ...io, onProgress: progressOf(generation, io.onProgress) });
-  }
-  const request = { config, models, companies, restart };
+  const settledCounts =
+    generation === 'v4' && wait !== undefined
+      ? await waitForV4(config, wait, { ...io, onProgress: progressOf(generation, io.onProgress) })
+      : undefined;
+  const request = { config, models, companies, restart, settledCounts };
   try {
     const summary = await exporter(generation, request, createPageSupply(api, io.clock));
     assertListsExist(generation, summary.streams, config);
@@ -230,9 +231,14 @@ interface WaitSettings {
 }
 
 /**
- * Waits until V4's backfill has settled, judged by the counts of all its lists and, if requested, by webhook events.
+ * Waits until V4's backfill has settled, judged by the counts of all its lists and, if requested, by webhook events. Returns
+ * these counts.
  */
-async function waitForV4(config: Config, settings: WaitSettings, io: ApiIo): Promise<void> {
+async function waitForV4(
+  config: Config,
+  settings: WaitSettings,
+  io: ApiIo,
+): Promise<ExportRequest['settledCounts']> {
   const { signal, clock, onProgress } = io;
   onProgress({ kind: 'stage', name: 'backfill' });
   const onePerPage = { ...config, v4: { ...config.v4, pageSize: 1 } };
@@ -244,8 +250,9 @@ async function waitForV4(config: Config, settings: WaitSettings, io: ApiIo): Pro
     const settled = await withClient(onePerPage, keys, io, (source) =>
       waitSettled({ config, source, ...settings, clock, sleep, takeEvents, onProgress }),
     );
-    const text = `The backfill has settled: ${countOf(settled.records, 'record')} in ${countOf(settled.lists, 'list')}.`;
+    const text = `The backfill has settled: ${countOf(settled.records, 'record')} in ${countOf(settled.counts.size, 'list')}.`;
     onProgress({ kind: 'note', level: 'info', text });
+    return settled.counts;
   } finally {
     await events?.close();
   }

@@ -36,6 +36,8 @@ export interface ExportOptions {
   readonly onlyModels?: readonly string[];
   /** Company ids of the exported generation. V3 lists that are not split by company are always selected. */
   readonly onlyCompanies?: readonly bigint[];
+  /** The count of each V4 list once the backfill had settled, by `listLabel`; null for a list that V4 does not have. */
+  readonly settledCounts?: ReadonlyMap<string, number | null> | undefined;
 }
 
 /** The differences between the exports of V3 and V4. */
@@ -96,7 +98,7 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
     if (at % PROGRESS_EVERY === 0) {
       onProgress({ kind: 'step', name: 'preparing lists', done: at, total: toBegin.length });
     }
-    if (continued && !isOther && isFresh(row, nowMs, config.maxAgeMs)) return row;
+    if (continued && !isOther && isFresh(row, nowMs, config.maxAgeMs) && !hasMoved(row, options)) return row;
     const step = begin(row, restart, rules, nowMs);
     return step.row === row ? row : apply(row, step, false).row;
   });
@@ -124,6 +126,16 @@ export function assertAcceptable(
 /** Whether the stream was read, and is recent enough for the report that follows: half of the maximum age. */
 function isFresh(row: StreamRow, nowMs: number, maxAgeMs: number): boolean {
   return !isUnfinished(row) && row.readAt !== null && nowMs - Date.parse(row.readAt) < maxAgeMs / 2;
+}
+
+/** Whether the backfill went on after the stream was read. */
+function hasMoved(row: StreamRow, { settledCounts }: ExportOptions): boolean {
+  return settledCounts !== undefined && settledCounts.get(listLabel(row)) !== row.totalCountLast;
+}
+
+/** A V4 list as people are told of it. */
+export function listLabel({ model, companyId }: Pick<StreamKey, 'model' | 'companyId'>): string {
+  return `${model} of company ${companyId}`;
 }
 
 function isSelected(row: StreamRow, { onlyModels = [], onlyCompanies = [] }: ExportOptions): boolean {

@@ -86,6 +86,24 @@ describe('an unfinished export', () => {
     await b.run(service);
     expect(service.calls.map(({ stream }) => stream.model)).toContain('a/x');
   });
+
+  it.each([
+    { settled: 5, expected: ['a/x', 'b/x'] },
+    { settled: 2, expected: ['b/x'] },
+    { settled: undefined, expected: ['b/x'] },
+  ])('reads a V4 list again if the backfill went on afterwards: 2, then $settled', async (given) => {
+    const b = bench(config({ models: [pair('a/x', 'x'), pair('b/x', 'y')] }));
+    const service = v4Service({ 'v4  a/x 7': records(2), 'v4  b/x 7': records(2) });
+    service.fault = ({ request }) =>
+      request.stream.model === 'b/x' ? { kind: 'throw', error: httpError(500) } : null;
+    await b.run(service, 'v4');
+    service.fault = () => null;
+    service.calls.length = 0;
+    const counts = { 'a/x of company 7': given.settled ?? 0, 'b/x of company 7': 2 };
+    const settledCounts = given.settled === undefined ? undefined : new Map(Object.entries(counts));
+    await b.run(service, 'v4', { settledCounts });
+    expect([...new Set(service.calls.map(({ stream }) => stream.model))].sort()).toEqual(given.expected);
+  });
 });
 
 describe('a narrowed export', () => {

@@ -16,6 +16,8 @@ const PAGES = 3;
 interface Seen {
   readonly generation: 'v3' | 'v4';
   readonly kind: 'list' | 'companies' | 'sweep';
+  /** The last part of the path. */
+  readonly model: string;
   readonly cursor: string | null;
   readonly atMs: number;
 }
@@ -25,12 +27,15 @@ type Strike = (seen: Seen, response: ServerResponse) => boolean | Promise<boolea
 const server = serveFile((request, response) => void answer(request, response));
 let log: Seen[] = [];
 let strike: Strike = () => false;
+/** `total_count`s that are not those of the pages, by model. */
+let counts: Readonly<Record<string, number>> = {};
 let pending = 0;
 let mostPending = 0;
 
 afterEach(() => {
   log = [];
   strike = () => false;
+  counts = {};
   mostPending = 0;
 });
 
@@ -39,7 +44,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const generation = pathname.startsWith('/v4/') ? 'v4' : 'v3';
   const isSweep = [...searchParams.keys()].some((name) => name.includes('[gte]'));
   const kind = pathname.endsWith('/companies') ? 'companies' : isSweep ? 'sweep' : 'list';
-  const seen: Seen = { generation, kind, cursor: searchParams.get('next'), atMs: performance.now() };
+  const model = pathname.split('/').at(-1) ?? '';
+  const seen: Seen = { generation, kind, model, cursor: searchParams.get('next'), atMs: performance.now() };
   log.push(seen);
   pending += 1;
   mostPending = Math.max(mostPending, pending);
@@ -50,7 +56,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   reply(response, 200, pageOf(seen));
 }
 
-function pageOf({ generation, kind, cursor }: Seen): unknown {
+function pageOf({ generation, kind, model, cursor }: Seen): unknown {
   if (kind === 'companies') return inV4([{ svc_id: 1, name: 'One' }], null, 1);
   if (kind === 'sweep') return { data: [], prev: null, next: null, total_count: 0 };
   const page = Number(cursor ?? '0');
@@ -59,9 +65,8 @@ function pageOf({ generation, kind, cursor }: Seen): unknown {
     return { svc_id: generation === 'v3' ? id : id + 100, svc_company_id: 1, platform_id: `p${id}` };
   });
   const next = page + 1 === PAGES ? null : String(page + 1);
-  return generation === 'v4'
-    ? inV4(data, next, PAGES * 2)
-    : { data, prev: null, next, total_count: PAGES * 2 };
+  const total = counts[model] ?? PAGES * 2;
+  return generation === 'v4' ? inV4(data, next, total) : { data, prev: null, next, total_count: total };
 }
 
 function inV4(data: unknown[], next: string | null, total: number): unknown {
@@ -84,14 +89,16 @@ interface Settings {
   readonly http?: object;
   /** Another name of the same host, to which limits apply of their own. */
   readonly v4Host?: string;
+  readonly models?: readonly string[];
 }
 
-function setUp({ speed = {}, http = {}, v4Host = '127.0.0.1' }: Settings = {}): string {
+function setUp(settings: Settings = {}): string {
+  const { speed = {}, http = {}, v4Host = '127.0.0.1', models = ['invoices'] } = settings;
   const base = server.origin;
   return makeFolder({
     v3: { regions: { default: { baseUrl: `${base}/v3` } }, requestsPerSecond: 1000, ...speed },
     v4: { baseUrl: base.replace('127.0.0.1', v4Host), requestsPerSecond: 1000, ...speed },
-    models: [{ v3: 'accounting/invoices', v4: 'invoices' }],
+    models: models.map((v4) => ({ v3: `accounting/${v4}`, v4 })),
     http: { attempts: 1, ...http },
   });
 }
@@ -218,6 +225,16 @@ describe('V3 and V4 at the same time', () => {
     const pages = log.filter(({ generation, cursor }) => generation === 'v4' && cursor !== null);
     expect(Math.max(...asked('v3').map(({ atMs }) => atMs))).toBeLessThan(pages[0]?.atMs ?? 0);
     expect(asked('v3')[0]?.atMs ?? Infinity).toBeLessThan((pages[0]?.atMs ?? 0) - 900);
+  });
+
+  it('--wait reads lists of V4 again that were read before the backfill had settled', async () => {
+    const cwd = setUp({ models: ['invoices', 'orders', 'items'] });
+    strike = ({ model }, response) => model === 'orders' && reply(response, 500, {});
+    expect(await run(cwd, 'export', 'v4', '--quiet')).toMatchObject({ code: 4 });
+    [log, strike, counts] = [[], () => false, { items: PAGES * 2 + 1 }];
+    await run(cwd, 'export', 'v4', '--wait', '--settle', '1s', '--quiet');
+    const read = asked('v4').flatMap(({ model, cursor }) => (cursor === null ? [] : [model]));
+    expect([...new Set(read)].sort()).toEqual(['items', 'orders']);
   });
 });
 

@@ -4,6 +4,7 @@ import type { Api } from '../../api/client.js';
 import type { Config } from '../../config/config.js';
 import type { ModelPair, OnProgress } from '../../domain.js';
 import { isNotFound, SvcError } from '../../errors.js';
+import { listLabel } from '../../export/begin-export.js';
 import { countOf, formatDuration, groupDigits } from '../../text/numbers.js';
 
 export interface WaitOptions {
@@ -24,8 +25,9 @@ export interface WaitOptions {
 
 export interface Settled {
   readonly waitedMs: number;
-  readonly lists: number;
   readonly records: number;
+  /** By `listLabel`. */
+  readonly counts: Observation['counts'];
 }
 
 /** Observations within the settling time; more would only cost requests. */
@@ -47,7 +49,7 @@ export async function waitSettled(options: WaitOptions): Promise<Settled> {
     const waitedMs = clock.now() - startedMs;
     reportProgress(state, rules, timeoutMs - waitedMs, onProgress);
     if (hasSettled(state, rules)) {
-      return { waitedMs, lists: state.last.counts.size, records: recordsIn(state.last) };
+      return { waitedMs, records: recordsIn(state.last), counts: state.last.counts };
     }
     if (waitedMs >= timeoutMs) throw notSettled(state, timeoutMs);
     await options.sleep(Math.min(rules.pollMs, timeoutMs - waitedMs));
@@ -67,7 +69,7 @@ async function fetchObservation(
   const lists = companies.flatMap(({ companyId }) => models.map((pair) => ({ companyId, pair })));
   await Promise.all(
     lists.map(async ({ companyId, pair }) => {
-      const name = `${pair.v3} of company ${companyId}`;
+      const name = listLabel({ model: pair.v3, companyId });
       counts.set(name, await fetchCount(source, pair, companyId, name));
       const [done, total] = [counts.size, lists.length];
       if (isFirst) onProgress({ kind: 'step', name: 'counting the lists', done, total });
@@ -131,7 +133,7 @@ function recordsIn({ counts }: Observation): number {
   return [...counts.values()].reduce<number>((sum, n) => sum + (n ?? 0), 0);
 }
 
-/** The counts of V4's lists at one moment, by the list's name; null if a list answered 404. */
+/** The counts of V4's lists at one moment, by `listLabel`; null if a list answered 404. */
 export interface Observation {
   readonly atMs: number;
   readonly counts: ReadonlyMap<string, number | null>;
