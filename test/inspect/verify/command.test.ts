@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.js';
+import type { OnProgress } from '../../../src/domain.js';
+import { renderVerify, type VerifyResult } from '../../../src/inspect/verify/verify-remap.js';
 import { buildRemap } from '../../../src/match/build-remap.js';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/start-sandbox.js';
 import { type Db, openDatabase } from '../../../src/store/open.js';
@@ -93,9 +95,11 @@ const PICK = `
 
 describe('verify', () => {
   it('proves every pair of a right remap and says how it was held', async () => {
-    const { verify } = newScene();
+    const { verify, sandbox } = newScene();
     const { code, text } = await verify();
     expect(code).toBe(0);
+    const matched = [...sandbox.truth()].filter(({ status }) => status === 'matched').length;
+    expect(text).toContain(`(${matched} matched, `);
     expect(text).toMatch(/^Remap of 2026-.* unchanged since it was built\.\n/);
     expect(text).toMatch(
       /\nAgainst both APIs: all [\d,]+ pairs \([\d,]+ matched, [\d,]+ deleted\)\.\n {2}[\d,]+ agree in company and platform_id, 0 disagree\n/,
@@ -112,9 +116,12 @@ describe('verify', () => {
 
   it('samples, and draws the same sample from the same remap', async () => {
     const { verify, sandbox } = newScene();
+    const before = sandbox.requests().length;
     const first = await verify({ sample: '30' });
     const asked = sandbox.requests().length;
     const again = await verify({ sample: '30' });
+    const addresses = sandbox.requests().map(({ address }) => address);
+    expect(addresses.slice(asked).sort()).toEqual(addresses.slice(before, asked).sort());
     expect(first.code).toBe(0);
     expect(again.text).toBe(first.text);
     expect(first.text).toMatch(
@@ -174,12 +181,17 @@ describe('verify', () => {
 
   it('exits with 5 where no pair is mapped', async () => {
     await withDatabase({ v3: [{ id: 1 }], v4: [{ id: 2 }] }, {}, async ({ config, write }) => {
-      write((db) => db.exec('DELETE FROM meta'));
-      const io = newIo({ env: { KEY: 'k' } });
+      write((db) => db.exec("DELETE FROM meta; UPDATE stream SET state = 'failed' WHERE generation = 'v3'"));
+      const notes: string[] = [];
+      const onProgress: OnProgress = (event) => {
+        if (event.kind === 'note') notes.push(`${event.level}: ${event.text}`);
+      };
+      const io = newIo({ env: { KEY: 'k' }, onProgress });
       expect(await runNamed('verify', givenOf(config, { sample: '5' }), io)).toBe(5);
       expect(io.stdout.text).toMatch(
         /There is nothing to verify: the remap holds no pair\.\nNext: svc-migrate run\n$/,
       );
+      expect(notes).toEqual([expect.stringMatching(/^warning: .*not read/)]);
     });
   });
 
@@ -191,4 +203,36 @@ describe('verify', () => {
     spoil("UPDATE meta SET value = value + 1 WHERE key = 'export_seq'");
     await expect(verify()).rejects.toMatchObject({ code: 'incomplete' });
   });
+});
+
+it('verify says what is wrong, gone, deleted since and not read', () => {
+  const pair = {
+    ...{ row: 1n, parent: null, model: 'payments/orders', path: '', region: 'eu', v3_company_id: 1n },
+    ...{ v4_company_id: 2n, platform_id: 'k', v4_platform_id: 'k', parent_platform_id: null },
+    ...{ v3_svc_id: 10n, v4_svc_id: 20n, status: 'matched', reason: null, matched_by: 'platform_id' },
+  } as const;
+  const side = { companyId: 1n, platformId: 'K', platformUniqueId: null, deleted: false };
+  const wrong = { pair, code: 'platform_id_changed', v3: side, v4: { ...side, companyId: 2n } } as const;
+  const result: VerifyResult = {
+    remap: { builtAt: '2026-11-01T00:00:00Z', sha256: 'a'.repeat(64) },
+    contradictions: [],
+    coverage: { kind: 'all', pairs: 500, matched: 490, strata: 3, drawn: 500 },
+    ...{ agree: 1, gone: 2, deletedSince: 1, failed: 200, unread: 280, firstError: 'V3 is down.' },
+    wrong: new Array(11).fill(wrong),
+  };
+  const line =
+    '  payments/orders V3 10 (eu, company 1) → V4 20 (company 2), platform_id k: both have another platform_id than when they were exported (V3 says company 1, platform_id K; V4 says company 2, platform_id K)';
+  expect(renderVerify(result, 400, 'next').split('\n').slice(2)).toEqual([
+    'Against both APIs: all 500 pairs (490 matched, 10 deleted).',
+    '  1 agree in company and platform_id, 11 disagree',
+    '  1 of them was deleted in V4 since the export',
+    '  2 were deleted in V4 and are no longer shown: not proved',
+    '  200 could not be read, 280 not asked for after that. First: V3 is down.',
+    'Disagree:',
+    ...new Array(10).fill(line),
+    '  … and 1 more; --json lists more',
+    'NOT verified: the remap is wrong somewhere. Do not use it; export again and verify again.',
+    'Next: svc-migrate run',
+    '',
+  ]);
 });

@@ -4,7 +4,7 @@ import type { ParsedPage, ParsedRecord } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import { createLiveReader, type PairReader } from '../../../src/inspect/live-records.js';
 import { type PairVerdict, readLive } from '../../../src/inspect/verify/read-live.js';
-import type { MappedPair } from '../../../src/store/mapped-pairs.js';
+import type { MappedPair, ParentPair } from '../../../src/store/mapped-pairs.js';
 import { configOf, INVOICES } from '../../support/exported.js';
 import { type Child, renderChildren } from '../../support/stored-children.js';
 
@@ -130,9 +130,19 @@ describe('reading one V3 record', () => {
     expect(asked).toBe(2);
   });
 
-  it('fails where V3 honours neither filter', async () => {
-    const { api } = apiOf({ v3: () => pageOf([recordOf(7n, 'other')]) });
+  it.each([
+    ['honours neither filter', () => pageOf([recordOf(7n, 'other')])],
+    ['shows another company for the key', () => pageOf([recordOf(9n, 'k', { companyId: 2n })])],
+    ['goes on for ever', () => pageOf([recordOf(10n, 'k')], 'c')],
+  ])('fails where V3 %s', async (_, v3) => {
+    const { api, asked } = apiOf({ v3 });
     await expect(createLiveReader(api, CONFIG).readV3(REF)).rejects.toMatchObject({ code: 'bad_response' });
+    expect(asked.length).toBeLessThan(30);
+  });
+
+  it('takes the record of the company where several have the id', async () => {
+    const { api } = apiOf({ v3: () => pageOf([recordOf(10n, 'x', { companyId: 2n }), recordOf(10n, 'k')]) });
+    expect(await createLiveReader(api, CONFIG).readV3(REF)).toMatchObject({ platformId: 'k' });
   });
 });
 
@@ -146,12 +156,21 @@ describe('reading one V4 record', () => {
   it('asks the list where the route hides it', async () => {
     const { api, asked } = apiOf({
       record: () => null,
-      v4: () => pageOf([recordOf(10n, 'k', { deleted: true })]),
+      v4: ({ include_deleted_records: asks }) =>
+        pageOf(asks === 'true' ? [recordOf(10n, 'k', { deleted: true })] : []),
     });
     expect(await createLiveReader(api, CONFIG).readV4({ ...REF, region: '' })).toMatchObject({
       deleted: true,
     });
     expect(asked).toEqual(['v4 /10', 'v4 svc_id[eq]=10']);
+  });
+
+  it('asks the list without its deleted records where V4 refuses to show them', async () => {
+    const { api } = apiOf({
+      record: () => null,
+      v4: (parameters) => ('include_deleted_records' in parameters ? REFUSED : pageOf([recordOf(10n, 'k')])),
+    });
+    expect(await createLiveReader(api, CONFIG).readV4({ ...REF, region: '' })).toMatchObject({ svcId: 10n });
   });
 
   it.each([
@@ -177,20 +196,36 @@ function readerOf(known: Known): PairReader {
   return { readV3: ({ svcId }) => read(`v3 ${svcId}`), readV4: ({ svcId }) => read(`v4 ${svcId}`) };
 }
 
-async function judge(pairs: readonly MappedPair[], known: Known) {
+/** What was found out about each pair. */
+async function judge(
+  pairs: readonly MappedPair[],
+  known: Known | PairReader,
+  parents: readonly ParentPair[] = [{ v3_svc_id: 10n, v4_svc_id: 20n }],
+) {
   const verdicts: PairVerdict[] = [];
   const { unread } = await readLive({
     pairs,
     total: pairs.length,
-    reader: readerOf(known),
-    findParents: () => [{ v3_svc_id: 10n, v4_svc_id: 20n }],
+    reader: isReader(known) ? known : readerOf(known),
+    findParents: () => parents,
     onVerdict: (_, verdict) => verdicts.push(verdict),
     onProgress: () => {},
   });
-  return { unread, words: verdicts.map((one) => (one.kind === 'disagrees' ? one.code : one.kind)) };
+  return { unread, words: verdicts.map(wordOf) };
+}
+
+function isReader(known: Known | PairReader): known is PairReader {
+  return 'readV3' in known;
+}
+
+function wordOf(verdict: PairVerdict): string {
+  if (verdict.kind === 'disagrees') return verdict.code;
+  return verdict.kind === 'agrees' && verdict.deletedSince ? 'deleted since' : verdict.kind;
 }
 
 const BOTH: Known = { 'v3 10': recordOf(10n, 'k'), 'v4 20': recordOf(20n, 'k') };
+const DELETED: Known = { ...BOTH, 'v4 20': recordOf(20n, 'k', { deleted: true }) };
+const DECIDED: Partial<MappedPair> = { matched_by: 'decision', v4_platform_id: 'K' };
 const OTHER = pairOf({ row: 2n, v3_svc_id: 11n, v4_svc_id: 21n, platform_id: 'o' });
 const OTHERS: Known = { 'v3 11': recordOf(11n, 'o'), 'v4 21': recordOf(21n, 'o') };
 
@@ -249,27 +284,80 @@ describe('a pair', () => {
       { ...OTHERS, 'v3 10': recordOf(10n, 'k') },
       'v4_not_found',
     ],
+    [
+      'was deleted on both sides with its record and is gone',
+      { status: 'deleted', reason: 'parent_deleted_in_both' },
+      { ...OTHERS, 'v3 10': recordOf(10n, 'k') },
+      'gone',
+    ],
+    ['was deleted in V4 since', {}, DELETED, 'deleted since'],
+    ['was deleted in V4 already', { status: 'deleted', reason: 'deleted_in_v4' }, DELETED, 'agrees'],
+    ['was decided', DECIDED, { ...BOTH, 'v4 20': recordOf(20n, 'K') }, 'agrees'],
+    ['was decided and has another key in V4', DECIDED, BOTH, 'platform_id_changed'],
+    [
+      'was decided and has another key in V3',
+      DECIDED,
+      { 'v3 10': recordOf(10n, 'K'), 'v4 20': recordOf(20n, 'K') },
+      'platform_id_changed',
+    ],
   ];
   it.each(cases)('that %s is judged so', async (_, more, known, expected) => {
     const { words } = await judge([pairOf(more), OTHER], { ...OTHERS, ...known });
     expect([...words].sort()).toEqual([expected, 'agrees'].sort());
   });
 
+  const pair = pairOf({
+    path: 'line_items',
+    v3_svc_id: 1n,
+    v4_svc_id: 2n,
+    platform_id: 'l',
+    parent_platform_id: 'k',
+  });
+  const known = (v4Key: string, more: Partial<Child> = {}): Known => ({
+    'v3 10': recordOf(10n, 'k', { children: renderChildren([childOf(1n, 'l')]) }),
+    'v4 20': recordOf(20n, 'k', { children: renderChildren([{ ...childOf(2n, v4Key), ...more }]) }),
+  });
+
   it('of children is read through its parents', async () => {
-    const pair = pairOf({
-      path: 'line_items',
-      v3_svc_id: 1n,
-      v4_svc_id: 2n,
-      platform_id: 'l',
-      parent_platform_id: 'k',
-    });
-    const known = (v4Key: string): Known => ({
-      'v3 10': recordOf(10n, 'k', { children: renderChildren([childOf(1n, 'l')]) }),
-      'v4 20': recordOf(20n, 'k', { children: renderChildren([childOf(2n, v4Key)]) }),
-    });
     expect((await judge([pair], known('l'))).words).toEqual(['agrees']);
     expect((await judge([pair], known('m'))).words).toEqual(['platform_id_differs']);
     expect((await judge([{ ...pair, v4_svc_id: 3n }], known('l'))).words).toEqual(['v4_not_found']);
+    expect((await judge([pair], known('l', { path: 'taxes' }))).words).toEqual(['v4_not_found']);
+    expect((await judge([pair], known('l', { deleted: true }))).words).toEqual(['deleted since']);
+    expect((await judge([pair], known('l'), [])).words).toEqual(['parent_not_mapped']);
+  });
+
+  it.each([
+    ['the first', [20n, 21n]],
+    ['the last', [21n, 20n]],
+    ['the one that has a twin', [null, 20n]],
+  ])('of children agrees if it is in %s of several parents', async (_, twins) => {
+    const parents = twins.map((v4_svc_id) => ({ v3_svc_id: 10n, v4_svc_id }));
+    const both = { ...known('l'), 'v4 21': recordOf(21n, 'k', { children: renderChildren([]) }) };
+    expect((await judge([pair], both, parents)).words).toEqual(['agrees']);
+  });
+
+  it('is read for its own region, company and key', async () => {
+    const asked: string[] = [];
+    const reader: PairReader = {
+      readV3: async ({ region, companyId, svcId, platformId }) => {
+        asked.push(platformId);
+        return recordOf(svcId, `${region} ${companyId}`, { companyId });
+      },
+      readV4: async ({ companyId, svcId }) =>
+        recordOf(svcId, svcId === 21n ? 'eu 1' : `default ${companyId}`, { companyId }),
+    };
+    const pairs = [
+      pairOf({ platform_id: 'default 1' }),
+      pairOf({ platform_id: 'eu 1', region: 'eu', v4_svc_id: 21n }),
+      pairOf({ platform_id: 'default 2', v3_company_id: 2n, v4_company_id: 2n }),
+      pair,
+    ];
+    expect((await judge(pairs, reader, [{ v3_svc_id: 11n, v4_svc_id: 20n }])).words).toEqual([
+      ...['agrees', 'agrees', 'agrees'],
+      'v3_not_found',
+    ]);
+    expect(asked).toEqual(['default 1', 'eu 1', 'default 2', 'k']);
   });
 
   it('that could not be read is neither right nor wrong', async () => {

@@ -37,4 +37,10 @@ describe('a sample', () => {
     expect(Math.min(...counts)).toBeGreaterThan(1790);
     expect(Math.max(...counts)).toBeLessThan(2210);
   });
+
+  it('draws any member of a stratum that is too small for a share', () => {
+    const random = createRandom(3);
+    const drawn = Array.from({ length: 300 }, () => planSample([1000, 3], 5, random).at(-1));
+    for (const at of [1000, 1001, 1002]) expect(drawn.filter((one) => one === at).length).toBeGreaterThan(70);
+  });
 });
