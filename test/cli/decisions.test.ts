@@ -42,8 +42,8 @@ describe('a job with decisions', async () => {
       .filter((block) => !block.includes('cannot be decided'))
       .join('')
       .replace(/^# {3}V4 (\d+) .*\n(?:# {3}.*\n)*#(accounting\/\w+,,.*,)\?,$/gm, '$2$1,same amount');
-    const ids = [...answered.matchAll(/^(accounting\/\w+),,.*,(\d+),same amount$/gm)];
-    const unique = new Map(ids.map(([line, model, id]) => [`${model} ${id}`, line]));
+    const lines = [...answered.matchAll(/^(accounting\/\w+),,.*,(\d+),same amount$/gm)];
+    const unique = new Map(lines.map(([line, model, id]) => [`${model} ${id}`, line]));
     const header = draft.split('\n')[0];
     writeFileSync(file, [header, ...unique.values(), ''].join('\n'));
     expect(unique.size).toBeGreaterThan(1);
@@ -55,12 +55,15 @@ describe('a job with decisions', async () => {
     const verified = await run('verify', '--all', '--quiet');
     expect([verified.code, verified.stdout]).toEqual([0, expect.any(String)]);
 
+    const [region] = Object.keys(regions());
+    const rows = (await run('dump', '--format', 'ndjson')).stdout.trim().split('\n');
+    const proven = rows
+      .map((line) => JSON.parse(line))
+      .find(({ path, matched_by }) => path === '' && matched_by === 'platform_id');
+    const ids = [proven.region, proven.v3_company_id, proven.v3_svc_id, proven.v4_svc_id];
     appendFileSync(
       file,
-      'accounting/invoices,,default,1,1,999999999999999999,nobody\n'.replace(
-        'default',
-        Object.keys(regions())[0] ?? '',
-      ),
+      `accounting/invoices,,${region},1,1,999999999999999999,nobody\n${proven.model},,${ids},proven\n`,
     );
     expect(await run('remap', '--quiet')).toMatchObject({ code: 0 });
     const stale = await report();
@@ -68,6 +71,7 @@ describe('a job with decisions', async () => {
     expect([stale.code, limit]).toMatchObject([1, { actual: 1, allowed: 0, pass: false, unit: 'decisions' }]);
     expect(stale.decisions?.idle).toMatchObject([
       { line: unique.size + 2, outcome: 'stale', note: 'nobody' },
+      { line: unique.size + 3, outcome: 'not_needed', text: 'not needed: the data prove it by themselves' },
     ]);
     expect((await run('report')).stdout).toContain(`line ${unique.size + 2}: accounting/invoices 1`);
   });

@@ -51,6 +51,10 @@ const numbersIn = (cells: readonly string[]) =>
 describe('columns add up', () => {
   it('in the tables of models and companies: V3 ids are the sum of their statuses, V4 stands apart', async () => {
     const report = await reportOn(TWICE);
+    expect(report.totals.byStatus.ambiguous).toBeGreaterThan(report.totals.v3ByStatus.ambiguous);
+    for (const counts of [report.totals, ...report.models, ...report.companies]) {
+      expect(sum(counts.v3ByStatus)).toBe(counts.v3Records + counts.v3Children);
+    }
     const tables = [
       rowsUnder(renderText(report, { width: 120, color: false }), 'Model', / {2,}/),
       rowsUnder([...renderMarkdown(report)].join(''), 'Model', /\|/),

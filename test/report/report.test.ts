@@ -46,6 +46,35 @@ describe('the report', () => {
     });
   });
 
+  it('judges every row, of V3 or of V4, and tells records from their line items', async () => {
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ report }) => {
+      const { gate, reasons } = await report();
+      expect(gate.limits.map(({ name, actual, unit, pass }) => [name, actual, unit, pass])).toEqual([
+        ['unmatched', 3, 'v3_ids', false],
+        ['v4_only/unexplained', 1, 'v4_ids', false],
+        ['deleted', 1, 'v3_ids', true],
+        ['matched', 2, 'v3_ids', true],
+        ['maxAge', 2, 'hours', true],
+      ]);
+      const outside = reasons.find(({ key }) => key === 'unmatched/outside_backfill_window');
+      expect(outside?.v3).toEqual({ records: 1, theirLineItems: 1, otherLineItems: 0 });
+    });
+  });
+
+  it('judges pairs whose unique ids differ where a limit is set', async () => {
+    const limits = { global: { unique_id_conflict: { kind: 'count', count: 0 } as const }, models: {} };
+    const exported: Exported = {
+      v3: [{ id: 1, key: 'a', uid: 'u', facts: 'x=1' }],
+      v4: [{ id: 2, key: 'a', uid: 'w', facts: 'x=1' }],
+    };
+    await withDatabase(exported, { limits }, async ({ report }) => {
+      const { totals, companies, gate, outcome } = await report();
+      expect([totals, companies[0]].map((counts) => counts?.uniqueIdConflicts)).toEqual([1, 1]);
+      expect(gate.limits[0]).toMatchObject({ name: 'unique_id_conflict', actual: 1, unit: 'pairs' });
+      expect(outcome).toBe('fail');
+    });
+  });
+
   it('says what to ask the operator for', async () => {
     await withDatabase(MIXED, { backfill: SINCE }, async ({ report }) => {
       expect((await report()).fullSync).toEqual([
@@ -73,6 +102,13 @@ describe('check', () => {
   const cases: [string, Exported, (db: Db) => void, string, number][] = [
     ['passes when all ids have their twin', CLEAN, () => {}, 'pass', 0],
     ['fails on a finding nobody accepted', MIXED, () => {}, 'fail', 1],
+    [
+      'fails where one list was read too long ago',
+      CLEAN,
+      spoil("UPDATE stream SET read_at = '2026-10-01T00:00:00.000Z' WHERE id = 1"),
+      'fail',
+      1,
+    ],
     [
       'is incomplete while a list is read',
       CLEAN,

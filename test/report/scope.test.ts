@@ -21,6 +21,7 @@ const WIDE: Exported = {
     { id: 40, key: 'lost', company: 80 },
   ],
 };
+const ZERO = { kind: 'count', count: 0 } as const;
 const SETUP = {
   regions: ['eu', 'us'],
   models: [modelOf('accounting/invoices'), modelOf('payments/orders')],
@@ -78,6 +79,32 @@ describe('the scope of a report', () => {
     });
   });
 
+  it('keeps the limits of other models out', async () => {
+    const limits = { global: {}, models: { 'accounting/invoices': { deleted: ZERO } } };
+    await withDatabase(WIDE, { ...SETUP, limits }, async ({ report }) => {
+      const named = async (models: readonly string[]) =>
+        (await report({ models, companies: null })).gate.limits.map(({ model }) => model);
+      expect(await named(['payments/orders'])).not.toContain('accounting/invoices');
+      expect(await named(['accounting/invoices'])).toContain('accounting/invoices');
+    });
+  });
+
+  it('is of configured models only', async () => {
+    await withDatabase(WIDE, SETUP, async ({ config, report }) => {
+      Object.assign(config, { models: [modelOf('payments/orders')] });
+      const { models, totals } = await report();
+      expect([models.map(({ model }) => model), totals.v3Records]).toEqual([['payments/orders'], 1]);
+    });
+  });
+
+  it('takes V4 for filled where another company has records', async () => {
+    const exported: Exported = { v3: [...WIDE.v3, { id: 9, region: 'eu', company: 9 }], v4: WIDE.v4 };
+    await withDatabase(exported, SETUP, async ({ report }) => {
+      const { blockers } = await report({ models: null, companies: [9n] });
+      expect(blockers.map(({ code }) => code)).toEqual(['no_common_key']);
+    });
+  });
+
   it('keeps the streams of other companies out of the verdict of one', async () => {
     await withDatabase(WIDE, SETUP, async ({ report, write }) => {
       write((db) =>
@@ -86,6 +113,14 @@ describe('the scope of a report', () => {
       expect((await report({ models: null, companies: [6n] })).outcome).toBe('pass');
       expect((await report()).outcome).toBe('incomplete');
     });
+  });
+});
+
+it('short lists are added up', async () => {
+  await withDatabase(WIDE, SETUP, async ({ report, write }) => {
+    write((db) => db.exec("UPDATE stream SET state = 'short' WHERE generation = 'v3'"));
+    const short = (await report()).gate.limits.find(({ name }) => name === 'short');
+    expect(short).toMatchObject({ actual: 4, pass: false });
   });
 });
 

@@ -213,7 +213,10 @@ describe('the verdict on data that were read in full', () => {
   ])('says what is missing, and leads there: %s', (_, change, says, next) =>
     withClean(async (database) => {
       change(database);
-      const verdict = buildVerdict(await database.report());
+      const report = await database.report();
+      expect(report.evidence.remap?.stale ?? null).toBe(says === 'THERE IS NO REMAP' ? null : true);
+      expect(report.timeline.months).toEqual([]);
+      const verdict = buildVerdict(report);
       expect([verdict.title, verdict.next]).toEqual([`NOT KNOWN YET: ${says}`, `svc-migrate ${next}`]);
     }),
   );

@@ -382,5 +382,7 @@ describe('an outage', () => {
     const { unread, words } = await judge(pairs, { 'v3 10': down });
     expect(words.length + unread).toBe(1000);
     expect(unread).toBeGreaterThan(500);
+    expect((await judge([...pairs.slice(1), OTHER], { ...BOTH, 'v3 11': down })).unread).toBe(0);
+    expect((await judge([OTHER, ...pairs.slice(1)], { ...BOTH, 'v3 11': down })).unread).toBe(0);
   });
 });
