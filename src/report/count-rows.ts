@@ -179,8 +179,8 @@ class RowCounter {
   }
 
   #addOutside(group: GroupCounts): void {
-    const { region, v3_company_id: v3CompanyId, v4_company_id: v4CompanyId, model, status } = group;
-    if (bareReason(group.reason ?? '') !== 'outside_backfill_window' || status !== 'unmatched') return;
+    const { region, v3_company_id: v3CompanyId, v4_company_id: v4CompanyId, model } = group;
+    if (bareReason(group.reason ?? '') !== 'outside_backfill_window') return;
     if (region === null || v3CompanyId === null) return;
     const key = JSON.stringify([region, String(v3CompanyId), model]);
     const place = { region, v3CompanyId, v4CompanyId, model };

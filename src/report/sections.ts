@@ -148,7 +148,7 @@ export function readDates(db: Db, scope: Scope): Dates {
     days.set(row.day, day);
     const isNamed = row.status === 'matched' || row.status === 'unmatched';
     day[isNamed ? row.status : 'other'] += Number(row.n);
-    if (row.status !== 'unmatched' || row.reason !== 'outside_backfill_window') continue;
+    if (row.reason !== 'outside_backfill_window') continue;
     const key = rangeKey(row.region, row.v3_company_id, row.model);
     const known = ranges.get(key);
     const dates = [known?.earliest, known?.latest, row.earliest, row.latest].filter((ms) => ms != null);
