@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
+import { renderText } from '../../src/report/render-text.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
@@ -12,11 +13,11 @@ const HOSTILE_TEXT = HOSTILE.replaceAll('\ud800', '');
 
 const TWO: Exported = {
   v3: [
-    { id: 1, key: 'a', facts: 'x=1' },
+    { id: 1, key: 'a', facts: 'x=1', kids: [{ id: 5, key: 'l' }] },
     { id: 2, key: HOSTILE_TEXT, facts: 'x=2' },
   ],
   v4: [
-    { id: 11, key: 'a', facts: 'x=1' },
+    { id: 11, key: 'a', facts: 'x=1', kids: [{ id: 15, key: 'l' }] },
     { id: 12, key: HOSTILE_TEXT, facts: 'x=2' },
   ],
 };
@@ -54,6 +55,16 @@ describe('drift in the report', () => {
       expect(drift).toMatchObject({ measured: true, ...counts, models: [{ model: INVOICES, ...counts }] });
       expect(cannotSee.map(({ code }) => code)).toContain('other_fields');
       expect(cannotSee.map(({ code }) => code)).not.toContain('drift_not_measured');
+    });
+  });
+
+  it('is one line of the summary, and nothing without drift', async () => {
+    await withPayloads(BODIES, {}, async ({ write, remap, report }) => {
+      const line = `\nDrift: 1 of 2 matched records differs in fields that both sides have (${INVOICES} 1).\n`;
+      expect(renderText(await report(), { width: 200, color: false })).toContain(line);
+      write((db) => storePayloads(db, '{}'));
+      remap();
+      expect(renderText(await report(), { width: 200, color: false })).not.toContain('Drift');
     });
   });
 });

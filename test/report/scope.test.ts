@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
 import type { WrittenReport } from '../../src/report/report-schema.js';
-import { type Exported, modelOf } from '../support/exported.js';
+import { configOf, type Exported, modelOf } from '../support/exported.js';
 import { givenOf, runNamed } from '../support/given.js';
 import { NOW, newIo, withDatabase } from './support.js';
 
@@ -152,6 +152,7 @@ describe('what the check cannot see', () => {
   const codes = (report: WrittenReport) => report.cannotSee.map(({ code }) => code);
   const always = ['nested_objects', 'ghosts', 'shared_platform_id', 'after_the_export', 'drift_not_measured'];
   const backfill = { sinceMs: 0, dateFields: [] };
+  const { v3: V3, v4: V4 } = configOf();
   const plain: Exported = { v3: [{ id: 1, facts: 'x=1' }], v4: [{ id: 2, key: 'k1', facts: 'x=1' }] };
 
   const cases: [string, string, object, string[]][] = [
@@ -184,11 +185,32 @@ describe('what the check cannot see', () => {
       ['same_id_trusted'],
     ],
     [
+      'companies paired by a file',
+      '',
+      { backfill, companies: { match: { file: 'companies.csv' }, include: [], exclude: [] } },
+      ['file_trusted'],
+    ],
+    [
       'left out companies',
       '',
       { backfill, companies: { match: 'auto', include: [], exclude: [9n] } },
       ['narrowed_scope'],
     ],
+    [
+      'chosen companies',
+      '',
+      { backfill, companies: { match: 'auto', include: [1n], exclude: [] } },
+      ['narrowed_scope'],
+    ],
+    ['named companies of V3', '', { backfill, v3: { ...V3, companies: [1n] } }, ['narrowed_scope']],
+    ['named companies of V4', '', { backfill, v4: { ...V4, companies: [1n] } }, ['narrowed_scope']],
+    [
+      'that V4 was not asked for deleted records',
+      '',
+      { backfill, v4: { ...V4, includeDeleted: false } },
+      ['v4_deleted_not_asked'],
+    ],
+    ['rejected objects', 'UPDATE exported_count SET rejected = 1', { backfill }, ['rejected_objects']],
   ];
   it.each(cases)('names %s', async (_, sql, setup, expected) => {
     await withDatabase(plain, setup, async ({ report, write }) => {

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { prepareBumpExportSeq, writeRemapInputs } from '../../src/store/meta.js';
+import type { Db } from '../../src/store/open.js';
 import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
 
@@ -44,6 +46,58 @@ describe('status', () => {
       'Next: svc-migrate run',
     ]);
   });
+
+  it('names three of the lists of which nothing was read, and counts the others', async () => {
+    const lines =
+      await status(`WITH RECURSIVE numbers(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < 40)
+      INSERT INTO stream(generation, region, model, company_id, state, started_at, route, position)
+      SELECT 'v4', '', 'accounting/invoices', 10 + value, 'running', started_at, route, position
+      FROM stream, numbers WHERE generation = 'v4'`);
+    expect(lines).toContain('  V4 accounting/invoices, company 11: not started');
+    expect(lines.filter((line) => line.endsWith(': not started'))).toHaveLength(3);
+    expect(lines).toContain('  … and 37 more');
+    expect(lines.find((line) => line.startsWith('V4:'))).toContain('41 lists (1 complete, 40 not started)');
+  });
+
+  it('says how far an export is, what was rejected, and what was read by company', () =>
+    withDatabase(MIXED, {}, async ({ config, write }) => {
+      write((db) =>
+        db.exec(`
+          UPDATE stream SET state = 'running', pages = 1, unique_records = 3, total_count_last = 4 WHERE generation = 'v3';
+          INSERT INTO stream(generation, region, model, state, started_at, route, position, unique_records, rejected, read_by)
+          SELECT generation, 'eu', model, 'complete', '2026-10-31T00:00:00Z', route, position, 4, 2, 'companies'
+          FROM stream WHERE generation = 'v3'`),
+      );
+      const [io, inJson] = [newIo({ width: 400 }), newIo()];
+      await runNamed('status', givenOf(config), io);
+      expect(io.stdout.text).toContain(
+        '\nV3: 2 lists (1 running, 1 complete), 7 of about 8 records (87.5 %), 1 read company by company, 2 rejected, oldest reading 1 d 2 h ago\n',
+      );
+      await runNamed('status', givenOf(config, { json: '-' }), inJson);
+      expect(JSON.parse(inJson.stdout.text).v3).toEqual({
+        lists: { running: 1, complete: 1, short: 0, absent: 0, failed: 0 },
+        ...{ readByCompany: 1, records: 7, rejected: 2, oldestReadAt: '2026-10-31T00:00:00Z' },
+      });
+    }));
+
+  it.each<[what: string, change: (db: Db) => void, says: string]>([
+    ['is current', () => {}, 'current'],
+    ['is older than the data', (db) => prepareBumpExportSeq(db)(), 'older than the exported data'],
+    [
+      'is older than the decisions',
+      (db) => writeRemapInputs(db, { decisions: 'another file' }),
+      'older than the files that the configuration names',
+    ],
+  ])('says of a remap that it %s', (_, change, says) =>
+    withDatabase(MIXED, {}, async ({ config, write }) => {
+      write(change);
+      const [io, inJson] = [newIo({ width: 400 }), newIo()];
+      await runNamed('status', givenOf(config), io);
+      expect(io.stdout.text).toContain(`\nRemap: build 1 of 2026-11-01 01:00 UTC, ${says}\n`);
+      await runNamed('status', givenOf(config, { json: '-' }), inJson);
+      expect(JSON.parse(inJson.stdout.text).remap.isCurrent).toBe(says === 'current');
+    }),
+  );
 
   it('has every unfinished list in JSON, in order', () =>
     withDatabase(MIXED, {}, async ({ config, write }) => {

@@ -102,6 +102,13 @@ describe('recheck', () => {
       before.filter(({ id }) => !readAgain.has(id)),
     );
     expect(readAgain.size).toBeLessThan(before.length / 2);
+    // The numbers of each list still add up.
+    const streams = listStreams(scene.job.db);
+    for (const { records, uniqueRecords, duplicates, rejected } of streams) {
+      expect(records).toBe(uniqueRecords + duplicates + rejected);
+    }
+    const stored = scene.job.db.prepare('SELECT count(*) FROM record').pluck().get();
+    expect(streams.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0)).toBe(Number(stored));
   });
 
   it('reads whole lists where that is cheaper', async () => {
@@ -188,6 +195,44 @@ describe('recheck', () => {
     expect(renderRecheck(result, 200, false)).toContain(
       `1 V3 record vanished without a tombstone: V3 no longer shows it, not even as deleted.\n  payments/tax_rates V3 ${gone} (default)\n  Only a full export removes it: \`svc-migrate export v3 --restart --model payments/tax_rates\`\n`,
     );
+  });
+
+  it('reads a V4 list again where it shows a record no more', async () => {
+    scene = await newScene(1);
+    const { api, job } = scene;
+    const gone = job.db
+      .prepare<[], { model: string; company: bigint; id: bigint }>(
+        "SELECT model, v4_company_id AS company, v4_svc_id AS id FROM remap WHERE status = 'v4_only' AND path = ''",
+      )
+      .get();
+    const isGone = (model: string, values: readonly unknown[]) =>
+      model === gone?.model && values.some((value) => String(value) === String(gone.id));
+    const hiding: typeof api = {
+      ...api,
+      fetchRecord: async (request) =>
+        isGone(request.pair.v3, [request.svcId]) ? null : api.fetchRecord(request),
+      fetchRawList: async (request) =>
+        isGone(
+          request.pair.v3,
+          request.parameters.map(([, value]) => value),
+        )
+          ? EMPTY
+          : api.fetchRawList(request),
+    };
+    const list = () =>
+      listStreams(job.db).find(({ model, companyId }) => model === gone?.model && companyId === gone.company);
+    const before = list()?.readAt;
+    await scene.recheck({ api: hiding });
+    expect(list()?.readAt).not.toBe(before);
+  });
+
+  it('passes on a refused key', async () => {
+    scene = await newScene(0.96);
+    const fetchRawList = async () => {
+      throw new SvcError('auth', 'V3 refused the API key (401).');
+    };
+    const refused = scene.recheck({ api: { ...scene.api, fetchRawList } });
+    await expect(refused).rejects.toMatchObject({ code: 'auth' });
   });
 
   it('is incomplete where questions are not answered, and gives up on an outage', async () => {
