@@ -140,8 +140,9 @@ const SQLITE_TEXT: SqlText = {
   exact: (term) => `iif(typeof(${term}) = 'real', CAST(CAST(${term} AS TEXT) AS BLOB), ${term})`,
   same: (one, other) => `${one} IS ${other} COLLATE BINARY`,
   // The first comparison uses the index: `+` removes an affinity, with which SQLite could not. The second is exact: keys
-  // that are equal in the collation of the column may differ in that of an index.
-  isKey: (indexed, value) => `${indexed} = +${value} AND ${indexed} = ${value} COLLATE BINARY`,
+  // that are equal in the collation of the column may differ in that of an index. There `+` hides the column from the planner,
+  // which would try both comparisons with every part of a long key.
+  isKey: (indexed, value) => `${indexed} = +${value} AND +${indexed} = ${value} COLLATE BINARY`,
   keyName: (terms) =>
     terms.length === 1 ? (terms[0] ?? '') : terms.map((term) => `CAST(${term} AS TEXT)`).join(" || ', ' || "),
   // BLOB: values keep their own types.
