@@ -1,6 +1,6 @@
 import { addFlags, escapeUnseen } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
-import { displayWidth, layOutTable, wrapProse, wrapText } from '../text/text-layout.js';
+import { clipLines, displayWidth, layOutTable, wrapProse, wrapText } from '../text/text-layout.js';
 import type {
   DocumentBlock,
   ListBlock,
@@ -25,6 +25,9 @@ export interface TextOptions {
   /** What the command has to say before the verdict, and what to run next instead of what the report suggests. */
   readonly closing?: { readonly lines: readonly string[]; readonly next: string };
 }
+
+/** The verdict, the biggest blocker and the next command take at most this number of lines. */
+const LAST_LINES = 5;
 
 const MAX_ROWS = 40;
 const MAX_ITEMS = 5;
@@ -161,11 +164,11 @@ function printEnd(report: Report, verdict: CutoverVerdict, options: TextOptions)
   const { width, closing, flags = '' } = options;
   const [biggest] = verdict.obstacles;
   const next = addFlags(closing?.next ?? verdict.next, flags);
+  const judged = wrapText(`${verdict.title}: ${verdict.sentence}`, width);
+  const room = Math.max(1, LAST_LINES - judged.length - 1);
   return [
-    ...wrapText(`${verdict.title}: ${verdict.sentence}`, width).map((line) =>
-      paint(line, TONES[report.outcome], options),
-    ),
-    ...(biggest === undefined ? [] : printBiggest(biggest, width)),
+    ...judged.map((line) => paint(line, TONES[report.outcome], options)),
+    ...(biggest === undefined ? [] : clipLines(printBiggest(biggest, width), room, width)),
     paint(`Next: ${escapeUnseen(next)}`, 'bold', options),
   ];
 }

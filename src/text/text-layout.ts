@@ -129,7 +129,7 @@ const MIN_COLUMNS = 3;
 
 /**
  * Renders a table in at most `width` columns. Where it is too wide, cells of the first column are shortened, and columns
- * are left out, the last ones first but for those with `keep`; a last line says which.
+ * are left out, the last ones first but for those with `keep`; a last line says which. Texts of the last column wrap.
  */
 export function layOutTable(
   columns: readonly Column[],
@@ -153,8 +153,15 @@ export function layOutTable(
   }
   const lines = [columns.map((column) => column.title), ...rows];
   const widths = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
-  const total = widths.reduce((sum, one) => sum + one + 2, displayWidth(indent) - 2);
-  widths[0] = Math.max(8, (widths[0] ?? 0) - Math.max(0, total - width));
+  const last = columns.length - 1;
+  const wraps = last > 0 && columns[last]?.numeric !== true;
+  const shorten = (at: number, least: number) => {
+    const total = widths.reduce((sum, one) => sum + one + 2, displayWidth(indent) - 2);
+    const own = widths[at] ?? 0;
+    widths[at] = Math.max(Math.min(own, least), own - Math.max(0, total - width));
+  };
+  shorten(0, wraps ? MIN_FIRST : 8);
+  if (wraps) shorten(last, MIN_FIRST);
   const layOutRow = (cells: readonly string[]) =>
     columns.map(({ numeric }, at) => {
       const room = widths[at] ?? 0;
@@ -162,7 +169,21 @@ export function layOutTable(
       const pad = ' '.repeat(room - displayWidth(text));
       return numeric ? pad + text : text + pad;
     });
-  return lines.map((line) => indent + layOutRow(line).join('  ').trimEnd());
+  return lines
+    .flatMap((line) => {
+      if (!wraps) return [line];
+      const [head = '', ...more] = wrapText(line[last] ?? '', widths[last] ?? 0);
+      return [[...line.slice(0, last), head], ...more.map((text) => [...line.slice(0, last).fill(''), text])];
+    })
+    .map((line) => indent + layOutRow(line).join('  ').trimEnd());
+}
+
+/** The first lines of a text; `…` ends the last one where more follow. */
+export function clipLines(lines: readonly string[], most: number, width: number): string[] {
+  if (lines.length <= most) return [...lines];
+  const shown = lines.slice(0, most);
+  const last = takeColumns([...(shown.pop() ?? '')], width - 2).join('');
+  return [...shown, `${last.replace(/[\s,;:(]+$/, '')} …`];
 }
 
 /** The positions of the columns to leave out, in ascending order. */

@@ -29,13 +29,31 @@ describe('text', () => {
   });
 
   it.each(REPORTS)('stays within the width and clean with %s', (_, report) => {
-    for (const width of [40, 60, 80, 120, 200]) {
-      const text = renderText(report, { width, color: false });
+    for (const [width, verbose] of [40, 60, 80, 120, 200].flatMap((one) => [
+      [one, false] as const,
+      [one, true] as const,
+    ])) {
+      const text = renderText(report, { width, verbose, color: false });
       expect(text).not.toMatch(UNSEEN);
       const table = width < 70 ? 80 : width;
       // `Next` is one line, so that it can be copied.
       const lines = text.split('\n').filter((line) => !line.startsWith('Next: '));
       for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(table);
+    }
+  });
+
+  it('ends with the verdict, the blocker and the next command in five lines', () => {
+    const text = 'accounting/invoices in default (127.0.0.1 asked to wait until tomorrow); '.repeat(9);
+    const blocker: Report['blockers'][number] = {
+      code: 'stream_unfinished',
+      outcome: 'incomplete',
+      text,
+      next: 'svc-migrate run',
+    };
+    for (const sample of [SMALL, BIG, HOSTILE, EMPTY, { ...BIG, blockers: [blocker] }]) {
+      const end = renderText(sample, { width: 80, color: false }).trimEnd().split('\n').slice(-5).join('\n');
+      expect(end).toMatch(/^(NOT|SAFE).*^Next: /ms);
+      if (sample.blockers.length > 0) expect(end).toContain('\nBiggest blocker: ');
     }
   });
 

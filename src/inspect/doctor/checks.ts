@@ -2,7 +2,7 @@ import type { OnProgress } from '../../domain.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
 import { countOf } from '../../text/numbers.js';
 import { groupBy } from '../../text/rows.js';
-import { wrapProse } from '../../text/text-layout.js';
+import { clipLines, wrapProse } from '../../text/text-layout.js';
 import {
   type DoctorCheck,
   type Finding,
@@ -84,7 +84,7 @@ export function renderDoctor(findings: Diagnosis, next: string, width: number): 
           '',
           `Not ready: ${countOf(problems.length, 'problem')}.`,
           // The first line of a text that goes on with a list.
-          ...wrapProse(`Biggest blocker: ${first.text.replace(/:?\n.*/s, '')}`, width),
+          ...clipLines(wrapProse(`Biggest blocker: ${first.text.replace(/:?\n.*/s, '')}`, width), 3, width),
         ];
   return [...found, '', ...end, `Next: ${escapeUnseen(next)}`].map((line) => `${line}\n`).join('');
 }
