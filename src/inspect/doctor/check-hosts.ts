@@ -34,7 +34,7 @@ export function checkHosts({ config, v3, v4, keyErrors, endpoints }: RemoteConte
     if (answered) found.push(ok('key_accepted', `${label} at ${baseUrl} takes the key from ${keySource}.`));
     else if (error !== null) found.push(judgeHostError(host, error));
     else if (!keyErrors.has(region)) {
-      const text = `${label} at ${baseUrl} answers 404 to every list: whether it takes the key is unknown.`;
+      const text = `${label} at ${baseUrl} answers no list: whether it takes the key is unknown.`;
       found.push(note('key_unknown', text));
     }
     if (protocol === 'http:' && !isLoopback(hostname) && config.http.allowHttp) {
@@ -62,7 +62,7 @@ function judgeHostError({ label, endpoint }: SampledHost, error: SvcError): Find
   if (isNotFound(error) && label === 'V4') {
     const text = `V4 is not there: ${endpoint.baseUrl} answers 404 to its company list.`;
     const fix = 'Check v4.baseUrl, or ask the operator whether V4 is switched on for you.';
-    return problem('v4_absent', 5, text, fix);
+    return problem('v4_absent', 2, text, fix);
   }
   const { exitCode } = error;
   const isOwn = exitCode === 2 || exitCode === 3 || exitCode === 5 || exitCode === 6;

@@ -45,7 +45,7 @@ export interface SampledHost {
   readonly endpoint: Endpoint;
   /** Why the first request failed. */
   readonly error: SvcError | null;
-  /** Whether the host answered with more than 404: a 404 may come from anywhere. */
+  /** Whether the host took the key: a 404 may come from anywhere, a 429 or 503 from before the key is looked at. */
   readonly answered: boolean;
   readonly lists: readonly SampledList[];
 }
@@ -120,6 +120,11 @@ export function hasAnswered({ answer }: SampledList): boolean {
   return answer.kind === 'answers';
 }
 
+/** Whether the key was taken: only then are lists sent, or parameters refused. */
+function isFromService({ answer: { kind } }: SampledList): boolean {
+  return kind === 'answers' || kind === 'refused';
+}
+
 /** The number of records in a list: its `total_count` or, without one, of the records received. */
 export function sizeOf(answer: ListAnswer): number {
   return answer.kind === 'answers' ? (answer.totalCount ?? answer.records.length) : 0;
@@ -152,7 +157,7 @@ export async function sampleV3(options: SampleOptions, endpoint: Endpoint): Prom
   if (keyErrors.has(region)) return { ...host, error: null, answered: false, lists: [] };
   const wanted = config.models.map((pair) => ({ region, companyId: null, pair }));
   const sampled = await sampleLists(options, wanted, endpoint);
-  return { ...host, ...sampled, answered: sampled.lists.some(({ answer }) => answer.kind !== 'absent') };
+  return { ...host, ...sampled, answered: sampled.lists.some(isFromService) };
 }
 
 /** Requests V4's companies, and the first page of every list of some of them. */

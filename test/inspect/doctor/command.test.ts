@@ -245,9 +245,19 @@ describe('doctor', () => {
     expect([deaf.code, deaf.problems]).toEqual([4, ['host_network']]);
     expect(found(deaf, 'v3_lists')?.level).toBe('ok');
     const absent = await (await newScene([], ({ v4 }) => ({ v4: { baseUrl: `${v4}/nowhere` } }))).look();
-    expect([absent.code, absent.problems]).toEqual([5, ['v4_absent']]);
+    expect([absent.code, absent.problems]).toEqual([2, ['v4_absent']]);
     const empty = await (await newScene([], () => ({}), { backfillSeconds: 86_400 })).look();
     expect([empty.code, empty.problems]).toEqual([5, ['v4_empty']]);
+  });
+
+  it.each([429, 503])('does not take an answer %i for a key that is taken', async (status) => {
+    const server = await serveHttp((_, response) => void response.writeHead(status).end());
+    const regions = { default: { baseUrl: `${server.origin}/v3` } };
+    const looked = await (await newScene([], () => ({ ...ONCE, v3: { regions } }))).look();
+    await server.close();
+    expect([looked.code, looked.problems]).toEqual([4, ['v3_list_failed']]);
+    expect(found(looked, 'key_unknown')?.text).toMatch(/^V3 at .* answers no list: whether it takes the key/);
+    expect(found(looked, 'key_accepted')?.text).toMatch(/^V4 /);
   });
 
   it('names where a redirect leads, and does not go there', async () => {
