@@ -10,6 +10,7 @@ import {
 } from 'jsonc-parser';
 import type { Env } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
+import { shellLine } from '../text/escape.js';
 import { filesOf, resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
 import { findCrossProblems } from './cross-checks.js';
@@ -145,7 +146,8 @@ function parseConfigFile(file: string): { readonly source: ConfigText; readonly 
     const tree = parseTree(text, errors, { allowTrailingComma: true });
     const source = { file, text, tree };
     if (tree === undefined) {
-      const hint = 'Run `svc-migrate init --force` to write a new one.';
+      const init = shellLine(['svc-migrate', 'init', '--force', '--config', file]);
+      const hint = `Run \`${init}\` to write a new one.`;
       throw new SvcError('config', `${file} is empty.`, { hint });
     }
     const [first] = errors;

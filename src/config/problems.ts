@@ -83,7 +83,7 @@ export function configError(source: ConfigText, problems: readonly Problem[]): S
   if (problems.length > lines.length) lines.push(`and ${problems.length - lines.length} more`);
   const sentence =
     lines.length === 1
-      ? `${source.file}: ${only}.`
+      ? `${source.file}: ${only}${only?.endsWith('?') ? '' : '.'}`
       : `${source.file} has ${problems.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return new SvcError('config', sentence, {
     hint: '`svc-migrate help config` describes every setting; `svc-migrate init` writes a new example.',
