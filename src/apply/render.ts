@@ -204,9 +204,11 @@ export function describeIds({ stored, mapped, missing, unknown, done }: IdCounts
     rest === 0
       ? '; none is left over'
       : `; ${groupDigits(rest)} ${rest === 1 ? 'does' : 'do'} not: ${[
-          ...(missing > 0 ? [`${groupDigits(missing)} without a certain V4 id`] : []),
+          ...(missing > 0
+            ? [`${groupDigits(missing)} ${missing === 1 ? 'is a finding' : 'are findings'}`]
+            : []),
           ...(unknown > 0
-            ? [`${groupDigits(unknown)} that ${unknown === 1 ? 'names' : 'name'} no single V3 id`]
+            ? [`${groupDigits(unknown)} ${unknown === 1 ? 'names' : 'name'} no single V3 id`]
             : []),
         ].join(', ')}`;
   return `Of ${countOf(stored, 'id')} you store, ${groupDigits(mapped)} ${mapped === 1 ? 'maps' : 'map'}${tail}.${before}`;

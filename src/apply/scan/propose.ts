@@ -130,15 +130,20 @@ export function propose(evidence: ColumnEvidence): Proposal {
   const names = `${sample.column} ${sample.path ?? ''}`;
   const ranked = overlaps
     .map((overlap) => ({ overlap, isNamed: isNamedFor(names, overlap.model), share: overlap.v3 / seen }))
-    .sort((a, b) => rank(b) - rank(a) || b.share - a.share || a.overlap.chance - b.overlap.chance);
-  const [top, ...others] = ranked;
+    .sort(
+      (a, b) =>
+        Number(b.isNamed) - Number(a.isNamed) || b.share - a.share || a.overlap.chance - b.overlap.chance,
+    );
+  const isV4 = ({ v3, v4 }: Overlap) => v4 / seen >= MIN_SHARE_LIKELY && v4 > v3;
+  // A fitting name is no evidence for a model that has few of the values.
+  const top = ranked.find(({ share, overlap }) => share >= MIN_SHARE || isV4(overlap)) ?? ranked[0];
+  const others = ranked.filter((one) => one !== top);
   const { table, column, path, isWhole, run } = sample;
   const own = { table, column, path, pattern: null, seen, isWhole, overlaps, run };
   if (top === undefined) return { ...own, standing: 'none', best: null, model: null, isNamed: false };
   const found = { ...own, best: top.overlap, model: top.overlap.model, isNamed: top.isNamed };
   if (sample.run !== null) return { ...found, standing: 'rewritten' };
-  if (top.overlap.v4 / seen >= MIN_SHARE_LIKELY && top.overlap.v4 > top.overlap.v3)
-    return { ...found, standing: 'v4' };
+  if (isV4(top.overlap)) return { ...found, standing: 'v4' };
   if (top.share < MIN_SHARE) return { ...found, standing: 'none' };
   const isAlone = top.isNamed
     ? !others.some((one) => one.isNamed && one.share >= MIN_SHARE_LIKELY)
@@ -149,10 +154,6 @@ export function propose(evidence: ColumnEvidence): Proposal {
   if (top.isNamed || top.share - top.overlap.chance >= MIN_ABOVE_CHANCE)
     return { ...found, standing: 'possible' };
   return { ...found, standing: 'by_chance' };
-}
-
-function rank({ isNamed, share }: { readonly isNamed: boolean; readonly share: number }): number {
-  return (isNamed ? 2 : 0) + (share >= MIN_SHARE ? 1 : 0);
 }
 
 /** Whether the column's name contains every word of the model's: `invoice_id`, `creditNoteId`. */

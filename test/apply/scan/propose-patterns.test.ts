@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { RemapIds } from '../../../src/apply/ids/remap-ids.js';
 import { buildTargets } from '../../../src/apply/scan/find.js';
-import { prepareEvidence, proposePatterns } from '../../../src/apply/scan/propose.js';
+import { prepareEvidence, propose, proposePatterns } from '../../../src/apply/scan/propose.js';
 import { openDatabase } from '../../../src/store/open.js';
 import { makeRemap, target } from '../support/remap.js';
 
@@ -83,4 +83,27 @@ it('proposes nothing for V4 ids, and for what a run wrote', () => {
       'run-1',
     ),
   ).toEqual([]);
+});
+
+it.each([
+  ['company_id, with invoices', 'company_id', INVOICES, 'likely', 'accounting/invoices'],
+  [
+    'company_id, with one company among the invoices',
+    'company_id',
+    [...INVOICES, COMPANIES[0]],
+    'likely',
+    'accounting/invoices',
+  ],
+  ['company_id, with companies', 'company_id', COMPANIES, 'likely', 'crm/companies'],
+  [
+    'company_id, with V4 ids of companies',
+    'company_id',
+    COMPANIES.map((id) => id + 1_000_000),
+    'v4',
+    'crm/companies',
+  ],
+])('proposes a model for its ids, not for its name alone: %s', (_, column, ids, standing, model) => {
+  const values = new Set(ids.map(String));
+  const sample = { table: null, column, path: null, values, isWhole: true, isKey: false, run: null };
+  expect(propose(evidenceOf(sample))).toMatchObject({ standing, model });
 });
