@@ -11,7 +11,7 @@ import { type Plan, type Policy, renderPlan, type TargetPlan } from './plan.js';
 import {
   describeIds,
   type PlanStyle,
-  renderBlocks,
+  renderEnd,
   renderPlanText,
   renderUnmappedIds,
   renderWritten,
@@ -84,12 +84,12 @@ export async function checkIds(task: ApplyTask, age: ReportLimit): Promise<Apply
   const plan = await surveyTargets(task);
   const verdict = judgeCheck(plan, age);
   const isPass = verdict.exitCode === 0;
-  const title = `${isPass ? 'PASS' : 'FAIL'}: ${describeIds(verdict.ids)}\n`;
+  const sentence = `${isPass ? 'PASS' : 'FAIL'}: ${describeIds(verdict.ids)}`;
   // Where nothing is left to write, the plan leads on to the verification.
   const next = formatCommand(verdict.ids.stored === 0 ? 'verify' : 'plan');
   return {
     exitCode: verdict.exitCode,
-    text: `${title}${renderUnmappedIds(plan, width)}${isPass ? '' : renderBlocks(verdict.blocks, task)}`,
+    text: `${renderUnmappedIds(plan, width)}${renderEnd(sentence, verdict.blocks, task)}`,
     json: { action: 'check', ...verdictJson(plan, verdict), left: listUnmapped(plan), targets: plan.targets },
     next: isPass ? next : nextOfBlocks(verdict, plan, formatCommand),
   };
@@ -220,8 +220,7 @@ function verdictJson(plan: Plan, { ids, blocks }: PlanVerdict): object {
 function renderVerdict({ ids, blocks }: PlanVerdict, style: PlanStyle): string {
   // If nothing could be read, there are no counts to report.
   const isRead = blocks.length === 0 || ids.stored + ids.done > 0;
-  const head = isRead ? wrapLines([describeIds(ids)], style.width) : '';
-  return blocks.length === 0 ? head : `${head}Blocked by:\n${renderBlocks(blocks, style)}`;
+  return renderEnd(isRead ? describeIds(ids) : '', blocks, style);
 }
 
 /** Notes that an earlier run is in the way: the same plan would be blocked again. */

@@ -1,6 +1,6 @@
 import { isTextFile } from '../config/apply-targets.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
-import { fitText, wrapLines } from '../text/text-layout.js';
+import { clipLines, fitText, wrapLines, wrapProse } from '../text/text-layout.js';
 import type { LedgerRun, RunVerification, UndoResult, WriteResult } from './context.js';
 import {
   type BlockingNote,
@@ -27,9 +27,9 @@ export interface PlanStyle {
 
 /** A plan for people, with what the command says of it at the end: what stops it first. */
 export function renderPlanText(plan: Plan, end: string, { width, isVerbose }: PlanStyle): string {
-  const { mode, missing, unknown } = plan.policy;
+  const { mode, missing, unknown, mapDeleted } = plan.policy;
   const how = mode === 'in_place' ? 'in place' : 'into new columns and files';
-  const title = `rewrite ${countOf(plan.targets.length, 'target')} ${how}, --missing ${missing}, --unknown ${unknown}`;
+  const title = `rewrite ${countOf(plan.targets.length, 'target')} ${how}, --missing ${missing}, --unknown ${unknown}${mapDeleted ? ', --map-deleted' : ''}`;
   const head = wrapLines(
     [
       `Plan: ${title}.`,
@@ -229,12 +229,13 @@ export function renderUnmappedIds(plan: Plan, width: number): string {
   return wrapLines(lines, width);
 }
 
-/** The blocking notes, one line each. */
-export function renderBlocks(blocks: readonly BlockingNote[], style: PlanStyle): string {
-  return renderShort(
-    blocks.map(({ target, note }) => `  ${MARKS.blocks} ${target}: ${note.text}`),
-    style,
-  );
+/** What is in the way, and at the end, where it is read first, the verdict and the gravest. */
+export function renderEnd(sentence: string, blocks: readonly BlockingNote[], style: PlanStyle): string {
+  const notes = blocks.map(({ target, note }) => `${target}: ${note.text}`);
+  const stops = notes.map((note) => `  ${MARKS.blocks} ${note}`);
+  const biggest = notes.slice(0, 1).flatMap((note) => wrapProse(`Biggest blocker: ${note}`, style.width));
+  const shown = clipLines(biggest, 2, style.width).map((line) => `${line}\n`);
+  return `${renderShort(stops, style)}${sentence === '' ? '' : wrapLines([sentence], style.width)}${shown.join('')}`;
 }
 
 /** The result of a run for each target. */

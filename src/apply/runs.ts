@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type ApplyTarget, isServer } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
+import { countOf } from '../text/numbers.js';
 import { suggest } from '../text/suggest.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { ApplyResult, ApplyTask } from './actions.js';
@@ -43,24 +44,39 @@ export async function verifyRuns(
     unfinished.length === 0;
   const isGood = isRight && isKept;
   const since = verified.find(({ changedSinceCount }) => changedSinceCount > 0);
-  const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.\n`).join('');
-  const none = verified.length === 0 && unfinished.length === 0 ? 'No finished run was found.\n' : '';
+  const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.`);
+  const none = verified.length === 0 && unfinished.length === 0 ? ['No finished run was found.'] : [];
+  // The gravest first.
+  const problems = [
+    ...verified.flatMap(({ target, wrongCount }) =>
+      wrongCount === 0 ? [] : [`${target}: ${countOf(wrongCount, 'cell')} WRONG.`],
+    ),
+    ...lines,
+    ...none,
+    ...verified.flatMap(({ target, changedSinceCount }) =>
+      changedSinceCount === 0
+        ? []
+        : [`${target}: ${countOf(changedSinceCount, 'cell')} changed by others since.`],
+    ),
+    'No run could be checked.',
+  ];
   const isOlder = verified.some(({ byLedgerAlone }) => byLedgerAlone);
   const isOpen = isOlder || verified.some(({ cameSince }) => cameSince > 0);
   const advice = isOlder
-    ? 'The remap is another one since: the next write says whether it gives other ids.\n'
+    ? 'The remap is another one since: the next write says whether it gives other ids.'
     : isOpen
-      ? 'The next write fills what came since.\n'
-      : 'Your programs can read the V4 ids now.\n';
+      ? 'The next write fills what came since.'
+      : 'Your programs can read the V4 ids now.';
+  const end = isGood ? [`PASS: ${advice}`] : ['FAIL', `Biggest blocker: ${problems[0]}`];
   return {
     exitCode: isGood ? 0 : 1,
-    text: `${isGood ? 'PASS' : 'FAIL'}\n${renderVerified(verified, width)}${lines}${none}${isGood ? advice : ''}`,
+    text: `${renderVerified(verified, width)}${wrapLines([...lines, ...end], width)}`,
     json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
     next: isGood
       ? isOpen
         ? formatCommand('write')
         : 'svc-migrate help cutover'
-      : isRight || none !== ''
+      : isRight || none.length > 0
         ? formatPlan(runs.find(({ run }) => run === since?.run))
         : formatCommand('runs'),
   };
@@ -81,7 +97,7 @@ export async function showRuns(task: RunsTask): Promise<ApplyResult> {
 
 /** Until a run is undone in full, its values cannot be told from V4 ids: nothing else may be planned on its columns. */
 const WAY_OUT =
-  'Plans take these places for V4 ids until the run is undone in full: note what they hold, set them to what the run wrote (in tables: the column new of the ledger), and undo again. Then write back what you noted.';
+  'Plans take these places for V4 ids until the run is undone in full: note what they hold, set them to what the run wrote (in place: the column new of the ledger; a new column: empty them), and undo again. Then write back what you noted.';
 
 /**
  * Undoes a run; null: the only one. Exit code 1: rows that changed since were left as they are.

@@ -103,6 +103,8 @@ it('the way out of an undo that left a row is the one that it names', async () =
   await scene.apply(`write ${ORDERS} --in-place --yes`);
   const written = ordersIn(scene.file);
   query(scene.file, 'UPDATE orders SET invoice_id = 500 WHERE id = 2');
+  const wrong = await scene.apply('verify shop.db', 1);
+  expect(wrong.stdout).toMatch(/\nFAIL\nBiggest blocker: .*\nNext: .*\n$/);
   const left = await scene.apply('undo shop.db', 1);
   expect(left.said).toContain('set them to what the run wrote');
   expect(ordersIn(scene.file)).toEqual(['1', '500', '3']);
@@ -110,6 +112,17 @@ it('the way out of an undo that left a row is the one that it names', async () =
   expect(await scene.run(nextOf(left.stdout))).toMatchObject({ code: 0 });
   query(scene.file, 'UPDATE orders SET invoice_id = 5 WHERE id = 2');
   await scene.apply(`plan ${ORDERS}`);
+});
+
+it('the way out of an undo of a new column is to empty what changed', async () => {
+  const scene = openShop([1, 2, 3]);
+  await scene.apply(`write ${ORDERS} --yes`);
+  expect((await scene.apply('verify shop.db')).stdout).toMatch(/\nPASS: .*\nNext: .*\n$/);
+  query(scene.file, 'UPDATE orders SET invoice_id_v4 = 500 WHERE id = 2');
+  const left = await scene.apply('undo shop.db', 1);
+  expect(left.said).toContain('a new column: empty them');
+  query(scene.file, 'UPDATE orders SET invoice_id_v4 = NULL WHERE id = 2');
+  expect(await scene.run(nextOf(left.stdout))).toMatchObject({ code: 0 });
 });
 
 it.each([
@@ -125,7 +138,9 @@ it.each([
   }
   const { stdout } = await scene.apply(`plan ${words}`, code);
   expect(stdout.split('\n').length).toBeLessThanOrEqual(24);
-  expect(stdout).toContain('Of 160 ids you store, 80 map');
+  const end = stdout.trimEnd().split('\n').slice(-5).join('\n');
+  expect(end).toContain('Of 160 ids you store, 80 map');
+  expect(end.includes('Biggest blocker: orders_1: ')).toBe(code !== 0);
   expect(stdout).toMatch(/… and \d\d more targets: --verbose shows them/);
   expect(stdout).toContain('the gate of this remap is red');
   if (code === 0) expect(stdout).toContain('Kept without a V4 id: 40 cells. Left alone: 40 cells.');
