@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { SvcError } from '../../errors.js';
 import { onFile } from '../../runtime/write-output.js';
+import { wrapLines } from '../../text/text-layout.js';
 import {
   type ApplyResult,
   type ApplyTask,
@@ -50,7 +51,7 @@ export async function emitSql(
   const names = [...files.keys()];
   return {
     exitCode: 0,
-    text: `Wrote SQL for ${PRODUCTS[dialect]} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${ABOUT}\n${note === null ? '' : `${note}\n`}`,
+    text: `Wrote SQL for ${PRODUCTS[dialect]} (${layout}) to ${folder}, as run ${run}:\n${names.map((name) => `  ${name}\n`).join('')}${wrapLines([ABOUT], task.width)}${note === null ? '' : `${note}\n`}`,
     json: {
       action: 'sql',
       dialect,
