@@ -93,6 +93,32 @@ describe('the report', () => {
   });
 });
 
+it('the report adds up the dates of several days and outcomes', async () => {
+  const [early, late, latest] = ['2026-01-05T00:00:00Z', '2026-03-05T00:00:00Z', '2026-09-03T00:00:00Z'];
+  const exported: Exported = {
+    v3: [
+      { id: 1, key: 'a', latest, facts: 'x=1' },
+      { id: 2, key: 'b', latest: late },
+      { id: 3, key: 'c', latest: early },
+      { id: 4, key: 'd', latest, deleted: true },
+      { id: 5, key: 'z', latest },
+    ],
+    v4: [
+      { id: 2, key: 'a', latest, facts: 'x=1' },
+      { id: 3, key: 'z', latest },
+      { id: 4, key: 'z', latest },
+    ],
+  };
+  await withDatabase(exported, { backfill: SINCE }, async ({ report }) => {
+    const { fullSync, timeline } = await report();
+    expect(fullSync).toMatchObject([
+      { records: 2, earliest: '2026-01-05T00:00:00.000Z', latest: '2026-03-05T00:00:00.000Z' },
+    ]);
+    const month = timeline.months.find((one) => one.month === '2026-09');
+    expect(month).toMatchObject({ matched: 1, unmatched: 0, other: 2 });
+  });
+});
+
 const TWO_MODELS = { models: [modelOf('accounting/invoices'), modelOf('payments/orders')] };
 
 describe('check', () => {

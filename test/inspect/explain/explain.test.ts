@@ -235,6 +235,42 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect(left.warnings).toHaveLength(1);
   });
 
+  it('narrows to a company of the side that the id is of', async () => {
+    const exported: Exported = {
+      v3: [
+        { id: 5, key: 'a', company: 1 },
+        { id: 6, key: 'b', company: 1 },
+      ],
+      v4: [{ id: 5, key: 'c', company: 2 }],
+    };
+    const sides = async (options: OptionValues) =>
+      (await explainJson(exported, { id: '5', options })).stories.map(
+        ({ takenFor }: { takenFor: string[] }) => takenFor.join(),
+      );
+    expect(await sides({})).toEqual(['v3', 'v4']);
+    expect(await sides({ company: '2' })).toEqual(['v4']);
+    expect(await sides({ region: 'default' })).toEqual(['v3']);
+  });
+
+  it('spells out what a terminal would act on', async () => {
+    const exported: Exported = { v3: [{ id: 1, key: '\u001b[31m\u202ekey' }], v4: [] };
+    const text = await explain(exported, { id: '1' });
+    expect(text).toContain('\\u001b[31m\\u202ekey');
+    expect(text).not.toContain('\u001b');
+    expect(await explain(exported, { id: '1', options: { json: '-' } })).not.toMatch(/[\u001b\u202e]/);
+  });
+
+  it('says that there are more than it shows', async () => {
+    const v4 = Array.from({ length: 21 }, (_, at) => ({ id: 1, key: `k${at}`, company: at + 1 }));
+    const { stories, more } = await explainJson({ v3: [], v4 }, { id: '1' });
+    expect([stories.length, more]).toEqual([20, true]);
+  });
+
+  it('refuses a database that lost a record of the current remap', async () => {
+    const spoil = (db: Db) => db.exec("DELETE FROM record WHERE platform_id = 'c'");
+    await expect(explain(MIXED, { id: '3', spoil })).rejects.toMatchObject({ code: 'corrupt_database' });
+  });
+
   it('refuses what is no question, and a database without a remap', async () => {
     await expect(explain(MIXED, { id: '01' })).rejects.toMatchObject({ code: 'usage' });
     await expect(explain(MIXED, { id: '1', model: 'x/y' })).rejects.toMatchObject({ code: 'usage' });
