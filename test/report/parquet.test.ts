@@ -88,6 +88,16 @@ describe('dump --format parquet', () => {
     });
   });
 
+  it('says that a remap of lists that were not read in full is not complete', async () => {
+    await withDatabase(MIXED, {}, async ({ config, folder, write, remap }) => {
+      write((db) => db.exec("UPDATE stream SET state = 'failed' WHERE generation = 'v4'"));
+      remap();
+      const output = join(folder, 'all.parquet');
+      await runNamed('dump', givenOf(config, { format: 'parquet', output, allowIncomplete: true }), newIo());
+      expect((await readFile(output)).footer).toMatchObject({ 'svc_migrate.is_complete': 'false' });
+    });
+  });
+
   it('leaves nothing behind where it is interrupted', async () => {
     await withDatabase(MIXED, {}, async ({ folder }) => {
       const abort = new AbortController();

@@ -80,6 +80,14 @@ describe('status', () => {
       });
     }));
 
+  it('leads to doctor where a service has none of the lists', async () => {
+    const lines = await status("UPDATE stream SET state = 'absent' WHERE generation = 'v4'");
+    expect(lines.slice(-2)).toEqual([
+      'V4 answered 404 to every list: the names or the address are wrong.',
+      'Next: svc-migrate doctor',
+    ]);
+  });
+
   it.each<[what: string, change: (db: Db) => void, says: string]>([
     ['is current', () => {}, 'current'],
     ['is older than the data', (db) => prepareBumpExportSeq(db)(), 'older than the exported data'],

@@ -7,8 +7,8 @@ import {
   type ProblemCode,
   problem,
 } from '../../../src/inspect/doctor/check.js';
-import { checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
-import { checkConfig, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
+import { checkHosts, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
+import { checkConfig, checkKeys, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
 import { correctNames } from '../../../src/inspect/doctor/check-models.js';
 import { judgeDeleted, judgeProbe, PROBES } from '../../../src/inspect/doctor/check-parameters.js';
 import type { ListAnswer, ListContent, SampledRecord } from '../../../src/inspect/doctor/sample-lists.js';
@@ -115,6 +115,30 @@ it('a window in the future, a list without a readable object, and V3 without a l
     ['no_record_readable', 2],
     ['v3_absent', 2],
   ]);
+});
+
+it('a key that several regions lack is named once, and one that no list shows to be taken is unknown', () => {
+  const config = configOf({ regions: ['eu', 'us'] });
+  const lacking = new Map(['eu', 'us'].map((region) => [region, new SvcError('config', 'It is not set.')]));
+  const local = { config, env: {}, nowMs: 0, node: '', sqlite: '', fileErrors: [] };
+  expect(checkKeys({ ...local, keyErrors: lacking })).toMatchObject([{ code: 'key_unusable', exitCode: 2 }]);
+  const host = { label: 'V3', generation: 'v3' as const, error: null, answered: false, lists: [] };
+  const v3 = config.v3.regions.map((endpoint) => ({ ...host, endpoint }));
+  const v4 = { ...host, endpoint: config.v4, answered: true, companies: [], asked: [] };
+  const [ask, askAt] = [async () => NONE, () => Promise.reject(new Error('not asked'))];
+  const remote = {
+    ...local,
+    v3,
+    v4,
+    ask,
+    askAt,
+    endpoints: () => [],
+    named: [],
+    database: { kind: 'none' },
+  } as const;
+  const codes = (keyErrors: typeof lacking) => checkHosts({ ...remote, keyErrors }).map(({ code }) => code);
+  expect(codes(new Map())).toEqual(['key_unknown', 'key_unknown', 'key_accepted']);
+  expect(codes(lacking)).toEqual(['key_accepted']);
 });
 
 const MODELS = ['payments/orders', 'ecommerce/orders', 'crm/stages'];

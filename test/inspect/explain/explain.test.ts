@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Db } from '../../../src/store/open.js';
 import { MIXED, newIo, SINCE, withDatabase } from '../../report/support.js';
-import { type Exported, INVOICES } from '../../support/exported.js';
+import { type Exported, INVOICES, modelOf, things } from '../../support/exported.js';
 import { givenOf, type OptionValues, runNamed } from '../../support/given.js';
 import { storePayloads } from '../../support/payloads.js';
 
@@ -153,6 +153,24 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect(provisional).toMatch(/^Warning: 1 V3 list not read to the end/m);
   });
 
+  it('says how a pair was found where its key is not all', async () => {
+    const pairs: Exported = {
+      v3: things('1 a uid=u facts=x=1; 2 b uid=p; 3 b uid=q'),
+      v4: things('11 a uid=w facts=x=1; 12 b uid=p; 13 b uid=q'),
+    };
+    const story = async (id: string, spoil = (_: Db) => {}) =>
+      (await explainJson(pairs, { id, spoil })).stories[0];
+    expect((await story('1')).because).toEqual([
+      'The two have different platform_unique_ids; platform_id is the key, so they stay a pair.',
+    ]);
+    expect((await story('2')).because).toEqual([
+      'Several records have this platform_id; its platform_unique_id singled out this pair.',
+    ]);
+    const decide = (db: Db) =>
+      db.exec("UPDATE remap_group SET matched_by = 'decision' WHERE status = 'matched'");
+    expect((await story('2', decide)).sentence).toBe('A person decided that the two are the same.');
+  });
+
   it('shows a candidate that the evidence names beside the record, and says that it is one', async () => {
     const exported: Exported = {
       v3: [
@@ -233,6 +251,14 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       '1 list of accounting/invoices was not read in full: it may be in that one.',
     ]);
     expect(left.warnings).toHaveLength(1);
+    const onlyV3 = { v3: MIXED.v3, v4: [] };
+    await withDatabase(onlyV3, { models: [modelOf(INVOICES, null)] }, async ({ config }) => {
+      const io = newIo();
+      await runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, '999']), io);
+      expect(JSON.parse(io.stdout.text).unknown).toEqual([
+        'The configuration says that V4 has no accounting/invoices: only V3 was read.',
+      ]);
+    });
   });
 
   it('narrows to a company of the side that the id is of', async () => {
