@@ -11,7 +11,12 @@ import { checkHosts, checkV3 } from '../../../src/inspect/doctor/check-hosts.js'
 import { checkConfig, checkKeys, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
 import { correctNames } from '../../../src/inspect/doctor/check-models.js';
 import { judgeDeleted, judgeProbe, PROBES } from '../../../src/inspect/doctor/check-parameters.js';
-import type { ListAnswer, ListContent, SampledRecord } from '../../../src/inspect/doctor/sample-lists.js';
+import {
+  type ListAnswer,
+  type ListContent,
+  type SampledRecord,
+  sampleV3,
+} from '../../../src/inspect/doctor/sample-lists.js';
 import { configOf, modelOf } from '../../support/exported.js';
 
 function record(svcId: number, more: Partial<SampledRecord> = {}): SampledRecord {
@@ -139,6 +144,17 @@ it('a key that several regions lack is named once, and one that no list shows to
   const codes = (keyErrors: typeof lacking) => checkHosts({ ...remote, keyErrors }).map(({ code }) => code);
   expect(codes(new Map())).toEqual(['key_unknown', 'key_unknown', 'key_accepted']);
   expect(codes(lacking)).toEqual(['key_accepted']);
+});
+
+it('a host that answers 404 to every list has not answered', async () => {
+  const config = configOf();
+  const [endpoint] = config.v3.regions;
+  if (endpoint === undefined) throw new Error('no region');
+  const absent: ListAnswer = { kind: 'absent', error: new SvcError('http_status', '404') };
+  const api = { fetchV4Companies: () => Promise.reject(new Error('not asked')) };
+  const answered = async (answer: ListAnswer) =>
+    (await sampleV3({ config, api, ask: async () => answer, keyErrors: new Map() }, endpoint)).answered;
+  expect([await answered(absent), await answered(NONE)]).toEqual([false, true]);
 });
 
 const MODELS = ['payments/orders', 'ecommerce/orders', 'crm/stages'];

@@ -207,12 +207,18 @@ Taken for a V4 svc_id: the record V4 3 of company 1
         withPayload(
           'v3',
           v3,
-          body(v3, '"amount":10.50,"day":"2026-01-01T00:00:00Z","memo":"a","gone":1,"items":[1]'),
+          body(
+            v3,
+            '"amount":10.50,"day":"2026-01-01T00:00:00Z","memo":"a","gone":1,"big":9007199254740993,"items":[1]',
+          ),
         )(db);
         withPayload(
           'v4',
           v4,
-          body(v4, '"amount":"10.5","day":"2026-01-01T00:00:00.000Z","memo":"b","gone":null'),
+          body(
+            v4,
+            '"amount":"10.5","day":"2026-01-01T00:00:00.000Z","memo":"b","gone":null,"big":9007199254740992',
+          ),
         )(db);
       },
     });
@@ -229,6 +235,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       day: ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000Z', 'same'],
       memo: ['a', 'b', 'differs'],
       gone: ['1', null, 'one_side'],
+      big: ['9007199254740993', '9007199254740992', 'differs'],
     });
   });
 
@@ -284,6 +291,26 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect(text).toContain('\\u001b[31m\\u202ekey');
     expect(text).not.toContain('\u001b');
     expect(await explain(exported, { id: '1', options: { json: '-' } })).not.toMatch(/[\u001b\u202e]/);
+  });
+
+  it('names the pair of companies of the region', async () => {
+    const regions = ['eu', 'us'];
+    const exported: Exported = {
+      v3: regions.map((region, at) => ({ id: 1 + at, key: region, region, company: 5, facts: `x=${at}` })),
+      v4: regions.map((key, at) => ({ id: 10 + at, key, company: 50 + at, facts: `x=${at}` })),
+    };
+    await withDatabase(exported, { regions }, async ({ config }) => {
+      const companies = async (id: string) => {
+        const io = newIo();
+        await runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, id]), io);
+        const { company, lists } = JSON.parse(io.stdout.text).stories[0];
+        return [company.v3, company.v4, lists.map(({ name }: { name: string }) => name).join(', ')];
+      };
+      const lists = (region: string, company: number) =>
+        `V3 ${INVOICES} in ${region}, V4 ${INVOICES}, company ${company}`;
+      expect(await companies('1')).toEqual(['5 (eu)', '50', lists('eu', 50)]);
+      expect(await companies('2')).toEqual(['5 (us)', '51', lists('us', 51)]);
+    });
   });
 
   it('says that there are more than it shows', async () => {

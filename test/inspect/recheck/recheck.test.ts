@@ -6,9 +6,11 @@ import {
   renderRecheck,
   renderRecheckJson,
 } from '../../../src/inspect/recheck/recheck-findings.js';
+import { buildRemap } from '../../../src/match/build-remap.js';
 import { listStreams } from '../../../src/store/streams.js';
 import { campaignCases } from '../../support/campaign.js';
 import { compareWithTruth } from '../../support/compare-truth.js';
+import { seal } from '../../support/seal.js';
 import { newScene, type Scene } from './scene.js';
 
 let scene: Scene | undefined;
@@ -224,6 +226,25 @@ describe('recheck', () => {
     const before = list()?.readAt;
     await scene.recheck({ api: hiding });
     expect(list()?.readAt).not.toBe(before);
+  });
+
+  it('reads the lists of companies that are new in V4', async () => {
+    scene = await newScene(1);
+    const { db, config } = scene.job;
+    const company = db
+      .prepare("SELECT v4_company_id FROM remap WHERE status = 'matched' GROUP BY 1 ORDER BY count(*) DESC")
+      .pluck()
+      .get();
+    const listsOf = () => listStreams(db).filter(({ companyId }) => companyId === company).length;
+    const lists = listsOf();
+    db.exec(`
+      DELETE FROM record WHERE stream_id IN (SELECT id FROM stream WHERE company_id = ${company});
+      DELETE FROM stream WHERE company_id = ${company};
+      DELETE FROM v4_company WHERE company_id = ${company}`);
+    seal(db);
+    buildRemap({ db, config, named: [], clock: { now: Date.now }, onProgress: () => {} });
+    const result = await scene.recheck();
+    expect([listsOf(), result.healed.some(({ after }) => after === 'matched')]).toEqual([lists, true]);
   });
 
   it('passes on a refused key', async () => {
