@@ -234,15 +234,18 @@ describe('a wait the server asked for', () => {
     expect(starts.slice(3).every((at) => at >= held)).toBe(true);
   });
 
-  it('that is longer than allowed fails every request at once', async () => {
+  it.each([
+    [3_600_000, '3600 s'],
+    [Number.MAX_SAFE_INTEGER, '9007199254741 s'],
+  ])('that is longer than allowed fails every request at once: %d ms', async (waitMs, said) => {
     const set = setUp({ maxWaitMs: 60_000 });
-    set.limiter.hold(3_600_000);
+    set.limiter.hold(waitMs);
     const outcomes = await set.time.run(
       Promise.allSettled([1, 2, 3].map(() => set.limiter.run(async () => 'asked'))),
     );
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'wait_too_long' } });
-      expect(outcome.status === 'rejected' && String(outcome.reason)).toContain('3600 s');
+      expect(outcome.status === 'rejected' && String(outcome.reason)).toContain(said);
     }
     expect(set.time.waits).toEqual([]);
   });
@@ -260,10 +263,12 @@ describe('a wait the server asked for', () => {
 });
 
 describe('slowing down on 429', () => {
-  it('halves the pace once per burst, down to a floor, and finds back', async () => {
+  /** The time between starts, ms. */
+  const paceOf = (starts: readonly number[]): number =>
+    ((starts.at(-1) ?? 0) - (starts[0] ?? 0)) / (starts.length - 1);
+
+  it('halves the pace once per burst, and finds back', async () => {
     const set = setUp({ concurrency: 100 });
-    const paceOf = (starts: readonly number[]): number =>
-      ((starts.at(-1) ?? 0) - (starts[0] ?? 0)) / (starts.length - 1);
     const usual = paceOf(await startsOf(set, 40));
     const burst = set.time.clock.now();
     for (let i = 0; i < 8; i++) set.limiter.slowDown(burst);
@@ -272,6 +277,31 @@ describe('slowing down on 429', () => {
     expect(slowed / usual).toBeLessThan(2.3);
     for (let i = 0; i < 200; i++) set.limiter.succeed(set.time.clock.now());
     expect(paceOf(await startsOf(set, 40))).toBeLessThan(usual * 1.05);
+  });
+
+  it('is not undone by answers to requests that were under way when it came', async () => {
+    const set = setUp({ concurrency: 100 });
+    const [before = 0] = await startsOf(set, 1);
+    await set.time.run(set.time.pass(1000));
+    set.limiter.slowDown(set.time.clock.now());
+    for (let i = 0; i < 99; i++) set.limiter.succeed(before);
+    expect(paceOf(await startsOf(set, 20))).toBeGreaterThan(90);
+  });
+
+  it('starts from the pace that was kept, not from the one allowed', async () => {
+    const set = setUp({ requestsPerSecond: 1000, concurrency: 1 });
+    await startsOf(set, 50, 100);
+    set.limiter.slowDown(set.time.clock.now());
+    expect(paceOf(await startsOf(set, 20))).toBeGreaterThan(150);
+  });
+
+  it.each([20, 0.1])('of %d a second stops at five seconds, or at what the limit asks', async (rate) => {
+    const set = setUp({ requestsPerSecond: rate, concurrency: 100 });
+    for (let i = 0; i < 30; i++) {
+      await set.time.run(set.time.pass(1));
+      set.limiter.slowDown(set.time.clock.now());
+    }
+    expect(paceOf(await startsOf(set, 5))).toBeCloseTo(Math.max(5000, 1024 / rate), 0);
   });
 });
 
