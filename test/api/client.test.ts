@@ -229,6 +229,13 @@ describe('an interrupt', () => {
     expect(await failure).toBe(reason);
     nock.abortPendingRequests();
   });
+
+  it('lets no further request out', async () => {
+    const { api, stop } = createMockedApi();
+    stop.abort(reason);
+    expect(await failureOf(api.fetchPage(v3Request()))).toBe(reason);
+    expect(api.endpoints()[0]?.requests).toBe(0);
+  });
 });
 
 describe('a large page', () => {

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
-import { V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
+import { failureOf, PAIR, V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
 
 allowMocksOnly();
 
@@ -14,6 +14,30 @@ describe('Retry-After', () => {
     await time.run(api.fetchPage(v3Request()));
     expect(time.clock.now() - start).toBeGreaterThanOrEqual(20_000);
     expect(time.clock.now() - start).toBeLessThan(21_000);
+  });
+
+  it('beyond the longest wait ends the request, also the last attempt, and those that follow, unasked', async () => {
+    const { api, time } = createMockedApi({ http: { maxWaitMs: 60_000, attempts: 1 } });
+    nock(V3).get(V3_PATH).reply(429, 'busy', { 'Retry-After': '7200' });
+    for (let i = 0; i < 2; i++) {
+      const error = await failureOf(time.run(api.fetchPage(v3Request())));
+      expect(error).toMatchObject({ code: 'wait_too_long', facts: { waitMs: 7_200_000, model: PAIR.v3 } });
+    }
+    expect(api.endpoints()[0]?.requests).toBe(1);
+  });
+});
+
+describe('a 429', () => {
+  it('slows down what follows to the same host', async () => {
+    const { api, time } = createMockedApi({ endpoint: { requestsPerSecond: 10 } });
+    const asked: number[] = [];
+    const answer = () => {
+      asked.push(time.clock.now());
+      return asked.length === 1 ? [429, 'slow down'] : [200, V3_PAGE];
+    };
+    nock(V3).persist().get(V3_PATH).reply(answer);
+    for (let i = 0; i < 2; i++) await time.run(api.fetchPage(v3Request()));
+    expect((asked[2] ?? 0) - (asked[1] ?? 0)).toBeGreaterThan(180);
   });
 });
 

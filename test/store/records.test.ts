@@ -2,10 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
 import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
+import { storedPayloads } from '../support/payloads.js';
 import { type Child, renderChildren } from '../support/stored-children.js';
 import { openTestDatabase, record, rowsOf } from './support.js';
 
 const FIRST: PagePlace = { streamId: 1n, walk: 1, keepFrom: 1, passWalk: 1, previousWalk: null };
+/** The first walk of another reading. */
+const ANEW: PagePlace = { ...FIRST, walk: 4, keepFrom: 4, passWalk: 4 };
 
 function child(changes: Partial<Child> = {}): Child {
   const fields = { path: 'line_items', svcId: 1n, platformId: 'c', platformUniqueId: null, deleted: false };
@@ -54,6 +57,14 @@ describe('a record that arrives again', () => {
     expect(failing).toThrow('full');
     save(FIRST, page);
     expect(rowsOf(db, 'SELECT id, names FROM member_list')).toEqual([{ id: 1n, names: '["code"]' }]);
+  });
+
+  it('is replaced by what a new reading shows, even if that claims to be older', () => {
+    const db = openTestDatabase();
+    const save = prepareSaveRecords(db, 'full');
+    save(FIRST, [record()]);
+    save(ANEW, [record({ raw: Buffer.from('older'), updatedMs: 4 })]);
+    expect(storedPayloads(db)).toEqual(['older']);
   });
 
   it('counts as changed if only its bytes differ, but only where payloads are stored', () => {
@@ -127,8 +138,7 @@ describe('the tally of a page', () => {
     });
     expect(save(second, ids(1n))).toEqual({ ...none, duplicates: 1 });
     // A new reading: 3 was last seen two passes ago, nothing counts as a duplicate.
-    const anew = { ...FIRST, walk: 4, passWalk: 4, keepFrom: 4 };
-    expect(save(anew, ids(1n, 3n))).toEqual({ ...none, unique: 2, passUnique: 2, fresh: 2 });
+    expect(save(ANEW, ids(1n, 3n))).toEqual({ ...none, unique: 2, passUnique: 2, fresh: 2 });
   });
 
   it('compares a pass with what the previous pass saw, not with what is stored', () => {
