@@ -133,14 +133,14 @@ function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
 }
 
 function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): Step {
-  const { cursor, passUnique, restarts, restartUnique } = row.position;
+  const { cursor, passUnique, restartUnique } = row.position;
   if (error.code !== 'http_status') return fail(row, error.code, error.sentence);
   if (cursor !== null && EXPIRED_STATUSES.includes(error.status)) {
     if (restartUnique !== null && passUnique <= restartUnique) {
       const sentence = `The cursor expired again before the walk got further than the last time: ${error.sentence}`;
       return fail(row, 'cursor_expired', sentence);
     }
-    return startWalk(movedTo(row, { restarts: restarts + 1, restartUnique: passUnique }));
+    return startWalk(movedTo(row, { restartUnique: passUnique }));
   }
   if (error.status === 404 && isAbsence(row, rules)) return absent(row, error);
   return fail(row, error.code, error.sentence);

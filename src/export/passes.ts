@@ -23,7 +23,7 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   const stale = row.position.stale || row.uniqueRecords > 0;
   const position = { keepFrom: walk, stale, ending: 'complete', rounds: 0, judged: false } as const;
   const pass = startPass(movedTo(reset, { ...position, excluded: 0, excludedSum: 0 }), 'walk', null);
-  return { row: movedTo(pass.row, { previous: null }), discard: ['cursors', 'rejected', 'excluded'] };
+  return { row: pass.row, discard: ['cursors', 'rejected', 'excluded'] };
 }
 
 /** Starts the next pass of a reading. With `sinceMs`, it returns only records updated since then. */
@@ -34,7 +34,7 @@ export function startPass(row: StreamRow, phase: 'walk' | 'recount' | 'sweep', s
   const since = sinceMs === null ? null : isoOf(sinceMs);
   const asList: StreamRow = phase === 'recount' ? { ...row, readBy: 'list' } : row;
   const next = movedTo(asList, { phase, previous, since, ...counts, passWalk: walk + 1 });
-  return startWalk(movedTo(next, { restarts: 0, restartUnique: null, emptyEnd: false }));
+  return startWalk(movedTo(next, { restartUnique: null, emptyEnd: false }));
 }
 
 /** Starts a sweep for records updated since the watermark minus the overlap; without a watermark, for the whole list. */

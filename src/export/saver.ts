@@ -115,7 +115,7 @@ export function createSaver(options: SaverOptions): Saver {
         const { answer, outcome, step } = next;
         saved.push({ answer, step });
         changed ||= outcome.kind === 'page' && outcome.changed > 0;
-        last = { parts: last.parts ?? [], ...step };
+        last = step;
         next = step.discard.length === 0 ? saveNext(step.row) : null;
       }
       if (saved.length > 0) apply(row, last, changed);

@@ -129,7 +129,6 @@ const positionSchema = z.object({
   emptyEnd: z.boolean().default(false),
   /** Consecutive pages without a record new to this walk. */
   idlePages: count.default(0),
-  restarts: count.default(0),
   /** `passUnique` when the last expired cursor was dropped. */
   restartUnique: count.nullable().default(null),
   /** The final state of the stream, once nothing is left to read. */

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
-import { failureOf, PAIR, V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
+import { failureOf, PAIR, until, V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
 
 allowMocksOnly();
 
@@ -24,6 +24,24 @@ describe('Retry-After', () => {
       expect(error).toMatchObject({ code: 'wait_too_long', facts: { waitMs: 7_200_000, model: PAIR.v3 } });
     }
     expect(api.endpoints()[0]?.requests).toBe(1);
+  });
+});
+
+describe('two endpoints on one host', () => {
+  it('share its waits, and the lower of their limits', async () => {
+    const { api, time, events } = createMockedApi({ v4Url: V3, v4: { requestsPerSecond: 1 } });
+    const start = time.clock.now();
+    const asked: number[] = [];
+    const answer = (page: string) => () => {
+      asked.push(time.clock.now() - start);
+      return asked.length === 1 ? [429, 'busy', { 'Retry-After': '9' }] : [200, page];
+    };
+    nock(V3).persist().get(V3_PATH).reply(answer(V3_PAGE)).get(V4_PATH).reply(answer(V4_PAGE));
+    const first = api.fetchPage(v3Request());
+    await until(() => events.length === 1);
+    await time.run(Promise.all([first, api.fetchPage(v4Request())]));
+    expect(asked[1]).toBeGreaterThanOrEqual(9000);
+    expect(asked[2]).toBeGreaterThanOrEqual(10_000);
   });
 });
 

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { ProgressEvent } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
+import { readExportSeq } from '../../src/store/meta.js';
+import { listStreams } from '../../src/store/streams.js';
 import { storedPayloads } from '../support/payloads.js';
 import { config, pair } from './config.js';
 import { createFakeService, httpError } from './fake-service.js';
@@ -68,6 +71,23 @@ describe('export v4', () => {
     expect(b.look((db) => db.prepare('SELECT company_id FROM v4_company').pluck().all())).toEqual([8n]);
   });
 
+  it('does not take a list for read while it is being dropped', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(4) });
+    await b.run(service, 'v4');
+    service.companies.shift();
+    const stop = new AbortController();
+    const onProgress = ({ kind }: ProgressEvent) => (kind === 'step' ? stop.abort() : undefined);
+    expect(await errorOf(b.run(service, 'v4', { signal: stop.signal, onProgress }))).toMatchObject({
+      code: 'interrupted',
+    });
+    expect(b.look((db) => listStreams(db).map(({ state }) => state))).toEqual(['running']);
+    const before = b.look(readExportSeq);
+    expect((await b.run(service, 'v4')).streams).toEqual([]);
+    expect(b.look(storedIds)).toEqual([]);
+    expect(b.look(readExportSeq)).toBeGreaterThan(before);
+  });
+
   it('leaves V3 alone', async () => {
     const b = bench();
     await b.run(createFakeService({ [V3_LIST]: records(4) }));
@@ -107,7 +127,9 @@ describe('export v4', () => {
     });
     for (const code of ['cursor_loop', 'cursor_expired'] as const) {
       const failing = { ...service, fetchV4Companies: () => Promise.reject(new SvcError(code, 'No end.')) };
+      const before = b.look(readExportSeq);
       expect(await errorOf(b.run(failing, 'v4'))).toMatchObject({ code });
+      expect(b.look(readExportSeq)).toBeGreaterThan(before);
       expect(list()).toMatchObject({ state: 'failed', end_reason: code });
     }
     expect(b.look(storedIds)).toEqual([1n, 2n]);

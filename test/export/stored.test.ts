@@ -40,9 +40,16 @@ describe('the export sequence of an unfinished export', () => {
 });
 
 describe('what is stored', () => {
-  it('leaves no cursors behind', async () => {
+  it('leaves no cursors behind, and no payloads of replaced records', async () => {
     const b = bench();
-    await b.run(createFakeService({ [V3_LIST]: records(10) }));
-    expect(b.look((db) => db.prepare('SELECT count(*) FROM cursor_seen').pluck().get())).toBe(0n);
+    const service = createFakeService({ [V3_LIST]: records(10) });
+    await b.run(service);
+    service.lists.set(
+      V3_LIST,
+      records(10).map((record) => ({ ...record, updatedMs: b.clock.now() })),
+    );
+    await b.run(service);
+    for (const table of ['cursor_seen', 'stale_block'])
+      expect(b.look((db) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get())).toBe(0n);
   });
 });
