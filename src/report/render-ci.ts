@@ -1,5 +1,6 @@
-import { isUnfinished, type ReportLimit } from '../domain.js';
+import { isUnfinished, type ReportLimit, type RowUnit } from '../domain.js';
 import { escapeMarkup, escapeUnseen } from '../text/escape.js';
+import { countOf } from '../text/numbers.js';
 import { buildVerdict, describeKey, describeLimit } from './build-verdict.js';
 import type { Report, ReportStream } from './report-schema.js';
 
@@ -66,7 +67,10 @@ function limitCases({ gate }: Report, model: string | null): Case[] {
 function limitCase(limit: ReportLimit): Case {
   const name = `limit ${limit.name}`;
   if (limit.pass) return { kind: 'pass', name };
-  const lines = limit.contributors.map(({ model, key, count }) => `${model}: ${count} ${key}`);
+  const lines = limit.contributors.map(
+    ({ model, key, count, unit }) =>
+      `${model}: ${unit === null ? count : countOf(count, nameOfUnit(unit))} ${key}`,
+  );
   const { meaning, action } = describeKey(limit.name);
   const text = [limit.detail, ...lines, meaning, action].filter((line) => line !== null && line !== '');
   const message =
@@ -74,6 +78,11 @@ function limitCase(limit: ReportLimit): Case {
       ? `${limit.actual ?? 'unknown'} hours old, ${limit.allowed} allowed`
       : describeLimit(limit);
   return { kind: 'failure', name, type: 'limit', message, text: text.join('\n') };
+}
+
+/** `V3 line item` */
+function nameOfUnit(unit: RowUnit): string {
+  return `${unit.slice(0, 2).toUpperCase()} ${unit.slice(3).replace('_', ' ')}`;
 }
 
 function streamCase(stream: ReportStream): Case {
