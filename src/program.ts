@@ -113,7 +113,7 @@ async function showHelp(
   names: readonly string[],
   printPage: () => Promise<void>,
 ): Promise<void> {
-  if (names.length === 0) return write(host.stdout, `${renderOverview()}\n${renderTopics()}`);
+  if (names.length === 0) return write(host.stdout, `${renderOverview()}\n${renderTopics(widthOf(host))}`);
   const command = findCommand(program, names);
   const isTopic = readTopic(names.join(' ')) !== null;
   if (isTopic || command === undefined) await printPage();

@@ -105,8 +105,9 @@ describe('help', () => {
   });
 
   it('lists commands and topics', async () => {
-    const { code, stdout } = await runCli(['help'], { cwd });
+    const { code, stdout } = await runCli(['help'], { cwd, env: { COLUMNS: '80' } });
     expect(code).toBe(0);
+    expect(stdout.split('\n').filter((line) => displayWidth(line) > 80)).toEqual([]);
     expect(stdout).toContain(renderOverview());
     for (const { name, summary } of TOPICS) expect(stdout).toMatch(new RegExp(`\n  ${name} +${summary}\n`));
   });

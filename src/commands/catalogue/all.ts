@@ -1,5 +1,6 @@
 import { TOPICS } from '../../docs/topics.js';
 import { SvcError } from '../../errors.js';
+import { layOutTable } from '../../text/text-layout.js';
 import { type Command, runs } from '../command.js';
 import { describeOption, listOptions } from '../option.js';
 import * as apply from './apply-commands.js';
@@ -110,11 +111,15 @@ function rowOf({ name, summary }: Command): string {
 }
 
 /** The options that every command has, and the pages of the reference. */
-export function renderTopics(): string {
-  const options = listOptions(COMMON_OPTIONS).map(
-    (option) => `  ${option.flags.padEnd(15)} ${describeOption(option)}\n`,
+export function renderTopics(width: number): string {
+  const list = (rows: readonly (readonly [string, string])[]) =>
+    layOutTable([{ title: '' }, { title: '' }], rows, width)
+      .slice(1)
+      .map((line) => `${line}\n`);
+  const options = list(
+    listOptions(COMMON_OPTIONS).map((option) => [option.flags, describeOption(option)] as const),
   );
-  const pages = TOPICS.map(({ name, summary }) => `  ${name.padEnd(15)} ${summary}\n`);
+  const pages = list(TOPICS.map(({ name, summary }) => [name, summary] as const));
   const hint = 'Run `svc-migrate help COMMAND` for the options and examples of a command.';
   return `Options of every command:\n${options.join('')}\nTopics (svc-migrate help TOPIC):\n${pages.join('')}\n${hint}\n`;
 }
