@@ -22,11 +22,11 @@ export async function run(given: GivenTo<typeof purge>, io: Io): Promise<number>
   }
   if (!given.options.yes) {
     const count = await readDatabase(config, async (db) => countPayloads(db));
-    await confirm(
-      `Delete ${countOf(count, 'payload')} from ${database} (${formatBytes(statSync(database).size)})?`,
-      given,
-      io,
-    );
+    const question = `Delete ${countOf(count, 'payload')} from ${database} (${formatBytes(statSync(database).size)})?`;
+    if (!(await confirm(question, given, io))) {
+      await printText('Nothing was changed.\n', io);
+      return 0;
+    }
   }
   const hold = { file: database, mode: 'write', command: 'purge', nowMs: io.clock.now() } as const;
   const dropped = await withDatabase(hold, async (db) =>
@@ -37,13 +37,12 @@ export async function run(given: GivenTo<typeof purge>, io: Io): Promise<number>
   return 0;
 }
 
-/** @throws SvcError `usage` where nobody can be asked, `interrupted` if the answer is not yes */
-async function confirm(question: string, given: Given<unknown>, io: Io): Promise<void> {
+/** @throws SvcError `usage` where nobody can be asked, `interrupted` after Ctrl-C */
+async function confirm(question: string, given: Given<unknown>, io: Io): Promise<boolean> {
   const input = terminalOf(given, io);
   if (input === null) {
     throw new SvcError('usage', `${question} Nothing was changed.`, { hint: 'Confirm it with --yes.' });
   }
   await writeText(io.stderr, ['Ids, keys and the remap stay. Drift cannot be measured afterwards.\n']);
-  if (!(await askYesNo(question, input, io)))
-    throw new SvcError('interrupted', 'Stopped; nothing was changed.');
+  return askYesNo(question, input, io);
 }

@@ -27,7 +27,7 @@ describe('purge', () => {
   });
 
   it.each(['', 'n', 'no', 'yesterday'])('changes nothing after the answer "%s"', async (answer) => {
-    expect(await purge(answer, {})).toMatchObject({ ended: 'interrupted', printed: '' });
+    expect(await purge(answer, {})).toMatchObject({ ended: 0, printed: 'Nothing was changed.\n' });
   });
 
   it('needs --yes where nobody can answer', async () => {
