@@ -220,16 +220,16 @@ export async function killUntil(
   let seed = firstSeed;
   const isOneEnough = kills <= KILLS_OF_A_JOB;
   const turns = isOneEnough ? { remap: 2, report: 1 } : { remap: 14, report: 8 };
-  const work = async (): Promise<void> => {
-    while (total.kills < kills) {
-      const tally = await killAtRandom(scene, seed++, turns);
+  while (total.kills < kills) {
+    const seeds = isOneEnough ? [seed] : [seed, seed + 1];
+    seed += seeds.length;
+    for (const tally of await Promise.all(seeds.map((one) => killAtRandom(scene, one, turns)))) {
       total.jobs += 1;
       total.kills += tally.kills;
       total.leftUnfinished += tally.leftUnfinished;
       total.whileRecovering += tally.whileRecovering;
     }
-  };
-  await Promise.all(isOneEnough ? [work()] : [work(), work()]);
+  }
   return total;
 }
 

@@ -13,19 +13,19 @@ const SIZES: Readonly<
   Record<Kind, { kills: number; chain: number; shapes: readonly Shape[]; halfway: number }>
 > = {
   sqlite: {
-    kills: campaign({ small: 2, full: 30, soak: 1000 }),
+    kills: campaign({ small: 2, full: 15, soak: 1000 }),
     chain: campaign({ small: 2, full: 8 }),
     shapes: campaign({ small: ['plain', 'text', 'json', 'unique', 'half_key'], soak: SHAPES }),
     halfway: 1 / 3,
   },
   postgres: {
-    kills: campaign({ small: 2, full: 40, soak: 1000 }),
+    kills: campaign({ small: 2, full: 20, soak: 1000 }),
     chain: campaign({ small: 2, full: 8 }),
     shapes: FEW,
     halfway: 1 / 3,
   },
   mysql: {
-    kills: campaign({ small: 2, full: 30, soak: 1000 }),
+    kills: campaign({ small: 2, full: 20, soak: 1000 }),
     chain: campaign({ small: 2, full: 8 }),
     shapes: FEW,
     halfway: 1 / 4,
