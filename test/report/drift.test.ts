@@ -4,6 +4,7 @@ import { renderText } from '../../src/report/render-text.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES } from '../support/exported.js';
+import { givenOf, runNamed } from '../support/given.js';
 import { storePayloads } from '../support/payloads.js';
 import { HOSTILE_TEXT as HOSTILE } from './sample-report.js';
 import { newIo, type TestDatabase, withDatabase } from './support.js';
@@ -79,6 +80,18 @@ it.each([
     write((db) => savePayloads(db, new Map([...BODIES, [1n, { total: 5 }], [12n, BODIES.get(2n) ?? {}]])));
     remap();
     expect((await report()).drift).toMatchObject({ compared: 2, differing });
+  });
+});
+
+it('drift follows the findings in NDJSON, with the fields for evidence', async () => {
+  await withPayloads(BODIES, {}, async ({ config }) => {
+    const io = newIo();
+    await runNamed('report', givenOf(config, { ndjson: '-' }), io);
+    expect(io.stdout.text.replace(/\n$/, '')).not.toMatch(/[\u0000-\u001f\u202e]/);
+    expect(JSON.parse(io.stdout.text)).toMatchObject({
+      ...{ model: INVOICES, path: '', v3_svc_id: '2', v4_svc_id: '12', status: 'matched', reason: null },
+      evidence: { drift: [{ v4: '' }, { field: 'long', v4: 'y' }] },
+    });
   });
 });
 

@@ -98,6 +98,17 @@ describe('dump --format parquet', () => {
     });
   });
 
+  it('needs a file that can be written', async () => {
+    await withDatabase(MIXED, {}, async ({ config, folder }) => {
+      const dumping = (output: string | undefined) =>
+        expect(runNamed('dump', givenOf(config, { format: 'parquet', output }), newIo())).rejects;
+      for (const output of [config.database, folder, '/dev/null', '-', undefined]) {
+        await dumping(output).toMatchObject({ code: 'usage' });
+      }
+      await dumping(join(folder, 'no', 'such', 'folder')).toMatchObject({ code: 'output' });
+    });
+  });
+
   it('leaves nothing behind where it is interrupted', async () => {
     await withDatabase(MIXED, {}, async ({ folder }) => {
       const abort = new AbortController();

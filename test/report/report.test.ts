@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
+import type { OnProgress } from '../../src/domain.js';
+import { renderText } from '../../src/report/render-text.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
 import { type Exported, INVOICES, modelOf } from '../support/exported.js';
@@ -275,6 +277,44 @@ describe('report', () => {
       expect(await runNamed('report', givenOf(config, {}), io)).toBe(0);
       expect(io.stderr.text).toBe(
         'Warning: 1 V3 list not read to the end: accounting/invoices in default (V3 answered 429). → svc-migrate run\n',
+      );
+    });
+  });
+
+  it('writes every finding to NDJSON, whole, for its owner only, and tells the verdict', async () => {
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ config, folder }) => {
+      const file = join(folder, 'findings.ndjson');
+      writeFileSync(file, 'old');
+      const notes: string[] = [];
+      const onProgress: OnProgress = (event) => {
+        if (event.kind === 'note') notes.push(event.text.replace(folder, ''));
+      };
+      await runNamed('report', givenOf(config, { ndjson: file }), newIo({ onProgress }));
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line).status)).toEqual([
+        ...['unmatched', 'unmatched', 'unmatched', 'deleted', 'v4_only'],
+      ]);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(notes).toEqual([
+        'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded (unmatched, v4_only/unexplained). See /findings.ndjson.',
+      ]);
+    });
+  });
+
+  it('writes to stdout once the files are written', async () => {
+    await withDatabase(MIXED, {}, async ({ config, folder }) => {
+      const io = newIo();
+      const ndjson = join(folder, 'no', 'such', 'folder');
+      const reporting = runNamed('report', givenOf(config, { json: '-', ndjson }), io);
+      await expect(reporting).rejects.toMatchObject({ code: 'output' });
+      expect(JSON.parse(io.stdout.text)).toMatchObject({ outcome: 'error' });
+    });
+  });
+
+  it('does not count the list of companies among the lists that were read', async () => {
+    await withDatabase({ ...MIXED, states: { 'v4 companies': 'complete' } }, {}, async ({ report }) => {
+      expect(renderText(await report(), { width: 80, color: false })).toContain(
+        '2 of 2 lists read completely.',
       );
     });
   });

@@ -56,7 +56,9 @@ describe('status', () => {
     expect(lines).toContain('  V4 accounting/invoices, company 11: not started');
     expect(lines.filter((line) => line.endsWith(': not started'))).toHaveLength(3);
     expect(lines).toContain('  … and 37 more');
-    expect(lines.find((line) => line.startsWith('V4:'))).toContain('41 lists (1 complete, 40 not started)');
+    expect(lines.find((line) => line.startsWith('V4:'))).toContain(
+      '41 lists (1 complete, 40 not started), 0 records,',
+    );
   });
 
   it('says how far an export is, what was rejected, and what was read by company', () =>

@@ -145,12 +145,25 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       {
         v3: [{ id: 1, key: 'a' }],
         v4: [{ id: 9, key: 'a' }],
-        states: { [`v3 default ${INVOICES}`]: 'running' },
+        states: { [`v3 default ${INVOICES}`]: 'running', [`v4 ${INVOICES} 1`]: 'short' },
       },
       { id: '1' },
     );
     expect(provisional).toMatch(/Not read in full: V3 accounting\/invoices in default \(running\)/);
     expect(provisional).toMatch(/^Warning: 1 V3 list not read to the end/m);
+    expect(provisional).not.toMatch(/Not read in full: V4/);
+    const other = {
+      v3: [{ id: 1, key: 'a', facts: 'x=1' }],
+      v4: [{ id: 9, key: 'a', company: 7, facts: 'x=2' }],
+    };
+    expect(await explain(other, { id: '1' })).toContain('V4 7: 0 of 1 shared keys agree\n');
+    const { stories } = await explainJson(MIXED, {
+      id: '4',
+      spoil: (db) =>
+        db.exec(`DELETE FROM record WHERE stream_id IN (SELECT id FROM stream WHERE generation = 'v4');
+          DELETE FROM stream WHERE generation = 'v4'`),
+    });
+    expect(stories[0].lists[1]).toMatchObject({ name: `V4 ${INVOICES}, company 1`, state: null });
   });
 
   it('says how a pair was found where its key is not all', async () => {

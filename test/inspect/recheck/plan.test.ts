@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamState } from '../../../src/domain.js';
 import { planRecheck } from '../../../src/inspect/recheck/plan-recheck.js';
+import { indexOpen } from '../../../src/inspect/recheck/recheck-findings.js';
 import type { OpenRow } from '../../../src/store/open-findings.js';
 import { FIRST_POSITION, type StreamRow } from '../../../src/store/streams.js';
 import { configOf, INVOICES } from '../../support/exported.js';
@@ -82,6 +83,14 @@ function plan(
     asksCompanies: made.readsCompanies,
   };
 }
+
+it('findings are told apart by region, path, model and company', () => {
+  const rows = [
+    ...[{}, { region: 'eu' }, { path: 'line_items' }, { model: 'x/y' }, { v3_company_id: 2n }, V4_ONLY],
+    ...[{ path: 'line_items' }, { v4_company_id: 6n }].map((more) => ({ ...V4_ONLY, ...more })),
+  ].map((more) => rowOf('unexplained', more));
+  expect(indexOpen([...rows, ...rows]).size).toBe(rows.length);
+});
 
 describe('what a recheck asks', () => {
   const cases: [string, OpenRow, ReturnType<typeof plan>][] = [

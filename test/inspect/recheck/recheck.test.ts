@@ -3,6 +3,7 @@ import type { ParsedPage } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import {
   judgeRecheck,
+  type ReadLists,
   renderRecheck,
   renderRecheckJson,
 } from '../../../src/inspect/recheck/recheck-findings.js';
@@ -245,6 +246,23 @@ describe('recheck', () => {
     buildRemap({ db, config, named: [], clock: { now: Date.now }, onProgress: () => {} });
     const result = await scene.recheck();
     expect([listsOf(), result.healed.some(({ after }) => after === 'matched')]).toEqual([lists, true]);
+  });
+
+  it('is incomplete where a list is not read to its end', async () => {
+    scene = await newScene(1);
+    const streams = listStreams(scene.job.db).map((stream) => ({ ...stream, state: 'failed' as const }));
+    const firstError = new SvcError('network', 'V4 is down.');
+    const readLists: ReadLists = async (generation) => {
+      const own = streams.filter((one) => one.generation === generation);
+      return { complete: false, streams: own, firstError };
+    };
+    const result = await scene.recheck({ readLists });
+    expect([result.read?.failed, result.read?.unfinished, judgeRecheck(result)]).toEqual([
+      ...[0, result.read?.lists, 4],
+    ]);
+    expect(renderRecheck(result, 200, false)).toMatch(
+      /\n0 requests failed and \d+ lists not read to the end: run the same command again\. First: V4 is down\.\n/,
+    );
   });
 
   it('passes on a refused key', async () => {

@@ -7,6 +7,7 @@ import { exportV3, exportV4 } from '../../../src/export/run-export.js';
 import { createSaver } from '../../../src/export/saver.js';
 import {
   indexOpen,
+  type ReadLists,
   type RecheckResult,
   readAgain,
   recheck,
@@ -35,6 +36,7 @@ export interface Scene {
 export interface RecheckAsked {
   readonly api?: Pick<Api, 'fetchRecord' | 'fetchRawList' | 'fetchV4Companies'>;
   readonly onProgress?: OnProgress;
+  readonly readLists?: ReadLists;
 }
 
 /** A service, and what both exports and a remap made of it when V4 had loaded a share of its records. */
@@ -105,19 +107,21 @@ function recheckJob({ db, config }: Job, api: Api, asked: RecheckAsked): Promise
         config,
         api: asked.api ?? api,
         saver,
-        readLists: (generation, onlyModels, onlyCompanies, onEvent) =>
-          (generation === 'v3' ? exportV3 : exportV4)({
-            db,
-            file: config.database,
-            config,
-            fingerprint: buildFingerprint(config),
-            supply: createPageSupply(api, NOW),
-            signal: new AbortController().signal,
-            clock: NOW,
-            onProgress: onEvent,
-            onlyModels,
-            onlyCompanies,
-          }),
+        readLists:
+          asked.readLists ??
+          ((generation, onlyModels, onlyCompanies, onEvent) =>
+            (generation === 'v3' ? exportV3 : exportV4)({
+              db,
+              file: config.database,
+              config,
+              fingerprint: buildFingerprint(config),
+              supply: createPageSupply(api, NOW),
+              signal: new AbortController().signal,
+              clock: NOW,
+              onProgress: onEvent,
+              onlyModels,
+              onlyCompanies,
+            })),
         onProgress,
         runUninterruptible: async (work) => work(),
       }),
