@@ -215,6 +215,25 @@ describe('reasons that come from the scope', () => {
     expect([row?.status, row?.evidence]).toEqual(['matched', '{"provisional":true}']);
   });
 
+  it.each([
+    ['nothing is unread', true, {}, '{}'],
+    ['the V3 list is unread', true, { [`v3 default ${INVOICES}`]: 'running' }, '{"provisional":true}'],
+    ['the V4 list is unread', true, { [`v4 ${INVOICES} 1`]: 'running' }, '{"provisional":true}'],
+    [
+      'another list may pair the company anew',
+      false,
+      { 'v4 payments/orders 1': 'running' },
+      '{"provisional":true}',
+    ],
+    ['another list is unread and a file pairs', true, { 'v4 payments/orders 1': 'running' }, '{}'],
+  ] as const)('says whether a pair is provisional where %s', (_, isNamed, states, evidence) => {
+    const config = configOf({ models: [modelOf(INVOICES), modelOf('payments/orders')] });
+    const v3: Thing[] = [{ id: 1, key: 'a', facts: 'x=1' }];
+    const named = isNamed ? [{ region: 'default', v3CompanyId: 1n, v4CompanyId: 1n }] : [];
+    const [row] = remapRows(config, { v3, v4: v3, states }, named);
+    expect([row?.status, row?.evidence]).toEqual(['matched', evidence]);
+  });
+
   it('keeps ids beyond 2^53 exact', () => {
     const [row] = remapRows(configOf(), {
       v3: [{ id: 9007199254740993n, key: 'a' }],
@@ -272,11 +291,11 @@ describe('reasons that come from the scope', () => {
   });
 
   it('counts a pair whose unique ids differ', () => {
-    const [row] = remapRows(configOf(), {
-      v3: [{ id: 1, key: 'a', uid: 'u' }],
-      v4: [{ id: 9, key: 'a', uid: 'v' }],
+    const rows = remapRows(configOf(), {
+      v3: things('1 a uid=u; 2 b uid=u; 3 c'),
+      v4: things('9 a uid=v; 8 b uid=u; 7 c uid=w'),
     });
-    expect(row?.unique_id_conflict).toBe(1n);
+    expect(rows.map((row) => row.unique_id_conflict)).toEqual([1n, 0n, 0n]);
   });
 });
 
