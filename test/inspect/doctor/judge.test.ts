@@ -10,7 +10,12 @@ import {
 import { checkHosts, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
 import { checkConfig, checkKeys, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
 import { correctNames } from '../../../src/inspect/doctor/check-models.js';
-import { judgeDeleted, judgeProbe, PROBES } from '../../../src/inspect/doctor/check-parameters.js';
+import {
+  checkParameters,
+  judgeDeleted,
+  judgeProbe,
+  PROBES,
+} from '../../../src/inspect/doctor/check-parameters.js';
 import {
   type ListAnswer,
   type ListContent,
@@ -145,6 +150,35 @@ it('a key that several regions lack is named once, and one that no list shows to
   expect(codes(new Map())).toEqual(['key_unknown', 'key_unknown', 'key_accepted']);
   expect(codes(lacking)).toEqual(['key_accepted']);
 });
+
+it.each([
+  ['auto', 'include_deleted_records is not known', 'note'],
+  ['auto', 'Bad request', 'problem'],
+  [true, 'include_deleted_records is not known', 'problem'],
+  [false, 'Bad request', 'note'],
+] as const)(
+  'where includeDeleted is %s and V4 refuses it with "%s", that is a %s',
+  async (setting, answer, level) => {
+    const config = configOf();
+    const refused = new SvcError('http_status', '400', { facts: { status: 400, answer } });
+    const list = { region: '', companyId: 1n, pair: modelOf('crm/stages'), answer: answers([A]) };
+    const v4 = {
+      ...{ label: 'V4', generation: 'v4', endpoint: config.v4, error: null },
+      answered: true,
+      lists: [list],
+    };
+    const [found] = await checkParameters({
+      ...{ env: {}, nowMs: 0, node: '', sqlite: '', fileErrors: [], keyErrors: new Map(), named: [], v3: [] },
+      config: { ...config, v4: { ...config.v4, includeDeleted: setting } },
+      v4: { ...v4, generation: 'v4', companies: [1n], asked: [1n] },
+      ask: async () => ({ kind: 'refused', error: refused }),
+      askAt: () => Promise.reject(new Error('not asked')),
+      endpoints: () => [],
+      database: { kind: 'none' },
+    });
+    expect(found?.level).toBe(level);
+  },
+);
 
 it('a host that answers 404 to every list has not answered', async () => {
   const config = configOf();

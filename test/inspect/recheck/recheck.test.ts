@@ -84,6 +84,7 @@ describe('recheck', () => {
     expect(differences(scene, open)).toEqual([]);
     expect(result.open).toBe(findings);
     expect(result.read).toMatchObject({ failed: 0, unfinished: 0, vanished: [] });
+    expect(result.read?.changed).toBeGreaterThan(0);
     expect(result.healed.length).toBeGreaterThan(5);
     expect(result.healed.every(({ before: was }) => was.startsWith('unmatched/'))).toBe(true);
     expect(result.healed.some(({ row, after }) => row.path === 'line_items' && after === 'matched')).toBe(
@@ -138,6 +139,7 @@ describe('recheck', () => {
     expect(renderRecheck(result, 100, true)).toContain(
       '\n  Company empty in V4 (unmatched/parent_connection_inert): ',
     );
+    expect(renderRecheck({ ...result, appeared: result.persisted }, 100, false)).toMatch(/\nNew: \d+\n/);
     expect(JSON.parse(renderRecheckJson(result))).toMatchObject({
       exitCode: 0,
       healed: [],
