@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
 import type { OnProgress } from '../../src/domain.js';
+import { buildVerdict } from '../../src/report/build-verdict.js';
 import { renderText } from '../../src/report/render-text.js';
 import { reportSchema } from '../../src/report/report-schema.js';
-import type { Db } from '../../src/store/open.js';
+import { type Db, openDatabase } from '../../src/store/open.js';
 import { type Exported, INVOICES, modelOf } from '../support/exported.js';
 import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, NOW, newIo, SINCE, withDatabase } from './support.js';
@@ -298,6 +299,25 @@ describe('report', () => {
       expect(notes).toEqual([
         'NOT SAFE TO CUT OVER: 2 of 6 V3 ids have their V4 id; 2 limits are exceeded (unmatched, v4_only/unexplained). See /findings.ndjson.',
       ]);
+    });
+  });
+
+  it('refuses to list findings of a remap that was altered', async () => {
+    await withDatabase(MIXED, {}, async ({ config }) => {
+      const db = openDatabase(config.database, 'write');
+      db.exec('UPDATE remap_row SET v3_svc_id = 77 WHERE v3_svc_id = 3');
+      db.close();
+      const reporting = runNamed('report', givenOf(config, { ndjson: '-' }), newIo());
+      await expect(reporting).rejects.toMatchObject({ code: 'corrupt_database' });
+    });
+  });
+
+  it('says how many ids the limits accept without a V4 id', async () => {
+    const any = { kind: 'percent', percent: 100, text: '100%' } as const;
+    const limits = { global: { unmatched: any, v4_only: any }, models: {} };
+    await withDatabase(MIXED, { limits }, async ({ report }) => {
+      const sentence = '2 of 6 V3 ids have their V4 id; the limits accept the other 4.';
+      expect(buildVerdict(await report())).toMatchObject({ title: 'SAFE TO CUT OVER', sentence });
     });
   });
 

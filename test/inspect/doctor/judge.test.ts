@@ -9,7 +9,7 @@ import {
 } from '../../../src/inspect/doctor/check.js';
 import { checkHosts, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
 import { checkConfig, checkKeys, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
-import { correctNames } from '../../../src/inspect/doctor/check-models.js';
+import { checkV4, correctNames } from '../../../src/inspect/doctor/check-models.js';
 import {
   checkParameters,
   judgeDeleted,
@@ -179,6 +179,18 @@ it.each([
     expect(found?.level).toBe(level);
   },
 );
+
+it('V4 without a company is not ready', () => {
+  const host = {
+    label: 'V4',
+    generation: 'v4' as const,
+    endpoint: configOf().v4,
+    error: null,
+    answered: true,
+  };
+  const findings = checkV4({ v4: { ...host, lists: [], companies: [], asked: [] } });
+  expect(findings).toMatchObject([{ code: 'v4_no_companies', exitCode: 5 }]);
+});
 
 it('a host that answers 404 to every list has not answered', async () => {
   const config = configOf();

@@ -150,6 +150,12 @@ describe('what a recheck asks', () => {
     });
   });
 
+  it('finishes any list that was not read in full for what such a list may explain', () => {
+    const streams = [streamOf('v3', null), streamOf('v4', 5n), streamOf('v4', 6n, { state: 'failed' })];
+    expect(plan([rowOf('scope_incomplete')], { streams }).lists).toEqual(['v4 6']);
+    expect(plan([rowOf('unexplained')], { streams }).lists).toEqual([]);
+  });
+
   it('looks again whether a list exists that did not', () => {
     const streams = [streamOf('v3', null), streamOf('v4', 5n, { state: 'absent' })];
     expect(plan([rowOf('model_not_in_v4')], { streams })).toMatchObject({ lists: ['v4 5'] });
