@@ -235,11 +235,25 @@ describe('reasons that come from the scope', () => {
   });
 
   it('keeps ids beyond 2^53 exact', () => {
-    const [row] = remapRows(configOf(), {
-      v3: [{ id: 9007199254740993n, key: 'a' }],
-      v4: [{ id: 9223372036854775807n, key: 'a' }],
+    const [v3, v4] = [9007199254740993n, 9223372036854775807n];
+    const rows = remapRows(configOf(), {
+      v3: [
+        {
+          id: v3,
+          key: 'a',
+          kids: [
+            { id: v3, key: 'l' },
+            { id: v3 + 2n, key: 'm' },
+          ],
+        },
+      ],
+      v4: [{ id: v4, key: 'a', kids: [{ id: v4, key: 'l' }] }],
     });
-    expect([row?.v3_svc_id, row?.v4_svc_id]).toEqual([9007199254740993n, 9223372036854775807n]);
+    expect(rows.map((row) => [row.v3_svc_id, row.v4_svc_id])).toEqual([
+      [v3, v4],
+      [v3, v4],
+      [v3 + 2n, null],
+    ]);
   });
 
   it('infers the window from twenty dated V4 records, but not from nineteen', () => {
