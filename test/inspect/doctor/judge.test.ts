@@ -9,7 +9,7 @@ import {
 } from '../../../src/inspect/doctor/check.js';
 import { checkHosts, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
 import { checkConfig, checkKeys, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
-import { checkV4, correctNames } from '../../../src/inspect/doctor/check-models.js';
+import { checkModels, checkV4, correctNames } from '../../../src/inspect/doctor/check-models.js';
 import {
   checkParameters,
   judgeDeleted,
@@ -190,6 +190,16 @@ it('V4 without a company is not ready', () => {
   };
   const findings = checkV4({ v4: { ...host, lists: [], companies: [], asked: [] } });
   expect(findings).toMatchObject([{ code: 'v4_no_companies', exitCode: 5 }]);
+});
+
+it('V4 that knows no model by any likely name is not ready', async () => {
+  const config = configOf({ models: [modelOf('crm/stages'), modelOf('payments/orders')] });
+  const absent: ListAnswer = { kind: 'absent', error: new SvcError('http_status', '404') };
+  const lists = config.models.map((pair) => ({ region: '', companyId: 1n, pair, answer: absent }));
+  const host = { label: 'V4', generation: 'v4' as const, endpoint: config.v4, error: null, answered: true };
+  const v4 = { ...host, lists, companies: [1n], asked: [1n] };
+  const findings = await checkModels({ config, ask: async () => absent, v3: [], v4 });
+  expect(findings).toMatchObject([{ code: 'v4_no_models', exitCode: 5 }]);
 });
 
 it('a host that answers 404 to every list has not answered', async () => {
