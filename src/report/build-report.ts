@@ -49,8 +49,7 @@ export function buildReport(db: Db, inputs: ReportInputs): Report {
   const counted: Scope = { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
   const facts = readReadiness(db, config, counted);
   const counts = countRows(db, config, counted);
-  const isCurrent = facts.lastRun !== undefined && !isStale(facts.lastRun, facts.exportSeq);
-  const dates = isCurrent ? readDates(db, counted) : { days: [], ranges: new Map() };
+  const dates = readDates(db, counted);
   const age = readAge(facts.groups, nowMs);
   const drift = readDrift(db, counted, counts.matchedRecords);
   const parts = { facts, counts, age, drift };

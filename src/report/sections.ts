@@ -139,7 +139,7 @@ export interface Dates {
   readonly ranges: ReadonlyMap<string, DateRange>;
 }
 
-/** Counts V3 records by date and outcome; needs a current remap. */
+/** Counts V3 records by date and outcome. */
 export function readDates(db: Db, scope: Scope): Dates {
   const days = new Map<bigint | null, Day>();
   const ranges = new Map<string, DateRange>();
