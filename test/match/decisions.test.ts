@@ -233,17 +233,20 @@ describe('decisions about records', () => {
     ]);
   });
 
-  it('apply to lists that were not read in full: pairs are provisional, "none" is refused', () => {
-    const exported: Exported = { ...SCENE, states: { [`v4 ${INVOICES} 1`]: 'running' } };
-    const { rows, idle } = remapBoth(exported, [
-      [1, 11],
-      [4, 0],
-      [0, 40],
-    ]);
-    expect(rows[0]).toMatchObject({ v4_svc_id: 11n, matched_by: 'decision' });
-    expect(JSON.parse(rows[0]?.evidence ?? '')).toMatchObject({ provisional: true });
-    expect(idle).toEqual(['not_read_in_full', 'not_read_in_full']);
-  });
+  it.each([`v4 ${INVOICES} 1`, `v3 default ${INVOICES}`, `v4 ${NOTES} 1`])(
+    'apply where %s was not read in full: pairs are provisional, "none" is refused',
+    (list) => {
+      const exported: Exported = { ...SCENE, states: { [list]: 'running' } };
+      const { rows, idle } = remapBoth(exported, [
+        [1, 11],
+        [4, 0],
+        [0, 40],
+      ]);
+      expect(rows[0]).toMatchObject({ v4_svc_id: 11n, matched_by: 'decision' });
+      expect(JSON.parse(rows[0]?.evidence ?? '')).toMatchObject({ provisional: true });
+      expect(idle).toEqual(['not_read_in_full', 'not_read_in_full']);
+    },
+  );
 
   it('that were saved and altered since are refused', () => {
     const { db, close } = openExported(config, SCENE);

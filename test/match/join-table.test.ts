@@ -68,6 +68,8 @@ const CASES = rowsOf(`
     v4_only/no_platform_id
   a V4 record that has its twin is no changed key | 1 a uid=u; 2 b | 9 b uid=u | 1→- unmatched/unexplained, 2→9
     matched
+  no key is not the key null | 1 null; 2 b [11 null] | 8 -; 9 b [19 -] | 1→- unmatched/unexplained, 2→9 matched, child
+    11→- unmatched/unexplained, child -→19 v4_only/no_platform_id, -→8 v4_only/no_platform_id
   children match inside a pair | 1 a [11 x] | 9 a [19 x] | 1→9 matched, child 11→19 matched
   children of different parents never match | 1 a [11 x]; 2 b | 8 a; 9 b [19 x] | 1→8 matched, child 11→-
     unmatched/unexplained, 2→9 matched, child -→19 v4_only/unexplained
