@@ -75,6 +75,17 @@ describe('an unfinished export', () => {
     expect(await asked()).toEqual(['b/x']);
   });
 
+  it('reads everything again with --restart', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
+    service.fault = ({ request }) =>
+      request.stream.model === 'b/x' ? { kind: 'throw', error: httpError(500) } : null;
+    await b.run(service);
+    service.calls.length = 0;
+    await b.run(service, 'v3', { restart: true });
+    expect(service.calls.map(({ stream }) => stream.model)).toContain('a/x');
+  });
+
   it('reads again what has become old meanwhile', async () => {
     const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
     const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
@@ -114,6 +125,12 @@ describe('a narrowed export', () => {
     const summary = await b.run(service, 'v4', { onlyModels: ['b/x'], onlyCompanies: [8n] });
     expect(service.calls.map(({ stream }) => [stream.model, stream.companyId])).toEqual([['b/x', 8n]]);
     expect(summary.complete).toBe(true);
+  });
+
+  it('reads V3 lists of all companies, whichever are named', async () => {
+    const service = createFakeService({ [V3_LIST]: records(4) });
+    await bench().run(service, 'v3', { onlyCompanies: [9n] });
+    expect(service.calls[0]?.stream.companyId).toBeNull();
   });
 
   it('leaves the others known as unread', async () => {
@@ -175,7 +192,7 @@ describe('the configuration an export was made with', () => {
 
   it('may be mended as long as no record is stored, and then everything is read anew', async () => {
     const b = bench(config({ models: [pair('accounting/invoices'), pair('b/y')] }));
-    const wrong = createFakeService();
+    const wrong = createFakeService({ [V3_LIST]: [] });
     wrong.fault = ({ request }) =>
       request.stream.model === 'b/y' ? { kind: 'throw', error: httpError(500) } : null;
     await b.run(wrong, 'v3', { fingerprint: { 'v3.baseUrl': 'https://wrong' } });

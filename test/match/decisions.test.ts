@@ -285,7 +285,9 @@ const FAMILY = {
   v3: things(
     '1 a [101 k, 102 l, 103 m deleted, 104 o]; 2 b [111 k, 112 z]; 3 c [121 k]; 4 d [121 k]; 5 e deleted [131 k, 132 x]',
   ),
-  v4: things('10 a [201 k, 202 k, 203 l, 204 p deleted, 205 q]; 20 B [211 k, 213 y]; 50 e [231 k, 232 w]'),
+  v4: things(
+    '10 a [201 k, 202 k, 203 l, 204 p deleted, 205 q]; 20 B [211 k, 213 y]; 50 e [231 k, 232 w]; 60 f [241 k]; 61 g [241 k]',
+  ),
 };
 
 const TAKEN_CHILDREN = rowsOf(`
@@ -318,6 +320,7 @@ const IDLE_CHILDREN: readonly (readonly [name: string, named: Named, why: string
   ['a V4 child that was not exported', [104, 299, CHILD], 'v4_not_exported'],
   ['a V4 child of another record', [104, 211, CHILD], 'v4_not_exported'],
   ['an id that children of two records have', [121, 205, CHILD], 'v3_several'],
+  ['a V4 id that children of two records have', [0, 241, CHILD], 'v4_several'],
   ['a deleted child', [103, 205, CHILD], 'v3_deleted'],
   ['a deleted V4 child', [104, 204, CHILD], 'v4_deleted'],
   ['a child with a twin', [102, 205, CHILD], 'v3_paired'],

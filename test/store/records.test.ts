@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ParsedRecord } from '../../src/domain.js';
+import { prepareMemberDigests } from '../../src/store/member-lists.js';
 import type { Db } from '../../src/store/open.js';
 import { type PagePlace, prepareSaveRecords } from '../../src/store/records.js';
 import { storedPayloads } from '../support/payloads.js';
@@ -87,6 +88,13 @@ describe('a record that arrives again', () => {
       ),
     ).toBe(1);
   });
+});
+
+it('names of members that another list has the number of are not stored', () => {
+  const membersOf = prepareMemberDigests(openTestDatabase())();
+  const words = Int32Array.of(0, 1, 4);
+  expect(membersOf({ names: '["code"]', words })).not.toBeNull();
+  expect(membersOf({ names: '["edoc"]', words })).toBeNull();
 });
 
 describe('a child listed twice in one record', () => {
