@@ -31,7 +31,6 @@ export function decideChildren(
     const row3 = name3 === null ? undefined : v3.get(name3);
     const isV4Paired = name4 === null || !v4.has(name4);
     const verdict = judgeDecision({
-      companyPaired: true,
       v3:
         name3 === null ? 'none' : objectOf(stored.v3.get(name3), row3 !== undefined && row3[V4_ID] !== null),
       v4: name4 === null ? 'none' : objectOf(stored.v4.get(name4), isV4Paired),

@@ -115,7 +115,6 @@ function nameRecords(
   const objectOf = (records: PartRecords, at: number, side: 'v3' | 'v4'): NamedObject | 'not_exported' =>
     at < 0 ? 'not_exported' : { deleted: records.deleted[at] === 1, paired: !outcomes[side].has(at) };
   const verdict = judgeDecision({
-    companyPaired: pair.model !== null,
     v3: decision.v3SvcId === null ? 'none' : objectOf(pair.v3, v3, 'v3'),
     v4: decision.v4SvcId === null ? 'none' : objectOf(pair.v4, v4, 'v4'),
     pairedTogether: v3 >= 0 && v4 >= 0 && joined.twins[v3] === v4,
@@ -171,7 +170,6 @@ function locateChild(
   const named = first === undefined ? 'not_exported' : { deleted: false, paired: false };
   const child = second === undefined ? named : 'several';
   const verdict = judgeDecision({
-    companyPaired: pair.model !== null,
     v3: isOfV3 ? child : 'none',
     v4: isOfV3 ? 'none' : child,
     pairedTogether: false,

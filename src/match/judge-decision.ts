@@ -9,8 +9,6 @@ export interface NamedObject {
 
 /** The input for judging a decision. */
 export interface DecisionFacts {
-  /** Whether the V3 company of the decision is paired. */
-  readonly companyPaired: boolean;
   /** `none`: the decision names no id of that generation. */
   readonly v3: NamedObject | 'none' | 'not_exported' | 'several';
   readonly v4: NamedObject | 'none' | 'not_exported' | 'several';
@@ -31,7 +29,6 @@ export type DecisionVerdict =
 /** Judges a decision by evidence alone: other decisions do not matter, and a pair by evidence is never undone. Pure. */
 export function judgeDecision(facts: DecisionFacts): DecisionVerdict {
   const { v3, v4 } = facts;
-  if (!facts.companyPaired) return stale('company_not_paired');
   if (v3 === 'not_exported') return stale('v3_not_exported');
   if (v4 === 'not_exported') return stale('v4_not_exported');
   if (v3 === 'several') return stale('v3_several');
