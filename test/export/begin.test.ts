@@ -39,8 +39,13 @@ describe('how an export begins a stream', () => {
   });
 
   it('counts a new reading from nothing', () => {
-    const step = begin(row({ ...done, position: { excluded: 3, ending: 'short' } }), true, V3, NOW);
+    const before = row({
+      ...{ ...done, readBy: 'companies' },
+      position: { excluded: 3, ending: 'short', judged: true },
+    });
+    const step = begin(before, true, V3, NOW);
     expect(step.row).toMatchObject({
+      readBy: 'list',
       pages: 0,
       records: 0,
       uniqueRecords: 0,
@@ -49,7 +54,7 @@ describe('how an export begins a stream', () => {
       totalCountFirst: null,
       totalCountLast: null,
       finishedAt: null,
-      position: { excluded: 0, ending: 'complete', stale: true },
+      position: { excluded: 0, ending: 'complete', judged: false, stale: true },
     });
     expect(step.discard).toEqual(['cursors', 'rejected', 'excluded']);
   });
@@ -71,5 +76,15 @@ describe('how an export begins a stream', () => {
       endNote: null,
       position: { restartUnique: null },
     });
+  });
+
+  it.each([
+    [
+      'recounts',
+      row({ state: 'failed', endReason: 'incomplete', position: { phase: 'recount', rounds: 5 } }),
+    ],
+    ['sweeps', row({ ...done, position: { ...read, phase: 'sweep', rounds: 10 } })],
+  ])('counts the %s of each export from one', (_, before) => {
+    expect(begin(before, false, V3, NOW).row.position.rounds).toBe(1);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/export/decide-page.js';
-import { MAX_SWEEPS, type PageOutcome } from '../../src/export/passes.js';
+import { MAX_SWEEPS, type PageOutcome, startPass } from '../../src/export/passes.js';
 import { rowsOf } from '../support/table.js';
 import { gist, ISO_NOW, NOW, page, row, V3, V4 } from './decide-cases.js';
 
@@ -143,5 +143,33 @@ describe('what follows a page', () => {
   it('says so when a list never comes to rest', () => {
     const busy = row({ position: { phase: 'sweep', rounds: MAX_SWEEPS } });
     expect(decide(busy, page({ changed: 1 }), V3).note).toContain('accounting/invoices');
+  });
+});
+
+const DROPPED = { kind: 'dropped', nowMs: NOW } as const;
+
+describe('a pass', () => {
+  it('begins with nothing counted, after passes of another kind', () => {
+    const counts = { passUnique: 9, passCommon: 9, passChanged: 9, idlePages: 9, restartUnique: 9 };
+    const before = row({
+      readBy: 'companies',
+      position: { ...counts, emptyEnd: true, rounds: 3, phase: 'recount' },
+    });
+    const nothing = { passUnique: 0, passCommon: 0, passChanged: 0, idlePages: 0, restartUnique: null };
+    const begun = { ...nothing, emptyEnd: false };
+    const sweep = startPass(before, 'sweep', 5);
+    expect(sweep.row.position).toMatchObject({ ...begun, rounds: 1 });
+    const recount = startPass(before, 'recount', null);
+    expect(recount.row.position).toMatchObject({ ...begun, rounds: 4 });
+    expect(recount.row.readBy).toBe('list');
+    // A sweep does not show what was rejected again.
+    expect([sweep.row.rejected, sweep.discard]).toEqual([2, ['cursors']]);
+    expect([recount.row.rejected, recount.discard]).toEqual([0, ['cursors', 'rejected']]);
+  });
+
+  it('that ends says until when the list was read, and that nothing older is left', () => {
+    const { position } = decide(row({ position: { stale: true, phase: 'drop' } }), DROPPED, V4).row;
+    expect(position.stale).toBe(false);
+    expect(decide(row(), page({ servedMs: 777 }), V4).row.position.readUntilMs).toBe(777);
   });
 });

@@ -286,6 +286,7 @@ describe('an export that stops while a list is read company by company', () => {
     const undisturbed = auto();
     await listInV4(undisturbed, COMPANIES);
     await undisturbed.run(serviceOf([...items]));
+    const begun: unknown[] = [];
     for (let at = 1, isOver = false; !isOver; at += 1) {
       const b = auto();
       await listInV4(b, COMPANIES);
@@ -294,6 +295,7 @@ describe('an export that stops while a list is read company by company', () => {
         number === at ? { kind: 'throw', error: new SvcError('timeout', 'It was late.') } : null;
       isOver = (await b.run(service)).complete;
       service.fault = () => null;
+      begun.push(b.look((db) => db.prepare('SELECT max(cursor) FROM part').pluck().get()));
       if (!isOver) await b.run(service);
       expect([at, listOf(b)]).toEqual([at, ended(readBy, items.length)]);
       expect(storedIn(b)).toEqual(storedIn(undisturbed));
@@ -301,6 +303,8 @@ describe('an export that stops while a list is read company by company', () => {
       const pages = pagesOf(service).filter((page) => page.startsWith('all'));
       expect(pages.length - new Set(pages).size).toBeLessThanOrEqual(1);
     }
+    // Each part continues at its cursor.
+    expect(begun).toContainEqual(expect.any(String));
   });
 
   it('ends as one list if the configuration now says so', async () => {
