@@ -1,6 +1,6 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
+import { errorCodeOf, SvcError } from '../errors.js';
 import type { Serve } from '../runtime/thread.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
 import { alreadyThere, assertTargets, onFile, writeText } from '../runtime/write-output.js';
@@ -25,7 +25,7 @@ export async function run(given: GivenTo<typeof backup>, io: Io): Promise<number
   await writeDatabase(target, { replace: force }, async (temporary) => {
     // Created here, because SQLite would use the permissions of the umask.
     onFile(target, () => closeSync(openSync(temporary, 'wx', 0o600)));
-    await copyPages(config.database, temporary, io);
+    await copyPages({ file: config.database, copy: temporary, target }, io);
     await checkCopy(temporary, io);
   });
   const size = formatBytes(statSync(target).size);
@@ -43,7 +43,10 @@ function assertTarget(config: Config, target: string, force: boolean): void {
   assertNoLog(target);
 }
 
-async function copyPages(file: string, copy: string, io: Io): Promise<void> {
+async function copyPages(
+  { file, copy, target }: { readonly file: string; readonly copy: string; readonly target: string },
+  io: Io,
+): Promise<void> {
   const db = withLockOwner(file, () => openDatabase(file, 'read'));
   try {
     const onStep = (done: number, total: number): number => {
@@ -54,7 +57,8 @@ async function copyPages(file: string, copy: string, io: Io): Promise<void> {
     const owner = { file, command: 'backup', nowMs: io.clock.now() };
     await withOwnerNote(owner, () => copyDatabase(db, copy, onStep));
   } catch (error) {
-    guardDatabase(file, () => {
+    // Only the copy is written.
+    guardDatabase(errorCodeOf(error) === 'SQLITE_FULL' ? target : file, () => {
       throw error;
     });
   } finally {

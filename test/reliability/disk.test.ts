@@ -111,10 +111,12 @@ describe.runIf(CAN_MOUNT)('a disk of its own', () => {
       'cat /dev/zero > filler 2> /dev/null',
       ...OUTPUTS.map((flag) => `told report --quiet --${flag} a.${flag}`),
       'told dump --output a.csv',
+      `told backup copy.db --quiet --db "${folder}/svc-migrate.db"`,
       '! ls a.csv 2> /dev/null',
     ]);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout.match(/^code 6$/gm)).toHaveLength(OUTPUTS.length + 1);
+    expect(stdout.match(/^code 6$/gm)).toHaveLength(OUTPUTS.length + 2);
+    expect(stdout).toContain('Cannot write copy.db: ');
     expect(stdout).not.toMatch(/\.tmp\b|this is a bug|\n\s+at /);
   });
 });
