@@ -73,6 +73,13 @@ const builtModules: Plugin = {
 const files = FILES[CAMPAIGN_SIZE]();
 
 /**
+ * Options of Node.js 20 for small tests: little of their code runs so often that it gains by V8's optimizing compiler, which
+ * takes a tenth of their time. Here it waits longer.
+ */
+const OPTIMIZE_LATER =
+  CAMPAIGN_SIZE === 'small' && process.version.startsWith('v20.') ? ['--interrupt-budget=400000'] : [];
+
+/**
  * Of campaigns, the files that work longest go first, so that none goes on alone at the end: what waits for the registry,
  * then the short files, which are one campaign and nothing else.
  */
@@ -101,7 +108,12 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: files.filter(needsProcess) } },
       {
         extends: true,
-        test: { name: 'shared', include: files.filter((file) => !needsProcess(file)), isolate: false },
+        test: {
+          name: 'shared',
+          include: files.filter((file) => !needsProcess(file)),
+          isolate: false,
+          execArgv: OPTIMIZE_LATER,
+        },
       },
     ],
     testTimeout: TIMEOUT_MS[CAMPAIGN_SIZE],
