@@ -158,6 +158,28 @@ describe('reasons that come from the scope', () => {
       ],
     ],
     [
+      'no V4 company, and a V3 list of another model that was not read in full',
+      {
+        v3: [{ id: 1, company: 2 }],
+        v4: [{ id: 9, company: 3 }],
+        states: { 'v3 default crm/stages': 'running' },
+      },
+      configOf({ models: [modelOf(INVOICES), modelOf('crm/stages')] }),
+      ['1→- unmatched/scope_incomplete', '-→9 v4_only/scope_incomplete'],
+    ],
+    [
+      'no V4 company at all',
+      { v3: [{ id: 1, company: 2 }], v4: [] },
+      configOf(),
+      ['1→- unmatched/scope_incomplete'],
+    ],
+    [
+      'no V3 company, and a deleted record beside a live one of its key',
+      { v3: [], v4: things('9 a company=3; 10 a company=3 deleted') },
+      configOf(),
+      ['-→9 v4_only/company_not_in_v3', '-→10 deleted/superseded_in_v4'],
+    ],
+    [
       'no V4 company, and a company list that was not read in full',
       {
         v3: [{ id: 1, company: 2 }],
@@ -188,6 +210,12 @@ describe('reasons that come from the scope', () => {
       { v3: [{ id: 1 }], v4: [], ...listed, states: { [`v4 ${INVOICES} 1`]: 'absent' } },
       configOf(),
       ['1→- unmatched/model_not_in_v4'],
+    ],
+    [
+      'a model V4 answers 404 for, with a record that it had shown',
+      { v3: [{ id: 1, key: 'a' }], v4: [{ id: 9, key: 'a' }], states: { [`v4 ${INVOICES} 1`]: 'absent' } },
+      configOf({ companies: sameId() }),
+      ['1→- unmatched/model_not_in_v4', '-→9 v4_only/unexplained'],
     ],
     [
       'an inert connection',
