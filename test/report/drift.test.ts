@@ -95,6 +95,31 @@ it('drift follows the findings in NDJSON, with the fields for evidence', async (
   });
 });
 
+it('drift is of the V3 companies that a report is narrowed to', async () => {
+  const exported: Exported = {
+    v3: [
+      { id: 1, key: 'a', company: 5, facts: 'x=1' },
+      { id: 2, key: 'b', company: 6, facts: 'x=2' },
+    ],
+    v4: [
+      { id: 11, key: 'a', company: 50, facts: 'x=1' },
+      { id: 12, key: 'b', company: 60, facts: 'x=2' },
+    ],
+  };
+  await withDatabase(exported, {}, async ({ config, write, remap, report }) => {
+    write((db) => {
+      storePayloads(db, '{"total":1}', "generation = 'v3'");
+      storePayloads(db, '{"total":2}', "generation = 'v4'");
+    });
+    remap();
+    const { drift } = await report({ models: null, companies: [6n] });
+    expect(drift).toMatchObject({ pairs: 1, compared: 1, differing: 1 });
+    const io = newIo();
+    await runNamed('report', givenOf(config, { ndjson: '-', company: ['6'] }), io);
+    expect(JSON.parse(io.stdout.text)).toMatchObject({ v3_svc_id: '2', v4_svc_id: '12' });
+  });
+});
+
 describe('a limit on drift', () => {
   const cases: [string, ReadonlyMap<bigint, object>, number, number, number | null][] = [
     ['passes where no more differ', BODIES, 1, 0, 1],
