@@ -18,6 +18,13 @@ function invoices(sandbox: Sandbox): string {
 const ALL = { include_deleted_records: 'true', limit: '1000' };
 
 describe('faults', () => {
+  it('strike a share of the attempts, so that trying again helps', async () => {
+    const sandbox = await start({ seed: 52, faults: [{ name: '500', rate: 0.5 }] });
+    const statuses = new Set<number>();
+    for (let i = 0; i < 20; i++) statuses.add((await get(sandbox, invoices(sandbox), { limit: '1' })).status);
+    expect([...statuses].sort()).toEqual([200, 500]);
+  });
+
   it('are read from NAME and NAME:RATE', () => {
     expect(parseFault('429')).toEqual({ name: '429', rate: 0.05 });
     expect(parseFault('cursor-expiry:0.01')).toEqual({ name: 'cursor-expiry', rate: 0.01 });
