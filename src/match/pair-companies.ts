@@ -210,14 +210,13 @@ function isOpen({ isTied, own }: IdClaim): boolean {
   return isTied || (own !== undefined && own.agreeing * 2 < own.comparable);
 }
 
-/** Neither company has an agreeing key with any other, they share no comparable key, and both were read in full. */
-function canDecideById(evidence: EvidenceIndex, { a, b, own }: IdClaim): boolean {
+/** Neither company has an agreeing key with any company, and both were read in full. */
+function canDecideById(evidence: EvidenceIndex, { a, b }: IdClaim): boolean {
   return (
     a.scopeFull &&
     b.scopeFull &&
     (evidence.v3.get(a.id)?.first ?? 0) === 0 &&
-    (evidence.v4.get(b.id)?.first ?? 0) === 0 &&
-    (own?.comparable ?? 0) === 0
+    (evidence.v4.get(b.id)?.first ?? 0) === 0
   );
 }
 
