@@ -17,7 +17,8 @@ const BEGIN: Readonly<Record<TransactionMode, string>> = {
   exclusive: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE',
 };
 
-const FETCH_ROWS = 10_000;
+/** Few enough that their values are freed while they are young. */
+const FETCH_ROWS = 1000;
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
  * Makes names of functions and operators in our statements refer to pg_catalog, whatever other users created. Saves the

@@ -68,9 +68,37 @@ export const SEVERAL = 'unknown/several_scopes';
 /** With more of the slots in use, finding out that an id is absent takes long. */
 const MOST_IN_USE = 0.9;
 
+/** A list of ids that takes 4 bytes for each; 8 once one of them has more than 32 bits. */
+class IdList {
+  readonly #low: Int32Array;
+  #high: Int32Array | null = null;
+
+  constructor(length: number) {
+    this.#low = new Int32Array(length);
+  }
+
+  get(at: number): Id {
+    const [high, low] = [this.#high?.[at] ?? 0, (this.#low[at] ?? 0) >>> 0];
+    const number = high * 2 ** 32 + low;
+    return Number.isSafeInteger(number) ? number : (BigInt(high) << 32n) | BigInt(low);
+  }
+
+  set(at: number, id: Id): void {
+    const high = highOf(id);
+    if (high !== 0) this.#high ??= new Int32Array(this.#low.length);
+    if (this.#high !== null) this.#high[at] = high;
+    this.#low[at] = lowOf(id);
+  }
+
+  /** Whether the id there has these halves. */
+  isAt(at: number, high: number, low: number): boolean {
+    return this.#low[at] === low && (this.#high?.[at] ?? 0) === high;
+  }
+}
+
 /**
  * The V3 ids of one model with their answers, for tens of millions of them: a hash table of a fixed size with linear probing,
- * which takes 19 bytes for each id. An id keeps its slot, so that one bit per slot can count distinct ids.
+ * which takes 10 to 19 bytes for each id. An id keeps its slot, so that one bit per slot can count distinct ids.
  */
 export class ModelIds {
   readonly ref: ModelRef;
@@ -78,9 +106,9 @@ export class ModelIds {
   readonly slots: number;
   /** The platform_id of each slot, undefined if the rows of the id differ; null until they are loaded. */
   platformIds: readonly (string | null | undefined)[] | null = null;
-  /** The high and low halves of the ids, by slot. */
-  readonly #v3: Int32Array;
-  readonly #v4: Int32Array;
+  /** The ids, by slot. */
+  readonly #v3: IdList;
+  readonly #v4: IdList;
   /** By slot, the number of its answer, from 1; 0: the slot is free. */
   readonly #numbers: Uint8Array | Uint32Array;
   readonly #answers: IdAnswer[] = [];
@@ -91,8 +119,8 @@ export class ModelIds {
   constructor(ref: ModelRef, size: number, isScoped: boolean) {
     this.ref = ref;
     this.slots = Math.ceil(size / MOST_IN_USE) + 1;
-    this.#v3 = new Int32Array(2 * this.slots);
-    this.#v4 = new Int32Array(2 * this.slots);
+    this.#v3 = new IdList(this.slots);
+    this.#v4 = new IdList(this.slots);
     this.#numbers = isScoped ? new Uint32Array(this.slots) : new Uint8Array(this.slots);
     this.#isScoped = isScoped;
   }
@@ -110,9 +138,7 @@ export class ModelIds {
 
   /** The V4 id in a slot; 0 if none was added. */
   v4At(slot: number): Id {
-    const [high, low] = [this.#v4[2 * slot] ?? 0, (this.#v4[2 * slot + 1] ?? 0) >>> 0];
-    const number = high * 2 ** 32 + low;
-    return Number.isSafeInteger(number) ? number : (BigInt(high) << 32n) | BigInt(low);
+    return this.#v4.get(slot);
   }
 
   /** Adds a row. An id with several rows becomes `SEVERAL`, unless scopes are not used and all its rows agree. */
@@ -121,8 +147,8 @@ export class ModelIds {
     const number = this.#number(answer);
     if (this.#numbers[slot] === 0) {
       this.#numbers[slot] = number;
-      put(this.#v3, slot, v3);
-      put(this.#v4, slot, v4);
+      this.#v3.set(slot, v3);
+      this.#v4.set(slot, v4);
     } else if (this.#isScoped || this.#numbers[slot] !== number || this.v4At(slot) !== v4) {
       this.#numbers[slot] = this.#number({ ...answer, category: SEVERAL });
     }
@@ -132,7 +158,7 @@ export class ModelIds {
   #slotFor(id: Id): number {
     const [high, low] = [highOf(id), lowOf(id)];
     let slot = Math.floor((mix(high, low) * this.slots) / 2 ** 32);
-    while (this.#numbers[slot] !== 0 && (this.#v3[2 * slot + 1] !== low || this.#v3[2 * slot] !== high))
+    while (this.#numbers[slot] !== 0 && !this.#v3.isAt(slot, high, low))
       slot = slot + 1 === this.slots ? 0 : slot + 1;
     return slot;
   }
@@ -144,11 +170,6 @@ export class ModelIds {
     this.#numberOf.set(key, known);
     return known;
   }
-}
-
-function put(halves: Int32Array, slot: number, id: Id): void {
-  halves[2 * slot] = highOf(id);
-  halves[2 * slot + 1] = lowOf(id);
 }
 
 /** The form of a stored value that is not a plain id. Plans list such values; they are never converted into ids. */
