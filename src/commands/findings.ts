@@ -92,16 +92,18 @@ function assertDrafts(options: OptionsOf<typeof findings>, config: Config): void
   });
   const [toStdout] = named.find(([, file]) => file === '-') ?? [];
   if (toStdout !== undefined) throw new SvcError('usage', `${flagOf(toStdout)} writes a file, not stdout.`);
-  const drafts = named.map(([, file]) => file);
   // A draft may be written to a configured file that does not exist yet.
   assertTargets(
-    drafts,
+    named.map(([, file]) => file),
     ownFilesOf(config).filter((file) => existsSync(file)),
   );
-  const existing = drafts.find((file) => existsSync(file));
+  const existing = named.find(([, file]) => existsSync(file));
   if (existing === undefined || options.force) return;
-  const hint = 'Edit it and run `svc-migrate remap`, name another file, or replace this one with --force.';
-  throw alreadyThere(existing, hint);
+  const [name, file] = existing;
+  const setting = settingOf(name, file, config);
+  const add = setting === null ? '' : `, add \`${setting}\` to the configuration`;
+  const hint = `Answer its questions${add}, and run \`svc-migrate remap\`. Or name another file, or replace this one with --force.`;
+  throw alreadyThere(file, hint);
 }
 
 /** The V4 records that a row's evidence names. Of children, only the id and the row's key are known. */
@@ -115,7 +117,7 @@ function candidatesOf(row: RemapRow, findV4: ReturnType<typeof prepareFindV4>): 
   });
 }
 
-/** A draft; `setting` makes the remap use it, and is null if the configuration names the file already. */
+/** A draft, with its `settingOf`. */
 interface Draft {
   readonly setting: string | null;
 }
@@ -139,9 +141,7 @@ async function draftDecisions(
   }
   await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);
   await writeText(io.stderr, [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.\n`]);
-  const isNamed = config.decisions === resolve(target);
-  const setting = isNamed ? null : JSON.stringify({ decisions: relativeToConfig(config, target) });
-  return lines === 0 ? [] : [{ setting }];
+  return lines === 0 ? [] : [{ setting: settingOf('writeDecisions', target, config) }];
 }
 
 async function draftCompanies(
@@ -155,23 +155,23 @@ async function draftCompanies(
   await writeOutput({ target, chunks: () => renderCompaniesDraft(COMPANIES_HEADER, companies) }, io);
   const count = countOf(companies.length, 'V3 company', 'V3 companies');
   await writeText(io.stderr, [`Wrote ${target}: ${count} to pair.\n`]);
-  const { match } = config.companies;
-  const isNamed = typeof match !== 'string' && match.file === resolve(target);
-  const setting = isNamed
-    ? null
-    : JSON.stringify({ companies: { match: { file: relativeToConfig(config, target) } } });
-  return companies.length === 0 ? [] : [{ setting }];
+  return companies.length === 0 ? [] : [{ setting: settingOf('writeCompanies', target, config) }];
 }
 
-/** The path of a file relative to the configuration, as settings are. */
-function relativeToConfig(config: Config, target: string): string {
-  return relative(dirname(config.file), resolve(target));
+/** The setting that makes the remap use a draft; null if the configuration names the file already. */
+function settingOf(name: (typeof DRAFT_NAMES)[number], target: string, config: Config): string | null {
+  const file = relative(dirname(config.file), resolve(target));
+  const { match } = config.companies;
+  const isCompanies = name === 'writeCompanies';
+  const named = isCompanies ? typeof match !== 'string' && match.file : config.decisions;
+  if (named === resolve(target)) return null;
+  return JSON.stringify(isCompanies ? { companies: { match: { file } } } : { decisions: file }).slice(1, -1);
 }
 
 /** Tells how to make drafts take effect, and the command that asks the same questions. */
 function describeUse(drafts: readonly Draft[], flags: string | undefined): string {
   const settings = drafts.flatMap(({ setting }) => setting ?? []);
-  const name = settings.map((setting) => `  ${setting.slice(1, -1)}\n`).join('');
+  const name = settings.map((setting) => `  ${setting}\n`).join('');
   const add = settings.length === 0 ? '' : `Then add to the configuration:\n${name}`;
   const edit = 'A draft settles nothing until you edit it: remove the # from a line and replace its ?.\n';
   const use = 'Then remap uses it. Or answer the same questions one by one:\n';

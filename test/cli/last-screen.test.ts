@@ -91,6 +91,13 @@ describe('the last lines of a judgement', () => {
     const config = JSON.parse(readFileSync(join(cwd, 'my config.json'), 'utf8'));
     const settings = stderr.match(/^ {2}".*$/gm) ?? [];
     expect(settings).toHaveLength(2);
+    const twice = await run(['findings', '--write-companies', 'to-pair.csv']);
+    expect([twice.code, twice.stderr.replaceAll(/\n +/g, ' ')]).toEqual([
+      2,
+      expect.stringContaining(
+        `Answer its questions, add \`${settings[1]?.trim()}\` to the configuration, and run`,
+      ),
+    ]);
     const named = Object.assign({}, config, JSON.parse(`{${settings.join(',')}}`));
     writeFileSync(join(cwd, 'my config.json'), JSON.stringify(named));
     const last = stderr.trimEnd().split('\n').at(-1);
