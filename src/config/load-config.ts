@@ -39,7 +39,7 @@ export interface ConfigFlags {
  * Loads the configuration from defaults, file, environment (`SVC_MIGRATE_CONFIG`, `SVC_MIGRATE_DB`) and flags; later
  * ones override earlier ones. Paths in the file are relative to it, others to the working directory.
  *
- * `nowMs`: the time that `backfill.days` is subtracted from. `isWithoutTargets`: leave out `limits` and `apply`, and mistakes in them.
+ * `nowMs`: the time that `backfill.days` is subtracted from. `isWithoutTargets`: leave out `limits` and `apply` where something is wrong.
  *
  * @throws SvcError `config`, naming every problem with its path
  */
@@ -51,9 +51,14 @@ export function loadConfig(given: {
 }): Config {
   const { env, flags = {}, nowMs, isWithoutTargets = false } = given;
   const { source, value } = parseConfigFile(findConfigFile(env, flags.config));
-  if (isWithoutTargets && typeof value === 'object' && value !== null)
+  const read = () => parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
+  if (!isWithoutTargets || typeof value !== 'object' || value === null) return read();
+  try {
+    return read();
+  } catch {
     Object.assign(value, { limits: undefined, apply: undefined });
-  return parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
+    return read();
+  }
 }
 
 /** The configuration file that is named by `--config` or the environment, or else found in the working directory. */

@@ -117,6 +117,9 @@ describe('outputs never replace an input', () => {
     for (const command of [
       ['check', '--json', file],
       ['dump', '--output', file],
+      ['status', '--json', file],
+      ['lookup', 'accounting/invoices', '1', '--json', file],
+      ['backup', file, '--force'],
     ]) {
       expect([command, (await run(command)).code]).toEqual([command, 2]);
       expect(textOf(file)).toBe(before);
