@@ -188,12 +188,12 @@ export async function exportGeneration(
   io: ApiIo,
 ): Promise<ExportSummary> {
   const { config, wait, models, companies, restart } = options;
-  const settledCounts =
-    generation === 'v4' && wait !== undefined
-      ? await waitForV4(config, wait, { ...io, onProgress: progressOf(generation, io.onProgress) })
-      : undefined;
-  const request = { config, models, companies, restart, settledCounts };
   try {
+    const settledCounts =
+      generation === 'v4' && wait !== undefined
+        ? await waitForV4(config, wait, { ...io, onProgress: progressOf(generation, io.onProgress) })
+        : undefined;
+    const request = { config, models, companies, restart, settledCounts };
     const summary = await exporter(generation, request, createPageSupply(api, io.clock));
     assertListsExist(generation, summary.streams, config);
     return summary;

@@ -81,9 +81,11 @@ describe('the outcome of a run is its exit code, and the report says both', () =
     const config = sandbox?.config() ?? {};
     const v4 = { ...Object(config['v4']), baseUrl: `${sandbox?.v4}/elsewhere` };
     writeFileSync(join(at.cwd, 'svc-migrate.config.json'), JSON.stringify({ ...config, v4 }));
-    const ended = await runCli(['export', 'v4', '--quiet'], at);
-    expect(ended.code).toBe(2);
-    expect(ended.stderr).toContain('company list');
+    for (const wait of [[], ['--wait']]) {
+      const ended = await runCli(['export', 'v4', '--quiet', ...wait], at);
+      expect(ended.code).toBe(2);
+      expect(ended.stderr).toContain('company list');
+    }
   });
 
   it('4 for a command before its turn, naming the one to run first', async () => {
