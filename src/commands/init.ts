@@ -4,6 +4,7 @@ import { configSchema, DEFAULT_MODELS, DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV } 
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import { alreadyThere, createFile, writeText } from '../runtime/write-output.js';
 import { PLACEHOLDER_HOST } from '../text/addresses.js';
+import { addFlagsToNext } from '../text/escape.js';
 import { wrapText } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import type { init } from './catalogue/run-commands.js';
@@ -23,7 +24,7 @@ export async function run(given: GivenTo<typeof init>, io: Io): Promise<number> 
   await writeText(io.stdout, [
     `Wrote ${file}.\n`,
     `${todo}Set ${DEFAULT_V3_KEY_ENV} and ${DEFAULT_V4_KEY_ENV} to the API keys.\n`,
-    'Next: svc-migrate doctor\n',
+    addFlagsToNext('Next: svc-migrate doctor\n', io.flags),
   ]);
   return 0;
 }

@@ -60,6 +60,8 @@ describe('init', () => {
     );
     const written = readFileSync(join(cwd, FILE), 'utf8');
     expect(written).toBe(renderStarter(STARTER_DEFAULTS));
+    const other = await runCli(['init', '--config', 'other.json'], { cwd });
+    expect(other.stdout).toMatch(/\nNext: svc-migrate doctor --config other\.json\n$/);
   });
 
   it('takes both addresses as options', async () => {
