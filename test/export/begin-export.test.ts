@@ -100,6 +100,7 @@ describe('an unfinished export', () => {
 
   it.each([
     { settled: 5, expected: ['a/x', 'b/x'] },
+    { settled: 1, expected: ['a/x', 'b/x'] },
     { settled: 2, expected: ['b/x'] },
     { settled: undefined, expected: ['b/x'] },
   ])('reads a V4 list again if the backfill went on afterwards: 2, then $settled', async (given) => {
