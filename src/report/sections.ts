@@ -254,7 +254,7 @@ function whatReadingMissed({ config, groups, totals, deleted, ...first }: ReadFa
       groups.some(({ generation, swept }) => generation === 'v3' && swept > 0),
       'v3_vanished',
       'records that vanished from V3 without a tombstone',
-      'After a list of V3 was read in full, only what changed in it is read: a record that vanished since without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads V3 again in full.',
+      'Once a V3 list was read in full, only its changes are read: a record that has vanished since then without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads V3 again in full.',
     ],
     [
       !isAsked,
