@@ -75,26 +75,18 @@ describe('an unfinished export', () => {
     expect(await asked()).toEqual(['b/x']);
   });
 
-  it('reads everything again with --restart', async () => {
+  it.each([
+    { why: 'with --restart', laterMs: 0, restart: true },
+    { why: 'that has become old meanwhile', laterMs: 13 * 3_600_000, restart: false },
+  ])('reads a finished list again $why', async ({ laterMs, restart }) => {
     const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
     const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
     service.fault = ({ request }) =>
       request.stream.model === 'b/x' ? { kind: 'throw', error: httpError(500) } : null;
     await b.run(service);
+    b.clock.advance(laterMs);
     service.calls.length = 0;
-    await b.run(service, 'v3', { restart: true });
-    expect(service.calls.map(({ stream }) => stream.model)).toContain('a/x');
-  });
-
-  it('reads again what has become old meanwhile', async () => {
-    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
-    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
-    service.fault = ({ request }) =>
-      request.stream.model === 'b/x' ? { kind: 'throw', error: httpError(500) } : null;
-    await b.run(service);
-    b.clock.advance(13 * 3_600_000);
-    service.calls.length = 0;
-    await b.run(service);
+    await b.run(service, 'v3', { restart });
     expect(service.calls.map(({ stream }) => stream.model)).toContain('a/x');
   });
 
