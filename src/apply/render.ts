@@ -229,7 +229,7 @@ export function renderUnmappedIds(plan: Plan, width: number): string {
   return wrapLines(lines, width);
 }
 
-/** What is in the way, and at the end, where it is read first, the verdict and the gravest. */
+/** The blocking notes, one line each; then, as the last lines, the verdict and the first of the notes. */
 export function renderEnd(sentence: string, blocks: readonly BlockingNote[], style: PlanStyle): string {
   const notes = blocks.map(({ target, note }) => `${target}: ${note.text}`);
   const stops = notes.map((note) => `  ${MARKS.blocks} ${note}`);

@@ -39,7 +39,8 @@ export interface ConfigFlags {
  * Loads the configuration from defaults, file, environment (`SVC_MIGRATE_CONFIG`, `SVC_MIGRATE_DB`) and flags; later
  * ones override earlier ones. Paths in the file are relative to it, others to the working directory.
  *
- * `nowMs`: the time that `backfill.days` is subtracted from. `isWithoutTargets`: leave out `limits` and `apply` where something is wrong.
+ * `nowMs`: the time that `backfill.days` is subtracted from. `isWithoutTargets`: leave out `limits` and `apply` if the
+ * configuration has a mistake.
  *
  * @throws SvcError `config`, naming every problem with its path
  */
