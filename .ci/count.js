@@ -1,49 +1,50 @@
 // `node .ci/count.js STATUS REPORT …` adds up vitest's JSON reports and prints `N passed, N failed` as its last line.
 // Exits with non-zero unless STATUS, that of the commands that wrote the reports, is 0 and everything passed.
-// Skipped tests count as neither; those that no report ran are named. Failed ones are named last, with what they said.
+// Skipped tests count as neither; those that no report ran are named. Of a file that was run again (`REPORT-again.json`), the
+// second run counts, and tests that failed before are named. Failed ones are named last, with what they said.
 import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
+const say = (...lines) => process.stdout.write(`${lines.join('\n')}\n`);
+
 const [status, ...files] = process.argv.slice(2);
 const missing = files.filter((file) => !existsSync(file));
-const results = files.filter((file) => existsSync(file)).flatMap(readResults);
+const first = files.filter((file) => existsSync(file)).flatMap(readResults);
+const again = files.map((file) => file.replace(/\.json$/, '-again.json')).filter((file) => existsSync(file));
+const second = again.flatMap(readResults);
+const isSecond = ({ report, name }) =>
+  second.some((result) => result.name === name && result.report === report.replace('.json', '-again.json'));
+const replaced = first.filter(isSecond);
+const results = [...first.filter((result) => !replaced.includes(result)), ...second];
 const tests = results.flatMap((result) => result.assertionResults);
 
-// A file that cannot be loaded has no tests to fail.
-const broken = results.filter(
-  (result) => result.status === 'failed' && !result.assertionResults.some((test) => test.status === 'failed'),
-);
+const hasRun = ({ status }) => status === 'passed' || status === 'failed';
 const passed = tests.filter((test) => test.status === 'passed').length;
-const ran = new Set(
-  tests.filter((test) => test.status === 'passed' || test.status === 'failed').map((test) => test.fullName),
-);
-const skipped = tests.filter((test) => test.status !== 'passed' && test.status !== 'failed');
-let failed = tests.length - passed - skipped.length + broken.length + missing.length;
-
-const neverRun = new Set(skipped.map((test) => test.fullName).filter((name) => !ran.has(name)));
-for (const name of neverRun) process.stdout.write(`SKIPPED, not run here: ${name}\n`);
-for (const result of results) {
-  for (const test of result.assertionResults.filter((one) => one.status === 'failed')) {
-    const said = test.failureMessages.join('\n').slice(0, 1000);
-    process.stdout.write(
-      `FAILED in ${result.report}, ${result.name.replace(/^.*?\/test\//, 'test/')}: ${test.fullName}\n${said}\n`,
-    );
-  }
-}
-for (const result of broken) {
-  process.stdout.write(
-    `FAILED in ${result.report}, could not run: ${result.name}\n${String(result.message).slice(0, 1000)}\n`,
-  );
-}
-for (const file of missing) process.stdout.write(`FAILED: there is no report ${file}\n`);
+const ran = new Set(tests.filter(hasRun).map((test) => test.fullName));
+const neverRun = new Set(tests.map((test) => test.fullName).filter((name) => !ran.has(name)));
+for (const name of neverRun) say(`SKIPPED, not run here: ${name}`);
+for (const result of replaced) nameFailed(result, 'FAILED, then run again by itself');
+let failed = missing.length;
+for (const result of results) failed += nameFailed(result, 'FAILED');
+for (const file of missing) say(`FAILED: there is no report ${file}`);
 if (failed === 0 && (status !== '0' || passed === 0)) {
-  process.stdout.write(`FAILED: the commands ended with ${status} for another reason than a test\n`);
+  say(`FAILED: the commands ended with ${status} for another reason than a test`);
   failed = 1;
 }
-process.stdout.write(`${passed} passed, ${failed} failed\n`);
+say(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
 
 function readResults(file) {
   const { testResults } = JSON.parse(readFileSync(file, 'utf8'));
   return testResults.map((result) => ({ ...result, report: basename(file) }));
+}
+
+/** Returns how many tests of a file failed. One that cannot be loaded has no tests to fail: it counts as one. */
+function nameFailed({ report, name, status, message, assertionResults }, what) {
+  const where = `${what} in ${report}, ${name.replace(/^.*?\/test\//, 'test/')}`;
+  const tests = assertionResults.filter((test) => test.status === 'failed');
+  for (const test of tests) say(`${where}: ${test.fullName}`, test.failureMessages.join('\n').slice(0, 1000));
+  if (tests.length > 0 || status !== 'failed') return tests.length;
+  say(`${where}: could not run`, String(message).slice(0, 1000));
+  return 1;
 }
