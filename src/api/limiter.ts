@@ -3,6 +3,7 @@ import type { LimitFunction } from 'p-limit';
 import pLimit from 'p-limit';
 import type { Clock } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { formatDuration } from '../text/numbers.js';
 
 export interface LimiterOptions {
   readonly host: string;
@@ -245,13 +246,13 @@ export function waitTooLong(
   { host, maxWaitMs, clock }: Pick<LimiterOptions, 'host' | 'maxWaitMs' | 'clock'>,
   waitMs: number,
 ): SvcError {
-  const seconds = Math.ceil(waitMs / 1000);
+  const duration = formatDuration(Math.ceil(waitMs / 1000) * 1000);
   const until = describeInstant(clock.now() + waitMs);
   return new SvcError(
     'wait_too_long',
-    `${host} asked to wait ${seconds} s, until ${until}, before the next request.`,
+    `${host} asked to wait ${duration}, until ${until}, before the next request.`,
     {
-      hint: `Run the same command again after that time, or allow longer waits than ${maxWaitMs} ms with --max-wait or http.maxWaitMs.`,
+      hint: `Run the same command again after that time, or allow longer waits than ${formatDuration(maxWaitMs)} with --max-wait or http.maxWaitMs.`,
       facts: { host, waitMs },
     },
   );

@@ -123,10 +123,13 @@ function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
   const names = moved.slice(0, MAX_NAMED).map(({ list }) => list);
   const why =
     names.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${names.join(', ')}`;
-  const waited = `${Math.round(timeoutMs / 1000)} s`;
-  return new SvcError('not_settled', `V4's backfill has not settled in ${waited}; ${why}.`, {
-    hint: 'Run again later, or allow more with --wait-timeout.',
-  });
+  return new SvcError(
+    'not_settled',
+    `V4's backfill has not settled in ${formatDuration(timeoutMs)}; ${why}.`,
+    {
+      hint: 'Run again later, or allow more with --wait-timeout.',
+    },
+  );
 }
 
 function recordsIn({ counts }: Observation): number {
