@@ -120,9 +120,12 @@ export function hasAnswered({ answer }: SampledList): boolean {
   return answer.kind === 'answers';
 }
 
-/** Whether the key was taken: only then are lists sent, or parameters refused. */
-function isFromService({ answer: { kind } }: SampledList): boolean {
-  return kind === 'answers' || kind === 'refused';
+/** Whether the key was taken: only then are lists sent, or parameters refused. A 405 or 501 looks at neither. */
+function isFromService({ answer }: SampledList): boolean {
+  return (
+    answer.kind === 'answers' ||
+    (answer.kind === 'refused' && [400, 422].some((status) => status === answer.error.facts['status']))
+  );
 }
 
 /** The number of records in a list: its `total_count` or, without one, of the records received. */

@@ -250,12 +250,16 @@ describe('doctor', () => {
     expect([empty.code, empty.problems]).toEqual([5, ['v4_empty']]);
   });
 
-  it.each([429, 503])('does not take an answer %i for a key that is taken', async (status) => {
+  it.each([
+    [429, 4],
+    [503, 4],
+    [405, 2],
+  ])('does not take an answer %i for a key that is taken', async (status, code) => {
     const server = await serveHttp((_, response) => void response.writeHead(status).end());
     const regions = { default: { baseUrl: `${server.origin}/v3` } };
     const looked = await (await newScene([], () => ({ ...ONCE, v3: { regions } }))).look();
     await server.close();
-    expect([looked.code, looked.problems]).toEqual([4, ['v3_list_failed']]);
+    expect([looked.code, looked.problems]).toEqual([code, ['v3_list_failed']]);
     expect(found(looked, 'key_unknown')?.text).toMatch(/^V3 at .* answers no list: whether it takes the key/);
     expect(found(looked, 'key_accepted')?.text).toMatch(/^V4 /);
   });
