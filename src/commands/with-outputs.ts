@@ -60,7 +60,9 @@ export async function runWithOutputs(command: Command, given: Unparsed, io: Io):
 export function ownFilesOf(config: Config): readonly string[] {
   const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
   const targets = config.apply.targets.flatMap(filesOf);
-  return [config.database, config.file, ...Object.values(listInputFiles(config)), ...keyFiles, ...targets];
+  const possible = config.possibleInputs ?? [];
+  const inputs = Object.values(listInputFiles(config));
+  return [config.database, config.file, ...inputs, ...keyFiles, ...targets, ...possible];
 }
 
 /**

@@ -50,6 +50,8 @@ export interface Config
   };
   /** A list read longer ago than this fails the gate. */
   readonly maxAgeMs: number;
+  /** Files that sections with a mistake, which were left out, may name. */
+  readonly possibleInputs?: readonly string[];
 }
 
 /**

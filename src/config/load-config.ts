@@ -58,7 +58,7 @@ export function loadConfig(given: {
     return read();
   } catch {
     Object.assign(value, { limits: undefined, apply: undefined });
-    return read();
+    return { ...read(), possibleInputs: listNamedFiles(source.file) };
   }
 }
 
@@ -234,12 +234,15 @@ export function listPossibleInputs(env: Env, flags: ConfigFlags): string[] {
   const given = (names: readonly (string | undefined)[]) => names.filter((name) => name !== undefined);
   const files = given([flags.config, env['SVC_MIGRATE_CONFIG'], ...DEFAULT_CONFIG_FILES]);
   const databases = given([flags.db, env['SVC_MIGRATE_DB'], DEFAULT_DATABASE]);
-  const named = files.flatMap((file) =>
-    [DEFAULT_DATABASE, ...readStrings(file).flatMap((text) => filesOf({ file: text }))].map((text) =>
-      resolve(dirname(file), text),
-    ),
-  );
-  return [...new Set([...files, ...databases, ...named].map((file) => resolve(file)))];
+  return [
+    ...new Set([...files, ...databases, ...files.flatMap(listNamedFiles)].map((file) => resolve(file))),
+  ];
+}
+
+/** Every string in a configuration file taken as a path, and the default database beside it. */
+function listNamedFiles(file: string): string[] {
+  const texts = [DEFAULT_DATABASE, ...readStrings(file).flatMap((text) => filesOf({ file: text }))];
+  return texts.map((text) => resolve(dirname(file), text));
 }
 
 /** The quoted strings of a file, even if it is not valid JSON. */

@@ -96,6 +96,7 @@ describe('outputs never replace an input', () => {
   const ids = [{ column: 'invoice_id', model: 'accounting/invoices' }];
   const targets = [{ name: 'orders', kind: 'csv', file: 'orders.csv', ids }];
   const WITH_TARGET = JSON.stringify({ ...sandbox.config(), apply: { targets } });
+  const WITH_MISTAKE = JSON.stringify({ ...sandbox.config(), apply: { targets, batchRows: 'many' } });
 
   it.each([
     { file: NAMED_CONFIG, config: null },
@@ -107,6 +108,7 @@ describe('outputs never replace an input', () => {
     { file: 'orders.csv', config: WITH_TARGET },
     { file: 'orders.v4.csv', config: WITH_TARGET },
     { file: 'orders.v4.csv', config: WITH_TARGET.slice(0, -1) },
+    { file: 'orders.v4.csv', config: WITH_MISTAKE },
   ])('$file is left as it is, exit 2', async ({ file, config }) => {
     if (config !== null) writeFileSync(join(cwd, NAMED_CONFIG), config);
     const isConfig = file === NAMED_CONFIG;
