@@ -99,7 +99,12 @@ export const verify = defineCommand({
   summary: 'read mapped pairs from both APIs again, and compare',
   more: 'Compares the remap with the export, then reads pairs by id and compares company and platform_id. Exits with 1 if anything differs, with 4 if pairs could not be read. No export can run on the database meanwhile; for a long run with --all, verify a copy with --db.',
   options: z.object({
-    sample: optionOr('<n>', 'how many pairs to read', wholeNumber(1), String(DEFAULT_SAMPLE)),
+    sample: optionOr(
+      '<n>',
+      'how many pairs to read; more where it takes one of each model of a company',
+      wholeNumber(1),
+      String(DEFAULT_SAMPLE),
+    ),
     all: flag('read every pair instead of a sample'),
     json: jsonOutput('verify', 'the result as JSON, with every pair that differs (- is stdout)'),
     ...MAX_WAIT,
