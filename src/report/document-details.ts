@@ -156,10 +156,8 @@ export function evidenceBlocks({
 }: Report): DocumentBlock[] {
   const { remap, conservation, oldestReadAt } = evidence;
   const read = oldestReadAt === null ? 'nothing read yet' : formatTime(oldestReadAt);
-  const remapOf = (digest: (sha256: string) => string) =>
-    remap === null
-      ? 'none'
-      : `${formatTime(remap.builtAt)}, sha256 ${digest(remap.sha256)}${remap.stale ? ', out of date' : ''}`;
+  const built = remap === null ? 'none' : `${formatTime(remap.builtAt)}${remap.stale ? ', out of date' : ''}`;
+  const digest = remap === null ? '' : `, sha256 ${remap.sha256.slice(0, 12)}…`;
   const verb = drift.differing === 1 ? 'differs' : 'differ';
   const differing =
     drift.differing === 0 ? '' : `, and the ${countOf(drift.differing, 'matched record')} that ${verb}`;
@@ -170,7 +168,7 @@ export function evidenceBlocks({
     ['Generated', `${formatTime(generatedAt)} by ${tool.name} ${tool.version}`],
     ['Database', evidence.database],
     ['Oldest evidence', read],
-    ['Remap', remapOf((sha256) => sha256)],
+    ['Remap', built],
     [
       'Conservation',
       remap === null
@@ -181,11 +179,19 @@ export function evidenceBlocks({
   ];
   const based = 'What this report is based on';
   return [
-    sentence(`Oldest evidence: ${read}. Remap: ${remapOf((sha256) => `${sha256.slice(0, 12)}…`)}.`),
+    sentence(`Oldest evidence: ${read}. Remap: ${built}${digest}.`),
     sentence(
       `Findings: ${groupDigits(findings.total)} ids of V3 or V4${folded}; \`svc-migrate findings\` and \`svc-migrate report --ndjson findings.ndjson\` list them${differing}.`,
     ),
-    fold(based, [table(`${based}.`, plain('What', 'Value'), rows)], 'open'),
+    fold(
+      based,
+      [
+        table(`${based}.`, plain('What', 'Value'), rows),
+        // In the table it would break over two lines.
+        ...(remap === null ? [] : [sentence(`Remap sha256 ${remap.sha256}`)]),
+      ],
+      'open',
+    ),
   ];
 }
 

@@ -39,6 +39,7 @@ describe('text', () => {
       // `Next` is one line, so that it can be copied.
       const lines = text.split('\n').filter((line) => !line.startsWith('Next: '));
       for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(table);
+      if (verbose && width >= 80) expect(text).toContain(report.evidence.remap?.sha256 ?? '');
     }
   });
 
