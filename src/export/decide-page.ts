@@ -55,7 +55,7 @@ export function begin(row: StreamRow, restart: boolean, rules: ReadingRules, now
   if (isUnfinished(row)) return resume(row, rules);
   if (!rules.sweeps) return startReading(row, nowMs);
   const topUp: StreamRow = { ...row, state: 'running', endReason: null, finishedAt: null };
-  return startSweep(movedTo(topUp, { rounds: 0 }), row.position.passWatermarkMs, rules);
+  return startSweep(movedTo(topUp, { rounds: 0, toppedUp: true }), row.position.passWatermarkMs, rules);
 }
 
 function isUntouched({ state, pages, position }: StreamRow): boolean {

@@ -22,7 +22,8 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   const reset: StreamRow = { ...row, ...counters, ...totals, ...ending, ...fresh };
   const stale = row.position.stale || row.uniqueRecords > 0;
   const position = { keepFrom: walk, stale, ending: 'complete', rounds: 0, judged: false } as const;
-  const pass = startPass(movedTo(reset, { ...position, excluded: 0, excludedSum: 0 }), 'walk', null);
+  const counted = { toppedUp: false, excluded: 0, excludedSum: 0 };
+  const pass = startPass(movedTo(reset, { ...position, ...counted }), 'walk', null);
   return { row: pass.row, discard: ['cursors', 'rejected', 'excluded'] };
 }
 

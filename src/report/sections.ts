@@ -251,7 +251,7 @@ function whatReadingMissed({ config, groups, totals, deleted, ...first }: ReadFa
   const absent = countOfLists(({ generation, state }) => generation === 'v3' && state === 'absent');
   return [
     [
-      groups.some(({ generation, swept }) => generation === 'v3' && swept > 0),
+      groups.some(({ generation, toppedUp }) => generation === 'v3' && toppedUp > 0),
       'v3_vanished',
       'records that vanished from V3 without a tombstone',
       'Once a V3 list was read in full, only its changes are read: a record that has vanished since then without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads V3 again in full.',

@@ -33,8 +33,8 @@ export interface StreamGroup {
   readonly uncounted: number;
   /** V3 lists that were read company by company. */
   readonly byCompany: number;
-  /** Lists that were last read by a sweep. */
-  readonly swept: number;
+  /** Lists of which only changes were read since they were last read in full. */
+  readonly toppedUp: number;
   /** Start of the oldest and of the newest last reading. */
   readonly oldestReadAt: string;
   readonly newestReadAt: string;
@@ -61,7 +61,7 @@ export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
       total(unique_records) AS uniqueRecords, total(rejected) AS rejected,
       total(max(unique_records, ifnull(total_count_last, 0))) AS expected, sum(total_count_last IS NULL) AS uncounted,
       sum(read_by = 'companies') AS byCompany,
-      sum(CASE WHEN json_valid(position) THEN position ->> 'phase' IS 'sweep' ELSE 0 END) AS swept,
+      sum(CASE WHEN json_valid(position) THEN position ->> 'toppedUp' IS 1 ELSE 0 END) AS toppedUp,
       min(ifnull(read_at, started_at)) AS oldestReadAt, max(ifnull(read_at, started_at)) AS newestReadAt,
       sum(${isTime('ifnull(read_at, started_at)')} IS NOT 1) AS undated, min(${isIntact('stream')}) AS intact
     FROM stream NOT INDEXED GROUP BY isCompanyList, generation, region, model, state, isBegun, inScope`);
@@ -107,7 +107,7 @@ function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact' | 'undated'>): S
     expected: Number(stored.expected),
     uncounted: Number(stored.uncounted),
     byCompany: Number(stored.byCompany),
-    swept: Number(stored.swept),
+    toppedUp: Number(stored.toppedUp),
     oldestReadAt: stored.oldestReadAt,
     newestReadAt: stored.newestReadAt,
   };

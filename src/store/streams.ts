@@ -113,6 +113,8 @@ const positionSchema = z.object({
   readingWatermarkMs: z.number().nullable().default(null),
   /** The service's clock at the end of the last completed pass; null if unknown. */
   readUntilMs: z.number().nullable().default(null),
+  /** Whether only changes were read since the last full reading ended. */
+  toppedUp: z.boolean().default(false),
   /** For sweeps: only records updated since then. */
   since: z.string().nullable().default(null),
   /** Records first seen in this pass; how many of these the previous pass saw; records that were new or changed. */

@@ -41,7 +41,7 @@ describe('how an export begins a stream', () => {
   it('counts a new reading from nothing', () => {
     const before = row({
       ...{ ...done, readBy: 'companies' },
-      position: { excluded: 3, ending: 'short', judged: true },
+      position: { excluded: 3, ending: 'short', judged: true, toppedUp: true },
     });
     const step = begin(before, true, V3, NOW);
     expect(step.row).toMatchObject({
@@ -54,7 +54,7 @@ describe('how an export begins a stream', () => {
       totalCountFirst: null,
       totalCountLast: null,
       finishedAt: null,
-      position: { excluded: 0, ending: 'complete', judged: false, stale: true },
+      position: { excluded: 0, ending: 'complete', judged: false, toppedUp: false, stale: true },
     });
     expect(step.discard).toEqual(['cursors', 'rejected', 'excluded']);
   });
@@ -67,7 +67,11 @@ describe('how an export begins a stream', () => {
 
   it('keeps a disputed count disputed through a top-up', () => {
     const short = row({ ...done, state: 'short', position: { ...read, ending: 'short' } });
-    expect(gist(decide(begin(short, false, V3, NOW).row, page(), V3))).toBe('short count_disputed');
+    const { row: topUp } = begin(short, false, V3, NOW);
+    expect([topUp.position.toppedUp, gist(decide(topUp, page(), V3))]).toEqual([
+      true,
+      'short count_disputed',
+    ]);
   });
 
   it('gives a failed stream a fresh chance to restart', () => {

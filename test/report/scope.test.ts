@@ -159,8 +159,14 @@ describe('what the check cannot see', () => {
     ['only what no run sees, in the best case', '', { backfill }, []],
     ['an inferred window', '', {}, ['inferred_window']],
     [
-      'V3 was topped up',
+      'V3 was read in full, and what changed meanwhile',
       `UPDATE stream SET position = '{"phase":"sweep"}' WHERE generation = 'v3'`,
+      { backfill },
+      [],
+    ],
+    [
+      'V3 was topped up',
+      `UPDATE stream SET position = '{"phase":"sweep","toppedUp":true}' WHERE generation = 'v3'`,
       { backfill },
       ['v3_vanished'],
     ],
