@@ -120,6 +120,7 @@ function readRoute(
     pair,
     isModelKnown: pair !== null || !/^[\w-]+$/.test(name),
     ...before,
+    id,
     idAt: /^\d+$/.test(id) ? at + path.length - id.length : null,
   };
 }

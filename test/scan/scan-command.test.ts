@@ -331,7 +331,7 @@ describe('output', () => {
     const ids = findings.filter(({ rule }) => rule === 'hard-coded-id');
     expect(ids.map(({ line, v4 }) => `${line} ${v4.replace(/.*svc-migrate /, '')}`)).toEqual([
       '1 report pairs them',
-      '2 lookup MODEL ID',
+      '2 lookup crm/stages 4713',
     ]);
   });
 

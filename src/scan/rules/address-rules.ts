@@ -161,21 +161,22 @@ export const hardCodedId: Rule = {
 const COMPANY = 'the V4 id of the company: svc-migrate report pairs them';
 
 /** Ids of companies are paired by the remap; those of records are looked up. */
-function v4Of(name: string): { readonly v4?: string } {
-  return /company/i.test(name) ? { v4: COMPANY } : {};
+function v4Of(name: string, digits: string): string {
+  return /company/i.test(name) ? COMPANY : `svc-migrate lookup MODEL ${digits.replaceAll('_', '')}`;
 }
 
 function inUrls({ addresses, settings: { fieldPrefix } }: RuleInput): RuleHit[] {
   return addresses.flatMap(({ url: { route, query }, start, certainty }): RuleHit[] => {
     if (certainty === null) return [];
-    const record = route?.idAt == null ? [] : [{ start: start + route.idAt, certainty }];
+    const v4 = `svc-migrate lookup ${route?.pair?.v3 ?? 'MODEL'} ${route?.id}`;
+    const record = route?.idAt == null ? [] : [{ start: start + route.idAt, certainty, v4 }];
     const filters = query.filter(
       ({ name, value }) =>
         /^\d+$/.test(value) && (name === `${fieldPrefix}id[eq]` || isCompanyFilter(name, fieldPrefix)),
     );
     return [
       ...record,
-      ...filters.map(({ name, from }) => ({ start: start + from, certainty, ...v4Of(name) })),
+      ...filters.map(({ name, value, from }) => ({ start: start + from, certainty, v4: v4Of(name, value) })),
     ];
   });
 }
@@ -192,7 +193,7 @@ function besideNames({ text: { code, isCode }, settings: { fieldPrefix } }: Rule
       return {
         start: index + all.length - digits.length,
         certainty: isAssigned || isFromV4 ? 'look' : 'likely',
-        ...v4Of(written),
+        v4: v4Of(written, digits),
       };
     },
   );

@@ -69,6 +69,8 @@ export interface Route {
   readonly hasVersion: boolean;
   /** Whether it begins with text that the program fills in. */
   readonly isAfterHole: boolean;
+  /** What follows the model. */
+  readonly id: string;
   /** Where the digits of the id of a record begin; null without one. */
   readonly idAt: number | null;
 }
