@@ -86,7 +86,7 @@ export function configError(source: ConfigText, problems: readonly Problem[]): S
       ? `${source.file}: ${only}${only?.endsWith('?') ? '' : '.'}`
       : `${source.file} has ${problems.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return new SvcError('config', sentence, {
-    hint: '`svc-migrate help config` describes every setting; `svc-migrate init` writes a new example.',
+    hint: '`svc-migrate help config` describes every setting.',
   });
 }
 
