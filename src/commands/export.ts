@@ -273,6 +273,6 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   try {
     await setTimeout(ms, undefined, { signal });
   } catch (cause) {
-    throw new SvcError('interrupted', 'Stopped waiting; nothing was read.', { cause });
+    throw new SvcError('interrupted', 'Stopped waiting; nothing of V4 was read.', { cause });
   }
 }
