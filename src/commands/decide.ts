@@ -157,7 +157,7 @@ async function askCompanies(
     if (rows.some((row) => row.region === region && String(row.v3CompanyId) === v3CompanyId)) continue;
     const known = candidates.map((one) => ({
       ...one,
-      label: `V4 company ${one.v4CompanyId}: ${one.agreeingKeys} of ${countOf(one.comparableKeys, 'comparable key')} agree`,
+      label: `V4 company ${one.v4CompanyId}: ${one.agreeingKeys} of ${countOf(one.comparableKeys, 'shared record')} agree`,
       owner: rows.find((row) => String(row.v4CompanyId) === one.v4CompanyId),
     }));
     const free = known.filter(({ owner }) => owner === undefined).slice(0, MAX_CANDIDATES);

@@ -105,7 +105,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     ]);
     const flat = text.replace(/\s+/g, ' ');
     expect(flat).toMatch(
-      /V4 company \d+: \d+ of \d+ comparable keys? agree, but it was already given to V3 company/,
+      /V4 company \d+: \d+ of \d+ shared records? agree, but it was already given to V3 company/,
     );
   });
 

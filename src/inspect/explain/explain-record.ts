@@ -249,16 +249,20 @@ const candidatesSchema = z
   .catch([]);
 
 function describePairing(row: CompanyRow): CompanyPairing {
-  const candidates = candidatesSchema.parse(JSON.parse(row.note)).map((other) => {
+  const known = candidatesSchema.parse(JSON.parse(row.note));
+  const candidates = known.map((other) => {
     const isV3 = other['v4_company_id'] === undefined;
     const who = isV3 ? `V3 ${other['v3_company_id']} (${other['region']})` : `V4 ${other['v4_company_id']}`;
-    return `${who}: ${other['agreeing_keys']} of ${other['shared_keys']} shared keys agree`;
+    return `${who}: ${other['agreeing_keys']} of ${countOf(Number(other['comparable_keys']), 'shared record')} agree`;
   });
+  const v4 = row.v4_company_id?.toString() ?? null;
+  const twin = known.find((other) => v4 !== null && other['v4_company_id'] === v4);
   return {
     matchedBy: row.matched_by,
     v3: row.v3_company_id === null ? null : `${row.v3_company_id} (${row.region ?? ''})`,
-    v4: row.v4_company_id?.toString() ?? null,
+    v4,
     sharedKeys: Number(row.shared_keys),
+    comparableKeys: Number(twin?.['comparable_keys'] ?? row.shared_keys),
     agreeingKeys: Number(row.agreeing_keys),
     candidates,
   };

@@ -5,7 +5,7 @@ import { toFinding } from '../../store/finding-rows.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
 import { describeEvidence, isRowEvidence, type RowEvidence } from '../../text/describe-evidence.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
-import { formatTime, groupDigits } from '../../text/numbers.js';
+import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
 import { displayWidth, fitText, layOutTable, wrapLines } from '../../text/text-layout.js';
 
 /** An exported record or child, in the form of `--json`. */
@@ -43,6 +43,8 @@ export interface CompanyPairing {
   readonly v3: string | null;
   readonly v4: string | null;
   readonly sharedKeys: number;
+  /** Shared keys whose fields could be compared. */
+  readonly comparableKeys: number;
   readonly agreeingKeys: number;
   /** Other companies that share keys, as text. */
   readonly candidates: readonly string[];
@@ -301,8 +303,11 @@ const MATCHED_BY: Readonly<Record<string, string>> = {
 
 function describeCompany(company: CompanyPairing | null): string[] {
   if (company === null) return [];
-  const { matchedBy, v3, v4, sharedKeys, agreeingKeys, candidates } = company;
-  const numbers = `${groupDigits(agreeingKeys)} of ${groupDigits(sharedKeys)} shared keys agree`;
+  const { matchedBy, v3, v4, comparableKeys, agreeingKeys, candidates } = company;
+  const numbers =
+    comparableKeys === 0
+      ? 'they share no record that can be compared'
+      : `${groupDigits(agreeingKeys)} of ${countOf(comparableKeys, 'shared record')} agree`;
   if (v3 !== null && v4 !== null) {
     return [`  Companies: V3 ${v3} is V4 ${v4}, paired ${MATCHED_BY[matchedBy] ?? matchedBy}; ${numbers}`];
   }
