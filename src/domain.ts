@@ -336,6 +336,8 @@ export const DEFAULT_MAX_AGE_MS = 24 * 3_600_000;
 
 /** A pair of companies named by the user. */
 export interface NamedCompanyPair {
+  /** Line in the file, from 1. */
+  readonly line: number;
   readonly region: string;
   readonly v3CompanyId: bigint;
   readonly v4CompanyId: bigint;

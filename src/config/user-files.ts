@@ -48,14 +48,14 @@ export function parseCompanies(text: string, regions: readonly string[]): Parsed
   return parseCsv(text, {
     header: COMPANIES_HEADER,
     verb: 'named',
-    parseRow: ([region = '', v3 = '', v4 = '', ...more]) => {
+    parseRow: ([region = '', v3 = '', v4 = '', ...more], line) => {
       if (v4 === '' || more.length > 0) return 'needs exactly three values';
       if (!regions.includes(region)) return unknownName('region', region, regions);
       const v3CompanyId = parseId(v3);
       const v4CompanyId = parseId(v4);
       if (v3CompanyId === null) return `v3_company_id "${v3}" is not an id`;
       if (v4CompanyId === null) return `v4_company_id "${v4}" is not an id`;
-      return { region, v3CompanyId, v4CompanyId };
+      return { line, region, v3CompanyId, v4CompanyId };
     },
     // A V4 company belongs to at most one V3 company of all regions.
     namesOf: ({ region, v3CompanyId, v4CompanyId }) => [
@@ -247,7 +247,7 @@ export function openDecisions(config: Config, io: OutputIo): AnswerFile<Omit<Dec
 }
 
 /** The companies file that the configuration names, else `companies.csv` beside the configuration. */
-export function openCompanies(config: Config, io: OutputIo): AnswerFile<NamedCompanyPair> {
+export function openCompanies(config: Config, io: OutputIo): AnswerFile<Omit<NamedCompanyPair, 'line'>> {
   const parse = (text: string) => parseCompanies(text, regionsOf(config));
   return openAnswers(companiesPlace(config), COMPANIES_HEADER, parse, io);
 }

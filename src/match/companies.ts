@@ -106,13 +106,13 @@ export function saveCompanyPairs(
 
 function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v4 }: ScopeCompanies): void {
   const known = new Set(v4.map(({ companyId }) => companyId));
-  for (const { v4CompanyId } of named) {
+  for (const { line, v4CompanyId } of named) {
     if (known.has(v4CompanyId)) continue;
     if (!isCompanyListRead(db)) {
-      const missing = `V4's list of companies was not read to its end, so V4 company ${v4CompanyId} of the companies file cannot be checked.`;
+      const missing = `V4's list of companies was not read to its end, so V4 company ${v4CompanyId} on line ${line} of the companies file cannot be checked.`;
       throw new SvcError('incomplete', missing, { hint: 'Run `svc-migrate export v4` first.' });
     }
-    const text = `The companies file names V4 company ${v4CompanyId}, which V4 does not list.`;
+    const text = `Line ${line} of the companies file names V4 company ${v4CompanyId}, which V4 does not list.`;
     throw new SvcError('bad_input', text, {
       hint: 'Correct the file, or export V4 again if the company is new.',
     });

@@ -240,7 +240,7 @@ describe('a draft of companies', () => {
       expect(draft).toMatch(/^# {3}V4 company 10 \| shared keys 4 \| comparable keys 4 \| agreeing keys 4$/m);
       const answered = draft.replace('#default,1,?', 'default,1,20');
       expect(parseCompanies(answered, ['default']).rows).toEqual([
-        { region: 'default', v3CompanyId: 1n, v4CompanyId: 20n },
+        { line: expect.any(Number), region: 'default', v3CompanyId: 1n, v4CompanyId: 20n },
       ]);
     });
   });

@@ -10,8 +10,8 @@ describe('parseCompanies', () => {
     const text = `\uFEFF${HEADER}\r\neu,1,10\r\n\r\n"us","1","9223372036854775807"\r\n`;
     expect(parseCompanies(text, REGIONS)).toEqual({
       rows: [
-        { region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n },
-        { region: 'us', v3CompanyId: 1n, v4CompanyId: 9223372036854775807n },
+        { line: 2, region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n },
+        { line: 4, region: 'us', v3CompanyId: 1n, v4CompanyId: 9223372036854775807n },
       ],
       problems: [],
     });
@@ -20,7 +20,7 @@ describe('parseCompanies', () => {
   it('skips lines that start with #, also above the header, and counts them as lines', () => {
     const text = `# drafted on Monday\n${HEADER}\n# eu,1,?\n  # indented\neu,1,10\n#eu,2,10\nus,2,10\n`;
     expect(parseCompanies(text, REGIONS)).toEqual({
-      rows: [{ region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n }],
+      rows: [{ line: 5, region: 'eu', v3CompanyId: 1n, v4CompanyId: 10n }],
       problems: ['line 7: V4 company 10 is named on line 5 already'],
     });
   });

@@ -51,7 +51,7 @@ describe('companies whose evidence points to a company that is already paired', 
 
   it('are ambiguous if companies.csv paired it', () => {
     const exported = { ...AGREES_WITH_PAIRED, v3: [...records(1, 0, 40), ...records(2, 500, 3)] };
-    const named = [{ region: 'default', v3CompanyId: 2n, v4CompanyId: 11n }];
+    const named = [{ line: 2, region: 'default', v3CompanyId: 2n, v4CompanyId: 11n }];
     expect(pairingOf(exported, named)).toEqual({
       companies: ['1→- ambiguous 40', '2→11 file 0', '-→1 none 0'],
       outcomes: {
@@ -154,12 +154,13 @@ describe(`${MANY} companies that use the same numbers as keys`, () => {
 });
 
 describe('a V4 company that companies.csv names and V4 does not list', () => {
-  const named = [{ region: 'default', v3CompanyId: 2n, v4CompanyId: 99n }];
+  const named = [{ line: 7, region: 'default', v3CompanyId: 2n, v4CompanyId: 99n }];
   it.each([
     ['is an error of the file', undefined, 'bad_input'],
     ['may be on the part of the list that was not read', { 'v4 companies': 'failed' }, 'incomplete'],
   ] as const)('%s', (_, states, code) => {
     const exported = { ...AGREES_WITH_PAIRED, ...(states === undefined ? {} : { states }) };
-    expect(() => pairingOf(exported, named)).toThrow(expect.objectContaining({ code }));
+    const message = expect.stringMatching(/\b[Ll]ine 7 of the companies file/);
+    expect(() => pairingOf(exported, named)).toThrow(expect.objectContaining({ code, message }));
   });
 });

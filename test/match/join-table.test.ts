@@ -259,7 +259,7 @@ describe('reasons that come from the scope', () => {
   ] as const)('says whether a pair is provisional where %s', (_, isNamed, states, evidence) => {
     const config = configOf({ models: [modelOf(INVOICES), modelOf('payments/orders')] });
     const v3: Thing[] = [{ id: 1, key: 'a', facts: 'x=1' }];
-    const named = isNamed ? [{ region: 'default', v3CompanyId: 1n, v4CompanyId: 1n }] : [];
+    const named = isNamed ? [{ line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: 1n }] : [];
     const [row] = remapRows(config, { v3, v4: v3, states }, named);
     expect([row?.status, row?.evidence]).toEqual(['matched', evidence]);
   });

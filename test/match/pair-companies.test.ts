@@ -19,7 +19,7 @@ interface Given {
 }
 
 function named(region: string, v3: number, v4: number): NamedCompanyPair {
-  return { region, v3CompanyId: BigInt(v3), v4CompanyId: BigInt(v4) };
+  return { line: 2, region, v3CompanyId: BigInt(v3), v4CompanyId: BigInt(v4) };
 }
 
 function inputOf({
