@@ -66,10 +66,8 @@ function isRegionFull({ models, lists }: ExportScope, region: string): boolean {
 
 /** Whether V4's company list was read in full, and every V4 model of each listed company too. */
 function isV4ReadInFull(db: Db, { models, lists, find }: ExportScope, listed: readonly bigint[]): boolean {
-  const isListOpen = db.prepare(
-    "SELECT 1 FROM stream WHERE generation = 'v4' AND company_id IS NULL AND state NOT IN ('complete', 'short')",
-  );
-  if (listed.length === 0 || isListOpen.get() !== undefined) return false;
+  // Where it was not requested, the configuration names the companies, or V4 was not exported.
+  if (!(isCompanyListRead(db) ?? listed.length > 0)) return false;
   for (const { generation, readInFull } of lists.values()) if (generation === 4 && !readInFull) return false;
   return listed.every((company) =>
     models.every(({ isInV4 }, model) => !isInV4 || find(4, model, '', company) !== undefined),
@@ -108,7 +106,7 @@ function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v4 }: Sc
   const known = new Set(v4.map(({ companyId }) => companyId));
   for (const { line, v4CompanyId } of named) {
     if (known.has(v4CompanyId)) continue;
-    if (!isCompanyListRead(db)) {
+    if (isCompanyListRead(db) === false) {
       const missing = `V4's list of companies was not read to its end, so V4 company ${v4CompanyId} on line ${line} of the companies file cannot be checked.`;
       throw new SvcError('incomplete', missing, { hint: 'Run `svc-migrate export v4` first.' });
     }
@@ -119,9 +117,12 @@ function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v4 }: Sc
   }
 }
 
-function isCompanyListRead(db: Db): boolean {
-  const isOpen = db.prepare("SELECT 1 FROM stream WHERE model = ? AND state NOT IN ('complete', 'short')");
-  return isOpen.get(COMPANY_LIST) === undefined;
+/** Whether V4's company list was read to its end; undefined if it was not requested. */
+function isCompanyListRead(db: Db): boolean | undefined {
+  const row = db
+    .prepare<[string], { state: string }>('SELECT state FROM stream WHERE model = ?')
+    .get(COMPANY_LIST);
+  return row === undefined ? undefined : row.state === 'complete' || row.state === 'short';
 }
 
 /** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */

@@ -10,7 +10,7 @@ import { assertDigests } from '../store/remap-digest.js';
 import { EVERYTHING, hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
 import { type DecisionCount, readAmbiguousCompanies, readDecisionCounts } from '../store/remap-tables.js';
 import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
-import type { ListRow } from '../store/streams.js';
+import { type ListRow, readV4Companies } from '../store/streams.js';
 import { countReasons } from '../text/reason-counts.js';
 import { rowsOf } from '../text/rows.js';
 import { type CountedRows, countRows } from './count-rows.js';
@@ -163,6 +163,7 @@ function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['b
   return findNotReady(
     {
       v3Records,
+      hasV4Company: readV4Companies(db).length > 0,
       hasV4Records: v4Records > 0 || hasV4Records(db, scope.models),
       hasSharedKey: counts.pairs > 0 || readsSharedKey(db, scope),
     },

@@ -68,6 +68,8 @@ export function findOpenLists(facts: Readiness): Blocker[] {
 /** The data that decide whether there is anything to compare. */
 export interface Comparable {
   readonly v3Records: number;
+  /** Whether V4 lists any company. */
+  readonly hasV4Company: boolean;
   /** Whether any V4 company, paired or not, has records. */
   readonly hasV4Records: boolean;
   /** Whether any `platform_id` of a model exists in both generations. */
@@ -76,7 +78,7 @@ export interface Comparable {
 
 /** Why there is nothing to compare; at most one. */
 export function findNotReady(facts: Comparable, groups: readonly StreamGroup[]): Blocker[] {
-  const { v3Records, hasV4Records, hasSharedKey } = facts;
+  const { v3Records, hasV4Company, hasV4Records, hasSharedKey } = facts;
   const isMisnamed = (generation: Generation) => hasNoList(groups, generation);
   if (v3Records === 0) {
     const text = isMisnamed('v3')
@@ -87,6 +89,10 @@ export function findNotReady(facts: Comparable, groups: readonly StreamGroup[]):
   if (!hasV4Records && isMisnamed('v4')) {
     const text =
       'V4 answered 404 to every configured list: the names of the models or the address are wrong.';
+    return [notReady('no_v4_records', text, 'svc-migrate doctor')];
+  }
+  if (!hasV4Company) {
+    const text = 'V4 lists no company: no connection was copied yet. Ask the operator to copy them.';
     return [notReady('no_v4_records', text, 'svc-migrate doctor')];
   }
   if (!hasV4Records) {

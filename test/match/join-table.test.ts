@@ -174,6 +174,12 @@ describe('reasons that come from the scope', () => {
       ['1→- unmatched/scope_incomplete'],
     ],
     [
+      'a company list that was read to its end and is empty',
+      { v3: [{ id: 1, company: 2 }], v4: [], states: { 'v4 companies': 'complete' } },
+      configOf(),
+      ['1→- unmatched/company_not_in_v4'],
+    ],
+    [
       'no V3 company, and a deleted record beside a live one of its key',
       { v3: [], v4: things('9 a company=3; 10 a company=3 deleted') },
       configOf(),

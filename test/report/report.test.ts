@@ -199,6 +199,13 @@ describe('check', () => {
     ['is not ready without V3 records', { v3: [], v4: CLEAN.v4 }, () => {}, 'not_ready', 5],
     ['is not ready without V4 records', { v3: CLEAN.v3, v4: [], v4Companies: [1] }, () => {}, 'not_ready', 5],
     [
+      'is not ready where V4 lists no company',
+      { v3: CLEAN.v3, v4: [], states: { 'v4 companies': 'complete' } },
+      spoil("INSERT INTO meta(key, value) VALUES ('fingerprint_v4', '{}')"),
+      'not_ready',
+      5,
+    ],
+    [
       'judges where every key is there twice',
       {
         v3: [
@@ -243,6 +250,8 @@ describe('check', () => {
       expect(await judgeRemap({ config, outputs: { json: '-' } }, io)).toBe(code);
       const written = reportSchema.parse(JSON.parse(io.stdout.text));
       expect([written.outcome, written.exitCode]).toEqual([outcome, code]);
+      const listsNone = exported.v4.length === 0 && exported.v4Companies === undefined;
+      expect(written.blockers.some(({ text }) => text.startsWith('V4 lists no company'))).toBe(listsNone);
     });
   });
 
