@@ -253,7 +253,7 @@ function renderAges(timeline: Report['timeline']): Html {
   const every = Math.max(1, Math.ceil(months.length / 12));
   const labels = months.map((month, at) =>
     at % every === 0
-      ? html`<text x="${round(CHART.left + (at + 0.5) * step)}" y="${BASE_Y + 20}" text-anchor="middle">${month.month}</text>`
+      ? html`<text x="${round(CHART.left + (at + 0.5) * step)}" y="${BASE_Y + 20}" text-anchor="middle">${month.month.replace('before ', '< ')}</text>`
       : html``,
   );
   const label = `V3 records by month, ${months[0]?.month} to ${months.at(-1)?.month}; the table below has the numbers.`;

@@ -193,7 +193,7 @@ export function buildMonths(
   }
   const [earlier, later] = [found.get(first - 1), found.get(last + 1)];
   const shown = [...found.keys()].filter((at) => at >= first && at <= last);
-  const oldest = Math.min(...shown);
+  const oldest = earlier === undefined ? Math.min(...shown) : first;
   // Empty months between the first and the last are shown too.
   const count = shown.length === 0 ? 0 : Math.max(...shown) - oldest + 1;
   return {

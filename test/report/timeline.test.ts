@@ -51,6 +51,14 @@ it('stays bounded whatever dates records claim', () => {
   });
 });
 
+it('keeps the empty months after those that are added up', () => {
+  const { months } = buildMonths([day('2021-11-30'), day('2022-01-05')], NEWEST);
+  expect(months).toMatchObject([
+    { month: '2021-12', matched: 0 },
+    { month: '2022-01', matched: 1 },
+  ]);
+});
+
 it('has nothing to show without records', () => {
   expect(buildMonths([], NEWEST)).toEqual({ months: [], earlier: null, later: null, undated: 0 });
 });
