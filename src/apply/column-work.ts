@@ -133,8 +133,9 @@ function count(
   const action = actionOf(work, category);
   if (finals === null || action === 'none' || action === 'clear') return action;
   const final = action === 'replace' ? resolver.newValue : resolver.oldValue;
-  // Beyond the tally's limit, `isNew` is false for new texts too.
-  if (final !== null && (isNew || typeof final === 'string')) finals.add(final);
+  // The tally counts an id once for all regions and companies, and no texts beyond its limit.
+  const isScoped = scope.region !== null || scope.company !== null;
+  if (final !== null && (isNew || isScoped || typeof final === 'string')) finals.add(final);
   return action;
 }
 
