@@ -147,16 +147,17 @@ async function compareColumn(
   const name = newColumnOf(map.id);
   const [cell, fresh] = [`t.${dialect.quote(map.id.column)}`, `t.${dialect.quote(name)}`];
   const from = `${dialect.tableSql(table)} AS t`;
-  const group = async (term: string, where: string, add: (value: string, rows: number) => void) => {
-    const sql = `SELECT ${dialect.asText(term)}, count(*) FROM ${from} WHERE ${where} GROUP BY 1`;
-    for await (const rows of session.read(sql))
-      for (const [value, count] of rows) add(String(value), Number(count));
+  const group = async (found: NamedRows, where: string) => {
+    const sql = `SELECT ${dialect.asText(cell)}, ${dialect.asText(fresh)}, count(*) FROM ${from} WHERE ${where} GROUP BY 1, 2`;
+    for await (const rows of session.read(sql)) {
+      for (const [id, value, count] of rows) {
+        const holds = value === null ? 'is empty' : `holds ${value}`;
+        found.add(`${map.id.column} ${id ?? 'NULL'}: ${name} ${holds}`, Number(count));
+      }
+    }
   };
-  await group(fresh, isForeign(dialect, map), (value, rows) => foreign.add(`${name} ${value}`, rows));
-  const isGiven = inMap(dialect, map, 'm.new IS NOT NULL');
-  await group(cell, `${fresh} IS NULL AND ${isGiven}`, (value, rows) =>
-    emptied.add(`${map.id.column} ${value}: ${name} is empty`, rows),
-  );
+  await group(foreign, isForeign(dialect, map));
+  await group(emptied, `${fresh} IS NULL AND ${inMap(dialect, map, 'm.new IS NOT NULL')}`);
   return Number(await session.one(`SELECT count(${fresh}) FROM ${from}`));
 }
 

@@ -94,8 +94,8 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await apply(policy, { ...stored, run: 'run-2' })).toEqual([]);
     expect(await sql('SELECT i_v4, platform FROM t WHERE k > 14')).toEqual([['70', '007']]);
     await sql("UPDATE t SET platform = 'mine' WHERE k = 1");
-    expect(await verify()).toMatchObject([{ wrong: ['platform mine'] }]);
-    expect(await undo('run-1')).toMatchObject([{ changedSince: ['platform mine'] }]);
+    expect(await verify()).toMatchObject([{ wrong: ['i 5: platform holds mine'] }]);
+    expect(await undo('run-1')).toMatchObject([{ changedSince: ['i 5: platform holds mine'] }]);
     await sql("UPDATE t SET platform = 'p5' WHERE k = 1");
     await sql('DELETE FROM t WHERE k > 14');
     await undo('run-1');
