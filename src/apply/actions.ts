@@ -12,12 +12,14 @@ import {
   describeIds,
   type PlanStyle,
   renderEnd,
+  renderLeft,
   renderPlanText,
+  renderUnmapped,
   renderUnmappedIds,
   renderWritten,
 } from './render.js';
 import { listRuns, type OpenStore, survey } from './stores.js';
-import { type ColumnUnmapped, listUnmapped, type OnUnmapped, renderUnmapped } from './unmapped.js';
+import { type ColumnUnmapped, listUnmapped, type OnUnmapped } from './unmapped.js';
 
 /** A command of `apply` that a result suggests. */
 export type NextAction = 'plan' | 'write' | 'verify' | 'find' | 'undo' | 'runs';
@@ -152,15 +154,18 @@ interface FinishedRun {
   readonly after: Plan;
 }
 
-function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask): ApplyResult {
+function describeRun(finished: FinishedRun, { width, isVerbose, formatCommand }: ApplyTask): ApplyResult {
   const { plan, verdict, after } = finished;
   const { policy } = plan;
   const left = listUnmapped(after, true);
   const written = finished.written.map((one) => ({
     ...one,
-    alreadyDone: one.alreadyDone || isUnchanged(one, plan),
+    alreadyDone: one.alreadyDone || cellsBefore(one, plan) === one.changed,
   }));
   const fresh = written.filter((one) => !one.alreadyDone);
+  const shown = written.map((one) =>
+    one.alreadyDone ? one : { ...one, changed: one.changed - (cellsBefore(one, plan) ?? 0) },
+  );
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
   const undoCommands = runs.toReversed().map((run) => formatCommand('undo', {}, run));
@@ -174,16 +179,16 @@ function describeRun(finished: FinishedRun, { width, formatCommand }: ApplyTask)
     : (nextOfUnmapped(left, after, formatCommand) ?? formatCommand('verify'));
   return {
     exitCode: isSkipped || hasUnaccepted(left) ? 1 : 0,
-    text: `${title}\n${renderWritten(written, width)}${renderUnmapped(left, width)}${skipped}${undo}`,
+    text: `${title}\n${renderWritten(shown, width)}${renderLeft(left, width)}${renderUnmapped(left, { width, isVerbose })}${skipped}${undo}`,
     json: { action: 'write', ...verdictJson(plan, verdict), runs, written, left },
     next,
   };
 }
 
-/** Whether an earlier run had filled the column and this write filled no further cell. */
-function isUnchanged({ target, run, changed }: WriteResult, { policy, targets }: Plan): boolean {
+/** Cells of new columns that a run had filled before this write; undefined if it is not an earlier one. */
+function cellsBefore({ target, run }: WriteResult, { policy, targets }: Plan): number | undefined {
   const earlier = targets.find(({ name }) => name === target)?.earlier;
-  return policy.mode === 'new' && earlier?.run === run && earlier.done === changed;
+  return policy.mode === 'new' && earlier?.run === run ? earlier.done : undefined;
 }
 
 function hasUnaccepted(left: readonly ColumnUnmapped[]): boolean {

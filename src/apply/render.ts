@@ -12,7 +12,13 @@ import {
   sum,
 } from './judge-plan.js';
 import type { ColumnPlan, Note, Plan, PlanCount, Policy, TargetPlan, UnmappedKind } from './plan.js';
-import { describeCategory, describeUnmapped, listEarlierUnmapped, listUnmapped } from './unmapped.js';
+import {
+  type ColumnUnmapped,
+  describeCategory,
+  describeUnmapped,
+  listEarlierUnmapped,
+  listUnmapped,
+} from './unmapped.js';
 
 /** Lines of a plan on the smallest usual terminal; the other four are for the next step, the progress and the prompt. */
 const MOST_LINES = 20;
@@ -37,10 +43,7 @@ export function renderPlanText(plan: Plan, end: string, { width, isVerbose }: Pl
     ],
     width,
   );
-  const left = `${renderLeft(plan, width)}${renderShort(
-    listEarlierUnmapped(plan).map((one) => `  ${describeUnmapped(one)}`),
-    { width, isVerbose },
-  )}`;
+  const left = `${renderLeft(listUnmapped(plan), width)}${renderUnmapped(listEarlierUnmapped(plan), { width, isVerbose })}`;
   const isStopped = (target: TargetPlan) => notesOf(target, plan).some(({ level }) => level === 'blocks');
   const stopped = plan.targets.filter(isStopped);
   const targets = [...stopped, ...plan.targets.filter((target) => !stopped.includes(target))];
@@ -83,8 +86,7 @@ function describeInLine(target: TargetPlan, plan: Plan): string {
 }
 
 /** `Kept without a V4 id: 10 cells. Emptied: 3 cells.` */
-function renderLeft(plan: Plan, width: number): string {
-  const left = listUnmapped(plan);
+export function renderLeft(left: readonly ColumnUnmapped[], width: number): string {
   const total = (kind: UnmappedKind) =>
     left.reduce((all, one) => all + (one.kind === kind ? one.cells : 0), 0);
   const texts = { kept: 'Kept without a V4 id', emptied: 'Emptied', left_alone: 'Left alone' } as const;
@@ -92,6 +94,15 @@ function renderLeft(plan: Plan, width: number): string {
     total(kind) === 0 ? [] : [`${texts[kind]}: ${countOf(total(kind), 'cell')}.`],
   );
   return parts.length === 0 ? '' : wrapLines([parts.join(' ')], width);
+}
+
+/** Values left without a V4 id, one line for each column and reason; first what is not accepted, then what is most. */
+export function renderUnmapped(left: readonly ColumnUnmapped[], style: PlanStyle): string {
+  const sorted = [...left].sort((a, b) => Number(a.isAccepted) - Number(b.isAccepted) || b.cells - a.cells);
+  return renderShort(
+    sorted.map((one) => `  ${describeUnmapped(one)}`),
+    style,
+  );
 }
 
 /** A list, cut short unless everything is shown. */
@@ -150,7 +161,9 @@ function describeState({ earlier }: TargetPlan, { mode, again }: Policy): string
   if (state === 'none') return [];
   const cells = countOf(done, 'cell');
   if (mode === 'new' && state === 'unfinished') {
-    return [`  run ${run} filled ${cells}; ${countOf(left, 'cell')} with an id are empty in the new column`];
+    return [
+      `  run ${run} filled ${cells}; ${countOf(left, 'cell with an id is', 'cells with ids are')} empty in the new column`,
+    ];
   }
   if (state === 'unfinished')
     return [`  unfinished run ${run}: ${groupDigits(left)} cells are still to be rewritten`];

@@ -1,7 +1,6 @@
 import { isTextFile } from '../config/apply-targets.js';
 import { describeOutcome } from '../reasons.js';
 import { countOf } from '../text/numbers.js';
-import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import { NO_PLATFORM_ID, type UnknownReason } from './ids/resolver.js';
 import {
@@ -151,14 +150,6 @@ export function describeUnmapped({ target, column, kind, reason, cells }: Column
   const head = `${target}, ${column}: ${countOf(cells, 'cell')} ${KIND_TEXTS[kind]}`;
   if (reason === 'mapped' || reason === 'changed') return `${head}.`;
   return `${head}: ${reason}. ${describeCategory(reason)}`;
-}
-
-/** Values left without a V4 id, one line for each column and reason. */
-export function renderUnmapped(left: readonly ColumnUnmapped[], width: number): string {
-  return wrapLines(
-    left.map((one) => `  ${describeUnmapped(one)}`),
-    width,
-  );
 }
 
 const UNKNOWN: Readonly<Record<UnknownReason, string>> = {

@@ -9,6 +9,7 @@ import {
   type TargetPlan,
   type UnmappedKind,
 } from '../../src/apply/plan.js';
+import { renderUnmapped } from '../../src/apply/render.js';
 import { type CellState, classifyUnmapped, isAccepted } from '../../src/apply/unmapped.js';
 import { IN_PLACE } from './support/remap.js';
 
@@ -169,4 +170,17 @@ describe('what may be left without failing a run', () => {
     const isAlways = accepted.some((option) => Object.keys(option).length === 0);
     expect(found).toEqual(isAlways ? OPTIONS : accepted);
   });
+});
+
+it('a run lists what is left over in four lines: first what is not accepted, then what is most', () => {
+  const left = [3, 40, 5, 60, 7].map((cells) => ({
+    ...({ target: 'orders', column: 'id', kind: 'kept', reason: 'unmatched/unexplained' } as const),
+    ...{ cells, isAccepted: cells !== 3 },
+  }));
+  const cellsOf = (isVerbose: boolean) =>
+    [...renderUnmapped(left, { width: 200, isVerbose }).matchAll(/(\d+) (?:cells|more)/g)].map(
+      ([all]) => all,
+    );
+  expect(cellsOf(false)).toEqual(['3 cells', '60 cells', '40 cells', '2 more']);
+  expect(cellsOf(true)).toHaveLength(5);
 });
