@@ -4,7 +4,7 @@ import { campaign } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';
 import { doWholeJob } from '../support/whole-job.js';
 
-const SEEDS = campaign({ small: 2, full: 12 });
+const SEEDS = campaign({ small: 2, full: 6, soak: 40 });
 const ROWS = `SELECT model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id,
   v4_svc_id, status, reason, matched_by, json_remove(evidence, '$.v3_read_until') AS evidence FROM remap ORDER BY 1, 2, 3, 4, 6, 7, 8, 9`;
 

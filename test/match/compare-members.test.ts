@@ -6,7 +6,7 @@ import { recordOf } from '../api/support/pages.js';
 import { campaign } from '../support/campaign.js';
 import { DIFFERENT, RULES, SAME } from './drift-cases.js';
 
-const RUNS = campaign({ small: 1000, full: 50_000 });
+const RUNS = campaign({ small: 1000, full: 15_000, soak: 500_000 });
 
 /** Whether the digests of two records, given by the text of their members, are equal; null if one has none. */
 function haveEqualDigests(v3: string, v4: string): boolean | null {

@@ -25,7 +25,7 @@ import { configOf, INVOICES, saveExported } from '../support/exported.js';
 import { listRegions } from '../support/file-regions.js';
 
 const RECORDS = 400;
-const FLIPS = campaign({ small: 8, full: 120, soak: 4000 });
+const FLIPS = campaign({ small: 8, full: 60, soak: 4000 });
 const SEED = 20261123;
 
 let folder: string;

@@ -32,7 +32,7 @@ import { alterDatabase, seal } from '../support/seal.js';
 
 /** Enough rows for several blocks and pages of each table and index. */
 const RECORDS = 400;
-const FLIPS = campaign({ small: 6, full: 300, soak: 10_000 });
+const FLIPS = campaign({ small: 6, full: 150, soak: 10_000 });
 const SEED = 20261122;
 const CORRUPT = 6;
 

@@ -11,7 +11,7 @@ import { IN_PLACE, NEW } from '../support/remap.js';
  * One in so many moments: of a server, a statement has one before it is sent and one after that, which may be its end or
  * not. SQLite's cost little.
  */
-const SERVER_STRIDE = campaign({ small: 144, full: 16, soak: 1 });
+const SERVER_STRIDE = campaign({ small: 144, full: 32, soak: 1 });
 const SQLITE_STRIDE = campaign({ small: 24, full: 1 });
 
 describe.each(ENGINES)('$product, left at any statement', (engine) => {
