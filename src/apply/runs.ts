@@ -97,7 +97,7 @@ export async function showRuns(task: RunsTask): Promise<ApplyResult> {
 
 /** Until a run is undone in full, its values cannot be told from V4 ids: nothing else may be planned on its columns. */
 const WAY_OUT =
-  'Plans take these places for V4 ids until the run is undone in full: note what they hold, set them to what the run wrote (the column new of the ledger) or, in a new column, empty them, and undo again. Then write back what you noted.';
+  'Plans take these places for V4 ids until the run is undone in full: note what they hold, set them to what the run wrote (the column new of the ledger), empty them in a new column, or move a new file away, and undo again. Then write back what you noted.';
 
 /**
  * Undoes a run; null: the only one. Exit code 1: rows that changed since were left as they are.

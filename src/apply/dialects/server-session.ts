@@ -45,7 +45,7 @@ export const SERVER_ERRORS = {
 
 /** What to do about an error of the server, by its cause. */
 export const SERVER_HINTS = {
-  rights: 'The user lacks the rights for this: grant them, or use another user.',
+  rights: 'Check the user and its password, or grant it the rights for this.',
   tooLong:
     'A statement took too long: raise apply.statementTimeoutMs in the configuration, or set it to 0 for no limit.',
   constraint: 'A constraint of the table refuses the new ids; nothing of this step was written.',

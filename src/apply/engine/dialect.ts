@@ -255,7 +255,7 @@ export interface Session {
 }
 
 export function interrupted(): SvcError {
-  return new SvcError('interrupted', 'Stopped between two steps; the ledger records where.', {
+  return new SvcError('interrupted', 'Stopped between two steps; the ledger records a run that had begun.', {
     hint: 'Run the same command again to continue, or `svc-migrate apply undo RUN` to undo it.',
   });
 }
