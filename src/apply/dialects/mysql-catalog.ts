@@ -202,8 +202,8 @@ export async function readForeignKeys(session: MysqlSession, table: string): Pro
       otherTable: (direction === 'out' ? parent : child) ?? '',
       otherColumns: (direction === 'out' ? to : from) ?? [],
       onUpdate: rule === 'CASCADE' ? 'cascade' : (rule ?? '').startsWith('SET') ? 'set' : 'none',
-      // `checkForeignKeys` checks it before COMMIT where tables change in one transaction.
-      isDeferrable: true,
+      // As `deferForeignKeys` does.
+      isDeferrable: 'linked',
       parentSql: parentParts.map(quoteMysqlIdentifier).join('.'),
     }));
   });

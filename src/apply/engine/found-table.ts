@@ -22,7 +22,9 @@ import { type FoundTable, ledgerOf, type TableFacts, type TableRun } from './tab
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
   const tables = [];
   for (const target of targets) tables.push({ target, facts: await engine.dialect.readFacts(target) });
-  const all = tables.map(({ target: { name, ids }, facts: { table } }) => ({ name, table, ids }));
+  const all = tables.map(({ target: { name, ids }, facts: { table, foreignKeys } }) => ({
+    ...{ name, table, ids, foreignKeys },
+  }));
   const found: FoundTable[] = [];
   for (const { target, facts } of tables) found.push(await findTable(engine, target, facts, all));
   return found;

@@ -18,6 +18,7 @@ export interface TableIds {
   readonly name: string;
   readonly table: string;
   readonly ids: readonly IdColumn[];
+  readonly foreignKeys: readonly ForeignKey[];
 }
 
 interface Judgement {
@@ -32,7 +33,7 @@ export function judgeTable(
   policy: Policy,
   all: readonly TableIds[],
 ): Judgement {
-  const untouched = { key: [], isAtomic: false, parked: [] };
+  const untouched = { key: [], isAtomic: false, parked: [], immediate: [] };
   if (facts.notes.some((note) => note.code === 'unknown_table')) {
     return { handling: untouched, notes: facts.notes };
   }
@@ -55,8 +56,17 @@ export function judgeTable(
   const isChecked = facts.columns.some((column) => column.isChecked && isRewritten(column.name));
   const isAtomic = uniques.length > 0 || foreignKeys.length > 0 || isChecked || key.columns.some(isRewritten);
   const parked = new Set(uniques.flatMap(({ columns }) => columns.filter(isRewritten).slice(0, 1)));
+  const isLinked = all.some((one) =>
+    one.foreignKeys.some(({ otherTable }) => all.some(({ table }) => table === otherTable)),
+  );
+  const immediate = foreignKeys.filter(
+    (one) =>
+      one.direction === 'out' &&
+      (one.isDeferrable === 'linked' ? !isLinked : !one.isDeferrable) &&
+      !isOtherRewritten(one, all),
+  );
   return {
-    handling: { key: key.columns, isAtomic, parked: [...parked] },
+    handling: { key: key.columns, isAtomic, parked: [...parked], immediate },
     notes: [
       ...notes,
       ...key.notes,
@@ -120,32 +130,36 @@ function triggerNotes({ triggers }: TableFacts): Note[] {
   return [{ level: 'warning', code: 'triggers', text }];
 }
 
+function isOtherRewritten({ otherTable, otherColumns }: ForeignKey, all: readonly TableIds[]): boolean {
+  return all.some(
+    ({ table, ids }) => table === otherTable && ids.some(({ column }) => otherColumns.includes(column)),
+  );
+}
+
 function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly TableIds[]): Note[] {
   const { name, direction, columns, otherTable, otherColumns, onUpdate, isDeferrable } = key;
   const note = (level: Note['level'], text: string): Note[] => [{ level, code: 'foreign_key', text }];
   const other = `${otherTable} (${otherColumns.join(', ')})`;
   const child = direction === 'in' ? other : `${facts.table} (${columns.join(', ')})`;
-  const isOtherRewritten = all.some(
-    ({ table, ids }) => table === otherTable && ids.some(({ column }) => otherColumns.includes(column)),
-  );
+  const isRewritten = isOtherRewritten(key, all);
   if (onUpdate === 'set')
     return note(
       'blocks',
       `${name} sets ${child} to NULL or its default when ids change: change its ON UPDATE first.`,
     );
-  if (onUpdate === 'cascade' && isOtherRewritten)
+  if (onUpdate === 'cascade' && isRewritten)
     return note(
       'blocks',
       `${child} changes too, by ON UPDATE CASCADE (${name}): do not make it a target as well.`,
     );
   if (onUpdate === 'cascade' && direction === 'in')
     return note('warning', `${child} changes too, by ON UPDATE CASCADE (${name}).`);
-  if (isOtherRewritten && !isDeferrable) {
+  if (isRewritten && !isDeferrable) {
     const fix = `ALTER TABLE … ALTER CONSTRAINT ${name} DEFERRABLE`;
     const text = `${name} is checked after every statement, and ${other} changes too: make it deferrable first (${fix}).`;
     return note('blocks', text);
   }
-  if (isOtherRewritten) return [];
+  if (isRewritten) return [];
   if (direction === 'in') {
     const text = `${child} refers to these ids (${name}) and is not rewritten: make it a target too.`;
     return note('blocks', text);
@@ -314,7 +328,7 @@ export function lostSource(run: EarlierRun, runs: readonly EarlierRun[]): string
  */
 export function otherTargetNotes(
   mode: Mode,
-  { name, table, ids }: TableIds,
+  { name, table, ids }: Pick<TableIds, 'name' | 'table' | 'ids'>,
   isAtomic: boolean,
   all: readonly TableIds[],
 ): Note[] {

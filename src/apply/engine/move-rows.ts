@@ -3,7 +3,7 @@ import { blocks, type Note } from '../plan.js';
 import { type compileRewrite, type Direction, NO_PARKING, type Parking, type Range } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { readRun } from './ledger-runs.js';
-import type { TableColumn, TableFacts, TableRun } from './table-facts.js';
+import type { ForeignKey, TableColumn, TableFacts, TableRun } from './table-facts.js';
 
 /** A run on a table whose rows are listed. */
 export interface ListedRun {
@@ -215,6 +215,18 @@ async function findSuffix({ session, dialect }: Engine, column: TableColumn, fro
     const isTaken = `SELECT 1 FROM ${from} WHERE ${dialect.asText(cell)} LIKE '%${end}' LIMIT 1`;
     if ((await session.one(isTaken)) === null) return suffix;
   }
+}
+
+/** The plan's note if a foreign key refuses temporary values. */
+export function heldNote({ name }: TableColumn, { name: key, otherTable, isDeferrable }: ForeignKey): Note {
+  const fix =
+    isDeferrable === false
+      ? `make it deferrable first (ALTER TABLE … ALTER CONSTRAINT ${key} DEFERRABLE)`
+      : `drop ${key} first and add it again afterwards`;
+  return blocks(
+    'foreign_key',
+    `${name} is unique and ids swap in it, so rows hold other values meanwhile, which ${key} looks for in ${otherTable} at once: ${fix}.`,
+  );
 }
 
 /** The plan's note if there are not enough free values. */

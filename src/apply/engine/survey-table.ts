@@ -1,6 +1,7 @@
 import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
+import { IdSet } from '../ids/model-ids.js';
 import { isMissing } from '../judge-plan.js';
 import {
   type ColumnPlan,
@@ -32,7 +33,7 @@ import { configuredColumns, writesPlatformId } from './id-columns.js';
 import { buildMap, keptMapTable } from './id-maps.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { needsLookUp } from './judge-table.js';
-import { noRoomNote, parkingTerm } from './move-rows.js';
+import { heldNote, noRoomNote, parkingTerm } from './move-rows.js';
 import { columnOf, type FoundTable, type TableRun } from './table-facts.js';
 import { isForeign, readOutdated } from './verify-run.js';
 
@@ -192,19 +193,37 @@ async function readForeign(
   return foreign;
 }
 
-/** Notes on too few free values for ids that swap. */
+/** Notes on temporary values for ids that swap: too few are free, or a foreign key refuses them. */
 async function parkingNotes(
   engine: Engine,
-  { facts, handling }: FoundTable,
+  found: FoundTable,
   work: ColumnWork,
   plans: readonly ColumnPlan[],
 ): Promise<Note[]> {
+  const { facts, handling } = found;
   const needs = { own: 'w.o0', rows: changedRows(plans), highest: work.finals?.largest() ?? 0n };
   const column = columnOf(facts, work.column.column);
   if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];
   if (!handling.parked.includes(column.name) || column.holds === 'other') return [];
+  const isSet = (name: string) => name === column.name || columnOf(facts, name)?.isNullable === false;
+  const key = handling.immediate.find(({ columns }) => columns.includes(column.name) && columns.every(isSet));
+  if (key !== undefined && (await doIdsSwap(engine, found, work.column))) return [heldNote(column, key)];
   return (await parkingTerm(engine, facts.table, column, needs)) === null ? [noRoomNote(column)] : [];
+}
+
+/** Whether new ids of a column are present ids of others. */
+async function doIdsSwap(engine: Engine, found: FoundTable, id: IdColumn): Promise<boolean> {
+  const { context } = engine;
+  const from = rowsToLookUp(engine, found, id).sql;
+  const read = () =>
+    judgeCells(engine, { work: openColumn(context, id, context.policy), mode: 'in_place', from });
+  const fresh = new IdSet();
+  for await (const cells of read()) for (const { result } of cells) if (result != null) fresh.add(result);
+  let isFound = false;
+  for await (const cells of read())
+    isFound ||= cells.some(({ group, result }) => result !== undefined && fresh.has(String(group[0])));
+  return isFound;
 }
 
 /**

@@ -45,8 +45,8 @@ export interface ForeignKey {
   readonly otherTable: string;
   readonly otherColumns: readonly string[];
   readonly onUpdate: 'none' | 'cascade' | 'set';
-  /** Whether it can be checked at the end of the transaction. */
-  readonly isDeferrable: boolean;
+  /** Whether it can be checked at the end of the transaction; `linked`: where foreign keys link tables of the plan. */
+  readonly isDeferrable: boolean | 'linked';
 }
 
 export interface TableFacts {
@@ -101,6 +101,8 @@ export interface Handling {
   readonly isAtomic: boolean;
   /** Id columns that need temporary values where ids swap. */
   readonly parked: readonly string[];
+  /** Foreign keys from id columns that refuse these values at once. */
+  readonly immediate: readonly ForeignKey[];
 }
 
 /** Finds a column by its exact name. */

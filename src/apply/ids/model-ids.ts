@@ -29,6 +29,10 @@ export class IdSet {
     shard.add(id);
     return true;
   }
+
+  has(id: Id | string): boolean {
+    return this.#shards[shardOf(id)]?.has(id) === true;
+  }
 }
 
 /** The high half of a 64-bit integer, as a 32-bit integer. */

@@ -46,6 +46,13 @@ const ids = (type: string) => `CREATE TABLE t(${KEY}, i ${type})`;
 const both = (sql: Case[0], finds: string, more: More = {}): Case[] =>
   [IN_PLACE, NEW].map((policy) => [sql, finds, { ...more, policy }]);
 
+/** Unique ids that swap under a foreign key to a table that has the new ids too. */
+const heldBy = (key: string, parent = 'i') => [
+  `CREATE TABLE p(i bigint, g integer, PRIMARY KEY (${parent}))`,
+  'INSERT INTO p VALUES (5, 1), (6, 1), (7, 1), (9, 1)',
+  `CREATE TABLE t(${KEY}, i bigint UNIQUE, g integer, FOREIGN KEY (${parent}) REFERENCES p(${parent}) ${key})`,
+];
+
 const COMMON: readonly Case[] = [
   ...both(PLAIN, ''),
   ['CREATE TABLE t(k integer, i bigint)', 'no_key'],
@@ -55,6 +62,8 @@ const COMMON: readonly Case[] = [
   [[OTHER, 'CREATE VIEW t AS SELECT * FROM b'], 'not_a_table'],
   [ids('bigint GENERATED ALWAYS AS (k + 4) STORED'), 'generated_column'],
   [ids('bigint UNIQUE CHECK (i > 0)'), ''],
+  // The key does not look at a row without g.
+  [heldBy('', 'i, g'), ''],
   [ids('bigint CHECK (i > 0), g bigint GENERATED ALWAYS AS (i * 2) STORED'), ''],
 ];
 
@@ -71,6 +80,7 @@ const SQLITE: readonly Case[] = [
   [`${ids('INT UNIQUE')} STRICT`, ''],
   [`${ids('TEXT UNIQUE')} STRICT`, ''],
   [`${ids('REAL')} STRICT`, 'column_type unknown'],
+  [heldBy(''), ''],
   ...foreignLedger('sqlite'),
 ];
 
@@ -102,6 +112,8 @@ const POSTGRES: readonly Case[] = [
   ...both(PLAIN, 'does_not_fit', { target: PLATFORM, ids: ['5', '12'] }),
   [[OTHER, 'CREATE MATERIALIZED VIEW t AS TABLE b'], 'not_a_table'],
   [ids('bigint GENERATED ALWAYS AS IDENTITY'), 'generated_column'],
+  [heldBy(''), 'foreign_key'],
+  [heldBy('DEFERRABLE'), ''],
   [['CREATE DOMAIN d AS bigint CHECK (VALUE < 99)', ids('d UNIQUE')], ''],
   ...both(ids('smallint'), 'does_not_fit', { ids: ['5', '11'] }),
   [ids('numeric(2)'), 'does_not_fit', { ids: ['5', '11'] }],
@@ -245,6 +257,7 @@ const MYSQL: readonly Case[] = [
     ],
     '',
   ],
+  [heldBy(''), 'foreign_key'],
   // the ledger
   ...foreignLedger('mysql'),
   [[PLAIN, FILL, HALF], ''],
@@ -440,6 +453,17 @@ describe.each(only('postgres', 'mysql'))('columns of $product', (engine) => {
       ['1', '5'],
       ['2', '11'],
     ]);
+  });
+});
+
+describe.each(only('postgres', 'mysql'))('a foreign key of $product', (engine) => {
+  const { sql, apply } = sceneOf(engine);
+
+  it('refuses no unique ids that do not swap', async () => {
+    for (const statement of heldBy('')) await sql(statement);
+    await sql('INSERT INTO t VALUES (1, 7, 1)');
+    expect(await apply(IN_PLACE)).toEqual([]);
+    expect(await sql('SELECT i FROM t')).toEqual([['9']]);
   });
 });
 
