@@ -2,16 +2,7 @@ import { createHash } from 'node:crypto';
 import type { MysqlTarget, TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import type { ApplyContext, DataStore } from '../context.js';
-import type {
-  Cells,
-  Dialect,
-  EmitText,
-  Engine,
-  IdMap,
-  MapSource,
-  SqlText,
-  UpdateFrom,
-} from '../engine/dialect.js';
+import type { Dialect, EmitText, Engine, IdMap, MapSource, SqlText, UpdateFrom } from '../engine/dialect.js';
 import { isLongMap, mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
 import {
@@ -130,10 +121,9 @@ async function loadMysqlMap(
 ): Promise<void> {
   const values = 'svc_migrate_values';
   const names = mapKey(map, MYSQL_TEXT);
-  const terms = [
-    exactBytes(`t.${quoteMysqlIdentifier(map.id.column)}`),
-    ...mapTerms(MYSQL_TEXT, map).slice(1),
-  ];
+  const terms = mapTerms(MYSQL_TEXT, map);
+  const old = valueLiteral(map.column.type);
+  const fresh = valueLiteral(map.newType);
   // SQL_BIG_RESULT groups by sorting: in a temporary table on disk, 1,000,000 groups take ten times as long.
   await session.exec(
     `DROP TEMPORARY TABLE IF EXISTS ${values};
@@ -146,10 +136,11 @@ async function loadMysqlMap(
     const { rows } = await session.query(
       `SELECT no, row_count, ${names.join(', ')} FROM ${values} WHERE no > ${after} ORDER BY no LIMIT ${PAGE_ROWS}`,
     );
-    const changed = rows.flatMap(([, count, cell = null, ...scope]): Cells[] => {
+    const changed = rows.flatMap(([, count, cell = null, ...scope]): string[] => {
       const result = judgeCell(judge, cell, scope, Number(count));
       if (result === undefined || (mode === 'new' && result === null)) return [];
-      return [[cell, ...scope, cellText(result), '0', String(fill)]];
+      const words = scope.map((word) => `,${quoteMysqlLiteral(word ?? '')}`);
+      return [`(${old(cell)}${words.join('')},${fresh(cellText(result))},0,${fill})`];
     });
     await session.insert(map.table, [...names, 'new', 'keep', 'fill'], changed);
     done += rows.length;
@@ -159,6 +150,12 @@ async function loadMysqlMap(
     after = last;
   }
   await session.exec(`DROP TEMPORARY TABLE ${values}`);
+}
+
+/** Builds a function that formats values of a type. */
+function valueLiteral(type: string): (value: string | null) => string {
+  if (isNative(type)) return String;
+  return (value) => (value === null ? 'NULL' : quoteMysqlLiteral(value));
 }
 
 /** A value as the bytes of its text: collations may ignore case, accents and trailing spaces; binary strings compare exactly. */
@@ -236,19 +233,21 @@ const MYSQL_TEXT: SqlText = {
   exact,
   same: (one, other, type) => `${exact(one, { type })} <=> ${exact(other, { type })}`,
   // The first comparison uses the index, the second is exact.
-  isKey: (indexed, value) =>
-    `${indexed} = ${value} AND CAST(${indexed} AS BINARY) = CAST(${value} AS BINARY)`,
+  isKey: (indexed, value, type = '') =>
+    `${indexed} = ${value}${isNative(type) ? '' : ` AND CAST(${indexed} AS BINARY) = CAST(${value} AS BINARY)`}`,
   keyName: (terms) =>
     terms.length === 1 ? shownText(terms[0] ?? '') : `CONCAT_WS(', ', ${terms.map(shownText).join(', ')})`,
   createMap: (map) => {
-    const [old = '', ...scopes] = mapKey(map, MYSQL_TEXT);
+    const key = mapKey(map, MYSQL_TEXT);
+    const [old = '', ...scopes] = key;
     const isLong = isLongMap(map);
-    const type = isNative(map.column.type) ? map.column.type : isLong ? 'LONGBLOB' : 'VARBINARY(255)';
+    const isInteger = isNative(map.column.type);
+    const type = isInteger ? map.column.type : isLong ? 'LONGBLOB' : 'VARBINARY(255)';
     const columns = [
       `${old} ${type}`,
       ...scopes.map((name) => `${name} VARBINARY(255)`),
       `new ${listType(map.newType, false)}, keep TINYINT, fill INT`,
-      `KEY (${old}${isLong ? '(255)' : ''})`,
+      isInteger ? `PRIMARY KEY (${key.join(', ')}, fill)` : `KEY (${old}${isLong ? '(255)' : ''})`,
     ];
     const end = `(${columns.join(', ')}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
     if (map.isKept) return [`CREATE TABLE IF NOT EXISTS ${map.table}${end}`];

@@ -39,10 +39,7 @@ const rowsSchema = z.union([
 ]);
 
 /** Reads every value as text, so that integers keep all their digits. */
-const asText = (field: TypeCastField): string | null => {
-  const bytes: unknown = field.buffer();
-  return Buffer.isBuffer(bytes) ? bytes.toString('utf8') : null;
-};
+const asText = (field: TypeCastField): string | null => field.string('utf8');
 
 const MYSQL: ServerKind = {
   url: MYSQL_URL,
@@ -109,8 +106,8 @@ export class MysqlSession extends ServerSession<Connection> {
     yield batch;
   }
 
-  /** Inserts rows into a table, in statements no longer than the server accepts. */
-  async insert(table: string, columns: readonly string[], rows: readonly Cells[]): Promise<void> {
+  /** Inserts rows, each as SQL, into a table, in statements no longer than the server accepts. */
+  async insert(table: string, columns: readonly string[], rows: readonly string[]): Promise<void> {
     const start = `INSERT INTO ${table}(${columns.join(', ')}) VALUES `;
     let values: string[] = [];
     let bytes = 0;
@@ -119,10 +116,9 @@ export class MysqlSession extends ServerSession<Connection> {
       [values, bytes] = [[], 0];
     };
     for (const row of rows) {
-      const text = `(${row.map((cell) => (cell === null ? 'NULL' : quoteMysqlLiteral(cell))).join(',')})`;
-      if (bytes + text.length > this.#maxStatementBytes) await flush();
-      values.push(text);
-      bytes += Buffer.byteLength(text) + 1;
+      if (bytes + row.length > this.#maxStatementBytes) await flush();
+      values.push(row);
+      bytes += Buffer.byteLength(row) + 1;
     }
     await flush();
   }

@@ -126,7 +126,9 @@ export function compileRewrite(
   };
   const isRow = (letter: 'o' | 'n', parking: Parking = NO_PARKING) => {
     const terms = keyTerms(letter);
-    return key.map((name, at) => dialect.isKey(cell(name), orParked(name, terms[at] ?? '', parking)));
+    return key.map((name, at) =>
+      dialect.isKey(cell(name), orParked(name, terms[at] ?? '', parking), typeOf(name)),
+    );
   };
   /** A cell holds what it held before or after. A cell for a platform_id was empty, beside the id that it belongs to. */
   const holds = (column: RewrittenColumn, letter: 'o' | 'n', parking: Parking = NO_PARKING): string => {

@@ -47,8 +47,8 @@ export interface SqlText {
   exact(term: string, column: Pick<TableColumn, 'type'>): string;
   /** Byte-for-byte equality of two values of a type, with NULL equal to NULL. */
   same(one: string, other: string, type: string): string;
-  /** Byte-for-byte equality that can use the index of the first term. */
-  isKey(indexed: string, value: string): string;
+  /** Byte-for-byte equality of two values of a type, by default any, that can use the index of the first. */
+  isKey(indexed: string, value: string, type?: string): string;
   /** The columns of a key as one text, for people. */
   keyName(terms: readonly string[]): string;
   /** A cell, converted without loss to what `Session.read` returns as a `Cell`. */
