@@ -94,13 +94,10 @@ class Planner {
   }
 
   /** Requests the records with the row's key on either side: a twin, or competing records. */
-  #addKeys({ model, region, platform_id: key, v3_company_id, v4_company_id, status }: OpenRow): void {
+  #addKeys({ model, platform_id: key, v4_company_id, status }: OpenRow): void {
     if (key === null || v4_company_id === null) return;
     if (status !== 'v4_only') this.#ask('v4', '', model, v4_company_id, 'platform_id', key);
-    const v3 =
-      v3_company_id !== null && region !== null
-        ? { region, companyId: v3_company_id }
-        : this.#input.pairs.v3Of.get(v4_company_id);
+    const v3 = this.#input.pairs.v3Of.get(v4_company_id);
     if (status === 'unmatched' || v3 === undefined) return;
     this.#ask('v3', v3.region, model, v3.companyId, 'platform_id', key);
   }
@@ -132,7 +129,7 @@ class Planner {
       this.#streams.get(nameOf(generation, region, model, companyId)) ??
       this.#streams.get(nameOf(generation, region, model, null));
     if (stream === undefined) return;
-    if (isUnfinished(stream) || stream.state === 'absent') {
+    if (isUnfinished(stream)) {
       this.#lists.add(stream);
       return;
     }
