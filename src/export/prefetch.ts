@@ -174,11 +174,7 @@ export class PageQueue {
   /** Whether the next page is the one at the row's cursor. */
   fits({ state, position }: StreamRow): boolean {
     return (
-      state === 'running' &&
-      position.phase !== 'drop' &&
-      position.walk === this.#walk &&
-      position.cursor === this.#cursor &&
-      !this.#isOver
+      state === 'running' && position.walk === this.#walk && position.cursor === this.#cursor && !this.#isOver
     );
   }
 

@@ -203,7 +203,7 @@ class PartQueues {
   take(row: StreamRow): PartPage | null {
     for (const [companyId, queue] of this.#queues) {
       const part = this.parts.get(companyId);
-      const page = part === undefined || part.ended ? null : queue.take(partRowOf(row, part));
+      const page = part === undefined ? null : queue.take(partRowOf(row, part));
       if (part !== undefined && page !== null) return { part, page };
     }
     return null;
@@ -218,7 +218,7 @@ class PartQueues {
   #keepOpen(row: StreamRow, part: Part): void {
     const queue = this.#queues.get(part.companyId);
     const partRow = partRowOf(row, part);
-    if (!part.ended && queue?.fits(partRow) === true) return;
+    if (queue?.fits(partRow) === true) return;
     queue?.end();
     this.#queues.delete(part.companyId);
     if (!part.ended && this.#queues.size < MAX_OPEN) this.#queues.set(part.companyId, this.#start(partRow));
