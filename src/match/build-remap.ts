@@ -200,7 +200,7 @@ function prepareJudge(
 ): (model: number, companies: CompanyPair) => JudgedPair | null {
   const readV3 = preparePartRecords(db, scope, throwIfStopped);
   const readV4 = preparePartRecords(db, scope, throwIfStopped);
-  const pairedModel = preparePairedModel(db, config, scope, parts);
+  const pairedModel = preparePairedModel(config, scope, parts);
   const saveExported = prepareSaveExported(db);
   return (number, [v3Company, v4Company]) => {
     const model = scope.models[number]?.name ?? '';

@@ -91,7 +91,6 @@ function v4Reason(
   const isDeleted = v4.deleted[at] === 1;
   if (kind === 'superseded') return 'superseded_in_v4';
   if (model === null && v4Company?.scopeFull !== true) return 'scope_incomplete';
-  if (model === null && isDeleted) return 'deleted_v4_only';
   if (kind === 'dup_v4') return 'duplicate_platform_id_v4';
   if (kind === 'dup_v3') return 'duplicate_platform_id_v3';
   if (model !== null && !model.v3ReadInFull) return 'scope_incomplete';
@@ -106,9 +105,7 @@ type OpenRecords = readonly (readonly [at: number, outcome: RecordOutcome])[];
 /** Says why the other generation lacks the key of live records. */
 function explainAbsent({ v3, v4 }: RecordsOfPair, model: PairedModel, outcomes: Outcomes): void {
   if (model.isInert) {
-    for (const one of outcomes.v3.values()) {
-      if (one.status === 'unmatched' && one.reason === 'absent') one.reason = 'connection_inert';
-    }
+    for (const one of outcomes.v3.values()) if (one.reason === 'absent') one.reason = 'connection_inert';
   }
   const isOpen = ([, { status, reason }]: OpenRecords[number]) =>
     (status === 'unmatched' || status === 'v4_only') && (reason === 'absent' || reason === 'no_platform_id');

@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.js';
-import type { Db } from '../store/open.js';
 import type { ExportedParts } from './exported-parts.js';
-import { type ExportScope, readListedCompanies, type ScopeCompany } from './scope.js';
+import type { ExportScope, ScopeCompany } from './scope.js';
 
 /** One model of a company pair: how far its lists were read, and what explains missing records. */
 export interface PairedModel {
@@ -20,29 +19,24 @@ export interface PairedModel {
 
 /** Makes the function that describes a model of a company pair. */
 export function preparePairedModel(
-  db: Db,
   config: Config,
   scope: ExportScope,
   parts: ExportedParts,
 ): (model: number, v3: ScopeCompany, v4: ScopeCompany) => PairedModel {
   const windowOf = prepareWindow(config.backfill, parts);
-  const listed = new Set(readListedCompanies(db));
   const isInert = new Map<ScopeCompany, boolean>();
   return (model, v3, v4) => {
-    const ofV3 = [null, v3.companyId].flatMap(
-      (companyId) => scope.find(3, model, v3.region, companyId) ?? [],
-    );
-    const readUntil = ofV3.flatMap(({ readUntilMs }) => readUntilMs ?? []);
+    const ofV3 = scope.find(3, model, v3.region, null) ?? scope.find(3, model, v3.region, v3.companyId);
     const isInV4 = scope.models[model]?.isInV4 === true;
     const ofV4 = scope.find(4, model, '', v4.companyId);
-    const inert = isInert.get(v4) ?? (listed.has(v4.companyId) && isEmpty(scope, v4.companyId));
+    const inert = isInert.get(v4) ?? isEmpty(scope, v4.companyId);
     isInert.set(v4, inert);
     return {
-      v3ReadInFull: ofV3.length > 0 && ofV3.every(({ readInFull }) => readInFull),
+      v3ReadInFull: ofV3?.readInFull === true,
       v4ReadInFull: !isInV4 || ofV4?.readInFull === true,
       v4Absent: !isInV4 || ofV4?.isAbsent === true,
       pairIsFinal: v3.scopeFull || v3.matchedBy === 'file',
-      v3ReadUntilMs: readUntil.length === 0 ? null : Math.min(...readUntil),
+      v3ReadUntilMs: ofV3?.readUntilMs ?? null,
       ...windowOf(v4.companyId),
       isInert: inert,
     };
@@ -53,7 +47,7 @@ export function preparePairedModel(
 function isEmpty({ models, find }: ExportScope, companyId: bigint): boolean {
   return models.every(({ isInV4 }, model) => {
     const list = find(4, model, '', companyId);
-    return isInV4 ? list?.readInFull === true && list.stored === 0 : list === undefined;
+    return !isInV4 || (list?.readInFull === true && list.stored === 0);
   });
 }
 
@@ -68,7 +62,7 @@ const DATES_TO_INFER = 20;
 function prepareWindow({ sinceMs, isRelative = false }: Config['backfill'], parts: ExportedParts) {
   const found = new Map<string, { dated: number; earliestMs: number }>();
   for (const { generation, companyId, dated, earliestMs } of parts.all()) {
-    if (generation === 3 || dated === 0) continue;
+    if (generation === 3) continue;
     const before = found.get(companyId);
     found.set(companyId, {
       dated: (before?.dated ?? 0) + dated,

@@ -53,11 +53,10 @@ export function readScope(db: Db, config: Config): ExportScope {
     .raw();
   const lists = new Map<number, ScopeList>();
   const byPlace = new Map<string, ScopeList>();
-  for (const [id, of, ofRegion, name, companyId, state, readUntilMs, stored] of select.iterate()) {
+  for (const [id, of, region, name, companyId, state, readUntilMs, stored] of select.iterate()) {
     const model = numberOf.get(name);
     if (model === undefined) continue;
     const generation = of === 'v3' ? 3 : 4;
-    const region = generation === 3 ? ofRegion : '';
     const list: ScopeList = {
       ...{ generation, model, region, companyId },
       readInFull: state === 'complete' || state === 'short' || state === 'absent',
