@@ -31,16 +31,17 @@ function readLists(answer: Answer) {
     },
   };
   const supply = createPageSupply(source, { now: () => asked.length });
-  const start = (row: StreamRow) => {
+  const start = (row: StreamRow, single = false) => {
     const pair = { v3: row.model, v4: null, expand: [], children: [], v4Guessed: false };
     const { cursor, since } = row.position;
-    const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since };
+    const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: since, single };
     return new PageQueue(
       row,
       (onArrival) => supply.subscribe(request, onArrival),
       () => {
         told.hurries += 1;
       },
+      single,
     );
   };
   return { asked, told, start };
@@ -91,6 +92,21 @@ describe('reading ahead', () => {
     expect([asked.length, told.hurries]).toEqual([4, 2]);
   });
 
+  it('has one page at a time of a list where others hold many bytes, and more once these have ended', async () => {
+    const { asked, start } = readLists(listOf(100, 2_000_000));
+    const other = start(rowAt(null));
+    await settled();
+    const ahead = start(rowAt(null));
+    await settled();
+    ahead.take(rowAt(null));
+    await settled();
+    expect(asked).toHaveLength(4);
+    other.end();
+    ahead.take(rowAt('1'));
+    await settled();
+    expect(asked).toEqual([null, '1', null, '1', '2', '3']);
+  });
+
   it('gives the pages to the end, each to the row that stands before it', async () => {
     const { asked, told, start } = readLists(listOf(3));
     const ahead = start(rowAt(null));
@@ -103,6 +119,14 @@ describe('reading ahead', () => {
     }
     expect(asked).toHaveLength(3);
     expect(ahead.fits(rowAt(null))).toBe(false);
+  });
+
+  it('asks for one page only, and gives no other, where that page decides how the list is read', async () => {
+    const { asked, told, start } = readLists(listOf(3));
+    const ahead = start(rowAt(null), true);
+    await settled();
+    expect([asked, told.hurries]).toEqual([[null], 1]);
+    expect([ahead.take(rowAt(null))?.answer, ahead.fits(rowAt('1'))]).toMatchObject([{ next: '1' }, false]);
   });
 
   it.each([
