@@ -138,6 +138,11 @@ describe('what a recheck asks', () => {
     expect(plan([row])).toEqual(expected);
   });
 
+  it('reads the companies for any finding that needs them, and each of its lists once', () => {
+    const rows = ['unexplained', 'company_not_in_v4', 'company_not_in_v3'].map((reason) => rowOf(reason));
+    expect(plan(rows)).toMatchObject({ lists: ['v3 all', 'v4 6'], asksCompanies: true });
+  });
+
   it('finishes lists that were not read in full instead of asking them', () => {
     const streams = [streamOf('v3', null), streamOf('v4', 5n, { state: 'failed' }), streamOf('v4', 6n)];
     expect(plan([rowOf('scope_incomplete')], { streams })).toMatchObject({
