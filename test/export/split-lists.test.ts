@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { verifyCounts } from '../../src/store/integrity.js';
 import type { Db } from '../../src/store/open.js';
 import { dropStream } from '../../src/store/stream-contents.js';
 import { campaign } from '../support/campaign.js';
@@ -41,6 +42,7 @@ function stored(db: Db): string[] {
     .pluck()
     .all();
   expect(miscounted).toEqual([]);
+  verifyCounts(db);
   expect(storedPayloads(db)).toHaveLength(Number(db.prepare('SELECT count(*) FROM record').pluck().get()));
   return db
     .prepare<[], string>(`
@@ -84,6 +86,7 @@ describe('a record that moves to another company, where V3 lists are split by co
     service.now = () => b.clock.now();
     expect((await b.run(service)).complete).toBe(true);
     expect(b.look(stored)).toEqual(['1 of 8 in 8']);
+    expect(b.look((db) => db.prepare('SELECT count(*) FROM payload_block').pluck().get())).toBe(1n);
     // and the other way round: the list that is read first has the newer version
     const c = splitBench();
     const other = createFakeService({ [SEVEN]: [invoice(1, 7, 6)], [EIGHT]: [invoice(1, 8)] });
@@ -104,6 +107,17 @@ describe('a record that moves to another company, where V3 lists are split by co
     move(service, EIGHT, SEVEN, invoice(2, 7, b.clock.now()));
     await b.run(service, 'v3', options);
     expect(b.look(stored)).toEqual(['1 of 7 in 7', '2 of 7 in 7', ...UNMOVED.slice(1)]);
+  });
+
+  it('that V3 had not shown for a while is stored', async () => {
+    const b = splitBench();
+    const service = splitService();
+    await b.run(service);
+    move(service, SEVEN, '', invoice(2, 7));
+    await b.run(service, 'v3', { restart: true });
+    move(service, SEVEN, EIGHT, invoice(2, 8, b.clock.now()));
+    await b.run(service);
+    expect(b.look(stored)).toEqual(MOVED);
   });
 
   it('is kept by a new reading that shows an older version under the other company', async () => {
