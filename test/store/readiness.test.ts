@@ -75,6 +75,21 @@ describe('what is known of the lists', () => {
     ]);
   });
 
+  it('names the lists of V3 that were never started, in each region', () => {
+    const db = databaseWith(1, 0);
+    const key = { generation: 'v3', region: 'eu', model: 'accounting/invoices', companyId: null } as const;
+    const split = { ...key, region: 'us', model: 'crm/companies', companyId: 5n };
+    ensureStreams(
+      db,
+      [key, split].map((own) => ({ key: own, route: '' })),
+      '2026-01-01T00:00:00.000Z',
+    );
+    const config = { ...CONFIG, v3: { regions: [{ region: 'eu' }, { region: 'us' }] } };
+    expect(findOpenLists(readReadiness(db, config, EVERYTHING))[0]?.text).toBe(
+      '2 V3 lists not started: crm/companies in eu; accounting/invoices in us.',
+    );
+  });
+
   it('is only that of the companies in the scope', () => {
     const db = databaseWith(5, 2);
     db.exec("INSERT INTO company VALUES ('eu', 4, 4, 'same_id', 0, 0, 0, 0, '[]')");
