@@ -30,12 +30,20 @@ describe('export v3', () => {
     expect(b.look(storedRecords)).toHaveLength(8);
   });
 
-  it('splits lists by the companies that are named, less the excluded ones', async () => {
-    const companies = { include: [1n, 2n, 3n], exclude: [2n] };
-    const b = bench(config({ v3Companies: [1n, 2n, 4n], companies }));
-    const { streams } = await b.run(createFakeService());
-    expect(streams.map(({ companyId }) => companyId)).toEqual([1n]);
-  });
+  it.each([
+    [[1n, 2n, 4n], [1n, 2n, 3n], [2n], [1n]],
+    [[1n, 2n, 1n], [], [2n], [1n]],
+    [[], [1n, 2n, 3n], [2n], [1n, 3n]],
+    ['auto' as const, [1n], [], [1n]],
+    [[], [], [2n], [null]],
+  ])(
+    'splits lists by the companies %s of those included, %s, but for %s',
+    async (v3Companies, include, exclude, lists) => {
+      const b = bench(config({ v3Companies, companies: { include, exclude } }));
+      const { streams } = await b.run(createFakeService());
+      expect(streams.map(({ companyId }) => companyId)).toEqual(lists);
+    },
+  );
 
   it('counts records of excluded companies against total_count without keeping them', async () => {
     const b = bench(config({ companies: { exclude: [8n] } }));
@@ -86,6 +94,7 @@ describe('export v3', () => {
     list.push({ svcId: 11n, companyId: 7n, platformId: 'p11', updatedMs: b.clock.now() });
     list[3] = { svcId: 4n, companyId: 7n, platformId: 'changed', updatedMs: b.clock.now() };
     service.calls.length = 0;
+    service.pageSize = () => 1;
     const { streams } = await b.run(service);
     expect(service.calls.every(({ updatedSince }) => updatedSince !== null)).toBe(true);
     expect(streams).toMatchObject([{ state: 'complete', uniqueRecords: 12 }]);
@@ -125,8 +134,10 @@ describe('export v3', () => {
 
   it('names all lists that a region lacks in one warning', async () => {
     const names = ['accounting/invoices', 'crm/companies'];
-    const b = bench(config({ models: names.map((name) => pair(name)) }));
-    await b.run(createFakeService());
+    const b = bench(config({ regions: ['eu', 'us'], models: names.map((name) => pair(name)) }));
+    await b.run(
+      createFakeService(Object.fromEntries(names.map((name) => [`v3 us ${name} all`, records(1)]))),
+    );
     const warnings = b.events.filter((event) => event.kind === 'note' && event.level === 'warning');
     const text = 'V3 has no lists accounting/invoices, crm/companies in region eu (404).';
     expect(warnings).toEqual([{ kind: 'note', level: 'warning', text }]);
