@@ -71,6 +71,16 @@ describe('export v4', () => {
     expect(b.look((db) => db.prepare('SELECT company_id FROM v4_company').pluck().all())).toEqual([8n]);
   });
 
+  it('reads the lists of known companies again also where there is a new one', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(2), 'v4  accounting/invoices 8': records(2) });
+    await b.run(service, 'v4');
+    service.companies.push({ companyId: 8n, raw: Buffer.from('{}') });
+    service.calls.length = 0;
+    await b.run(service, 'v4');
+    expect(service.calls.map(({ stream }) => stream.companyId)).toEqual([7n, 8n]);
+  });
+
   it('does not take a list for read while it is being dropped', async () => {
     const b = bench();
     const service = v4Service({ [V4_LIST]: records(4) });
@@ -125,7 +135,7 @@ describe('export v4', () => {
       pages: 2n,
       total_count_last: 2n,
     });
-    for (const code of ['cursor_loop', 'cursor_expired'] as const) {
+    for (const code of ['cursor_loop', 'cursor_expired', 'network'] as const) {
       const failing = { ...service, fetchV4Companies: () => Promise.reject(new SvcError(code, 'No end.')) };
       const before = b.look(readExportSeq);
       expect(await errorOf(b.run(failing, 'v4'))).toMatchObject({ code });
