@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { hashBytes } from '../../src/match/record-bytes.js';
-import { configOf, type Exported, INVOICES, modelOf, type Thing, things } from '../support/exported.js';
-import { brief, remapRows } from '../support/remap-rows.js';
+import {
+  configOf,
+  type Exported,
+  INVOICES,
+  modelOf,
+  openExported,
+  type Thing,
+  things,
+} from '../support/exported.js';
+import { brief, remapOf, remapRows } from '../support/remap-rows.js';
 import { rowsOf } from '../support/table.js';
 
 /** Same ids pair company 1 with company 1: nothing is comparable. */
@@ -57,6 +65,7 @@ const CASES = rowsOf(`
     deleted/superseded_in_v4
   V4 only, without key | nothing | 9 - | -→9 v4_only/no_platform_id
   V4 only, deleted and without key | nothing | 9 - deleted | -→9 deleted/deleted_v4_only
+  V4 only, created when V3 was read | nothing | 9 a created=2026-11-01T00:00:00Z | -→9 v4_only/unexplained
   V4 only, created after the export | nothing | 9 a created=FUTURE | -→9 v4_only/created_after_export
   older than the window | 1 a latest=OLD | 9 z | 1→- unmatched/outside_backfill_window, -→9 v4_only/unexplained
   inside the window | 1 a latest=NEW | 9 z | 1→- unmatched/unexplained, -→9 v4_only/unexplained
@@ -68,6 +77,8 @@ const CASES = rowsOf(`
     v4_only/no_platform_id
   a V4 record that has its twin is no changed key | 1 a uid=u; 2 b | 9 b uid=u | 1→- unmatched/unexplained, 2→9
     matched
+  a deleted record is no changed key | 1 - uid=u deleted | 9 b uid=u | 1→- deleted/no_platform_id, -→9
+    v4_only/unexplained
   no key is not the key null | 1 null; 2 b [11 null] | 8 -; 9 b [19 -] | 1→- unmatched/unexplained, 2→9 matched, child
     11→- unmatched/unexplained, child -→19 v4_only/no_platform_id, -→8 v4_only/no_platform_id
   children match inside a pair | 1 a [11 x] | 9 a [19 x] | 1→9 matched, child 11→19 matched
@@ -111,17 +122,17 @@ describe('the matching table', () => {
 });
 
 describe('reasons that come from the scope', () => {
-  const scoped: readonly (readonly [string, Exported, ReturnType<typeof configOf>, string[]])[] = [
+  const scoped: (readonly [string, Exported, ReturnType<typeof configOf>, string[]])[] = [
     [
       'an unread V4 stream explains nothing',
       {
-        v3: [{ id: 1 }, { id: 2, deleted: true }],
+        v3: things('1 a; 2 b deleted; 3 - deleted'),
         v4: [],
         ...listed,
         states: { [`v4 ${INVOICES} 1`]: 'running' },
       },
       configOf({ ...since, companies: sameId() }),
-      ['1→- unmatched/scope_incomplete', '2→- unmatched/scope_incomplete'],
+      ['1→- unmatched/scope_incomplete', '2→- unmatched/scope_incomplete', '3→- deleted/no_platform_id'],
     ],
     [
       'an unread V3 stream explains nothing',
@@ -237,6 +248,21 @@ describe('reasons that come from the scope', () => {
       ['1→- unmatched/connection_inert', '2→- deleted/deleted_not_in_v4'],
     ],
   ];
+  const twoModels = configOf({ companies: sameId(), models: [modelOf(INVOICES), modelOf('crm/stages')] });
+  scoped.push(
+    [
+      'a connection of which a list is unread',
+      { v3: [{ id: 1 }], v4: [], ...listed, states: { 'v4 crm/stages 1': 'running' } },
+      twoModels,
+      ['1→- unmatched/unexplained'],
+    ],
+    [
+      'V3 lists that are split by company',
+      { v3: [{ id: 1, key: 'a' }], v4: things('8 a; 9 b created=2099-01-01T00:00:00Z'), v3Split: [1] },
+      configOf({ companies: sameId() }),
+      ['1→8 matched', '-→9 v4_only/created_after_export'],
+    ],
+  );
   for (const [name, exported, config, expected] of scoped) {
     it(name, () => expect(remapRows(config, exported).map(brief)).toEqual(expected));
   }
@@ -264,10 +290,12 @@ describe('reasons that come from the scope', () => {
     ['another list is unread and a file pairs', true, { 'v4 payments/orders 1': 'running' }, '{}'],
   ] as const)('says whether a pair is provisional where %s', (_, isNamed, states, evidence) => {
     const config = configOf({ models: [modelOf(INVOICES), modelOf('payments/orders')] });
-    const v3: Thing[] = [{ id: 1, key: 'a', facts: 'x=1' }];
+    const [v3, v4] = ['1 a [11 x, 12 y]', '9 a [19 x]'].map((text) =>
+      things(text).map((own) => ({ ...own, facts: 'x=1' })),
+    );
     const named = isNamed ? [{ line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: 1n }] : [];
-    const [row] = remapRows(config, { v3, v4: v3, states }, named);
-    expect([row?.status, row?.evidence]).toEqual(['matched', evidence]);
+    const rows = remapRows(config, { v3: v3 ?? [], v4: v4 ?? [], states }, named);
+    expect(rows.map((row) => row.evidence)).toEqual([evidence, evidence, '{}']);
   });
 
   it('keeps ids beyond 2^53 exact', () => {
@@ -292,6 +320,51 @@ describe('reasons that come from the scope', () => {
     ]);
   });
 
+  it.each([
+    ['v3', '-→9 v4_only/scope_incomplete'],
+    ['v4', '1→- unmatched/scope_incomplete'],
+  ])('does not take a list of %s that was never begun for an empty one', (generation, expected) => {
+    const { db, close } = openExported(twoModels, { v3: [{ id: 1, key: 'a' }, known], v4: things('9 b') });
+    db.exec(`DELETE FROM stream WHERE generation = '${generation}' AND model = '${INVOICES}';
+      DELETE FROM record WHERE stream_id NOT IN (SELECT id FROM stream)`);
+    const rows = remapOf(db, twoModels).map(brief);
+    close();
+    expect(rows).toContain(expected);
+  });
+
+  it.each(['v3', 'v4'])(
+    'says of no company that it has no pair while a list of %s was never begun',
+    (generation) => {
+      const { db, close } = openExported(twoModels, {
+        v3: [{ id: 1, company: 2 }],
+        v4: [{ id: 9, company: 3 }],
+      });
+      db.exec(`DELETE FROM stream WHERE generation = '${generation}' AND model = 'crm/stages'`);
+      const rows = remapOf(db, twoModels).map(brief);
+      close();
+      expect(rows).toEqual(['1→- unmatched/scope_incomplete', '-→9 v4_only/scope_incomplete']);
+    },
+  );
+
+  it('infers the window of each company from all of its records in V4', () => {
+    const dated = (first: number, company: number, model: string, latest: string, count: number): Thing[] =>
+      Array.from({ length: count }, (_, at) => ({
+        id: first + at,
+        key: `v${first + at}`,
+        company,
+        model,
+        latest,
+      }));
+    const v4 = [
+      ...dated(100, 2, INVOICES, '2026-05-01T00:00:00Z', 10),
+      ...dated(200, 2, 'crm/stages', NEW, 10),
+      ...dated(300, 1, INVOICES, '2025-01-01T00:00:00Z', 20),
+    ];
+    const v3 = things('1 a company=2 latest=2026-06-01T00:00:00Z; 2 b company=2 latest=2026-01-01T00:00:00Z');
+    const reasons = remapRows(twoModels, { v3, v4 }).map(({ reason }) => reason);
+    expect(reasons.slice(0, 2)).toEqual(['unexplained', 'outside_backfill_window']);
+  });
+
   it('infers the window from twenty dated V4 records, but not from nineteen', () => {
     const v4 = (n: number) =>
       Array.from({ length: n }, (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: NEW }));
@@ -301,19 +374,31 @@ describe('reasons that come from the scope', () => {
     expect(outcomes).toEqual(['unexplained', 'outside_backfill_window']);
   });
 
-  it('moves the start of a relative window back to the oldest V4 record', () => {
-    const backfill = { sinceMs: Date.parse('2026-08-20T00:00:00Z'), isRelative: true, dateFields: [] };
-    const shown = Array.from(
-      { length: 20 },
-      (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: '2026-08-01T00:00:00Z' }),
-    );
-    const v3 = [
-      { id: 1, key: 'a', latest: '2026-08-10T00:00:00Z' },
-      { id: 2, key: 'b', latest: OLD },
-    ];
-    const reasons = remapRows(configOf({ backfill }), { v3, v4: shown }).map(({ reason }) => reason);
-    expect(reasons.slice(0, 2)).toEqual(['unexplained', 'outside_backfill_window']);
-  });
+  it.each([
+    ['relative', '2026-08-01', '2026-08-10', null],
+    ['relative', '2026-08-01', '2026-01-01', 'inferred'],
+    ['relative', '2026-09-10', '2026-09-01', null],
+    ['relative', '2026-09-10', '2026-08-01', 'configured'],
+    ['fixed', '2026-08-01', '2026-08-10', 'configured'],
+    ['fixed', '2026-08-01', '2026-08-20', null],
+  ])(
+    'moves a %s start at 2026-08-20, where V4 begins at %s: a date of %s is before the %s one',
+    (kind, inV4, latest, window) => {
+      const backfill = { ...since.backfill, isRelative: kind === 'relative' };
+      const v4 = Array.from(
+        { length: 20 },
+        (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: inV4 }),
+      );
+      const v3: Thing[] = [{ id: 1, key: 'a', latest, latestFrom: 'service' }];
+      const [row] = remapRows(configOf({ backfill }), { v3, v4 });
+      const evidence = JSON.parse(row?.evidence ?? '');
+      expect([row?.reason, evidence.window, evidence.latest_from]).toEqual(
+        window === null
+          ? ['unexplained', undefined, undefined]
+          : ['outside_backfill_window', window, 'service'],
+      );
+    },
+  );
 
   it('compares keys that share a hash', () => {
     const byHash = new Map<number, string>();

@@ -61,6 +61,8 @@ export interface Exported {
   readonly v4: readonly Thing[];
   /** V4 companies listed beside those that hold records. */
   readonly v4Companies?: readonly number[];
+  /** V3 companies by which V3 lists are split. */
+  readonly v3Split?: readonly number[];
   /** Streams that are not `complete`: `v3 region model company` or `v4 model company` → state. */
   readonly states?: Readonly<Record<string, StreamState>>;
 }
@@ -145,7 +147,9 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
     if (list !== undefined) insert.run('v4', '', COMPANY_LIST, null, list, COMPANY_LIST);
     for (const { region } of config.v3.regions) {
       for (const { v3 } of config.models) {
-        insert.run('v3', region, v3, null, exported.states?.[`v3 ${region} ${v3}`] ?? 'complete', v3);
+        const state = exported.states?.[`v3 ${region} ${v3}`] ?? 'complete';
+        for (const company of exported.v3Split?.map(BigInt) ?? [null])
+          insert.run('v3', region, v3, company, state, v3);
       }
     }
     for (const { v3, v4 } of config.models) {
