@@ -40,6 +40,7 @@ describe('the configuration file', () => {
       expect(found()).toBe('svc-migrate.config.json');
       writeFileSync('svc-migrate.config.jsonc', '');
       expect(found()).toBe('svc-migrate.config.jsonc');
+      expect(findConfigFile({ SVC_MIGRATE_CONFIG: '' }, undefined)).toBe(findConfigFile({}, undefined));
       expect(findConfigFile({ SVC_MIGRATE_CONFIG: '/env.json' }, undefined)).toBe('/env.json');
       expect(findConfigFile({ SVC_MIGRATE_CONFIG: '/env.json' }, '/flag.json')).toBe('/flag.json');
     } finally {
@@ -139,12 +140,13 @@ describe('what the file says', () => {
 
   it('makes limits counts and shares', () => {
     const { limits } = sampleConfig({
-      limits: { unmatched: 5, drift: '0.5%', models: { 'crm/stages': { short: 0 } } },
+      limits: { unmatched: 5, drift: '0.5%', deleted: '100%', models: { 'crm/stages': { short: 0 } } },
     });
     expect(limits).toEqual({
       global: {
         unmatched: { kind: 'count', count: 5 },
         drift: { kind: 'percent', percent: 0.5, text: '0.5%' },
+        deleted: { kind: 'percent', percent: 100, text: '100%' },
       },
       models: { 'crm/stages': { short: { kind: 'count', count: 0 } } },
     });
@@ -156,6 +158,7 @@ describe('what the file says', () => {
     );
     expect(sampleConfig({ backfill: { days: 90 } }).backfill.sinceMs).toBe(NOW_MS - 90 * 86_400_000);
     expect(sampleConfig({ maxAge: '90m' }).maxAgeMs).toBe(5_400_000);
+    expect(sampleConfig({ decisions: 'answers.csv' }).decisions).toBe('/project/answers.csv');
     expect(sampleConfig({ companies: { match: { file: 'pairs.csv' } } }).companies.match).toEqual({
       file: '/project/pairs.csv',
     });
@@ -265,6 +268,10 @@ describe('problems', () => {
     two windows | {"backfill":{"days":1,"since":"2026-01-01"}} | backfill has both since and days: keep one
     a day that is none | {"backfill":{"since":"2026-02-30"}} | backfill.since must be an ISO 8601 time
     a time without zone | {"backfill":{"since":"2026-02-01T00:00:00"}} | backfill.since must be an ISO 8601
+    a window that begins now | {"backfill":{"days":0}} | backfill.days must be more than 0
+    a speed of nothing | {"v4":{"baseUrl":"https://x","requestsPerSecond":0}} | v4.requestsPerSecond must be more than 0
+    a limit with more behind it | {"limits":{"drift":"5%x"}} | limits.drift must be a whole number of at least 0
+    a negative id | {"companies":{"include":[-1]}} | companies.include[0] must be an id
     an id beyond 64 bits | {"companies":{"include":["9223372036854775808"]}} | is beyond 64 bits
     an id beyond numbers | {"companies":{"include":[9007199254740992]}} | companies.include[0] must be an id
     a company in and out | {"companies":{"include":[1],"exclude":["1"]}} | companies.exclude[0] is 1, which
@@ -273,6 +280,8 @@ describe('problems', () => {
       not a configured model; did you mean "crm/stages"?
     a limit of an unknown model | {"limits":{"models":{"crm/stage":{}}}} | limits.models.crm/stage is not a configured
       model; did you mean "crm/stages"?
+    a limit of every model | {"limits":{"models":{"*":{}}}} | limits.models.* is not a configured model
+    not that V4 lacks two models | {"models":[{"v3":"a/b","v4":null},{"v3":"c/b","v4":null}]} | no problem
     a limit on what is wanted | {"limits":{"matched":1}} | limits.matched is not a known setting; did you mean
       "unmatched"?
     a misspelt reason | {"limits":{"conection_inert":1}} | did you mean "connection_inert"?
@@ -313,6 +322,8 @@ describe('problems', () => {
     expect(problemsOf(() => load('{\n "v3": {},\n "v4": {"a": 1, "a": 2},\n "v3": {}\n}'))).toMatch(
       /v4\.a \(line 3\) is set again on line 3\n {2}v3 \(line 2\) is set again on line 4/,
     );
+    const twice = JSON.stringify(MINIMAL).replace('{', '{"models":[{"v3":"a/b","v3":"c/d"}],');
+    expect(problemsOf(() => load(twice))).toContain('models[0].v3 (line 1) is set again on line 1');
     expect(problemsOf(() => load(' // nothing\n'))).toContain('is empty');
     expect(problemsOf(() => load('[]'))).toContain('the configuration must be an object, not a list');
     const missing = { config: '/nowhere/at/all.json' };
