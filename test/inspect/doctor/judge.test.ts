@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../../src/errors.js';
 import {
@@ -6,9 +7,15 @@ import {
   note,
   type ProblemCode,
   problem,
+  type RemoteContext,
 } from '../../../src/inspect/doctor/check.js';
-import { checkHosts, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
-import { checkConfig, checkKeys, checkProgram } from '../../../src/inspect/doctor/check-machine.js';
+import { checkClocks, checkHosts, checkV3 } from '../../../src/inspect/doctor/check-hosts.js';
+import {
+  checkConfig,
+  checkKeys,
+  checkProgram,
+  checkRoom,
+} from '../../../src/inspect/doctor/check-machine.js';
 import { checkModels, checkV4, correctNames } from '../../../src/inspect/doctor/check-models.js';
 import {
   checkParameters,
@@ -114,7 +121,6 @@ it('a window in the future, a list without a readable object, and V3 without a l
   });
   const findings = [
     ...checkConfig({ ...local, config, nowMs: 1 }),
-    ...checkConfig({ ...local, config, nowMs: 3 }),
     ...judgeContent('one', answers([], { rejected: 1 })),
     ...judgeContent('other', answers([A], { rejected: 1 })),
     ...(await checkV3({ v3, askAt: (_, work) => work(async () => absent) })),
@@ -211,6 +217,91 @@ it('a host that answers 404 to every list has not answered', async () => {
   const answered = async (answer: ListAnswer) =>
     (await sampleV3({ config, api, ask: async () => answer, keyErrors: new Map() }, endpoint)).answered;
   expect([await answered(absent), await answered(NONE)]).toEqual([false, true]);
+});
+
+/** What checks of hosts see of V3 and V4, each of one list. */
+function remoteOf(list: ListContent, more: Partial<RemoteContext> = {}): RemoteContext {
+  const { config = configOf() } = more;
+  const host = { error: null, answered: true };
+  const sampled = { region: '', companyId: null, pair: modelOf('crm/stages'), answer: list };
+  return {
+    ...{ config, env: {}, nowMs: 0, node: '', sqlite: '', fileErrors: [], keyErrors: new Map(), named: [] },
+    v3: config.v3.regions.map((endpoint) => ({
+      ...host,
+      ...{ label: 'V3', generation: 'v3', endpoint, lists: [sampled] },
+    })),
+    v4: {
+      ...{ ...host, label: 'V4', generation: 'v4', endpoint: config.v4, lists: [sampled] },
+      ...{ companies: [1n, 2n, 3n], asked: [1n] },
+    },
+    ask: async () => NONE,
+    askAt: () => Promise.reject(new Error('not asked')),
+    endpoints: () => [],
+    database: { kind: 'none' },
+    ...more,
+  };
+}
+
+const stateOf = (more: object) => () =>
+  [
+    {
+      ...{ generation: 'v3', region: 'default', requests: 1, retries: 0, proxy: null, clockOffsetMs: null },
+      ...more,
+    },
+  ] as unknown as ReturnType<RemoteContext['endpoints']>;
+
+describe('this is worth saying', () => {
+  it.each([
+    [2, 1, false, ['window_in_future']],
+    [2, 2, false, []],
+    [2, 3, true, ['window_moves']],
+    [null, 1, false, []],
+  ])('of a window from %s, at %s, relative: %s', (sinceMs, nowMs, isRelative, codes) => {
+    const config = configOf({ backfill: { sinceMs, isRelative, dateFields: [] } });
+    const found = checkConfig({ ...remoteOf(NONE), config, nowMs }).map(({ code }) => code);
+    expect(found.slice(1)).toEqual(codes);
+  });
+
+  it.each([
+    ['https://far.example', null, []],
+    ['http://far.example', null, ['plain_http']],
+    ['http://127.0.0.1:9', null, []],
+    ['https://far.example', 'http://proxy.example:1', ['proxy']],
+  ])('of %s through the proxy %s', (baseUrl, proxy, codes) => {
+    const config = configOf();
+    const regions = config.v3.regions.map((endpoint) => ({ ...endpoint, baseUrl }));
+    const http = { ...config.http, allowHttp: true };
+    const changed = { ...config, v3: { ...config.v3, regions }, http };
+    const found = checkHosts(remoteOf(NONE, { config: changed, endpoints: stateOf({ proxy }) }));
+    expect(found.map(({ code }) => code).filter((code) => code !== 'key_accepted')).toEqual(codes);
+  });
+
+  it.each([
+    [59_999, 'agree within a minute'],
+    [60_000, 'V3 is 1 min ahead of this'],
+    [-60_000, 'V3 is 1 min behind this'],
+    [null, ''],
+  ])('of a clock that is off by %s', (clockOffsetMs, text) => {
+    const found = checkClocks(remoteOf(NONE, { endpoints: stateOf({ clockOffsetMs }) }));
+    expect(found[0]?.text ?? '').toContain(text);
+    expect(found).toHaveLength(text === '' ? 0 : 1);
+  });
+
+  it.each([
+    ['full', 1.1, ['disk_full']],
+    ['full', 0.9, []],
+    ['ids', 1.1, []],
+  ] as const)(
+    'of a disk for records with payload %s that take %s of what is free',
+    (payload, share, codes) => {
+      const { bavail, bsize } = statfsSync('.');
+      // a fourth is in V3 and in each V4 company; a body of 1,000 bytes is stored in as many as all else
+      const totalCount = Math.round((share * bavail * bsize) / 4 / 800);
+      const config = { ...configOf(), payload };
+      const found = checkRoom(remoteOf(answers([A], { totalCount, bytes: 1000 }), { config }));
+      expect(found.map(({ code }) => code)).toEqual(codes);
+    },
+  );
 });
 
 const MODELS = ['payments/orders', 'ecommerce/orders', 'crm/stages'];
