@@ -4,6 +4,7 @@ import { didYouMeanClause } from '../text/suggest.js';
 import * as z from '../zod.js';
 import {
   type ApplyTarget,
+  applyTargetSchema,
   type IdColumn,
   isTextFile,
   parseModelRef,
@@ -25,7 +26,10 @@ const validSettingsSchema = z.object({
   backfill: shape.backfill.optional().catch(undefined),
   drift: shape.drift.optional().catch(undefined),
   limits: shape.limits.optional().catch(undefined),
-  apply: shape.apply.optional().catch(undefined),
+  apply: z
+    .object({ targets: z.array(applyTargetSchema.optional().catch(undefined)) })
+    .optional()
+    .catch(undefined),
 });
 type ValidSettings = Partial<z.output<typeof validSettingsSchema>>;
 
@@ -110,14 +114,18 @@ export interface ConfiguredNames {
 }
 
 /** Finds problems that the schema of a target cannot: unknown models and regions, and what has no meaning in a file. */
-export function findTargetProblems(targets: readonly ApplyTarget[], known: ConfiguredNames): Problem[] {
-  return targets.flatMap((target, at) =>
-    target.ids.flatMap((id, index) =>
-      [...findColumnProblems(target, id, known)].map(({ path, message }) => ({
-        path: ['apply', 'targets', at, 'ids', index, ...path],
-        message,
-      })),
-    ),
+export function findTargetProblems(
+  targets: readonly (ApplyTarget | undefined)[],
+  known: ConfiguredNames,
+): Problem[] {
+  return targets.flatMap(
+    (target, at) =>
+      target?.ids.flatMap((id, index) =>
+        [...findColumnProblems(target, id, known)].map(({ path, message }) => ({
+          path: ['apply', 'targets', at, 'ids', index, ...path],
+          message,
+        })),
+      ) ?? [],
   );
 }
 

@@ -96,6 +96,13 @@ describe('targets of apply', () => {
     expect(problemsOf({ ...postgres, urlEnv: undefined })).toContain('apply.targets[0].urlEnv is missing');
   });
 
+  it('names an unknown model of one beside a mistake in another', () => {
+    const unknown = { ...csv, ids: [{ column: 'invoice_id', model: 'accounting/nope' }] };
+    const problems = problemsOf(unknown, { ...postgres, urlEnv: undefined });
+    expect(problems).toContain('apply.targets[0].ids[0].model is accounting/nope, which is not');
+    expect(problems).toContain('apply.targets[1].urlEnv is missing');
+  });
+
   it('may not share a name', () => {
     expect(problemsOf(csv, sqlite, { ...csv, name: 'shop', file: 'other.csv' })).toContain(
       'uses the name "shop" twice',
