@@ -267,8 +267,9 @@ export function refuseIncomplete(facts: Readiness): void {
   if (first === undefined) return;
   const more = others.length === 0 ? '' : ` ${others.map((blocker) => blocker.text).join(' ')}`;
   const state = first.code === 'remap_stale' ? 'out of date' : 'incomplete';
+  const anyway = facts.lastRun === undefined ? '' : ', or pass --allow-incomplete to use it as it is';
   throw new SvcError('incomplete', `The remap is ${state}. ${first.text}${more}`, {
-    hint: `Run \`${first.next}\`, or pass --allow-incomplete to use it as it is.`,
+    hint: `Run \`${first.next}\`${anyway}.`,
   });
 }
 
