@@ -281,7 +281,7 @@ export class Stage {
     }
     const waits = this.#waits === 0 ? '' : `, ${countOf(this.#waits, 'wait')}`;
     const stopped = end === 'done' ? '' : 'stopped after ';
-    const records = `${countOf(this.#records, 'record')} in ${countOf(this.#pages, 'page')}`;
+    const records = `${countOf(this.#records, 'record')} received in ${countOf(this.#pages, 'page')}`;
     return `${this.name}: ${stopped}${records}, ${took}${waits}`;
   }
 

@@ -67,7 +67,7 @@ describe('where there is no terminal', () => {
       [
         'export v3 · 500 records · 50/s · 1 min 10 s left · 0 of 2 lists · 1 page',
         'export v3 · 2,000 records · 100/s · 20 s left · 1 of 2 lists · 3 pages',
-        'export v3: 2,000 records in 3 pages, 20 s',
+        'export v3: 2,000 records received in 3 pages, 20 s',
         'export v4: done in 0 s',
         '',
       ].join('\n'),
@@ -88,7 +88,7 @@ describe('where there is no terminal', () => {
     expect(text().split('\n')).toEqual([
       'export v3 · 500 records · 50/s · 1 page',
       'export v4',
-      'export v3: 500 records in 1 page, 10 s',
+      'export v3: 500 records received in 1 page, 10 s',
       'export v4',
       'export v4: done in 20 s',
       'remap: done in 0 s',
@@ -121,7 +121,7 @@ describe('where there is no terminal', () => {
     after.onProgress({ kind: 'stage', name: 'export v3' });
     after.onProgress(page(INVOICES, 5, null));
     after.stop('failed');
-    expect(after.text()).toBe('export v3: stopped after 5 records in 1 page, 0 s\n');
+    expect(after.text()).toBe('export v3: stopped after 5 records received in 1 page, 0 s\n');
   });
 });
 
@@ -158,7 +158,7 @@ describe('on a terminal', () => {
       expect.stringMatching(
         /█████░{15} export v3 · 500 of 2,000 records · 500\/s · 3 s left.*Warning: look$/,
       ),
-      expect.stringMatching(/export v3: 500 records in 1 page, 1 s$/),
+      expect.stringMatching(/export v3: 500 records received in 1 page, 1 s$/),
       '',
     ]);
   });
@@ -180,9 +180,9 @@ describe('on a terminal', () => {
     stop('failed');
     const lines = stripVTControlCharacters(text().slice(text().indexOf('export v3:'))).split('\n');
     expect(drawn).toMatch(/ █{5}░{15} export v3 · 500[^\n]*\n {2}█{5}░{15} export v4 · 1[^\n]*$/);
-    expect(lines[0]).toMatch(/^export v3: 500 records in 1 page, 0 s/);
+    expect(lines[0]).toMatch(/^export v3: 500 records received in 1 page, 0 s/);
     expect(lines.join(' ')).toMatch(/export v4 · waiting 1 s: V4 answered 503/);
-    expect(lines.at(-2)).toMatch(/export v4: stopped after 1 record in 1 page, 0 s, 1 wait$/);
+    expect(lines.at(-2)).toMatch(/export v4: stopped after 1 record received in 1 page, 0 s, 1 wait$/);
   });
 
   it('a bar only grows, whatever the lists report', () => {

@@ -127,8 +127,8 @@ describe('V3 and V4 at the same time', () => {
     const cwd = setUp();
     const ended = await run(cwd, command);
     expect(ended).toMatchObject({ code: 0 });
-    expect(ended.stderr).toContain('export v3: 6 records in 4 pages');
-    expect(ended.stderr).toContain('export v4: 6 records in 3 pages');
+    expect(ended.stderr).toContain('export v3: 6 records received in 4 pages');
+    expect(ended.stderr).toContain('export v4: 6 records received in 3 pages');
     if (command === 'run') return;
     expect(ended.stdout).toMatch(
       /V3: .*, 6 records,[\s\S]*V4: .*, 6 records,[\s\S]*\nNext: svc-migrate remap\n$/,
