@@ -12,6 +12,7 @@ import { type FindingFilter, listUndecided, prepareIsDeleted } from '../store/fi
 import { isRemapStale } from '../store/readiness.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { readAmbiguousCompanies } from '../store/remap-tables.js';
+import { prepareLookup } from '../store/verified-remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
@@ -193,9 +194,7 @@ async function askRecords(
     const v3 = story?.v3;
     // Another process may have built a remap since.
     if (story === null || v3 == null || !isOpen(story)) continue;
-    const candidates = story.named.filter(
-      (one) => one.generation === 'v4' && !one.deleted && !isTaken({ row, v4: one }, file),
-    );
+    const candidates = story.named.filter((one) => !one.deleted && !isTaken({ row, v4: one }, file));
     for (const v4 of candidates) left.set(nameOf({ row, v4 }), { row, v4 });
     if (isDecided) continue;
     const shown = candidates.slice(0, MAX_CANDIDATES);
@@ -264,13 +263,19 @@ function isOpen({ row }: Story): boolean {
   return DECIDABLE_REASONS.some((reason) => row.reason === reason);
 }
 
-/** What is known of the record of a row. */
+/** What is known of the record of a row; of the V4 records that it names, those that no V3 id became. */
 async function readStory(config: Config, row: RemapRow): Promise<Story | null> {
   const { model, path, region, v3_company_id: companyId, v3_svc_id: id } = row;
   if (id === null) return null;
   return readDatabase(config, async (db) => {
     const { stories } = explainRecord(db, config, { model, path, region, companyId, id });
-    return stories.find(({ row: { v3_svc_id } }) => v3_svc_id === id) ?? null;
+    const story = stories.find(({ row: { v3_svc_id } }) => v3_svc_id === id);
+    const lookUp = prepareLookup(db);
+    const isFree = ({ generation, svc_id: v4, company_id: ofV4 }: ExportedObject): boolean => {
+      const place = { path, region: null, companyId: BigInt(ofV4) };
+      return generation === 'v4' && lookUp('v4', model, BigInt(v4), place).v3Id === null;
+    };
+    return story === undefined ? null : { ...story, named: story.named.filter(isFree) };
   });
 }
 

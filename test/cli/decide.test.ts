@@ -2,6 +2,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
+import { openDatabase } from '../../src/store/open.js';
 import { hasPty, onTerminal, type Typed } from './on-terminal.js';
 import { openProject } from './project.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
@@ -107,6 +108,26 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     expect(flat).toMatch(
       /V4 company \d+: \d+ of \d+ shared records? agree, but it was already given to V3 company/,
     );
+  });
+
+  it('offers no V4 id that another V3 id became', async () => {
+    const { cwd, env } = openScene();
+    const db = openDatabase(join(cwd, 'svc-migrate.db'), 'read');
+    const [model, company, open, taken] = db
+      .prepare<[], [string, bigint, bigint, bigint]>(`
+        SELECT open.model, open.v3_company_id, open.v3_svc_id, twin.v4_svc_id FROM remap AS open
+        JOIN remap AS twin USING (model, path, region, v3_company_id, platform_id)
+        WHERE open.reason = 'duplicate_platform_id_v3' AND path = '' AND open.v3_svc_id IS NOT NULL
+          AND twin.status = 'matched' AND twin.matched_by = 'platform_unique_id'`)
+      .raw()
+      .get() ?? ['', 0n, 0n, 0n];
+    db.close();
+    const skipAll = Array.from({ length: 100 }, () => ({ at: /skip[\s\S]*quit/, text: 's' }));
+    const { text } = await onTerminal(`decide --model ${model} --company ${company}`, { cwd, env }, skipAll);
+    const [, question = ''] = text.split(`${model} V3 ${open}, company ${company}`);
+    expect(question).toMatch(/Which V4 id/);
+    expect(question.split('quit')[0]).not.toMatch(new RegExp(`1 +V4 ${taken}\\b`));
+    expect(text).not.toContain(`No V3 id became ${model} V4 ${taken},`);
   });
 
   it('keeps the answers when it is left with Ctrl-C', async () => {
