@@ -199,7 +199,8 @@ function describeForeignKey([
     otherTable: normalName(other ?? ''),
     otherColumns: parseNames(direction === 'out' ? to : from),
     onUpdate: ON_UPDATE[onUpdate ?? ''] ?? 'none',
-    isDeferrable: deferrable === 't',
+    // RESTRICT looks for child rows as soon as an id changes.
+    isDeferrable: deferrable === 't' && (direction === 'out' || onUpdate !== 'r'),
   }));
 }
 

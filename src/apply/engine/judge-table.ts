@@ -156,7 +156,7 @@ function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly Table
     return note('warning', `${child} changes too, by ON UPDATE CASCADE (${name}).`);
   if (isRewritten && !isDeferrable) {
     const fix = `ALTER TABLE … ALTER CONSTRAINT ${name} DEFERRABLE`;
-    const text = `${name} is checked after every statement, and ${other} changes too: make it deferrable first (${fix}).`;
+    const text = `${name} is checked after every statement, and ${other} changes too: make it deferrable first (${fix}), and not ON UPDATE RESTRICT.`;
     return note('blocks', text);
   }
   if (isRewritten) return [];

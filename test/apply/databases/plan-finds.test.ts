@@ -457,7 +457,20 @@ describe.each(only('postgres', 'mysql'))('columns of $product', (engine) => {
 });
 
 describe.each(only('postgres', 'mysql'))('a foreign key of $product', (engine) => {
-  const { sql, apply } = sceneOf(engine);
+  const { sql, apply, tableOf } = sceneOf(engine);
+
+  it.runIf(engine.kind === 'postgres').each([
+    ['RESTRICT', ['foreign_key']],
+    ['NO ACTION', []],
+  ])('that can be deferred is checked at once or at the end: ON UPDATE %s', async (action, finds) => {
+    await sql('CREATE TABLE t(k integer PRIMARY KEY, i bigint UNIQUE)');
+    await sql(
+      `CREATE TABLE c(k integer PRIMARY KEY, i bigint REFERENCES t(i) ON UPDATE ${action} DEFERRABLE)`,
+    );
+    await sql('INSERT INTO t VALUES (1, 5), (2, 6); INSERT INTO c SELECT k, i FROM t');
+    const targets = [tableOf(), tableOf({ name: 'c', table: 'c' })];
+    expect(await apply(IN_PLACE, { targets })).toEqual(finds);
+  });
 
   it('refuses no unique ids that do not swap', async () => {
     for (const statement of heldBy('')) await sql(statement);
