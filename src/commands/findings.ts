@@ -26,6 +26,7 @@ import type { Db } from '../store/open.js';
 import { isRemapStale } from '../store/readiness.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { listUnpaired } from '../store/remap-tables.js';
+import { type Lookup, prepareLookup } from '../store/verified-remap.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import * as z from '../zod.js';
@@ -107,13 +108,19 @@ function assertDrafts(options: OptionsOf<typeof findings>, config: Config): void
 }
 
 /** The V4 records that a row's evidence names. Of children, only the id and the row's key are known. */
-function candidatesOf(row: RemapRow, findV4: ReturnType<typeof prepareFindV4>): readonly Candidate[] {
+function candidatesOf(
+  row: RemapRow,
+  findV4: ReturnType<typeof prepareFindV4>,
+  lookUp: Lookup,
+): readonly Candidate[] {
+  const place = { path: row.path, region: null, companyId: row.v4_company_id };
   return listV4Candidates(row.evidence).flatMap((svcId) => {
     const stored = row.path === '' ? findV4(row, svcId) : undefined;
     if (stored === undefined && row.path === '') return [];
     const { platformId = row.platform_id, uniqueId = null, deleted = 0n, latestMs = null } = stored ?? {};
     const latest = latestMs === null ? null : Number(latestMs);
-    return [{ svcId, platformId, uniqueId, deleted: deleted === 1n, latestMs: latest }];
+    const { v3Id } = lookUp('v4', row.model, svcId, place);
+    return [{ svcId, platformId, uniqueId, deleted: deleted === 1n, latestMs: latest, v3Id }];
   });
 }
 
@@ -131,12 +138,13 @@ async function draftDecisions(
 ): Promise<Draft[]> {
   const findV4 = prepareFindV4(db);
   const isDeleted = prepareIsDeleted(db);
+  const lookUp = prepareLookup(db);
   let lines = 0;
   function* undecided(): Generator<Undecided> {
     for (const row of listUndecided(db, filter)) {
       const deleted = isDeleted(row);
       if (!deleted) lines += 1;
-      yield { row, candidates: candidatesOf(row, findV4), isDeleted: deleted };
+      yield { row, candidates: candidatesOf(row, findV4, lookUp), isDeleted: deleted };
     }
   }
   await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);

@@ -106,6 +106,8 @@ export interface Candidate {
   readonly deleted: boolean;
   /** Latest date, ms since 1970. */
   readonly latestMs: number | null;
+  /** The V3 id that became it. */
+  readonly v3Id: bigint | null;
 }
 
 interface UnpairedCompany {
@@ -143,13 +145,17 @@ export function* renderDecisionsDraft(header: string, undecided: Iterable<Undeci
   }
 }
 
-function describeCandidate({ svcId, platformId, uniqueId, deleted, latestMs }: Candidate): string {
+function describeCandidate({ svcId, platformId, uniqueId, deleted, latestMs, v3Id }: Candidate): string {
   return [
     `V4 ${svcId}`,
     `platform_id ${quoteValue(platformId)}`,
     ...(uniqueId === null ? [] : [`platform_unique_id ${quoteValue(uniqueId)}`]),
     ...(latestMs === null ? [] : [`latest date ${new Date(latestMs).toISOString().slice(0, 10)}`]),
-    ...(deleted ? ['deleted: cannot be decided'] : []),
+    ...(deleted
+      ? ['deleted: cannot be decided']
+      : v3Id === null
+        ? []
+        : [`V3 ${v3Id} became it: cannot be decided`]),
   ].join(' | ');
 }
 

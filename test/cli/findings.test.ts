@@ -194,6 +194,16 @@ describe('a draft of decisions', () => {
       expect((await draftOf(config, join(folder, 'again.csv'))).match(/^#accounting.*$/gm)).toBeNull();
     }));
 
+  it('says of which candidates another V3 id is the twin', () => {
+    const v3 = ['u', 'w'].map((uid, at) => ({ id: at + 1, key: 'a', uid, facts: 'x=1' }));
+    return withDatabase({ v3, v4: [{ id: 9, key: 'a', uid: 'u', facts: 'x=1' }] }, {}, async (scene) => {
+      const draft = await draftOf(scene.config, join(scene.folder, 'd.csv'));
+      expect(draft).toMatch(
+        /^# {3}V4 9 \|.*\| V3 1 became it: cannot be decided\n#accounting\/invoices,,default,1,2,\?,$/m,
+      );
+    });
+  });
+
   it('is refused by the file reader where a ? is left in', () =>
     withScene(async ({ config, folder }) => {
       const draft = await draftOf(config, join(folder, 'd.csv'));
