@@ -132,8 +132,7 @@ function renderForStdout(
 
 /** The parts of the remap that this report reads, and so must verify: counts are in tables, and only findings are rows. */
 function partsReadBy({ outputs }: ReportOptions): readonly RemapPart[] {
-  const readsFindings = outputs.ndjson !== undefined || outputs.html !== undefined;
-  return readsFindings ? ['rows', 'v3', ...TABLE_PARTS] : TABLE_PARTS;
+  return outputs.ndjson === undefined ? TABLE_PARTS : ['rows', 'v3', ...TABLE_PARTS];
 }
 
 /** Prints the verdict as a note, so that a log shows it even if all formats go to files. */
