@@ -193,9 +193,9 @@ export function readExcludedPlaces(db: Db, model: string, svcId: bigint): Outsid
   return db.prepare<[string, bigint], OutsideRow>(sql).all(model, svcId);
 }
 
-/** Rejected objects of a model that contain `text`; at most `limit`. */
-export function readRejectedWith(db: Db, model: string, text: string, limit: number): OutsideRow[] {
+/** Rejected objects of a model that contain an id, not as a part of other digits; at most `limit`. */
+export function readRejectedWith(db: Db, model: string, svcId: string, limit: number): OutsideRow[] {
   const sql = `SELECT generation, region, model, company_id, reason FROM rejected
-    WHERE model = ? AND instr(raw, ?) > 0 ORDER BY id LIMIT ?`;
-  return db.prepare<[string, string, bigint], OutsideRow>(sql).all(model, text, BigInt(limit));
+    WHERE model = ? AND ' ' || raw || ' ' GLOB '*[^0-9]' || ? || '[^0-9]*' ORDER BY id LIMIT ?`;
+  return db.prepare<[string, string, bigint], OutsideRow>(sql).all(model, svcId, BigInt(limit));
 }

@@ -151,7 +151,7 @@ function readStory(source: StorySource, row: StoryRow, takenFor: readonly Genera
     parent: readParentRow(source.db, source.remap, row),
     region: region ?? company?.region ?? null,
     v3: v3_company_id ?? company?.v3_company_id ?? null,
-    v4: v4_company_id ?? company?.v4_company_id ?? null,
+    v4: v4_company_id,
   };
   const v3 = readSide(source, place, 'v3', row.v3_svc_id);
   const v4 = readSide(source, place, 'v4', row.v4_svc_id);

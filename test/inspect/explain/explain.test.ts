@@ -256,15 +256,18 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect((await explainJson(MIXED, { id: '999' })).unknown).toEqual([
       expect.stringMatching(/^Neither export holds it\./),
     ]);
-    const left = await explainJson(MIXED, {
-      id: '999',
-      spoil: (db) => {
+    const spoiled = {
+      spoil: (db: Db) => {
         db.exec(`INSERT INTO excluded SELECT id, 999, 1 FROM stream WHERE generation = 'v3';
           INSERT INTO rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id)
           VALUES ('v4', '', '${INVOICES}', 1, 1, 0, '', 'bad_company_id', '{"svc_id":999}', 2);
           UPDATE stream SET state = 'failed' WHERE generation = 'v4'`);
       },
-    });
+    };
+    expect((await explainJson(MIXED, { ...spoiled, id: '99' })).unknown).toEqual([
+      '1 list of accounting/invoices was not read in full: it may be in that one.',
+    ]);
+    const left = await explainJson(MIXED, { ...spoiled, id: '999' });
     expect(left.unknown).toEqual([
       'V3 (default) has it for a company that the configuration excludes: nothing of it was stored.',
       'A V4 object of company 1 that holds this value could not be taken as a record (bad_company_id); see the table rejected.',
