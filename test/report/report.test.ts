@@ -311,14 +311,17 @@ describe('report', () => {
     });
   });
 
-  it('refuses to list findings of a remap that was altered', async () => {
-    // The first rows of a kind are samples, which are verified one by one.
-    const v3 = Array.from({ length: 9 }, (_, at) => ({ id: at + 1 }));
-    await withDatabase({ v3, v4: [] }, {}, async ({ config }) => {
+  it.each([
+    ['to list findings', [{ id: 900, key: 'k1' }], { ndjson: '-' }],
+    ['to look for keys in both', [{ id: 900, key: 'other' }], {}],
+  ])('refuses %s in a remap that was altered', async (_, v4, outputs) => {
+    // The blocks of the first rows of each kind are verified in any case.
+    const v3 = Array.from({ length: 400 }, (_, at) => ({ id: at + 1 }));
+    await withDatabase({ v3, v4 }, {}, async ({ config }) => {
       const db = openDatabase(config.database, 'write');
-      db.exec('UPDATE remap_row SET v3_svc_id = 77 WHERE v3_svc_id = 9');
+      db.exec('UPDATE remap_row SET platform_id = 777 WHERE v3_svc_id = 199');
       db.close();
-      const reporting = runNamed('report', givenOf(config, { ndjson: '-' }), newIo());
+      const reporting = runNamed('report', givenOf(config, outputs), newIo());
       await expect(reporting).rejects.toMatchObject({ code: 'corrupt_database' });
     });
   });

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { prepareBumpExportSeq, writeRemapInputs } from '../../src/store/meta.js';
-import type { Db } from '../../src/store/open.js';
+import { type Db, openDatabase } from '../../src/store/open.js';
 import { givenOf, runNamed } from '../support/given.js';
 import { MIXED, newIo, withDatabase } from './support.js';
 
@@ -29,6 +29,15 @@ describe('status', () => {
       'Next: svc-migrate check',
     ]);
   });
+
+  it('shows no counts that were altered', () =>
+    withDatabase(MIXED, {}, async ({ config }) => {
+      const db = openDatabase(config.database, 'write');
+      db.exec('UPDATE remap_group SET count = count + 1');
+      db.close();
+      const shown = runNamed('status', givenOf(config), newIo());
+      await expect(shown).rejects.toMatchObject({ code: 'corrupt_database' });
+    }));
 
   it('names what is unfinished and the command that finishes it', async () => {
     const lines = await status(`
