@@ -60,6 +60,18 @@ describe('find', () => {
     });
   });
 
+  it('answers from a remap that was built meanwhile, whose rows have other places', async () => {
+    await withDatabase(EXPORTED, {}, ({ config, write, remap: rebuild }) => {
+      const remap = openRemap(config.database);
+      const answers = () => [3, 7].map((id) => remap.v4Id(INVOICES, id));
+      const before = answers();
+      write((db) => db.exec('DELETE FROM record WHERE svc_id = 1'));
+      rebuild();
+      expect([before, answers()]).toEqual([before, [null, 2n ** 62n]]);
+      remap.close();
+    });
+  });
+
   it('takes a company of the generation that the id is of', async () => {
     await withRemap((remap) => {
       const { v3CompanyId, v4CompanyId } = remap.find(INVOICES, 2, { from: 'v4' });
