@@ -47,6 +47,10 @@ describe('lists', () => {
     for (const address of [`${firstRegion(sandbox)}/accounting/invoices`, await v4Invoices(sandbox)]) {
       for (const query of queries) {
         const whole = await getAll(sandbox, address, { ...query, limit: '1000' });
+        const sort = Object.entries(query).find(([name]) => name.startsWith('sort')) ?? ['', 'ASC'];
+        const field = sort[0].includes('updated') ? 'svc_updated_at' : 'svc_created_at';
+        const times = whole.map((row) => Date.parse(row[field]) * (sort[1] === 'ASC' ? 1 : -1));
+        expect(times).toEqual([...times].sort((a, b) => a - b));
         for (const limit of ['3', '20', String(whole.length || 1)]) {
           const parameters = { ...query, limit };
           const pages = await getPages(sandbox, address, parameters);

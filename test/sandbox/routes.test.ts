@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { MODELS } from '../../src/sandbox/models.js';
 import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
-import { get, getAll, getV4Companies, parseExact, type Row } from './client.js';
+import { get, getAll, getPage, getV4Companies, parseExact, type Row } from './client.js';
 import { firstRegion, sandboxStarter } from './sandboxes.js';
 
 const start = sandboxStarter();
@@ -173,6 +173,27 @@ describe('routes', () => {
     for (const query of ['limit=null', 'next=null', 'next=', 'limit=']) {
       expect((await get(sandbox, `${address}?${query}`)).status, query).toBe(200);
     }
+  });
+
+  it('refuse the cursor of another list, query or direction', async () => {
+    const sandbox = await start({ seed: 8, scale: 300 });
+    const base = firstRegion(sandbox);
+    const address = `${base}/accounting/invoices`;
+    const query = { limit: '2', 'svc_id[gte]': '1' };
+    const next = (await getPage(sandbox, address, query)).next ?? '';
+    const statusOf = async (more: object, at = address) =>
+      (await get(sandbox, at, { ...query, ...more })).status;
+    const statuses = [
+      await statusOf({ next }, `${base}/payments/items`),
+      await statusOf({ prev: next }),
+      await statusOf({ next, prev: next }),
+      await statusOf({ next: next.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')) }),
+      await statusOf({ next, 'svc_id[gte]': '2' }),
+      await statusOf({ next, include_deleted_records: 'true' }),
+      await statusOf({ next, 'sort[svc_created_at]': 'DESC' }),
+      await statusOf({ next, 'sort[svc_updated_at]': 'ASC' }),
+    ];
+    expect([await statusOf({ next }), ...statuses]).toEqual([200, ...statuses.map(() => 400)]);
   });
 
   it('listen on 127.0.0.1 only', async () => {
