@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { NamedCompanyPair } from '../../src/domain.js';
 import { configOf, type Exported, openExported, type Thing } from '../support/exported.js';
 import { remapOf } from '../support/remap-rows.js';
+import { seal } from '../support/seal.js';
 
 /** Records `first` to `first + count − 1` of a company; records of one number agree on both sides. */
 function records(company: number, first: number, count: number): Thing[] {
@@ -13,7 +14,7 @@ function records(company: number, first: number, count: number): Thing[] {
   }));
 }
 
-/** The remap's companies, `v3→v4 matched_by agreeing/shared`, and how many of its rows have each outcome. */
+/** The remap's companies, `v3→v4 matched_by agreeing/shared of v3_keys/v4_keys`, and how many of its rows have each outcome. */
 function pairingOf(exported: Exported, named: readonly NamedCompanyPair[] = []) {
   const { db, close } = openExported(configOf(), exported);
   try {
@@ -25,6 +26,7 @@ function pairingOf(exported: Exported, named: readonly NamedCompanyPair[] = []) 
     const companies = db
       .prepare(
         `SELECT ifnull(v3_company_id, '-') || '→' || ifnull(v4_company_id, '-') || ' ' || matched_by || ' ' || agreeing_keys || '/' || shared_keys
+           || ' of ' || v3_keys || '/' || v4_keys
          FROM company ORDER BY v3_company_id IS NULL, v3_company_id, v4_company_id`,
       )
       .pluck()
@@ -44,7 +46,7 @@ const AGREES_WITH_PAIRED = {
 describe('companies whose evidence points to a company that is already paired', () => {
   it('are ambiguous if evidence paired it, even beside an empty company with their id', () => {
     expect(pairingOf(AGREES_WITH_PAIRED)).toEqual({
-      companies: ['1→- ambiguous 40/40', '2→11 overlap 100/100', '-→1 none 0/0'],
+      companies: ['1→- ambiguous 40/40 of 40/0', '2→11 overlap 100/100 of 100/100', '-→1 none 0/0 of 0/0'],
       outcomes: { '1→- unmatched/company_ambiguous': 40, '2→11 matched/': 100 },
     });
   });
@@ -53,7 +55,7 @@ describe('companies whose evidence points to a company that is already paired', 
     const exported = { ...AGREES_WITH_PAIRED, v3: [...records(1, 0, 40), ...records(2, 500, 3)] };
     const named = [{ line: 2, region: 'default', v3CompanyId: 2n, v4CompanyId: 11n }];
     expect(pairingOf(exported, named)).toEqual({
-      companies: ['1→- ambiguous 40/40', '2→11 file 0/0', '-→1 none 0/0'],
+      companies: ['1→- ambiguous 40/40 of 40/0', '2→11 file 0/0 of 3/100', '-→1 none 0/0 of 0/0'],
       outcomes: {
         '1→- unmatched/company_ambiguous': 40,
         '2→11 unmatched/unexplained': 3,
@@ -79,12 +81,25 @@ describe('the counts of a company', () => {
   const likeliest = records(12, 0, 4);
   const longest = records(11, 0, 10).map((thing, at) => (at < 2 ? thing : { ...thing, facts: 'nm99999' }));
   it.each([
-    ['of its pair', [{ line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: 11n }], '1→11 file 2/10'],
-    ['of the likeliest one if it has no pair', [], '1→- ambiguous 4/4'],
+    [
+      'of its pair',
+      [{ line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: 11n }],
+      '1→11 file 2/10 of 10/10',
+    ],
+    ['of the likeliest one if it has no pair', [], '1→- ambiguous 4/4 of 10/0'],
   ])('are those %s', (_, named, expected) => {
     const { companies } = pairingOf({ v3: records(1, 0, 10), v4: [...longest, ...likeliest] }, named);
     expect(companies[0]).toBe(expected);
   });
+});
+
+it('companies with equal ids are no pair if it is unknown whether their records agree', () => {
+  const { db, close } = openExported(configOf(), { v3: records(1, 0, 1), v4: records(1, 0, 1) });
+  db.exec('UPDATE record SET members = NULL');
+  seal(db);
+  const [row] = remapOf(db, configOf());
+  close();
+  expect(row?.reason).toBe('company_ambiguous');
 });
 
 /** More company pairs than are counted one by one. */
@@ -129,7 +144,7 @@ describe(`${MANY} companies that use the same numbers as keys`, () => {
     };
     const pairing = pairingOf(exported);
     expect(matchedBy(pairing)).toEqual({ overlap: MANY });
-    expect(pairing.companies[0]).toBe(`1→${MANY} overlap 1/1`);
+    expect(pairing.companies[0]).toBe(`1→${MANY} overlap 1/1 of 1/1`);
   });
 
   it('do not pair by equal ids if all agree with all', () => {
