@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NamedCompanyPair } from '../../src/domain.js';
-import { configOf, type Exported, openExported, type Thing } from '../support/exported.js';
+import { configOf, type Exported, INVOICES, modelOf, openExported, type Thing } from '../support/exported.js';
 import { remapOf } from '../support/remap-rows.js';
 import { seal } from '../support/seal.js';
 
@@ -14,12 +14,14 @@ function records(company: number, first: number, count: number): Thing[] {
   }));
 }
 
+const CONFIG = configOf({ models: [modelOf(INVOICES), modelOf('crm/stages')] });
+
 /** The remap's companies, `v3→v4 matched_by agreeing/shared of v3_keys/v4_keys`, and how many of its rows have each outcome. */
 function pairingOf(exported: Exported, named: readonly NamedCompanyPair[] = []) {
-  const { db, close } = openExported(configOf(), exported);
+  const { db, close } = openExported(CONFIG, exported);
   try {
     const outcomes: Record<string, number> = {};
-    for (const row of remapOf(db, configOf(), named)) {
+    for (const row of remapOf(db, CONFIG, named)) {
       const outcome = `${row.v3_company_id ?? '-'}→${row.v4_company_id ?? '-'} ${row.status}/${row.reason ?? ''}`;
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
     }
@@ -93,11 +95,33 @@ describe('the counts of a company', () => {
   });
 });
 
+describe('companies are paired', () => {
+  const one = { id: 1, key: 'k', facts: 'nm00001' };
+  it.each([
+    [
+      'by few keys of a small one',
+      one,
+      [{ ...one, id: 2 }, ...records(11, 0, 250)],
+      '1→11 overlap 1/1 of 1/251',
+    ],
+    [
+      'by no record without a key',
+      { ...one, key: null },
+      [{ ...one, id: 2, key: null }],
+      '1→- none 0/0 of 0/0',
+    ],
+    ['by no key of another model', one, [{ ...one, id: 2, model: 'crm/stages' }], '1→- none 0/0 of 1/0'],
+  ])('%s', (_, v3, v4, expected) => {
+    const { companies } = pairingOf({ v3: [v3], v4: v4.map((thing) => ({ ...thing, company: 11 })) });
+    expect(companies[0]).toBe(expected);
+  });
+});
+
 it('companies with equal ids are no pair if it is unknown whether their records agree', () => {
-  const { db, close } = openExported(configOf(), { v3: records(1, 0, 1), v4: records(1, 0, 1) });
+  const { db, close } = openExported(CONFIG, { v3: records(1, 0, 1), v4: records(1, 0, 1) });
   db.exec('UPDATE record SET members = NULL');
   seal(db);
-  const [row] = remapOf(db, configOf());
+  const [row] = remapOf(db, CONFIG);
   close();
   expect(row?.reason).toBe('company_ambiguous');
 });

@@ -365,14 +365,20 @@ describe('reasons that come from the scope', () => {
     expect(reasons.slice(0, 2)).toEqual(['unexplained', 'outside_backfill_window']);
   });
 
-  it('infers the window from twenty dated V4 records, but not from nineteen', () => {
-    const v4 = (n: number) =>
-      Array.from({ length: n }, (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: NEW }));
-    const outcomes = [19, 20].map(
-      (n) => remapRows(configOf(), { v3: [{ id: 1, key: 'a', latest: OLD }], v4: v4(n) })[0]?.reason,
-    );
-    expect(outcomes).toEqual(['unexplained', 'outside_backfill_window']);
-  });
+  it.each([
+    [19, 'platform', 'unexplained'],
+    [20, 'platform', 'outside_backfill_window'],
+    // V4's own dates are all recent
+    [20, 'service', 'unexplained'],
+  ] as const)(
+    'infers the window from %i V4 records with dates of the %s: %s',
+    (count, latestFrom, reason) => {
+      const v4 = Array.from({ length: count }, (_, at): Thing => {
+        return { id: 100 + at, key: `v${at}`, latest: NEW, latestFrom };
+      });
+      expect(remapRows(configOf(), { v3: [{ id: 1, key: 'a', latest: OLD }], v4 })[0]?.reason).toBe(reason);
+    },
+  );
 
   it.each([
     ['relative', '2026-08-01', '2026-08-10', null],
