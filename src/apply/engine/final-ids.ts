@@ -1,3 +1,4 @@
+import { countOf } from '../../text/numbers.js';
 import { NamedRows } from '../context.js';
 import { type Id, IdSet } from '../ids/model-ids.js';
 import { blocksOf, type Note } from '../plan.js';
@@ -41,10 +42,10 @@ export class FinalIds {
   notes(): Note[] {
     const { name, type } = this.#column;
     const describe = ({ count, names }: NamedRows, what: string) =>
-      count > 0 && `${name}: ${count} ${what} (${names.slice(0, SAMPLES).join(', ')}).`;
+      count > 0 && `${name}: ${countOf(count, 'value')} ${what} (${names.slice(0, SAMPLES).join(', ')}).`;
     return blocksOf({
-      collision: describe(this.#collisions, 'values would occur twice, but must be unique'),
-      does_not_fit: describe(this.#misfits, `new ids do not fit into ${type}`),
+      collision: describe(this.#collisions, 'would occur twice, but must be unique'),
+      does_not_fit: describe(this.#misfits, `would not fit into ${type}`),
     });
   }
 
