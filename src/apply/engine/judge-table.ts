@@ -59,6 +59,11 @@ export function judgeTable(
   const isLinked = all.some((one) =>
     one.foreignKeys.some(({ otherTable }) => all.some(({ table }) => table === otherTable)),
   );
+  const isTied = all.some((one) =>
+    one.foreignKeys.some(
+      (key) => isOtherRewritten(key, all) && one.ids.some(({ column }) => key.columns.includes(column)),
+    ),
+  );
   const immediate = foreignKeys.filter(
     (one) =>
       one.direction === 'out' &&
@@ -71,7 +76,7 @@ export function judgeTable(
       ...notes,
       ...key.notes,
       ...triggerNotes(facts),
-      ...foreignKeys.flatMap((one) => foreignKeyNotes(facts, one, all)),
+      ...foreignKeys.flatMap((one) => foreignKeyNotes(facts, one, all, isTied)),
     ],
   };
 }
@@ -136,7 +141,13 @@ function isOtherRewritten({ otherTable, otherColumns }: ForeignKey, all: readonl
   );
 }
 
-function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly TableIds[]): Note[] {
+/** `isTied`: foreign keys tie tables of the plan, so that MySQL checks none until the end. */
+function foreignKeyNotes(
+  facts: TableFacts,
+  key: ForeignKey,
+  all: readonly TableIds[],
+  isTied: boolean,
+): Note[] {
   const { name, direction, columns, otherTable, otherColumns, onUpdate, isDeferrable } = key;
   const note = (level: Note['level'], text: string): Note[] => [{ level, code: 'foreign_key', text }];
   const other = `${otherTable} (${otherColumns.join(', ')})`;
@@ -151,6 +162,11 @@ function foreignKeyNotes(facts: TableFacts, key: ForeignKey, all: readonly Table
     return note(
       'blocks',
       `${child} changes too, by ON UPDATE CASCADE (${name}): do not make it a target as well.`,
+    );
+  if (onUpdate === 'cascade' && isDeferrable === 'linked' && isTied)
+    return note(
+      'blocks',
+      `${name} changes rows itself (ON UPDATE CASCADE), which it cannot where foreign keys tie tables of the plan: change it to ON UPDATE RESTRICT, and make both of its tables targets.`,
     );
   if (onUpdate === 'cascade' && direction === 'in')
     return note('warning', `${child} changes too, by ON UPDATE CASCADE (${name}).`);

@@ -64,7 +64,7 @@ describe.each(only('mysql'))('tables tied by foreign keys in $product', (engine)
     await create();
     await sql('CREATE TABLE log(id bigint, FOREIGN KEY (id) REFERENCES invoices(id) ON UPDATE CASCADE)');
     const before = await read();
-    await expect(apply(IN_PLACE, { targets })).rejects.toMatchObject({ code: 'bad_input' });
+    expect(await apply(IN_PLACE, { targets })).toEqual(['foreign_key']);
     expect(await read()).toEqual(before);
     expect(await database().ledger.states()).toEqual([]);
   });
