@@ -143,6 +143,6 @@ describe('options', () => {
 });
 
 it('refuses what no command line has', async () => {
-  const ended = await runCli(['lookup', 'crm/stages', '1', '--company', '1', '--company', 'x'], { cwd: '.' });
+  const ended = await runCli(['report', '--company', 'x', '--company', '1'], { cwd: '.' });
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('--company takes a company id') });
 });
