@@ -129,7 +129,8 @@ class Planner {
       this.#streams.get(nameOf(generation, region, model, companyId)) ??
       this.#streams.get(nameOf(generation, region, model, null));
     if (stream === undefined) return;
-    if (isUnfinished(stream)) {
+    // No record can be saved singly in an absent list.
+    if (isUnfinished(stream) || stream.state === 'absent') {
       this.#lists.add(stream);
       return;
     }

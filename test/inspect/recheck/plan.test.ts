@@ -164,6 +164,12 @@ describe('what a recheck asks', () => {
   it('looks again whether a list exists that did not', () => {
     const streams = [streamOf('v3', null), streamOf('v4', 5n, { state: 'absent' })];
     expect(plan([rowOf('model_not_in_v4')], { streams })).toMatchObject({ lists: ['v4 5'] });
+    // Accepted by a decision: if the list exists now, a record asked for by its key could not be saved.
+    const accepted = plan([rowOf('decided_none')], { streams });
+    expect(accepted).toMatchObject({ asks: ['v3 1 svc_id 100'], lists: ['v4 5'] });
+    const inV3 = [streamOf('v3', null, { state: 'absent' }), streamOf('v4', 5n)];
+    const onlyInV4 = plan([rowOf('unexplained', V4_ONLY)], { streams: inV3 });
+    expect(onlyInV4).toMatchObject({ asks: ['v4 5 svc_id 200'], lists: ['v3 all'] });
   });
 
   it('asks a V3 list that was split by company', () => {
