@@ -16,7 +16,7 @@ import {
   type StreamRow,
 } from '../store/streams.js';
 import { begin } from './decide-page.js';
-import { isoOf, type ReadingRules } from './passes.js';
+import { isoOf, type ReadingRules, startReading } from './passes.js';
 import type { PageSupply } from './prefetch.js';
 import { prepareApply } from './saver.js';
 
@@ -91,8 +91,8 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
   const continued = options.restart !== true && selected.some(({ id }) => before.has(id));
   const unplanned = all.filter((row) => !names.has(nameOf(row)));
   const apply = prepareApply(db);
-  // these are deleted in chunks, so they no longer count as read
-  for (const row of unplanned) apply(row, { row: { ...row, state: 'running' }, discard: [] }, false);
+  // these are deleted in chunks, so they no longer count as read; those that are planned again are read from the start
+  for (const row of unplanned) apply(row, startReading(row, nowMs), false);
   const toBegin = isOther ? all.filter((row) => names.has(nameOf(row))) : selected;
   const begun = toBegin.map((row, at) => {
     if (at % PROGRESS_EVERY === 0) {

@@ -100,6 +100,26 @@ describe('export v4', () => {
     expect(b.look(readExportSeq)).toBeGreaterThan(before);
   });
 
+  it.each([1, 2])(
+    'reads a list that returns while it is being dropped, after %i readings',
+    async (readings) => {
+      const b = bench();
+      const service = v4Service({ [V4_LIST]: records(7) });
+      for (let at = 0; at < readings; at++) await b.run(service, 'v4');
+      const companies = service.companies.splice(0);
+      const stop = new AbortController();
+      // after the first transaction, which deletes the records
+      const onProgress = ({ kind }: ProgressEvent) =>
+        kind === 'step' ? queueMicrotask(() => stop.abort()) : undefined;
+      await errorOf(b.run(service, 'v4', { signal: stop.signal, onProgress }));
+      expect(b.look(storedIds)).toEqual([]);
+      service.companies.push(...companies);
+      const { streams } = await b.run(service, 'v4');
+      expect(streams).toMatchObject([{ state: 'complete', uniqueRecords: 7, records: 7 }]);
+      expect(b.look(storedIds)).toHaveLength(7);
+    },
+  );
+
   it('leaves V3 alone', async () => {
     const b = bench();
     await b.run(createFakeService({ [V3_LIST]: records(4) }));
