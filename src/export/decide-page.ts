@@ -64,7 +64,8 @@ function isUntouched({ state, pages, position }: StreamRow): boolean {
 
 function resume(row: StreamRow, rules: ReadingRules): Step {
   const running: StreamRow = { ...row, state: 'running', endReason: null, endNote: null };
-  const fresh = movedTo(running, { restartUnique: null });
+  const toppedUp = row.position.toppedUp || row.pages > 0;
+  const fresh = movedTo(running, { restartUnique: null, toppedUp });
   if (row.endReason === 'incomplete') return startPass(movedTo(fresh, { rounds: 0 }), 'recount', null);
   if (DEAD_ENDS.includes(row.endReason)) return startWalk(fresh);
   const isDivided = row.position.phase === 'parts' || isConfirming(row);

@@ -254,7 +254,7 @@ function whatReadingMissed({ config, groups, totals, deleted, ...first }: ReadFa
       groups.some(({ generation, toppedUp }) => generation === 'v3' && toppedUp > 0),
       'v3_vanished',
       'records that vanished from V3 without a tombstone',
-      'Once a V3 list was read in full, only its changes are read: a record that has vanished since then without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads V3 again in full.',
+      'What an earlier export read from V3 is not read again in full: a record that has vanished since then without a tombstone is still counted as live. `svc-migrate export v3 --restart` reads V3 again in full.',
     ],
     [
       !isAsked,

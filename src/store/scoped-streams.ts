@@ -33,7 +33,7 @@ export interface StreamGroup {
   readonly uncounted: number;
   /** V3 lists that were read company by company. */
   readonly byCompany: number;
-  /** Lists of which only changes were read since they were last read in full. */
+  /** Lists of which an export continued or updated the reading of an earlier one. */
   readonly toppedUp: number;
   /** Start of the oldest and of the newest last reading. */
   readonly oldestReadAt: string;

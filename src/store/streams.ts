@@ -113,7 +113,7 @@ const positionSchema = z.object({
   readingWatermarkMs: z.number().nullable().default(null),
   /** The service's clock at the end of the last completed pass; null if unknown. */
   readUntilMs: z.number().nullable().default(null),
-  /** Whether only changes were read since the last full reading ended. */
+  /** Whether an export continued or updated the reading of an earlier one. */
   toppedUp: z.boolean().default(false),
   /** For sweeps: only records updated since then. */
   since: z.string().nullable().default(null),

@@ -74,6 +74,15 @@ describe('how an export begins a stream', () => {
     ]);
   });
 
+  it.each([
+    ['is continued', {}, true],
+    ['is walked again within its reading', { state: 'failed', endReason: 'cursor_expired' }, true],
+    ['is swept on', { position: { phase: 'sweep', walk: 2, passWalk: 2 } }, true],
+    ['failed before its first page', { state: 'failed', endReason: 'timeout', pages: 0 }, false],
+  ] as const)('remembers that a reading %s', (_, before, toppedUp) => {
+    expect(begin(row(before), false, V3, NOW).row.position.toppedUp).toBe(toppedUp);
+  });
+
   it('gives a failed stream a fresh chance to restart', () => {
     const failed = row({ state: 'failed', endReason: 'timeout', position: { restartUnique: 7 } });
     expect(begin(failed, false, V3, NOW).row).toMatchObject({
