@@ -211,13 +211,20 @@ describe('findings', () => {
   });
 
   it('keep their fingerprints when lines are added above, and tell equal lines apart', async () => {
-    save('a.ts', `${CODE}${CODE.replaceAll('const ', 'let ')}`);
+    save('a.ts', `${CODE}${CODE}`);
     const before = await scanFolder();
-    save('a.ts', `\n\n// more\n${CODE}${CODE.replaceAll('const ', 'let ')}`);
+    save('a.ts', `\n\n// more\n${CODE}${CODE}`);
     const after = await scanFolder();
     const prints = ({ findings }: ScanResult) => findings.map(({ fingerprint }) => fingerprint);
     expect(prints(after)).toEqual(prints(before));
     expect(new Set(prints(before)).size).toBe(before.findings.length);
+  });
+
+  it('are not excluded by a comment without a reason', async () => {
+    save('a.ts', CODE);
+    const { findings } = await scanFolder();
+    save('a.ts', CODE.replaceAll(';\n', '; // svc-migrate-ignore:\n'));
+    expect((await scanFolder()).findings).toHaveLength(findings.length);
   });
 });
 
