@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
-import type { NamedCompanyPair } from '../domain.js';
+import { isUnfinished, type NamedCompanyPair } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/open.js';
-import { COMPANY_LIST } from '../store/streams.js';
+import { readCompanyList } from '../store/streams.js';
 import { groupBy } from '../text/rows.js';
 import { readCompanyEvidence } from './company-evidence.js';
 import type { ExportedParts } from './exported-parts.js';
@@ -119,10 +119,8 @@ function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v4 }: Sc
 
 /** Whether V4's company list was read to its end; undefined if it was not requested. */
 function isCompanyListRead(db: Db): boolean | undefined {
-  const row = db
-    .prepare<[string], { state: string }>('SELECT state FROM stream WHERE model = ?')
-    .get(COMPANY_LIST);
-  return row === undefined ? undefined : row.state === 'complete' || row.state === 'short';
+  const list = readCompanyList(db);
+  return list === null ? undefined : !isUnfinished(list);
 }
 
 /** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */
