@@ -93,6 +93,8 @@ export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
     saveListing: () => {
       saveV4Companies(db, companies);
       saveCompanyList(db, rowOf(listing, startedAt, isoOf(options.clock.now())));
+      // A remap depends on the list also where no company is listed, so that no other list changes.
+      prepareBumpExportSeq(db)();
     },
   });
 }

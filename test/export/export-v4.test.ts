@@ -128,6 +128,15 @@ describe('export v4', () => {
     expect(b.look(storedRecords)).toEqual(before);
   });
 
+  it('makes a remap stale also where V4 lists no company', async () => {
+    const b = bench();
+    const service = createFakeService();
+    await b.run(service, 'v4');
+    const before = b.look(readExportSeq);
+    await b.run(service, 'v4');
+    expect(b.look(readExportSeq)).toBeGreaterThan(before);
+  });
+
   it('keeps a completion record of the company list', async () => {
     const b = bench();
     const service = v4Service({ [V4_LIST]: records(2) });
