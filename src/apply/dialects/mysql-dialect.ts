@@ -5,6 +5,7 @@ import type { ApplyContext, DataStore } from '../context.js';
 import type { Dialect, EmitText, Engine, IdMap, MapSource, SqlText, UpdateFrom } from '../engine/dialect.js';
 import { isLongMap, mapKey, mapTerms } from '../engine/id-maps.js';
 import { buildCellJudge, cellText, judgeCell } from '../engine/judge-cells.js';
+import type { TableOfRun } from '../engine/table-facts.js';
 import {
   listMysqlTables,
   type MysqlForeignKey,
@@ -55,7 +56,7 @@ function lockName(database: string | null): string {
 /** Counts rows without their parent row before the tables change, and when the result is called. */
 async function deferForeignKeys(
   session: MysqlSession,
-  tables: readonly string[],
+  tables: readonly Pick<TableOfRun, 'table' | 'target'>[],
 ): Promise<() => Promise<void>> {
   const orphans = new Map<string, string | null>();
   for (const sql of await orphanQueries(session, tables)) orphans.set(sql, await session.one(sql));
@@ -74,15 +75,21 @@ async function deferForeignKeys(
  * Queries that count rows whose parent row is missing, one for each foreign key of these tables. None if no key links two
  * of the tables: then the server itself can check every statement.
  *
- * @throws SvcError `bad_input` if one of the keys has ON UPDATE CASCADE or SET
+ * @throws SvcError `bad_input` if a key to ids that change has ON UPDATE CASCADE or SET
  */
-async function orphanQueries(session: MysqlSession, tables: readonly string[]): Promise<string[]> {
-  const keys: (MysqlForeignKey & { readonly table: string })[] = [];
-  for (const table of tables)
-    for (const key of await readForeignKeys(session, table)) keys.push({ ...key, table });
-  const areLinked = keys.some(({ otherTable }) => tables.includes(otherTable));
+async function orphanQueries(
+  session: MysqlSession,
+  tables: readonly Pick<TableOfRun, 'table' | 'target'>[],
+): Promise<string[]> {
+  const keys: (MysqlForeignKey & Pick<TableOfRun, 'table' | 'target'>)[] = [];
+  for (const { table, target } of tables)
+    for (const key of await readForeignKeys(session, table)) keys.push({ ...key, table, target });
+  const areLinked = keys.some(({ otherTable }) => tables.some(({ table }) => table === otherTable));
   if (!areLinked) return [];
-  const cascading = keys.find(({ onUpdate }) => onUpdate !== 'none');
+  const cascading = keys.find(
+    ({ onUpdate, direction, columns, target }) =>
+      onUpdate !== 'none' && direction === 'in' && target.ids.some(({ column }) => columns.includes(column)),
+  );
   if (cascading !== undefined) {
     const text = `Foreign keys link these tables, and ${cascading.name} itself changes rows (ON UPDATE); nothing was written.`;
     throw new SvcError('bad_input', text, {
@@ -97,7 +104,7 @@ function countOrphans({
   columns,
   parentSql,
   otherColumns,
-}: MysqlForeignKey & { readonly table: string }): string {
+}: MysqlForeignKey & Pick<TableOfRun, 'table'>): string {
   const cell = (of: string, name: string) => `${of}.${quoteMysqlIdentifier(name)}`;
   const isParent = columns.map(
     (name, at) => `${cell('parent', otherColumns[at] ?? '')} = ${cell('child', name)}`,

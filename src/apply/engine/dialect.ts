@@ -3,7 +3,7 @@ import { SvcError } from '../../errors.js';
 import type { ColumnWork } from '../column-work.js';
 import type { ApplyContext } from '../context.js';
 import type { Mode, Note } from '../plan.js';
-import type { Handling, Ledger, ListedTable, TableColumn, TableFacts } from './table-facts.js';
+import type { Handling, Ledger, ListedTable, TableColumn, TableFacts, TableOfRun } from './table-facts.js';
 
 /** One database, with its dialect and the context of the command. */
 export interface Engine {
@@ -204,7 +204,7 @@ export interface Dialect extends SqlText {
    * After `lockTables`, defers the checks of a database that has none at COMMIT. Call the result at the end of the transaction; it
    * throws SvcError `bad_input` if a key is broken.
    */
-  deferForeignKeys(tables: readonly string[]): Promise<() => Promise<void>>;
+  deferForeignKeys(tables: readonly Pick<TableOfRun, 'table' | 'target'>[]): Promise<() => Promise<void>>;
   /** In a transaction, before rows change: sets the search path that triggers and types need, and the planner for small batches. */
   beforeUpdate(triggers: readonly string[], keyTypes: readonly string[], isBatch: boolean): Promise<void>;
   /** Looks every cell up, counts it, and adds those that change to a map, once for each distinct value. Call inside a transaction. */

@@ -10,6 +10,7 @@ import { partsOf, rewrittenLabels, sourceColumns, writesPlatformId } from './id-
 import {
   earlierRunNotes,
   findEarlier,
+  isAtomicTable,
   judgeTable,
   otherTargetNotes,
   rewrittenNotes,
@@ -22,8 +23,9 @@ import { type FoundTable, ledgerOf, type TableFacts, type TableRun } from './tab
 export async function findTables(engine: Engine, targets: readonly TableTarget[]): Promise<FoundTable[]> {
   const tables = [];
   for (const target of targets) tables.push({ target, facts: await engine.dialect.readFacts(target) });
-  const all = tables.map(({ target: { name, ids }, facts: { table, foreignKeys } }) => ({
-    ...{ name, table, ids, foreignKeys },
+  const all = tables.map(({ target, facts }) => ({
+    ...{ name: target.name, table: facts.table, ids: target.ids, foreignKeys: facts.foreignKeys },
+    isAtomic: isAtomicTable(facts, target),
   }));
   const found: FoundTable[] = [];
   for (const { target, facts } of tables) found.push(await findTable(engine, target, facts, all));

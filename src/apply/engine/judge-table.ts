@@ -19,6 +19,8 @@ export interface TableIds {
   readonly table: string;
   readonly ids: readonly IdColumn[];
   readonly foreignKeys: readonly ForeignKey[];
+  /** As in `Handling`. */
+  readonly isAtomic: boolean;
 }
 
 interface Judgement {
@@ -48,21 +50,11 @@ export function judgeTable(
       .flatMap((id) => columnNotes(facts, id)),
   ];
   if (policy.mode === 'new' || !isTable) return { handling: untouched, notes };
-  const ids = target.ids.map((id) => id.column);
-  const isRewritten = (column: string) => ids.includes(column);
-  const key = chooseKey(facts, target.key, isRewritten);
-  const uniques = facts.uniques.filter(({ columns }) => columns.some(isRewritten));
-  const foreignKeys = facts.foreignKeys.filter(({ columns }) => columns.some(isRewritten));
-  const isChecked = facts.columns.some((column) => column.isChecked && isRewritten(column.name));
-  const isAtomic = uniques.length > 0 || foreignKeys.length > 0 || isChecked || key.columns.some(isRewritten);
+  const { isRewritten, key, uniques, foreignKeys } = readConstraints(facts, target);
   const parked = new Set(uniques.flatMap(({ columns }) => columns.filter(isRewritten).slice(0, 1)));
-  const isLinked = all.some((one) =>
-    one.foreignKeys.some(({ otherTable }) => all.some(({ table }) => table === otherTable)),
-  );
-  const isTied = all.some((one) =>
-    one.foreignKeys.some(
-      (key) => isOtherRewritten(key, all) && one.ids.some(({ column }) => key.columns.includes(column)),
-    ),
+  const atOnce = all.filter((one) => one.isAtomic);
+  const isLinked = atOnce.some((one) =>
+    one.foreignKeys.some(({ otherTable }) => atOnce.some(({ table }) => table === otherTable)),
   );
   const immediate = foreignKeys.filter(
     (one) =>
@@ -71,14 +63,32 @@ export function judgeTable(
       !isOtherRewritten(one, all),
   );
   return {
-    handling: { key: key.columns, isAtomic, parked: [...parked], immediate },
+    handling: { key: key.columns, isAtomic: isAtomicTable(facts, target), parked: [...parked], immediate },
     notes: [
       ...notes,
       ...key.notes,
       ...triggerNotes(facts),
-      ...foreignKeys.flatMap((one) => foreignKeyNotes(facts, one, all, isTied)),
+      ...foreignKeys.flatMap((one) => foreignKeyNotes(facts, one, all, isLinked)),
     ],
   };
+}
+
+/** What constrains the ids of a table. */
+function readConstraints(facts: TableFacts, target: TableTarget) {
+  const isRewritten = (name: string) => target.ids.some(({ column }) => column === name);
+  return {
+    isRewritten,
+    key: chooseKey(facts, target.key, isRewritten),
+    uniques: facts.uniques.filter(({ columns }) => columns.some(isRewritten)),
+    foreignKeys: facts.foreignKeys.filter(({ columns }) => columns.some(isRewritten)),
+  };
+}
+
+/** Whether a table is rewritten in one transaction. */
+export function isAtomicTable(facts: TableFacts, target: TableTarget): boolean {
+  const { isRewritten, key, uniques, foreignKeys } = readConstraints(facts, target);
+  const isChecked = facts.columns.some((column) => column.isChecked && isRewritten(column.name));
+  return uniques.length > 0 || foreignKeys.length > 0 || isChecked || key.columns.some(isRewritten);
 }
 
 function unknownColumns(facts: TableFacts, names: readonly (string | undefined)[]): Note[] {
@@ -141,12 +151,12 @@ function isOtherRewritten({ otherTable, otherColumns }: ForeignKey, all: readonl
   );
 }
 
-/** `isTied`: foreign keys tie tables of the plan, so that MySQL checks none until the end. */
+/** `isLinked`: foreign keys link tables that are rewritten in one transaction, so that MySQL checks none until the end. */
 function foreignKeyNotes(
   facts: TableFacts,
   key: ForeignKey,
   all: readonly TableIds[],
-  isTied: boolean,
+  isLinked: boolean,
 ): Note[] {
   const { name, direction, columns, otherTable, otherColumns, onUpdate, isDeferrable } = key;
   const note = (level: Note['level'], text: string): Note[] => [{ level, code: 'foreign_key', text }];
@@ -163,10 +173,10 @@ function foreignKeyNotes(
       'blocks',
       `${child} changes too, by ON UPDATE CASCADE (${name}): do not make it a target as well.`,
     );
-  if (onUpdate === 'cascade' && isDeferrable === 'linked' && isTied)
+  if (onUpdate === 'cascade' && direction === 'in' && isDeferrable === 'linked' && isLinked)
     return note(
       'blocks',
-      `${name} changes rows itself (ON UPDATE CASCADE), which it cannot where foreign keys tie tables of the plan: change it to ON UPDATE RESTRICT, and make both of its tables targets.`,
+      `${name} changes rows itself (ON UPDATE CASCADE), which it cannot where foreign keys link tables of the plan: change it to ON UPDATE RESTRICT, and make both of its tables targets.`,
     );
   if (onUpdate === 'cascade' && direction === 'in')
     return note('warning', `${child} changes too, by ON UPDATE CASCADE (${name}).`);

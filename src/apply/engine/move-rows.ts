@@ -3,7 +3,7 @@ import { blocks, type Note } from '../plan.js';
 import { type compileRewrite, type Direction, NO_PARKING, type Parking, type Range } from './compile.js';
 import { type Engine, findColumn } from './dialect.js';
 import { readRun } from './ledger-runs.js';
-import type { ForeignKey, TableColumn, TableFacts, TableRun } from './table-facts.js';
+import type { ForeignKey, TableColumn, TableFacts, TableOfRun, TableRun } from './table-facts.js';
 
 /** A run on a table whose rows are listed. */
 export interface ListedRun {
@@ -28,11 +28,11 @@ export interface Move {
  */
 export async function lockTables(
   { session, dialect }: Engine,
-  tables: readonly string[],
+  tables: readonly Pick<TableOfRun, 'table' | 'target'>[],
 ): Promise<() => Promise<void>> {
-  const names = [...new Set(tables)].sort();
+  const names = [...new Set(tables.map(({ table }) => table))].sort();
   for (const statement of dialect.lockTables(names.map(dialect.tableSql))) await session.exec(statement);
-  return dialect.deferForeignKeys(names);
+  return dialect.deferForeignKeys(tables);
 }
 
 /**

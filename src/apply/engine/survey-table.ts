@@ -34,7 +34,7 @@ import { buildMap, keptMapTable } from './id-maps.js';
 import { cellText, judgeCells } from './judge-cells.js';
 import { needsLookUp } from './judge-table.js';
 import { heldNote, noRoomNote, parkingTerm } from './move-rows.js';
-import { columnOf, type FoundTable, type TableRun } from './table-facts.js';
+import { columnOf, type ForeignKey, type FoundTable, type TableRun } from './table-facts.js';
 import { isForeign, readOutdated } from './verify-run.js';
 
 /** Reads a table and plans what apply would do to it. Call inside a read-only transaction. */
@@ -206,24 +206,36 @@ async function parkingNotes(
   if (needs.rows === 0n || column === undefined || engine.context.policy.mode === 'new') return [];
   if (writesPlatformId(work.column)) return [];
   if (!handling.parked.includes(column.name) || column.holds === 'other') return [];
-  const isSet = (name: string) => name === column.name || columnOf(facts, name)?.isNullable === false;
-  const key = handling.immediate.find(({ columns }) => columns.includes(column.name) && columns.every(isSet));
-  if (key !== undefined && (await doIdsSwap(engine, found, work.column))) return [heldNote(column, key)];
+  const key = await findHolding(engine, found, work.column);
+  if (key !== undefined) return [heldNote(column, key)];
   return (await parkingTerm(engine, facts.table, column, needs)) === null ? [noRoomNote(column)] : [];
 }
 
-/** Whether new ids of a column are present ids of others. */
-async function doIdsSwap(engine: Engine, found: FoundTable, id: IdColumn): Promise<boolean> {
-  const { context } = engine;
+/** A foreign key that refuses temporary values: new ids of a column are present ids of others, and it looks at rows that change. */
+async function findHolding(engine: Engine, found: FoundTable, id: IdColumn): Promise<ForeignKey | undefined> {
+  const { context, dialect } = engine;
+  const keys = found.handling.immediate.filter(({ columns }) => columns.includes(id.column));
+  if (keys.length === 0) return undefined;
   const from = rowsToLookUp(engine, found, id).sql;
-  const read = () =>
-    judgeCells(engine, { work: openColumn(context, id, context.policy), mode: 'in_place', from });
+  const read = (where = '') =>
+    judgeCells(engine, {
+      work: openColumn(context, id, context.policy),
+      mode: 'in_place',
+      from: `${from}${where}`,
+    });
   const fresh = new IdSet();
   for await (const cells of read()) for (const { result } of cells) if (result != null) fresh.add(result);
-  let isFound = false;
+  let isSwap = false;
   for await (const cells of read())
-    isFound ||= cells.some(({ group, result }) => result !== undefined && fresh.has(String(group[0])));
-  return isFound;
+    isSwap ||= cells.some(({ group, result }) => result !== undefined && fresh.has(String(group[0])));
+  for (const key of isSwap ? keys : []) {
+    const isSet = key.columns.map((name) => ` AND t.${dialect.quote(name)} IS NOT NULL`);
+    let isFound = false;
+    for await (const cells of read(isSet.join('')))
+      isFound ||= cells.some(({ result }) => result !== undefined);
+    if (isFound) return key;
+  }
+  return undefined;
 }
 
 /**

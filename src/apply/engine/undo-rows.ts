@@ -81,12 +81,7 @@ async function finishAll(
     return result;
   };
   return endUndo(engine, first.ledger, isAtOnce ? 'exclusive' : 'latest', async () => {
-    const checkForeignKeys = isAtOnce
-      ? await lockTables(
-          engine,
-          runs.map(({ table }) => table),
-        )
-      : null;
+    const checkForeignKeys = isAtOnce ? await lockTables(engine, runs) : null;
     if (isAtOnce)
       for (const run of runs) assertNoDependent(run, await readRunsOfTable(engine, run.ledger, run.table));
     const undone: UndoResult[] = [];

@@ -72,8 +72,8 @@ async function recordTables(
   }
   return session.transaction(isAtOnce ? 'exclusive' : 'snapshot', async () => {
     await dialect.lockLedger(ledger);
-    const names = writes.map(({ found }) => found.facts.table);
-    const checkForeignKeys = isAtOnce ? await lockTables(engine, names) : null;
+    const own = writes.map(({ found: { facts, target } }) => ({ table: facts.table, target }));
+    const checkForeignKeys = isAtOnce ? await lockTables(engine, own) : null;
     if (isAtOnce && !dialect.ddlCommits) await add();
     const tables: RecordedTable[] = [];
     for (const write of writes) {

@@ -69,6 +69,34 @@ describe.each(only('mysql'))('tables tied by foreign keys in $product', (engine)
     expect(await database().ledger.states()).toEqual([]);
   });
 
+  it('change, and back, where keys on other columns cascade', async () => {
+    const unique = 'bigint UNIQUE';
+    await sql(`CREATE TABLE invoices(k int PRIMARY KEY, id ${unique})`);
+    await sql(
+      `CREATE TABLE items(k int PRIMARY KEY, invoice_id ${unique}, FOREIGN KEY (k) REFERENCES invoices(k) ON UPDATE CASCADE)`,
+    );
+    await sql('INSERT INTO invoices VALUES (1, 1), (2, 2); INSERT INTO items VALUES (1, 2), (2, 1)');
+    expect(await apply(IN_PLACE, { targets })).toEqual([]);
+    expect(await sql('SELECT invoice_id, id FROM items JOIN invoices USING (k) ORDER BY k')).toEqual([
+      ['1', '2'],
+      ['2', '1'],
+    ]);
+    await undo('run-1', { targets });
+    expect(await sql('SELECT id FROM invoices ORDER BY k')).toEqual([['1'], ['2']]);
+  });
+
+  it('do not include one that is rewritten in batches: keys are checked at once', async () => {
+    await sql('CREATE TABLE parents(id bigint PRIMARY KEY)');
+    await sql(
+      'CREATE TABLE invoices(k int PRIMARY KEY, id bigint UNIQUE, FOREIGN KEY (id) REFERENCES parents(id))',
+    );
+    await sql(
+      'CREATE TABLE items(k int PRIMARY KEY, invoice_id bigint, FOREIGN KEY (k) REFERENCES invoices(k))',
+    );
+    await sql('INSERT INTO parents VALUES (1), (2); INSERT INTO invoices VALUES (1, 1), (2, 2)');
+    expect(await apply(IN_PLACE, { targets })).toEqual(['foreign_key']);
+  });
+
   it('change together, and back, where one of them refers to a table of another database', async () => {
     await create();
     const [[own = ''] = []] = await sql('SELECT DATABASE()');
