@@ -120,7 +120,7 @@ it('the way out of an undo of a new column is to empty what changed', async () =
   expect((await scene.apply('verify shop.db')).stdout).toMatch(/\nPASS: .*\nNext: .*\n$/);
   query(scene.file, 'UPDATE orders SET invoice_id_v4 = 500 WHERE id = 2');
   const left = await scene.apply('undo shop.db', 1);
-  expect(left.said).toContain('in a new column, empty them');
+  expect(left.said).toContain('empty them in a new column');
   query(scene.file, 'UPDATE orders SET invoice_id_v4 = NULL WHERE id = 2');
   expect(await scene.run(nextOf(left.stdout))).toMatchObject({ code: 0 });
 });
