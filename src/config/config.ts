@@ -50,7 +50,7 @@ export interface Config
   };
   /** A list read longer ago than this fails the gate. */
   readonly maxAgeMs: number;
-  /** Files that sections with a mistake, which were left out, may name. */
+  /** Files that may be named in the sections that were left out because of a mistake. */
   readonly possibleInputs?: readonly string[];
 }
 
