@@ -92,7 +92,7 @@ export function findNotReady(facts: Comparable, groups: readonly StreamGroup[]):
     return [notReady('no_v4_records', text, 'svc-migrate doctor')];
   }
   if (!hasV4Company) {
-    const text = 'V4 lists no company: no connection was copied yet. Ask the operator to copy them.';
+    const text = 'V4 lists no company. Ask the operator whether the connections were copied.';
     return [notReady('no_v4_records', text, 'svc-migrate doctor')];
   }
   if (!hasV4Records) {
