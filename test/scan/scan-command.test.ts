@@ -332,13 +332,14 @@ describe('output', () => {
   it('suggests lookup for ids of records, and the pairs of the report for those of companies', async () => {
     save(
       'a.ts',
-      `const a = { svc_company_id: 4711, svc_id: 4712 };\nfetch('https://${HOST}/v3/crm/stages/4713');\n`,
+      `const a = { svc_company_id: 4711, svc_id: 4712 };\nfetch('https://${HOST}/v3/crm/stages/4713');\nfetch('https://${HOST}/v3/crm/stages?svc_id[eq]=4714');\n`,
     );
     const { findings } = await scanFolder();
     const ids = findings.filter(({ rule }) => rule === 'hard-coded-id');
     expect(ids.map(({ line, v4 }) => `${line} ${v4.replace(/.*svc-migrate /, '')}`)).toEqual([
       '1 report pairs them',
       '2 lookup crm/stages 4713',
+      '3 lookup crm/stages 4714',
     ]);
   });
 

@@ -161,23 +161,22 @@ export const hardCodedId: Rule = {
 const COMPANY = 'the V4 id of the company: svc-migrate report pairs them';
 
 /** Ids of companies are paired by the remap; those of records are looked up. */
-function v4Of(name: string, digits: string): string {
-  return /company/i.test(name) ? COMPANY : `svc-migrate lookup MODEL ${digits.replaceAll('_', '')}`;
+function v4Of(name: string, digits: string, model = 'MODEL'): string {
+  return /company/i.test(name) ? COMPANY : `svc-migrate lookup ${model} ${digits.replaceAll('_', '')}`;
 }
 
 function inUrls({ addresses, settings: { fieldPrefix } }: RuleInput): RuleHit[] {
   return addresses.flatMap(({ url: { route, query }, start, certainty }): RuleHit[] => {
     if (certainty === null) return [];
-    const v4 = `svc-migrate lookup ${route?.pair?.v3 ?? 'MODEL'} ${route?.id}`;
-    const record = route?.idAt == null ? [] : [{ start: start + route.idAt, certainty, v4 }];
+    const hit = (at: number, name: string, digits: string) => ({
+      ...{ start: start + at, certainty, v4: v4Of(name, digits, route?.pair?.v3) },
+    });
+    const record = route?.idAt == null ? [] : [hit(route.idAt, '', route.id)];
     const filters = query.filter(
       ({ name, value }) =>
         /^\d+$/.test(value) && (name === `${fieldPrefix}id[eq]` || isCompanyFilter(name, fieldPrefix)),
     );
-    return [
-      ...record,
-      ...filters.map(({ name, value, from }) => ({ start: start + from, certainty, v4: v4Of(name, value) })),
-    ];
+    return [...record, ...filters.map(({ name, value, from }) => hit(from, name, value))];
   });
 }
 
