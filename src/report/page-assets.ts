@@ -20,7 +20,7 @@ a { color: var(--link); }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.25rem; margin: 2.4rem 0 .6rem; padding-top: .4rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 1.2rem 0 .3rem; overflow-wrap: anywhere; }
-p { margin: .4rem 0; max-width: 70ch; }
+p { margin: .4rem 0; max-width: 70ch; overflow-wrap: anywhere; }
 code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; } .word { display: inline-block; }
 .meta { color: var(--soft); font-size: .9rem; }
 .verdict { border-left: .5rem solid; border-radius: .3rem; padding: 1rem 1.2rem; margin: 1.4rem 0 1rem; }
