@@ -29,8 +29,8 @@ export function checkV4({ v4 }: Pick<RemoteContext, 'v4'>): Finding[] {
   const { companies, asked, lists, answered: isThere } = v4;
   if (!isThere) return [];
   if (companies.length === 0) {
-    const fix = 'Ask the operator to copy the connections, then run doctor again.';
-    const text = 'V4 lists no company: no connection was copied yet.';
+    const fix = 'Ask the operator whether the connections were copied, then run doctor again.';
+    const text = 'V4 lists no company.';
     return [problem('v4_no_companies', 5, text, fix)];
   }
   const listed = `V4 lists ${countOf(companies.length, 'company', 'companies')}`;
