@@ -35,9 +35,7 @@ export const MODEL = {
   model: listOption('<model>', 'only this model, by its V3 path; repeatable', text),
 };
 
-export const COMPANY = {
-  company: listOption('<id>', 'only this company; exports: of V3 and of V4; repeatable', companyId),
-};
+export const COMPANY = { company: listOption('<id>', 'only this company; repeatable', companyId) };
 
 export const RESTART = {
   restart: flag('read everything again instead of continuing or reading changes only'),

@@ -149,7 +149,7 @@ export const run = defineCommand({
 export const exportBoth = defineCommand({
   name: 'export',
   summary: 'read every list of V3, V4 or both into the database',
-  more: 'Without a generation, both are read at the same time. Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since. Reads V4 again in full: records that V4 no longer returns are removed from the database.',
+  more: 'Without a generation, both are read at the same time. Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since. Reads V4 again in full: records that V4 no longer returns are removed from the database. --company narrows V3 and V4 alike, each to its company with that id.',
   options: z.object({
     generation: optionalArgument('[generation]', 'v3 or v4; both without it', z.enum(GENERATIONS)),
     ...MODEL,
