@@ -1,7 +1,8 @@
 // `node .ci/count.js STATUS REPORT …` adds up vitest's JSON reports and prints `N passed, N failed` as its last line.
 // Exits with non-zero unless STATUS, that of the commands that wrote the reports, is 0 and everything passed.
 // Skipped tests count as neither; those that no report ran are named. Of a file that was run again (`REPORT-again.json`), the
-// second run counts, and tests that failed before are named. Failed ones are named last, with what they said.
+// second run counts, and tests that failed before are named. Failed ones are named last, with what they said; then TOOK, how
+// long the steps took.
 import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
@@ -31,6 +32,7 @@ if (failed === 0 && (status !== '0' || passed === 0)) {
   say(`FAILED: the commands ended with ${status} for another reason than a test`);
   failed = 1;
 }
+if (process.env.TOOK !== undefined) say(process.env.TOOK);
 say(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
 
