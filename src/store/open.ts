@@ -250,7 +250,7 @@ function fromSqlite(file: string, error: SqliteError): Error {
   }
   if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {
     return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, {
-      hint: "Free disk space or fix the folder's permissions, then run the same command again.",
+      hint: "Free disk space or fix the folder's permissions, then run the same command again; an export goes on where it stopped.",
       facts,
       cause: error,
     });
