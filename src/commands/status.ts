@@ -63,7 +63,7 @@ export const schema = z.strictObject({
   remap: z
     .strictObject({ build: count, builtAt: z.string(), sha256: z.string(), isCurrent: z.boolean() })
     .nullable(),
-  next: z.string().describe('The command to run next.'),
+  next: z.string().describe('The command to run next; where `owner` is set, once that process has ended.'),
 });
 
 /**
@@ -77,12 +77,13 @@ export async function run(
   const config = await loadConfig();
   const { text, chunks } = await readDatabase(config, async (db) => {
     const readiness = readReadiness(db, config, EVERYTHING);
+    const owner = describeOwner(config.database);
     const facts: StatusFacts = {
       database: config.database,
-      owner: describeOwner(config.database),
+      owner,
       readiness,
       outcomes: countOutcomes(db, null),
-      next: addFlags(findNext(readiness), io.flags ?? ''),
+      next: addFlags(owner === null ? findNext(readiness) : 'svc-migrate status', io.flags ?? ''),
     };
     const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
     const inJson = json === undefined ? [] : [...streamJson(buildStatusJson(facts, unfinished))];
@@ -122,7 +123,8 @@ function renderStatus({ database, owner, readiness, outcomes, next }: StatusFact
     describeExports(readiness),
   ];
   // `Next` is not wrapped, so that it can be copied.
-  return `${wrapLines(lines, io.width)}${escapeUnseen(`Next: ${next}`)}\n`;
+  const when = owner === null ? '' : '  # once that process has ended';
+  return `${wrapLines(lines, io.width)}${escapeUnseen(`Next: ${next}${when}`)}\n`;
 }
 
 /** Of lists that are not started, so many are named: the others are counted. */

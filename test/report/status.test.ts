@@ -134,7 +134,7 @@ describe('status', () => {
       );
     }));
 
-  it('names the process that writes', () =>
+  it('names the process that writes, and no other work before it has ended', () =>
     withDatabase(MIXED, {}, async ({ config }) => {
       const owner = {
         pid: process.pid,
@@ -148,6 +148,10 @@ describe('status', () => {
       expect(io.stdout.text.split('\n')[1]).toBe(
         `In use: svc-migrate export v3 (process ${process.pid} on elsewhere) since 2026-11-01 02:00:00 UTC`,
       );
+      expect(io.stdout.text).toMatch(/\nNext: svc-migrate status {2}# once that process has ended\n$/);
+      const inJson = newIo();
+      await runNamed('status', givenOf(config, { json: '-' }), inJson);
+      expect(JSON.parse(inJson.stdout.text).next).toBe('svc-migrate status');
     }));
 
   it('says so where nothing was exported', async () => {
