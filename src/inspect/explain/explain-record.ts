@@ -68,11 +68,12 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
     config,
     streams: listStreams(db),
   };
-  const { model, id } = question;
+  const { model, path, id } = question;
   const found = findRows(source, question);
   const stories = found.slice(0, MAX_STORIES).map(({ row, takenFor }) => readStory(source, row, takenFor));
   return {
     model,
+    path,
     id,
     stories,
     isCut: found.length > stories.length,

@@ -86,6 +86,8 @@ export interface Story {
 /** The answer to one question. */
 export interface Explanation {
   readonly model: string;
+  /** The field of children that was asked about; null: records and children. */
+  readonly path: string | null;
   readonly id: bigint;
   readonly stories: readonly Story[];
   /** Whether there are more rows. */
@@ -231,7 +233,7 @@ const LEGEND = [
 /** Renders the answer for people, in at most `width` columns. */
 export function renderExplanation(answer: Explanation, width: number): string {
   const head = [
-    `${answer.model} ${answer.id}, as of the remap of ${formatTime(answer.builtAt)}`,
+    `${answer.model}${answer.path === null ? '' : `#${answer.path}`} ${answer.id}, as of the remap of ${formatTime(answer.builtAt)}`,
     ...describeCount(answer),
   ];
   const stories = answer.stories.map((story) => renderStory(story, width));

@@ -109,6 +109,9 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect(lonely).toMatch(
       /^ {2}It is in accounting\/invoices V3 2, platform_id b: unmatched\/outside_backfill_window\.$/m,
     );
+    expect(await explain(MIXED, { id: '21', model: `${INVOICES}#line_items` })).toMatch(
+      /^accounting\/invoices#line_items 21, as of the remap/,
+    );
     const paired = await explainJson(MIXED, { id: '21', model: `${INVOICES}#line_items` });
     expect(paired.stories).toMatchObject([
       {
