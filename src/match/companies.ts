@@ -123,7 +123,7 @@ function isCompanyListRead(db: Db): boolean | undefined {
   return list === null ? undefined : !isUnfinished(list);
 }
 
-/** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates. */
+/** One row per V3 company and per unpaired V4 company; `note` holds the three best candidates, and the company's own pair. */
 function saveCompanyTable(db: Db, { v3, v4 }: ScopeCompanies, evidence: readonly CompanyEvidence[]): void {
   db.exec('DELETE FROM company');
   const insert = db.prepare(`
@@ -135,7 +135,7 @@ function saveCompanyTable(db: Db, { v3, v4 }: ScopeCompanies, evidence: readonly
     const twin = pairedId === null ? undefined : v4[pairedId];
     const own = twin === undefined ? rows[0] : rows.find((row) => row.v4 === twin.id);
     const note = rows
-      .slice(0, 3)
+      .filter((row, at) => at < 3 || (twin !== undefined && row === own))
       .map((row) => ({ v4_company_id: String(v4[row.v4]?.companyId), ...numbersOf(row) }));
     const counts = [own?.shared ?? 0, own?.agreeing ?? 0, keys, twin?.keys ?? 0];
     insert.run(region, companyId, twin?.companyId ?? null, matchedBy, ...counts, JSON.stringify(note));

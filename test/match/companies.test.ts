@@ -93,6 +93,19 @@ describe('the counts of a company', () => {
     const { companies } = pairingOf({ v3: records(1, 0, 10), v4: [...longest, ...likeliest] }, named);
     expect(companies[0]).toBe(expected);
   });
+
+  it('are kept of its pair, also where three other companies are likelier', () => {
+    const own = records(11, 0, 10).map((thing, at) => (at < 6 ? { ...thing, facts: '' } : thing));
+    const rivals = [12, 13, 14, 15].flatMap((company) => records(company, 0, 10));
+    const { db, close } = openExported(CONFIG, { v3: records(1, 0, 10), v4: [...own, ...rivals] });
+    remapOf(db, CONFIG, [{ line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: 11n }]);
+    const notes = db.prepare('SELECT note FROM company WHERE v3_company_id = 1').pluck().all();
+    close();
+    const kept: object[] = JSON.parse(String(notes));
+    expect(kept).toHaveLength(4);
+    const counts = { shared_keys: 10, comparable_keys: 4, agreeing_keys: 4 };
+    expect(kept[3]).toEqual({ v4_company_id: '11', ...counts });
+  });
 });
 
 describe('companies are paired', () => {
