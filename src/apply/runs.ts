@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type ApplyTarget, isServer } from '../config/apply-targets.js';
+import { type ApplyTarget, isServer, isTextFile } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
 import { suggest } from '../text/suggest.js';
@@ -53,11 +53,13 @@ export async function verifyRuns(
     ),
     ...lines,
     ...none,
-    ...verified.flatMap(({ target, changedSinceCount }) =>
-      changedSinceCount === 0
+    ...verified.flatMap(({ target, run, changedSinceCount }) => {
+      const own = runs.find((one) => one.run === run && one.target === target);
+      const unit = own !== undefined && isTextFile(own.definition) ? 'file' : 'cell';
+      return changedSinceCount === 0
         ? []
-        : [`${target}: ${countOf(changedSinceCount, 'cell')} changed by others since.`],
-    ),
+        : [`${target}: ${countOf(changedSinceCount, unit)} changed by others since.`];
+    }),
     'No run could be checked.',
   ];
   const isOlder = verified.some(({ byLedgerAlone }) => byLedgerAlone);

@@ -126,7 +126,12 @@ export function listUnmapped({ policy, targets }: Plan, isAfterRun = false): Col
     const unfilled = policy.mode === 'new' && isAfterRun ? earlier.left : 0;
     const since: (UnmappedCount & { column: string })[] = [
       { kind: 'came_since', reason: 'mapped', cells: unfilled, column },
-      { kind: 'changed_since', reason: 'changed', cells: earlier.changedSince, column },
+      {
+        kind: 'changed_since',
+        reason: isTextFile({ kind }) ? 'changed_file' : 'changed',
+        cells: earlier.changedSince,
+        column,
+      },
     ];
     return [...inColumns, ...since.filter(({ cells }) => cells > 0)].map((one) => ({
       ...one,
@@ -147,6 +152,7 @@ const KIND_TEXTS: Readonly<Record<UnmappedKind, string>> = {
 
 /** `orders, invoice_id: 3 cells emptied: unmatched/unexplained. …` */
 export function describeUnmapped({ target, column, kind, reason, cells }: ColumnUnmapped): string {
+  if (reason === 'changed_file') return `${target}: the file that the run wrote was changed since.`;
   const head = `${target}, ${column}: ${countOf(cells, 'cell')} ${KIND_TEXTS[kind]}`;
   if (reason === 'mapped' || reason === 'changed') return `${head}.`;
   return `${head}: ${reason}. ${describeCategory(reason)}`;

@@ -109,7 +109,10 @@ describe.each(Object.entries(KINDS))('apply on a file (%s)', (kind, { head, line
     await scene.apply(`write ${given} --yes`);
     appendFileSync(scene.path(output), line(3));
     const { left } = await scene.json(`write ${given} --yes${list}`, 1);
-    expect(left).toMatchObject([{ kind: 'changed_since', cells: 1 }]);
+    expect(left).toMatchObject([{ kind: 'changed_since', reason: 'changed_file', cells: 1 }]);
+    const fileNotCell = /^(?!.*\b1 cell\b).*the file that the run wrote was changed since/s;
+    expect((await scene.apply(`write ${given} --yes`, 1)).said).toMatch(fileNotCell);
+    expect((await scene.apply(`verify ${input}`, 1)).said).toContain('1 file changed by others since.');
     expect(existsSync(scene.path('left.ndjson'))).toBe(true);
     const { verified } = await scene.json(`verify ${input}`, 1);
     expect(verified).toMatchObject([
