@@ -163,9 +163,7 @@ function describeRun(finished: FinishedRun, { width, isVerbose, formatCommand }:
     alreadyDone: one.alreadyDone || cellsBefore(one, plan) === one.changed,
   }));
   const fresh = written.filter((one) => !one.alreadyDone);
-  const shown = written.map((one) =>
-    one.alreadyDone ? one : { ...one, changed: one.changed - (cellsBefore(one, plan) ?? 0) },
-  );
+  const shown = written.map((one) => ({ ...one, before: cellsBefore(one, plan) ?? 0 }));
   const runs = [...new Set((fresh.length === 0 ? written : fresh).map(({ run }) => run))];
   const title = fresh.length === 0 ? 'Nothing was left to do.' : `Done: run ${runs.join(', ')}.`;
   const undoCommands = runs.toReversed().map((run) => formatCommand('undo', {}, run));

@@ -63,8 +63,7 @@ export const writeResultSchema = z.strictObject({
   target: z.string(),
   /** The run that the changes belong to; an unfinished run keeps its name when it is continued. */
   run: z.string(),
-  /** Cells changed by the run, including before an interruption. */
-  changed: count,
+  changed: count.describe('Cells that the run has changed so far, also by earlier writes.'),
   /** Planned cells that another program changed first; they are not touched. The first few, and how many. */
   skipped: texts,
   skippedCount: count,

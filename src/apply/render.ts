@@ -251,8 +251,11 @@ export function renderEnd(sentence: string, blocks: readonly BlockingNote[], sty
   return `${renderShort(stops, style)}${sentence === '' ? '' : wrapLines([sentence], style.width)}${shown.join('')}`;
 }
 
+/** A result, and the cells that the run had changed before this write. */
+type WrittenNow = WriteResult & { readonly before: number };
+
 /** The result of a run for each target. */
-export function renderWritten(written: readonly WriteResult[], width: number): string {
+export function renderWritten(written: readonly WrittenNow[], width: number): string {
   return wrapLines(written.flatMap(describeWritten), width);
 }
 
@@ -260,17 +263,18 @@ function describeWritten({
   target,
   run,
   changed,
+  before,
   skipped,
   skippedCount,
   alreadyDone,
-}: WriteResult): string[] {
+}: WrittenNow): string[] {
   if (alreadyDone) {
     return [`${target}: nothing to do, run ${run} rewrote ${countOf(changed, 'cell')} before`];
   }
   const left =
     skippedCount === 0 ? '' : `; ${countOf(skippedCount, 'row')} left alone, changed by others meanwhile`;
   return [
-    `${target}: ${countOf(changed, 'cell')} rewritten, run ${run}${left}`,
+    `${target}: ${countOf(changed - before, 'cell')} rewritten, run ${run}${before === 0 ? '' : ` (${groupDigits(changed)} in all)`}${left}`,
     ...named(skipped, skippedCount),
   ];
 }

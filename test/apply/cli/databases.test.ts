@@ -72,7 +72,7 @@ describe.each(ENGINES)('apply on a table in $product', (engine) => {
     expect((await shop.apply('write --yes')).said).toContain('Nothing was left to do');
     await shop.sql('INSERT INTO orders(id, invoice_id) VALUES (4, 9)');
     expect((await shop.apply('plan')).said).toContain('1 cell with an id is empty in the new column');
-    expect((await shop.apply('write --yes')).said).toContain('orders: 1 cell rewritten, run');
+    expect((await shop.apply('write --yes')).said).toMatch(/orders: 1 cell rewritten, run \S+ \(3 in all\)/);
     expect(await shop.sql('SELECT invoice_id_v4 FROM orders ORDER BY id')).toEqual(
       textOf(shop, [3, null, 1, 9]),
     );
