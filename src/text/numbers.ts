@@ -25,7 +25,7 @@ const UNITS = [
   ['s', 1000],
 ] as const;
 
-/** A duration in its two largest units: `2 d 3 h`, `4 min`, `0 s`. */
+/** A duration in its two largest units: `2 d 3 h`, `4 min`; below a second `250 ms`. */
 export function formatDuration(ms: number): string {
   let rest = Math.max(0, ms);
   const parts: string[] = [];
@@ -39,7 +39,8 @@ export function formatDuration(ms: number): string {
     parts.push(`${n} ${unit}`);
     if (parts.length === 2) break;
   }
-  return parts.length === 0 ? '0 s' : parts.join(' ');
+  if (parts.length > 0) return parts.join(' ');
+  return rest < 1 ? '0 s' : `${Math.floor(rest)} ms`;
 }
 
 /** `2026-11-20 14:10 UTC`; text that is not a date is returned unchanged. */

@@ -180,9 +180,9 @@ describe('on a terminal', () => {
     stop('failed');
     const lines = stripVTControlCharacters(text().slice(text().indexOf('export v3:'))).split('\n');
     expect(drawn).toMatch(/ █{5}░{15} export v3 · 500[^\n]*\n {2}█{5}░{15} export v4 · 1[^\n]*$/);
-    expect(lines[0]).toMatch(/^export v3: 500 records received in 1 page, 0 s/);
+    expect(lines[0]).toMatch(/^export v3: 500 records received in 1 page, 200 ms/);
     expect(lines.join(' ')).toMatch(/export v4 · waiting 1 s: V4 answered 503/);
-    expect(lines.at(-2)).toMatch(/export v4: stopped after 1 record received in 1 page, 0 s, 1 wait$/);
+    expect(lines.at(-2)).toMatch(/export v4: stopped after 1 record received in 1 page, 600 ms, 1 wait$/);
   });
 
   it('a bar only grows, whatever the lists report', () => {

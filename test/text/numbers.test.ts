@@ -7,6 +7,8 @@ it.each([
   [formatShare(9999, 10_000), '99.9 %'],
   [formatShare(9, 9), '100 %'],
   [formatDuration(59_999), '59 s'],
+  [formatDuration(250.5), '250 ms'],
+  [formatDuration(0.5), '0 s'],
   [formatDuration(93_784_000), '1 d 2 h'],
   [formatDuration(86_460_000), '1 d'],
   [formatBytes(9.5), '10 bytes'],
