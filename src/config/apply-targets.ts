@@ -229,11 +229,6 @@ export const applySettings = strict({
     .describe('Longest single statement on a database server, in ms; 0: no limit.'),
   targets: z
     .array(applyTargetSchema)
-    .superRefine((targets, context) => {
-      const names = targets.map((target) => target.name);
-      const twice = names.find((one, at) => names.indexOf(one) !== at);
-      if (twice !== undefined) context.addIssue(`uses the name "${twice}" twice`);
-    })
     .prefault([])
     .describe('The tables and files that contain ids of the service.'),
 });

@@ -33,6 +33,14 @@ const validSettingsSchema = z.object({
 });
 type ValidSettings = Partial<z.output<typeof validSettingsSchema>>;
 
+/** The names of all targets, also of those that are invalid otherwise. */
+const targetNamesSchema = z
+  .object({
+    apply: z.object({ targets: z.array(z.object({ name: z.string() }).optional().catch(undefined)) }),
+  })
+  .transform(({ apply }) => apply.targets.map((target) => target?.name))
+  .catch([]);
+
 /**
  * Finds problems that involve several settings: repeated models, two sources for one API key, plain http without
  * `allowHttp`, contradictions. Settings that are invalid on their own are skipped, so that all problems can be reported
@@ -45,6 +53,7 @@ export function findCrossProblems(value: unknown): Problem[] {
     ...findEndpointProblems(valid),
     ...findContradictions(valid),
     ...findUnknownModels(valid),
+    ...findRepeatedNames(targetNamesSchema.parse(value)),
     ...findTargetProblems(valid.apply?.targets ?? [], {
       models: valid.models,
       regions: valid.v3 && Object.keys(valid.v3.regions),
@@ -62,6 +71,13 @@ function* findRepeatedModels({ models = [] }: ValidSettings): Generator<Problem>
       const message = `is ${v4}, the V4 name of ${twin.v3}: two V3 models must not share one`;
       yield { path: ['models', at, 'v4'], message };
     }
+  }
+}
+
+function* findRepeatedNames(names: readonly (string | undefined)[]): Generator<Problem> {
+  for (const [at, name] of names.entries()) {
+    if (name === undefined || names.indexOf(name) === at) continue;
+    yield { path: ['apply', 'targets', at, 'name'], message: `uses the name "${name}" twice` };
   }
 }
 

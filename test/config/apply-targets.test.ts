@@ -103,7 +103,10 @@ describe('targets of apply', () => {
     expect(problems).toContain('apply.targets[1].urlEnv is missing');
   });
 
-  it('may not share a name', () => {
+  it('may not share a name, which is said beside other mistakes, also of the same targets', () => {
+    const problems = problemsOf(sqlite, { ...csv, name: 'shop', file: 5 });
+    expect(problems).toContain('apply.targets[1].name uses the name "shop" twice');
+    expect(problems).toContain('apply.targets[1].file must be');
     expect(problemsOf(csv, sqlite, { ...csv, name: 'shop', file: 'other.csv' })).toContain(
       'uses the name "shop" twice',
     );
