@@ -97,7 +97,7 @@ const MAX_LISTS = 300;
  * Lists that are not complete; those of a model that ended in the same way are one row. V4's list of companies counts
  * only where it is not complete, as in `status`.
  */
-export function listBlocks({ completeness }: Report): DocumentBlock[] {
+export function listBlocks({ completeness, scope, totals }: Report): DocumentBlock[] {
   const groups = new Map<string, { first: ReportStream; lists: number; records: number; counts: number[] }>();
   const states = new Map<string, number>();
   let [all, byCompany] = [0, 0];
@@ -119,7 +119,12 @@ export function listBlocks({ completeness }: Report): DocumentBlock[] {
   states.delete('complete');
   const others = [...states].map(([state, lists]) => `, ${groupDigits(lists)} ${state}`).join('');
   const divided = byCompany === 0 ? '' : `; ${groupDigits(byCompany)} of V3 company by company`;
-  const head = sentence(`${complete} of ${countOf(all, 'list')} read completely${others}${divided}.`);
+  const selected = scope.models === null && scope.companies === null ? '' : ' of this selection';
+  const needsOthers = selected !== '' && (totals.byReason['unmatched/scope_incomplete'] ?? 0) > 0;
+  const more = needsOthers ? ' That a company has no pair is known once all others are read too.' : '';
+  const head = sentence(
+    `${complete} of ${countOf(all, 'list')}${selected} read completely${others}${divided}.${more}`,
+  );
   if (groups.size === 0) return [head];
   const rows = [...groups.values()]
     .slice(0, MAX_LISTS)

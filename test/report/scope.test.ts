@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
+import { renderText } from '../../src/report/render-text.js';
 import type { WrittenReport } from '../../src/report/report-schema.js';
 import { configOf, type Exported, modelOf } from '../support/exported.js';
 import { givenOf, runNamed } from '../support/given.js';
@@ -62,6 +63,18 @@ describe('the scope of a report', () => {
       expect(new Set(one.completeness.map(({ model }) => model))).toEqual(new Set(['payments/orders']));
       expect(one.cannotSee.map(({ code }) => code)).toContain('narrowed_scope');
       expect(one.scope).toEqual({ models: ['payments/orders'], companies: null });
+    });
+  });
+
+  it('says that its lists are read, and that a company without a pair needs the others too', async () => {
+    const unpaired = { id: 9, key: 'alone', region: 'us', company: 9, facts: 'x=9' };
+    const states = { 'v4 payments/orders 70': 'failed' } as const;
+    await withDatabase({ ...WIDE, v3: [...WIDE.v3, unpaired], states }, SETUP, async ({ report }) => {
+      const invoices = await report({ models: ['accounting/invoices'], companies: null });
+      const text = renderText(invoices, { width: 300, color: false });
+      expect(text).toMatch(
+        /\n(\d+) of \1 lists of this selection read completely\. That a company has no pair is known once all others/,
+      );
     });
   });
 
