@@ -20,7 +20,9 @@ const count = z.int().min(0);
 
 /** Counts of the ids in a plan. */
 export const idCountsSchema = z.strictObject({
-  stored: count.describe('Distinct ids, summed over columns.'),
+  stored: count.describe(
+    'Distinct ids of each column and outcome: an id of several companies counts once for each outcome it has.',
+  ),
   mapped: count,
   missing: count,
   unknown: count,
