@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ParsedPage } from '../../../src/domain.js';
+import { isUnfinished, type ParsedPage } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
 import {
   judgeRecheck,
@@ -224,11 +224,22 @@ describe('recheck', () => {
           ? EMPTY
           : api.fetchRawList(request),
     };
-    const list = () =>
-      listStreams(job.db).find(({ model, companyId }) => model === gone?.model && companyId === gone.company);
+    const listsOfIt = () => listStreams(job.db).filter(({ companyId }) => companyId === gone?.company);
+    const list = () => listsOfIt().find(({ model }) => model === gone?.model);
+    // An export that goes on with an unfinished list would skip it.
+    const others = listStreams(job.db).filter(
+      ({ generation, state, model, companyId }) =>
+        generation === 'v4' &&
+        state === 'complete' &&
+        (model === gone?.model) !== (companyId === gone.company),
+    );
+    job.db.exec(`UPDATE stream SET state = 'failed' WHERE id IN (${others.map(({ id }) => id).join()})`);
+    seal(job.db);
+    buildRemap({ db: job.db, config: job.config, named: [], clock: { now: Date.now }, onProgress: () => {} });
     const before = list()?.readAt;
-    await scene.recheck({ api: hiding });
+    const result = await scene.recheck({ api: hiding });
     expect(list()?.readAt).not.toBe(before);
+    expect([listStreams(job.db).filter(isUnfinished), result.read?.unfinished]).toEqual([[], 0]);
   });
 
   it('reads the lists of companies that are new in V4', async () => {
