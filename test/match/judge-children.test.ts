@@ -20,7 +20,7 @@ const lists = fc.array(part, { minLength: 2, maxLength: 12 }).map((drawn) => {
   const listOf = (side: 0 | 1): StoredChild[] =>
     parts.map(({ path, key, uids, deleted }, at) => [
       path,
-      `${side * 100 + at}`,
+      `${side * 100 + (path === 'taxes' ? at : at + 50)}`,
       key,
       uids[side],
       deleted[side] ? 1 : 0,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Story } from '../../../src/inspect/explain/story.js';
 import type { Db } from '../../../src/store/open.js';
 import { MIXED, newIo, SINCE, withDatabase } from '../../report/support.js';
 import { type Exported, INVOICES, modelOf, things } from '../../support/exported.js';
@@ -329,6 +330,63 @@ Taken for a V4 svc_id: the record V4 3 of company 1
         `V3 ${INVOICES} in ${region}, V4 ${INVOICES}, company ${company}`;
       expect(await companies('1')).toEqual(['5 (eu)', '50', lists('eu', 50)]);
       expect(await companies('2')).toEqual(['5 (us)', '51', lists('us', 51)]);
+    });
+  });
+
+  it('reads each record from its own list, and a child from its own record', async () => {
+    const exported: Exported = {
+      v3: [
+        {
+          id: 5,
+          key: 'a',
+          region: 'eu',
+          company: 5,
+          kids: [{ id: 4 }, { id: 5, key: 'kid', deleted: true }],
+        },
+        { id: 5, key: 'b', region: 'eu', company: 6 },
+        { id: 5, key: 'c', region: 'us', company: 5 },
+        { id: 5, key: 'd', region: 'eu', company: 5, model: 'crm/contacts' },
+      ],
+      v4: [{ id: 5, key: 'e', company: 5 }],
+      v3Split: [5, 6],
+    };
+    const overrides = { regions: ['eu', 'us'], models: [modelOf('crm/contacts', null), modelOf(INVOICES)] };
+    await withDatabase(exported, overrides, async ({ config, write }) => {
+      const lines = '[7, {"svc_id": 4, "memo": "no"}, {"svc_id": 5, "memo": "of the kid", "day": null}]';
+      write((db) =>
+        storePayloads(
+          db,
+          `{"svc_id": 5, "zone": "of a", "taxes": ${lines}, "line_items": ${lines}}`,
+          "platform_id = 'a'",
+        ),
+      );
+      const stories = async (model: string, options: OptionValues = {}) => {
+        const io = newIo();
+        await runNamed('explain', givenOf(config, { ...options, json: '-' }, [model, '5']), io);
+        const told: Story[] = JSON.parse(io.stdout.text).stories;
+        return told.map(({ v3, v4, lists, fields }) =>
+          [
+            `${(v3 ?? v4)?.platform_id} ${v3?.parent_svc_id ?? '-'} ${v3?.deleted}`,
+            lists.map(({ name }) => name.replace(/^(V\d) .* in /, '$1 ')).join(' & '),
+            fields.map((field) => field.v3 ?? '-').join(),
+          ].join(' | '),
+        );
+      };
+      const [a, kid, b, c, d] = [
+        'a - false | V3 eu, company 5 | 5,of a',
+        'kid 5 true | V3 eu, company 5 | 5,of the kid,-',
+        'b - false | V3 eu, company 6 | 5,-,6,-,b,-,-',
+        'c - false | V3 us, company 5 | 5,-,5,-,c,-,-',
+        'd - false | V3 eu, company 5 | 5,-,5,-,d,-,-',
+      ] as const;
+      const lists = ['eu, company 5', 'eu, company 6', 'us, company 5', 'us, company 6'];
+      const inV4 = `${lists.map((name) => `V3 ${name}`).join(' & ')} & V4 ${INVOICES}, company 5`;
+      const e = `e - undefined | ${inV4} | -,-,-,-,-,-,-`;
+      expect(await stories(INVOICES)).toEqual([a, kid, b, c, e]);
+      expect(await stories(`${INVOICES}#line_items`)).toEqual([kid]);
+      expect(await stories(INVOICES, { region: 'us' })).toEqual([c]);
+      expect(await stories(INVOICES, { company: '6' })).toEqual([b]);
+      expect(await stories('crm/contacts')).toEqual([d]);
     });
   });
 
