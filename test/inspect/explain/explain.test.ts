@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Story } from '../../../src/inspect/explain/story.js';
-import type { Db } from '../../../src/store/open.js';
+import { type Db, openDatabase } from '../../../src/store/open.js';
 import { MIXED, newIo, SINCE, withDatabase } from '../../report/support.js';
 import { type Exported, INVOICES, modelOf, things } from '../../support/exported.js';
 import { givenOf, type OptionValues, runNamed } from '../../support/given.js';
 import { storePayloads } from '../../support/payloads.js';
+import { allowEdits } from '../../support/remap-edits.js';
 
 interface Asked {
   readonly id?: string;
@@ -396,9 +397,19 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     expect([stories.length, more]).toEqual([20, true]);
   });
 
-  it('refuses a database that lost a record of the current remap', async () => {
-    const spoil = (db: Db) => db.exec("DELETE FROM record WHERE platform_id = 'c'");
-    await expect(explain(MIXED, { id: '3', spoil })).rejects.toMatchObject({ code: 'corrupt_database' });
+  it.each([
+    "DELETE FROM record WHERE platform_id = 'c'",
+    "UPDATE record SET platform_id = 'z' WHERE platform_id = 'c'",
+    'UPDATE company SET agreeing_keys = agreeing_keys + 1',
+  ])('refuses a database after %s', async (sql) => {
+    await withDatabase(MIXED, { backfill: SINCE }, async ({ config }) => {
+      const db = openDatabase(config.database, 'write');
+      allowEdits(db);
+      db.exec(sql);
+      db.close();
+      const explained = runNamed('explain', givenOf(config, {}, [INVOICES, '3']), newIo());
+      await expect(explained).rejects.toMatchObject({ code: 'corrupt_database' });
+    });
   });
 
   it('refuses what is no question, and a database without a remap', async () => {
