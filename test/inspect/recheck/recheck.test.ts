@@ -231,7 +231,7 @@ describe('recheck', () => {
       ({ generation, state, model, companyId }) =>
         generation === 'v4' &&
         state === 'complete' &&
-        (model === gone?.model) !== (companyId === gone.company),
+        (model === gone?.model) !== (companyId === gone?.company),
     );
     job.db.exec(`UPDATE stream SET state = 'failed' WHERE id IN (${others.map(({ id }) => id).join()})`);
     seal(job.db);
