@@ -89,10 +89,13 @@ async function runWrite(given: GivenTo<typeof write>, io: Io): Promise<number> {
 /** Shows the plan and asks. The plan that was agreed to; `no`; or the exit code of a plan that cannot be carried out. */
 async function askForPlan(call: Call, input: Input, io: Io): Promise<Plan | 'no' | number> {
   const { request } = call;
-  const planned = await runJob({ ...call, request: { ...request, action: 'plan', unmapped: undefined } }, io);
-  await printText(escapeLines(planned.text), io);
+  const planned = await runJob({ ...call, request: { ...request, action: 'plan' } }, io);
   const plan = call.agreed ?? planned.plan;
-  if (plan === undefined || planned.isBlocked === true) return planned.exitCode;
+  if (plan === undefined || planned.isBlocked === true) {
+    await print(planned, call, io);
+    return planned.exitCode;
+  }
+  await printText(escapeLines(planned.text), io);
   const cells = plan.targets.reduce((sum, { changes }) => sum + changes, 0);
   const places = plan.targets.filter(({ changes }) => changes > 0);
   const what = places.some(isTextFile) ? 'target' : 'table';

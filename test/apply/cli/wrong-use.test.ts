@@ -180,6 +180,22 @@ it.runIf(hasPty).each([
   expect(ordersIn(scene.path('shop.db'))).toEqual(ids);
 });
 
+it.runIf(hasPty)(
+  'write on a terminal says of a plan that is refused what comes next, in its files too',
+  async () => {
+    const scene = makeScene([SHOP]);
+    createOrders(scene.path('shop.db'), [MAPPED + 1], 'invoice_id INTEGER');
+    const words = 'apply write --in-place --json told.json --unmapped left.ndjson';
+    const { text, code } = await onTerminal(words, { cwd: scene.folder, env: {} }, []);
+    expect([code, text]).toEqual([
+      1,
+      expect.stringMatching(/\nNext: svc-migrate explain accounting\/invoices \d+\s*$/),
+    ]);
+    expect(JSON.parse(scene.read('told.json'))).toMatchObject({ exitCode: 1, blocks: [{}] });
+    expect(JSON.parse(scene.read('left.ndjson'))).toMatchObject({ value: String(MAPPED + 1) });
+  },
+);
+
 it('the schema allows nothing that it does not name', async () => {
   const open: string[] = [];
   const visit = (value: unknown, path: string): void => {
