@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Api } from '../api/client.js';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import { GENERATIONS, type Generation, isUnfinished, progressOf } from '../domain.js';
+import { GENERATIONS, type Generation, progressOf } from '../domain.js';
 import { EXIT_BY_CODE, isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
@@ -206,14 +206,13 @@ export async function exportGeneration(
 /** The error of an export that did not read all lists to their end, with the first reason; null if it did. */
 function incompleteError(
   generation: Generation,
-  { complete, firstError, streams }: ExportSummary,
+  { complete, firstError, selectedLists, openLists }: ExportSummary,
 ): SvcError | null {
   if (complete) return null;
-  const open = streams.filter(isUnfinished).length;
   const why = firstError === null ? '' : ` First: ${firstError.message}`;
   return new SvcError(
     'incomplete',
-    `${open} of ${countOf(streams.length, `${generation.toUpperCase()} list`)} could not be read to the end.${why}`,
+    `${openLists} of ${countOf(selectedLists, `${generation.toUpperCase()} list`)} could not be read to the end.${why}`,
     {
       hint: `Run \`svc-migrate export ${generation}\` again: it continues where it stopped.`,
       facts: firstError?.facts,

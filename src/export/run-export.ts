@@ -34,6 +34,9 @@ export interface ExportSummary {
   readonly streams: readonly StreamRow[];
   /** Whether every selected stream was read in full or is known to be absent. */
   readonly complete: boolean;
+  readonly selectedLists: number;
+  /** Selected lists that were not read in full. */
+  readonly openLists: number;
   /** The first error of a stream that failed. */
   readonly firstError: SvcError | null;
 }
@@ -279,7 +282,8 @@ function summarise(
   const ids = new Set(selected.map(({ id }) => id));
   const open = streams.filter((stream) => ids.has(stream.id) && isUnfinished(stream));
   const firstError = readings.find(({ error }) => error !== null)?.error ?? null;
-  return { streams, complete: open.length === 0, firstError };
+  const lists = { selectedLists: ids.size, openLists: open.length };
+  return { streams, complete: open.length === 0, ...lists, firstError };
 }
 
 function inTransaction<T>({ db, file }: ExportOptions, work: () => T): T {

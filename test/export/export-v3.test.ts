@@ -181,6 +181,10 @@ describe('export v3', () => {
       complete: false,
       firstError: { code: 'http_status', facts: { status: 500 } },
     });
+    expect(summary).toMatchObject({ selectedLists: 2, openLists: 1 });
     expect(summary.streams.map(({ state }) => state)).toEqual(['failed', 'complete']);
+    const other = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const narrowed = await other.run(service, 'v3', { onlyModels: ['a/x'] });
+    expect(narrowed).toMatchObject({ selectedLists: 1, openLists: 1, streams: [{}, {}] });
   });
 });

@@ -267,7 +267,7 @@ describe('recheck', () => {
     const firstError = new SvcError('network', 'V4 is down.');
     const readLists: ReadLists = async (generation) => {
       const own = streams.filter((one) => one.generation === generation);
-      return { complete: false, streams: own, firstError };
+      return { complete: false, streams: own, selectedLists: 1, openLists: 1, firstError };
     };
     const result = await scene.recheck({ readLists });
     expect([result.read?.failed, result.read?.unfinished, judgeRecheck(result)]).toEqual([
