@@ -18,13 +18,13 @@ export function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', no
     .filter(({ n }) => n > 0);
   const rejected = sumOf(groups, 'rejected');
   const byCompany = sumOf(groups, 'byCompany');
-  const oldestMs = Date.parse(oldestReading(groups) ?? '');
+  const oldest = oldestReading(groups.filter((group) => stateOf(group) !== 'not started'));
   const parts = [
     `${countOf(sumOf(groups, 'lists'), 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
     describeRecords(groups),
     ...(byCompany > 0 ? [`${groupDigits(byCompany)} read company by company`] : []),
     ...(rejected > 0 ? [`${groupDigits(rejected)} rejected`] : []),
-    `oldest reading ${formatDuration(now - oldestMs)} ago`,
+    ...(oldest === undefined ? [] : [`oldest reading ${formatDuration(now - Date.parse(oldest))} ago`]),
   ];
   return `${name}: ${parts.join(', ')}`;
 }

@@ -70,6 +70,11 @@ describe('status', () => {
     );
   });
 
+  it('names no reading of lists of which nothing was read', async () => {
+    const lines = await status("UPDATE stream SET state = 'running', pages = 0 WHERE generation = 'v3'");
+    expect(lines).toContain('V3: 1 list (1 not started), 0 records');
+  });
+
   it('says how far an export is, what was rejected, and what was read by company', () =>
     withDatabase(MIXED, {}, async ({ config, write }) => {
       write((db) =>
