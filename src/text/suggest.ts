@@ -1,8 +1,11 @@
-/** The only candidate that ends in `/` and the word, otherwise the one closest to the word; null if none is close. */
+/** The only candidate that begins with the word or ends in `/` and it, otherwise the closest one; null if none is close. */
 export function suggest(word: string, words: Iterable<string>): string | null {
   const candidates = [...words];
   const typed = normalise(word);
-  const [meant, ...others] = candidates.filter((one) => normalise(one).endsWith(`/${typed}`));
+  const [meant, ...others] = candidates.filter((one) => {
+    const name = normalise(one);
+    return name.endsWith(`/${typed}`) || (typed.length > 2 && name.startsWith(typed));
+  });
   if (meant !== undefined && others.length === 0) return meant;
   let best: string | null = null;
   let bestDistance = Math.max(1, Math.floor(typed.length / 3)) + 1;
