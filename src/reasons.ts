@@ -92,7 +92,8 @@ const DESCRIPTORS = {
     statuses: ['unmatched'],
     title: 'Company empty in V4',
     meaning: 'The V4 company exists and holds no record in any model.',
-    action: 'Its platform is not yet supported by V4: wait, or accept it in "limits".',
+    action:
+      'Its platform is not yet supported by V4: wait, or accept it with "connection_inert": "100%" in "limits".',
     recheck: 'v4_list',
     claimsNoKeyInV4: true,
   },
@@ -109,7 +110,7 @@ const DESCRIPTORS = {
     title: "Older than V4's history",
     meaning: "All its dates are before the start of V4's history, so V4 did not load it.",
     action:
-      'Ask the operator for a full sync of the companies that the report lists, or accept it in "limits".',
+      'Ask the operator for a full sync of the companies that the report lists, or accept it with "outside_backfill_window": "100%" in "limits".',
     claimsNoKeyInV4: true,
   },
   created_after_export: {
