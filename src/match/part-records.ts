@@ -22,6 +22,8 @@ export class PartRecords {
   readonly deleted: Uint8Array;
   readonly fromPlatform: Uint8Array;
   readonly readInFull: Uint8Array;
+  /** Whether their bodies are stored. */
+  readonly hasPayload: Uint8Array;
   /** ms since 1970; NaN for none. */
   readonly latestMs: Float64Array;
   readonly createdMs: Float64Array;
@@ -39,6 +41,7 @@ export class PartRecords {
     this.deleted = new Uint8Array(room.take(length), 0, length);
     this.fromPlatform = new Uint8Array(room.take(length), 0, length);
     this.readInFull = new Uint8Array(room.take(length), 0, length);
+    this.hasPayload = new Uint8Array(room.take(length), 0, length);
     this.latestMs = new Float64Array(room.take(8 * length), 0, length);
     this.createdMs = new Float64Array(room.take(8 * length), 0, length);
     this.members = new PartMembers(length, room);
@@ -227,13 +230,13 @@ function addRecord(records: PartRecords, at: number, record: StoredRecords, read
   if (crc32(bytes.subarray(checked.start, checked.end)) !== checksum) throw damaged('A stored record');
   records.ids[at] = record.id;
   records.readInFull[at] = readInFull ? 1 : 0;
+  records.hasPayload[at] = record.hasPayload ? 1 : 0;
   records.svcIds[at] = record.exactSvcId();
   records.deleted[at] = record.deleted;
   records.fromPlatform[at] = record.fromPlatform ? 1 : 0;
   records.latestMs[at] = record.latestMs;
   records.createdMs[at] = record.createdMs;
-  // without payloads, nothing is said about drift
-  records.members.add(at, bytes.subarray(members.start, record.hasPayload ? members.end : members.start));
+  records.members.add(at, bytes.subarray(members.start, members.end));
   records.addText(at, 0, bytes, key.start, key.end);
   records.addText(at, 1, bytes, uniqueId.start, uniqueId.end);
   records.addText(at, 2, bytes, children.start, children.end);

@@ -54,6 +54,8 @@ export function prepareDrift(db: Db, { models, drift, fieldPrefix }: Config): Dr
       if (twin < 0 || v3.deleted[at] === 1 || v4.deleted[twin] === 1 || outcomes.v3.has(at)) continue;
       if (pairs % 250 === 0) throwIfStopped();
       pairs += 1;
+      // without both bodies, nothing is said about drift
+      if (v3.hasPayload[at] === 0 || v4.hasPayload[twin] === 0) continue;
       if (areEqual(at, twin)) compared += 1;
       else if (different.push({ at, twin }) === BATCH) finishBatch();
     }
