@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MIN_INT64 } from '../domain.js';
+import { type Generation, MIN_INT64 } from '../domain.js';
 import type { Status } from '../reasons.js';
 import { sha256Of } from '../runtime/sha256.js';
 import { ROWS_PER_BLOCK } from './remap-rows.js';
@@ -244,27 +244,25 @@ export class RowDigests {
 }
 
 /**
- * The blocks of an index: the first key of each, where the previous block ends, and its digest. `withoutKey` holds the count
- * and sum of the entries without a key.
+ * The blocks of an index of ids: the first id of each, where the previous block ends, and its digest. `withoutId` holds the
+ * count and sum of the entries without an id.
  */
 export type IndexBlocks = readonly [
   blocks: readonly (readonly [first: string, digest: string])[],
-  withoutKey: string,
+  withoutId: string,
 ];
 
-/** A key of an index: an id or a platform_id. */
-export type IndexKey = bigint | string;
+/** SQL that reads an index of the remap, up to a condition on its column. */
+function fromIndex(part: IndexPart): string {
+  const column = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' }[part];
+  return `FROM remap_row INDEXED BY remap_${part} WHERE ${column}`;
+}
 
-const KEY_COLUMN = { v3: 'v3_svc_id', v4: 'v4_svc_id', key: 'platform_id' } as const;
+/** SQL for the count and sum of an index's entries without an id or key. */
+const countNulls = (part: IndexPart) =>
+  `SELECT count(*) || ' ' || ifnull(sum(id), 0) ${fromIndex(part)} IS NULL`;
 
-/** The entries of a block as text: ids and row ids, or JSON. */
-const ENTRIES = {
-  v3: "group_concat(v3_svc_id || ' ' || id, ' ')",
-  v4: "group_concat(v4_svc_id || ' ' || id, ' ')",
-  key: 'json_group_array(json_array(platform_id, id))',
-} as const;
-
-/** Above every key: SQLite sorts blobs after numbers and text. */
+/** Above every id: SQLite sorts blobs after numbers. */
 const ABOVE_ALL = Buffer.alloc(0);
 
 /** Entries of a block of ids in their order, 16 bytes each. */
@@ -285,15 +283,15 @@ export function parseEntries(text: string): Entries {
   return { ids, rows };
 }
 
-/** Makes the function that reads the entries of a block from key `first` up to but not including `next` (null: to the end). */
+/** Makes the function that reads the entries of a block from id `first` up to but not including `next` (null: to the end). */
 export function prepareIndexBlock(
   db: Db,
-  part: IndexPart,
-): (first: IndexKey, next: IndexKey | null) => { text: string; digest: string } {
-  const column = KEY_COLUMN[part];
+  part: Generation,
+): (first: bigint, next: bigint | null) => { text: string; digest: string } {
+  const column = `${part}_svc_id`;
   const read = db
-    .prepare<[IndexKey, IndexKey | Buffer], string | null>(
-      `SELECT ${ENTRIES[part]} FROM remap_row INDEXED BY remap_${part} WHERE ${column} >= ? AND ${column} < ?`,
+    .prepare<[bigint, bigint | Buffer], string | null>(
+      `SELECT group_concat(${column} || ' ' || id, ' ') ${fromIndex(part)} >= ? AND ${column} < ?`,
     )
     .pluck();
   return (first, next) => {
@@ -302,32 +300,50 @@ export function prepareIndexBlock(
   };
 }
 
-/** Digests an index of the current remap; yields `null` regularly. All entries of a key are in one block. */
-export function* digestIndex(db: Db, part: IndexPart): Generator<null, IndexBlocks> {
-  const column = KEY_COLUMN[part];
-  const from = `FROM remap_row INDEXED BY remap_${part} WHERE ${column}`;
+/** Digests an index of ids of the current remap; yields `null` regularly. All entries of an id are in one block. */
+export function* digestIndex(db: Db, part: Generation): Generator<null, IndexBlocks> {
+  const column = `${part}_svc_id`;
+  const from = fromIndex(part);
   const nextFirst = db
-    .prepare<[object], IndexKey | null>(
+    .prepare<[object], bigint | null>(
       `SELECT min(${column}) ${from} > (SELECT ${column} ${from} >= @first ORDER BY ${column} LIMIT 1 OFFSET ${ENTRIES_PER_BLOCK - 1})`,
     )
     .pluck();
-  // A damaged index can lead back to where the search began. This is a separate statement, because SQLite would read the
-  // rest of the index for a condition on the result of min().
-  const isAfter = db.prepare<[IndexKey, IndexKey], bigint>('SELECT ? > ?').pluck();
   const readBlock = prepareIndexBlock(db, part);
   const blocks: [string, string][] = [];
-  const lowest = part === 'key' ? '' : MIN_INT64;
-  for (let first: IndexKey | null = lowest; first !== null; ) {
-    const found: IndexKey | null = nextFirst.get({ first }) ?? null;
-    const next: IndexKey | null = found !== null && isAfter.get(found, first) === 1n ? found : null;
+  for (let first: bigint | null = MIN_INT64; first !== null; ) {
+    const found: bigint | null = nextFirst.get({ first }) ?? null;
+    // a damaged index can lead back to where the search began
+    const next: bigint | null = typeof found === 'bigint' && found > first ? found : null;
     blocks.push([String(first), readBlock(first, next).digest]);
     first = next;
     if (blocks.length % BLOCKS_PER_STEP === 0) yield null;
   }
-  const withoutKey = db
-    .prepare<[], string>(`SELECT count(*) || ' ' || ifnull(sum(id), 0) ${from} IS NULL`)
-    .pluck();
-  return [blocks, withoutKey.get() ?? ''];
+  return [blocks, db.prepare<[], string>(countNulls(part)).pluck().get() ?? ''];
+}
+
+/** Digests the index of keys of the current remap; yields `null` regularly. Any number of rows can have the same key. */
+export function* digestKeys(db: Db): Generator<null, string> {
+  const from = fromIndex('key');
+  // both parts are in the order of the index, which holds the rows of a key by their ids
+  const read = db
+    .prepare<[object], readonly [entries: string, key: string | null]>(`
+      SELECT json_group_array(json_array(platform_id, id)), max(platform_id) FROM (
+        SELECT platform_id, id ${from} = @key AND id > @row UNION ALL SELECT platform_id, id ${from} > @key
+        ORDER BY platform_id, id LIMIT ${ENTRIES_PER_BLOCK})`)
+    .raw();
+  // in SQL, because SQLite orders texts by their bytes
+  const isAfter = db.prepare<(string | bigint)[], bigint>('SELECT (?, ?) > (?, ?)').pluck();
+  const digests = [db.prepare<[], string>(countNulls('key')).pluck().get() ?? ''];
+  for (let last = { key: '', row: 0n }; ; yield null) {
+    const [entries = '[]', key = null] = read.get(last) ?? [];
+    if (key === null) return digests.join('\n');
+    digests.push(blockDigest(entries));
+    const found = { key, row: BigInt(entries.slice(entries.lastIndexOf(',') + 1, -2)) };
+    // a damaged index can lead back to where the search began
+    if (isAfter.get(key, found.row, last.key, last.row) !== 1n) return '';
+    last = found;
+  }
 }
 
 const TABLE_ROW = {

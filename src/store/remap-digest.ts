@@ -5,6 +5,7 @@ import * as z from '../zod.js';
 import { checksumOf } from './checksum.js';
 import {
   digestIndex,
+  digestKeys,
   digestRows,
   digestTable,
   INDEX_PARTS,
@@ -51,7 +52,7 @@ export function digestRemap(db: Db, rows: RowsText = last(digestRows(db))): Dige
   insert.run('rows', rows.whole);
   const digests: Record<string, string> = { rows: sha256Of(rows.whole), content: sha256Of(rows.content) };
   for (const part of INDEX_PARTS) {
-    const text = JSON.stringify(last(digestIndex(db, part)));
+    const text = last(digestIndexPart(db, part));
     // nothing is found by keys: users read that index with SQL of their own
     if (part !== 'key') insert.run(part, text);
     digests[part] = sha256Of(text);
@@ -135,7 +136,11 @@ export function damagedRemap(part: RemapPart): SvcError {
 function* digestPart(db: Db, part: RemapPart): Generator<null, string> {
   if (isTable(part)) return digestTable(db, part);
   if (part === 'rows') return sha256Of((yield* digestRows(db)).whole);
-  return sha256Of(JSON.stringify(yield* digestIndex(db, part)));
+  return sha256Of(yield* digestIndexPart(db, part));
+}
+
+function* digestIndexPart(db: Db, part: IndexPart): Generator<null, string> {
+  return part === 'key' ? yield* digestKeys(db) : JSON.stringify(yield* digestIndex(db, part));
 }
 
 /** null if there is no remap. */

@@ -4,7 +4,7 @@
 export const APPLICATION_ID = 0x5356434d;
 
 /** Layout version, stored in `user_version`; databases with another version are refused. */
-export const SCHEMA_VERSION = 7;
+export const SCHEMA_VERSION = 8;
 
 const META = `
 -- for the columns named checksum see checksum.ts
