@@ -1,5 +1,6 @@
 import { isAscii } from 'node:buffer';
 import { crc32 } from 'node:zlib';
+import { SvcError } from '../errors.js';
 import { OPEN_ARRAY, QUOTE } from '../json/json-scanner.js';
 import { Texts } from '../json/record-columns.js';
 import { parseChildren, type StoredChild } from '../json/stored-lists.js';
@@ -52,6 +53,10 @@ export class PartRecords {
   /** Adds a text of the record at `at`; call it for all three in their order. */
   addText(at: number, place: 0 | 1 | 2, bytes: Uint8Array, start: number, end: number): void {
     this.#texts.copy(bytes, start, end);
+    if (this.#texts.length > MAX_BYTES_OF_TEXTS)
+      throw new SvcError('resources', 'The keys and line items of one company are too large to be joined.', {
+        facts: { bytes: MAX_BYTES_OF_TEXTS },
+      });
     this.#ends[TEXTS * at + place] = this.#texts.length;
   }
 
@@ -153,6 +158,8 @@ class Room {
 
 /** Texts of a record. */
 const TEXTS = 3;
+/** Their ends are numbers of 32 bits. */
+const MAX_BYTES_OF_TEXTS = 0xffff_ffff;
 /** Room for its texts at first; what is not used takes no memory. */
 const BYTES_OF_TEXTS = 256;
 
