@@ -30,7 +30,7 @@ function renderPlace({ file, line, certainty, text, findings }: CodePlace, width
 }
 
 function closingLines(report: ScanReport): string[] {
-  const { summary, ignored } = report;
+  const { summary, ignored, hosts } = report;
   const languages = Object.entries(summary.filesByLanguage).map(([name, count]) => `${name} ${count}`);
   const skipped = countSkipped(report).map(([why, count]) => `${why} ${count}`);
   return [
@@ -38,6 +38,9 @@ function closingLines(report: ScanReport): string[] {
     ...(skipped.length === 0 ? [] : [`Not read: ${skipped.join(', ')}. --json names them.`]),
     ...(ignored.length === 0 ? [] : [`Ignored by comments: ${countOf(ignored.length, 'finding')}.`]),
     SCAN_LIMITS,
+    ...(hosts.length === 0
+      ? []
+      : [`Only addresses of ${hosts.join(', ')} are V3's: name others with --v3-host.`]),
     describeUses(report),
   ];
 }
@@ -91,7 +94,7 @@ function describeTraffic({ traffic }: ScanReport): string[] {
   return [head, ...lines];
 }
 
-/** What the scan cannot tell, which every format repeats. */
+/** What the scan cannot tell. */
 const SCAN_LIMITS =
   'Not seen: addresses put together at run time, clients passed in from elsewhere, code that is not in these files.';
 

@@ -284,7 +284,9 @@ describe('output', () => {
     expect(renderUses(report, 1000, false)).toMatch(
       /passed, as no certain use may remain\. But no V3 host is known.*--v3-host/,
     );
-    expect(renderUses(await reportOf(), 1000, false)).not.toContain('no V3 host');
+    const known = renderUses(await reportOf(), 1000, false);
+    expect(known).not.toContain('no V3 host');
+    expect(known).toContain("Only addresses of eu.ledger.example are V3's: name others with --v3-host.");
   });
 
   it('is the same judgement in every format', async () => {
