@@ -23,7 +23,7 @@ import { SvcError } from '../errors.js';
 import { count } from '../report/report-schema.js';
 import { runInThread } from '../runtime/threads.js';
 import { writeOutput } from '../runtime/write-output.js';
-import { escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
+import { addFlags, escapeJson, escapeLines, renderJson, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import * as z from '../zod.js';
 import {
@@ -195,7 +195,7 @@ async function print(
   await writeResult(
     target,
     {
-      json: () => renderJson({ ...json, exitCode, next }),
+      json: () => renderJson({ ...json, exitCode, next: addFlags(next, io.flags ?? '') }),
       text: () => (text === '' ? '' : escapeLines(`${text}Next: ${next}\n`)),
     },
     io,

@@ -400,6 +400,8 @@ it('a plan ends with the command that carries it out', async () => {
   const options = '--missing keep --allow-incomplete';
   const planned = await scene.json(`plan ${options}`);
   expect(planned.next).toContain(options);
+  const named = '--config svc-migrate.config.json';
+  expect((await scene.json(`plan ${options} ${named}`)).next).toBe(`${planned.next} ${named}`);
   const done = await scene.json(`${planned.next.replace('svc-migrate apply ', '')} --yes`);
   expect(done).toMatchObject({ action: 'write', written: [{ changed: 2 }] });
 });
