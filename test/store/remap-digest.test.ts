@@ -158,6 +158,33 @@ describe('an altered remap', () => {
   });
 });
 
+it.each(
+  (['v3_svc_id', 'v4_svc_id', 'platform_id'] as const).flatMap((column, at) => [
+    [INDEX_PARTS[at], `UPDATE other SET ${column} = 77 WHERE id = 702`, column] as const,
+    [INDEX_PARTS[at], `UPDATE other SET ${column} = NULL WHERE id = 702`, column] as const,
+    [INDEX_PARTS[at], 'DELETE FROM other WHERE id = 702', column] as const,
+    [INDEX_PARTS[at], 'UPDATE other SET id = 10000 WHERE id = 702', column] as const,
+    [INDEX_PARTS[at], null, column] as const,
+  ]),
+)('refuses the index %s with other entries than the rows: %s', (part = 'key', change, column) => {
+  const own = newRemap();
+  own.exec(`
+    CREATE TABLE other(id INTEGER PRIMARY KEY, v3_svc_id INTEGER, v4_svc_id INTEGER, platform_id TEXT);
+    INSERT INTO other SELECT id, v3_svc_id, v4_svc_id, platform_id FROM remap_row;
+    CREATE INDEX other_index ON other(${column}); ${change ?? ''}`);
+  own.unsafeMode(true);
+  own.pragma('writable_schema = ON');
+  own
+    .prepare(
+      `UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'other_index') WHERE name = ?`,
+    )
+    .run(`remap_${part}`);
+  own.pragma('writable_schema = RESET');
+  expect(codeOf(() => assertDigests(own, ['rows']))).toBeNull();
+  expect(codeOf(() => assertDigests(own, [part]))).toBe(change === null ? null : 'corrupt_database');
+  own.close();
+});
+
 function newLookup(): (id: bigint) => string {
   const lookup = prepareLookup(db);
   const place = { path: '', region: null, companyId: null };
