@@ -6,9 +6,12 @@ const start = sandboxStarter();
 
 type Value = bigint | number | string | null;
 
-/** The value of a field as filters compare it, read by the test's own rules. */
-function readValue(row: Row, field: string): Value {
-  const value = row[field];
+/** The values of a field as filters compare them, read by the test's own rules. */
+function readValues(row: Row, field: string): Value[] {
+  return [row[field]].flat().map((value) => readValue(value, field));
+}
+
+function readValue(value: unknown, field: string): Value {
   if (value === null || value === undefined) return null;
   if (field === 'svc_id' || field === 'svc_company_id') return BigInt(String(value));
   if (field.endsWith('_at') || field === 'posted_date') return Date.parse(String(value));
@@ -17,13 +20,13 @@ function readValue(row: Row, field: string): Value {
   return typeof value === 'number' ? value : String(value);
 }
 
-const OPERATORS: Readonly<Record<string, (value: Value, operand: NonNullable<Value>) => boolean>> = {
+const OPERATORS: Readonly<Record<string, (value: Value, operand: Value) => boolean>> = {
   eq: (value, operand) => value === operand,
   ne: (value, operand) => value !== operand,
-  gt: (value, operand) => value !== null && value > operand,
-  gte: (value, operand) => value !== null && value >= operand,
-  lt: (value, operand) => value !== null && value < operand,
-  lte: (value, operand) => value !== null && value <= operand,
+  gt: (value, operand) => value !== null && operand !== null && value > operand,
+  gte: (value, operand) => value !== null && operand !== null && value >= operand,
+  lt: (value, operand) => value !== null && operand !== null && value < operand,
+  lte: (value, operand) => value !== null && operand !== null && value <= operand,
   in: (value, operand) => value === operand,
 };
 
@@ -42,6 +45,7 @@ const CASES: readonly (readonly [string, string])[] = [
   ['payments/orders', 'created_at'],
   ['crm/companies', 'people_count'],
   ['accounting/bill_credit_notes', 'posted_date'],
+  ['accounting/bill_credit_notes', 'bill_ids'],
 ];
 
 describe('filters', () => {
@@ -52,16 +56,21 @@ describe('filters', () => {
       const address = `${firstRegion(sandbox)}/${path}`;
       const all = { include_deleted_records: 'true', limit: '1000' };
       const rows = await getAll(sandbox, address, all);
-      const known = rows.filter((row) => typeof row[field] === 'string' || typeof row[field] === 'number');
-      const middle = known[Math.floor(known.length / 2)];
-      if (middle === undefined) throw new Error(`No ${path} has ${field}.`);
-      const operand = readValue(middle, field);
-      if (operand === null || String(middle[field]).includes(',')) throw new Error('Choose another seed.');
-      for (const [operator, holds] of Object.entries(OPERATORS)) {
-        const parameters = { ...all, [`${field}[${operator}]`]: String(middle[field]) };
+      const known = rows.flatMap((row) => [row[field]].flat()).filter((value) => value !== null);
+      const [first, middle] = [known[0], known[Math.floor(known.length / 2)]];
+      if (known.length === 0 || first === middle || `${first}${middle}`.includes(','))
+        throw new Error(`Choose another seed for ${path} ${field}.`);
+      const one = Object.keys(OPERATORS).map((operator) => [operator, middle] as const);
+      const asked = [...one, ['in', first, middle], ['eq', null], ['ne', null]] as const;
+      for (const [operator, ...values] of asked) {
+        const parameters = { ...all, [`${field}[${operator}]`]: values.join() || 'null' };
         const found = await getAll(sandbox, address, parameters);
-        const wanted = rows.filter((row) => holds(readValue(row, field), operand));
-        expect(found, `${path} ${field}[${operator}]`).toEqual(wanted);
+        const operands = values.map((value) => readValue(value, field));
+        const wanted = rows.filter((row) => {
+          const holds = (value: Value) => operands.some((operand) => OPERATORS[operator]?.(value, operand));
+          return operator === 'ne' ? readValues(row, field).every(holds) : readValues(row, field).some(holds);
+        });
+        expect(found, `${path} ${field}[${operator}]=${values}`).toEqual(wanted);
         compared += found.length;
       }
     }
