@@ -44,9 +44,6 @@ export interface Hit {
   readonly end: number;
 }
 
-/** Deeper nesting is refused. */
-const MAX_DEPTH = 500;
-
 /**
  * Finds the values that `paths` select in the JSON value at `start` to `end` of `bytes`, in the order of the text. The
  * whole value is validated.
@@ -77,7 +74,7 @@ class PathWalk {
   readonly #paths: readonly JsonPath[];
 
   constructor(bytes: Uint8Array, paths: readonly JsonPath[]) {
-    this.#scanner = new JsonScanner(bytes, MAX_DEPTH);
+    this.#scanner = new JsonScanner(bytes);
     this.#paths = paths;
   }
 
@@ -87,15 +84,13 @@ class PathWalk {
       this.#walk(
         first,
         this.#paths.map(() => 0),
-        0,
       ),
     );
   }
 
   /** Walks the value at `at` and returns its end. */
-  #walk(at: number, reached: Reached, depth: number): number {
+  #walk(at: number, reached: Reached): number {
     const scanner = this.#scanner;
-    scanner.assertDepth(depth, at);
     const first = scanner.bytes[at] ?? 0;
     const isContainer = first === OPEN_OBJECT || first === OPEN_ARRAY;
     const kind = KINDS.get(first) ?? (isContainer ? 'other' : 'number');
@@ -106,12 +101,12 @@ class PathWalk {
     this.hits.push(...own);
     const isOnTheWay =
       isContainer && reached.some((steps, path) => steps >= 0 && steps < (this.#paths[path]?.length ?? 0));
-    const end = isOnTheWay ? this.#walkInside(at, reached, depth + 1) : scanner.skipValue(at, depth);
+    const end = isOnTheWay ? this.#walkInside(at, reached) : scanner.skipValue(at);
     for (const hit of own) hit.end = end;
     return end;
   }
 
-  #walkInside(at: number, reached: Reached, depth: number): number {
+  #walkInside(at: number, reached: Reached): number {
     const scanner = this.#scanner;
     const isObject = scanner.bytes[at] === OPEN_OBJECT;
     let i = scanner.enter(at);
@@ -126,7 +121,7 @@ class PathWalk {
         const step = this.#paths[path]?.[steps];
         return step !== undefined && matches(step) ? steps + 1 : -1;
       });
-      const end = this.#walk(i, inner, depth);
+      const end = this.#walk(i, inner);
       i = isObject ? scanner.nextMember(end) : scanner.nextItem(end);
     }
     return i;

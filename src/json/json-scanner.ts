@@ -67,16 +67,13 @@ export class JsonScanner {
   escaped = false;
   /** Whether the current object or array has another member or item. */
   more = false;
-  readonly #maxDepth: number;
   /** The bytes as a Latin-1 string, made when first needed: slicing it is ten times faster than decoding. */
   #latin1: string | null = null;
   /** The opening bytes of the containers that `skipValue` is inside. */
   #open = new Uint8Array(64);
 
-  /** `maxDepth`: how many containers a value may be inside. */
-  constructor(bytes: Uint8Array, maxDepth = Number.POSITIVE_INFINITY) {
+  constructor(bytes: Uint8Array) {
     this.bytes = bytes;
-    this.#maxDepth = maxDepth;
   }
 
   /** The first position from `at` on that is not white space. */
@@ -127,11 +124,11 @@ export class JsonScanner {
     return this.skipString(at + 1);
   }
 
-  /** From the first byte of a value, inside `depth` containers, to after it. */
-  skipValue(at: number, depth = 0): number {
+  /** From the first byte of a value to after it, however deep it is nested. */
+  skipValue(at: number): number {
     const first = this.bytes[at] ?? 0;
     if (first === QUOTE) return this.skipString(at + 1);
-    if (first === OPEN_OBJECT || first === OPEN_ARRAY) return this.#skipContainer(at, depth);
+    if (first === OPEN_OBJECT || first === OPEN_ARRAY) return this.#skipContainer(at);
     return this.#skipLiteral(at, first);
   }
 
@@ -159,11 +156,6 @@ export class JsonScanner {
     return this.#latin1.slice(start, end);
   }
 
-  /** @throws JsonSyntaxError if `depth` exceeds `maxDepth` */
-  assertDepth(depth: number, at: number): void {
-    if (depth > this.#maxDepth) this.fail(`is nested deeper than ${this.#maxDepth}`, at);
-  }
-
   fail(reason: string, at: number): never {
     throw new JsonSyntaxError(reason, at);
   }
@@ -183,7 +175,7 @@ export class JsonScanner {
     return i + 1;
   }
 
-  #skipContainer(at: number, outerDepth: number): number {
+  #skipContainer(at: number): number {
     const bytes = this.bytes;
     let depth = 0;
     let i = at;
@@ -193,7 +185,6 @@ export class JsonScanner {
         i = this.enter(i);
         if (this.more) {
           this.#push(depth++, byte);
-          this.assertDepth(outerDepth + depth, i);
           if (byte === OPEN_OBJECT) i = this.skipColon(this.skipKey(i));
           continue;
         }
