@@ -92,18 +92,20 @@ describe('the V4 company list', () => {
     },
   );
 
-  it('is asked once more for an empty last page behind a cursor', async () => {
-    const { api, time } = createMockedApi();
-    const asked: (string | null)[] = [];
-    replyToCompanies((path) => {
-      const cursor = new URL(path, V4).searchParams.get('next');
-      asked.push(cursor);
-      if (cursor === null) return [200, '{"data":[{"svc_id":1}],"next":"b","total_count":2}'];
-      const page = asked.length === 2 ? '[]' : '[{"svc_id":2}]';
-      return [200, `{"data":${page},"next":null,"total_count":2}`];
-    });
-    expect((await time.run(api.fetchV4Companies())).companies).toHaveLength(2);
-    expect(asked).toEqual([null, 'b', 'b']);
+  it('is asked once more for each empty last page behind a cursor, and for no other', async () => {
+    const [first, second, end] = ['[{"svc_id":1}],"next":"b"', '[{"svc_id":2}],"next":"c"', '[],"next":null'];
+    const walkOf = async (...answers: readonly (string | undefined)[]) => {
+      nock.cleanAll();
+      const { api, time } = createMockedApi();
+      const asked: (string | null)[] = [];
+      replyToCompanies((path) => {
+        asked.push(new URL(path, V4).searchParams.get('next'));
+        return [200, `{"data":${answers[asked.length - 1]},"total_count":0}`];
+      });
+      return [(await time.run(api.fetchV4Companies())).companies.length, ...asked];
+    };
+    expect(await walkOf(first, end, second, end, end)).toEqual([2, null, 'b', 'b', 'c', 'c']);
+    expect(await walkOf(end)).toEqual([0, null]);
   });
 
   /** Serves so many pages of one company, `c1` and on; `refuse` names the status of a request, 200 for its page. */
