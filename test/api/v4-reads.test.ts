@@ -108,6 +108,18 @@ describe('the V4 company list', () => {
     expect(await walkOf(end)).toEqual([0, null]);
   });
 
+  it('whose walks never agree, below its count, is incomplete', async () => {
+    const { api, time } = createMockedApi();
+    let asked = 0;
+    replyToCompanies(() => {
+      asked += 1;
+      return [200, `{"data":[{"svc_id":${asked}}],"next":null,"total_count":9}`];
+    });
+    const error = await failureOf(time.run(api.fetchV4Companies()));
+    expect(error).toMatchObject({ code: 'incomplete', exitCode: 4, facts: { route: COMPANIES } });
+    expect(asked).toBe(5);
+  });
+
   /** Serves so many pages of one company, `c1` and on; `refuse` names the status of a request, 200 for its page. */
   function serveExpiring(pages: number, refuse: (cursor: string, walk: number) => number): string[] {
     const asked: string[] = [];
