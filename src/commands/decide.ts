@@ -9,7 +9,7 @@ import { type ExportedObject, renderCandidates, type Story } from '../inspect/ex
 import { DECIDABLE_REASONS } from '../reasons.js';
 import { writeText } from '../runtime/write-output.js';
 import { type FindingFilter, listUndecided, prepareIsDeleted } from '../store/finding-rows.js';
-import { isRemapStale } from '../store/readiness.js';
+import { isStale } from '../store/readiness.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { readAmbiguousCompanies } from '../store/remap-tables.js';
 import { prepareLookup } from '../store/verified-remap.js';
@@ -130,8 +130,9 @@ function readOpenQuestions(
   companies: readonly bigint[],
   io: Io,
 ): Promise<OpenQuestions> {
-  return readLastRemap(config, companies, io, async (db, facts) => {
-    if (isRemapStale(facts)) {
+  return readLastRemap(config, companies, io, async (db, { lastRun, exportSeq }) => {
+    // Answers of an earlier session do not settle the questions left: it can be taken up before they are applied.
+    if (lastRun !== undefined && isStale(lastRun, exportSeq)) {
       const hint = 'Run `svc-migrate remap` first.';
       const text = 'The remap is older than the export, so its questions may be settled.';
       throw new SvcError('incomplete', text, { hint });
