@@ -164,6 +164,7 @@ it.each(
     [INDEX_PARTS[at], `UPDATE other SET ${column} = NULL WHERE id = 702`, column] as const,
     [INDEX_PARTS[at], 'DELETE FROM other WHERE id = 702', column] as const,
     [INDEX_PARTS[at], 'UPDATE other SET id = 10000 WHERE id = 702', column] as const,
+    [INDEX_PARTS[at], `DELETE FROM other WHERE ${column} IS NULL AND id > 700 LIMIT 1`, column] as const,
     [INDEX_PARTS[at], null, column] as const,
   ]),
 )('refuses the index %s with other entries than the rows: %s', (part = 'key', change, column) => {
