@@ -255,7 +255,11 @@ export interface Session {
 }
 
 export function interrupted(): SvcError {
-  return new SvcError('interrupted', 'Stopped between two steps; the ledger records a run that had begun.', {
-    hint: 'Run the same command again to continue, or `svc-migrate apply undo RUN` to undo it.',
-  });
+  return new SvcError(
+    'interrupted',
+    'Stopped between two steps. If a run had begun, the ledger records it.',
+    {
+      hint: 'Run the same command again: it continues the run. `svc-migrate apply runs` lists it, and `svc-migrate apply undo RUN` undoes it.',
+    },
+  );
 }
