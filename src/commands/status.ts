@@ -120,7 +120,7 @@ function renderStatus({ database, owner, readiness, outcomes, next }: StatusFact
     describeGeneration(readiness, 'v4', now),
     ...describeOpen(readiness),
     ...describeRemap(readiness, outcomes),
-    describeExports(readiness),
+    ...(owner === null ? [describeExports(readiness)] : []),
   ];
   // `Next` is not wrapped, so that it can be copied.
   const when = owner === null ? '' : '  # once that process has ended';

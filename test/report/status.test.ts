@@ -153,6 +153,7 @@ describe('status', () => {
       expect(io.stdout.text.split('\n')[1]).toBe(
         `In use: svc-migrate export v3 (process ${process.pid} on elsewhere) since 2026-11-01 02:00:00 UTC`,
       );
+      expect(io.stdout.text).not.toContain('`export v3`');
       expect(io.stdout.text).toMatch(/\nNext: svc-migrate status {2}# once that process has ended\n$/);
       const inJson = newIo();
       await runNamed('status', givenOf(config, { json: '-' }), inJson);
