@@ -185,8 +185,12 @@ function parseTarget(
 /** Splits at the last `=`, because no model contains one. */
 function parseIds(text: string): unknown {
   const at = text.lastIndexOf('=');
-  if (!text.startsWith('{'))
-    return at < 0 ? { column: text } : { column: text.slice(0, at), model: text.slice(at + 1) };
+  if (!text.startsWith('{')) {
+    if (at >= 0) return { column: text.slice(0, at), model: text.slice(at + 1) };
+    throw new SvcError('usage', `--ids ${text} names no model.`, {
+      hint: `Write --ids ${text}=MODEL, such as ${text}=accounting/invoices; \`svc-migrate apply find\` proposes models.`,
+    });
+  }
   try {
     return JSON.parse(text);
   } catch (cause) {
