@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:f
 import { platform } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Env, Generation } from '../domain.js';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { describeFileError, SvcError } from '../errors.js';
 import type { Config, Endpoint } from './config.js';
 
 /** The API keys. They are stored nowhere else: not in `Config`, in messages or on disk. */
@@ -94,11 +94,14 @@ function readKeyFile(file: string, owner: string): string {
     const isPrivate = (fstatSync(fd).mode & 0o077) === 0 || platform() === 'win32';
     if (isPrivate) return readFileSync(fd, 'utf8');
   } catch (cause) {
-    throw new SvcError('config', `The key file ${file} of ${owner} cannot be read.`, {
-      hint: 'Check apiKeyFile in the configuration.',
-      facts: { error: errorCodeOf(cause) },
-      cause,
-    });
+    throw new SvcError(
+      'config',
+      `The key file ${file} of ${owner} cannot be read: ${describeFileError(cause)}.`,
+      {
+        hint: 'Check apiKeyFile in the configuration.',
+        cause,
+      },
+    );
   } finally {
     if (fd !== null) closeSync(fd);
   }

@@ -77,7 +77,7 @@ describe('loadKeys', () => {
     const error = thrownBy(() => loadKeys(config, {}, ['v4']));
     expect([error.code, error.message]).toEqual([
       'config',
-      'The key file /project/none/key of V4 cannot be read.',
+      'The key file /project/none/key of V4 cannot be read: it does not exist.',
     ]);
   });
 });
