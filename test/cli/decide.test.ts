@@ -70,6 +70,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     expect(none).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,,"sold, ""twice"" \(decided on [\d-]+\)"$/);
     expect(accepted).toMatch(/^[a-z_/]+,[a-z_]*,(eu|us),\d+,\d+,,decided on [\d-]+,2030-01-31$/);
     const again = await decide([...SKIPPED_COMPANIES, { at: QUESTION, text: 'q' }]);
+    expect(again.text).toContain('Question 4 of ');
     for (const line of [chosen, none, accepted])
       expect(again.text).not.toContain(`V3 ${line.split(',')[4]},`);
     expect(again.code).toBe(0);
@@ -129,6 +130,21 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     expect(question).toMatch(/Which V4 id/);
     expect(question.split('quit')[0]).not.toMatch(new RegExp(`1 +V4 ${taken}\\b`));
     expect(text).not.toContain(`No V3 id became ${model} V4 ${taken},`);
+  });
+
+  it('offers no V4 id that was just given away, and asks about no deleted record', async () => {
+    const { cwd, env, decisions } = openScene();
+    const skipAll = Array.from({ length: 10 }, () => ({ at: /skip[\s\S]*quit/, text: 's' }));
+    const { text } = await onTerminal('decide --model payments/orders --company 17', { cwd, env }, [
+      { at: /V3 2, company 17 in eu[\s\S]*quit/, text: '1' },
+      ...skipAll,
+    ]);
+    expect(decisions()).toEqual([expect.stringContaining('payments/orders,,eu,17,2,40,')]);
+    const asked = [...text.matchAll(/ V3 (\d+), company 17 in (eu|us)/g)].map(
+      ([, id, region]) => `${region} ${id}`,
+    );
+    expect(asked.join()).toBe('eu 2,eu 3,eu 13,eu 9223372036854775802,us 2,us 19,us 24');
+    expect(text.split(' V3 13,')[1]?.split('quit')[0]).not.toMatch(/V4 40\b/);
   });
 
   it('keeps the answers when it is left with Ctrl-C', async () => {
