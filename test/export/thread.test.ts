@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HostLimits } from '../../src/api/limiter.js';
 import type { Exporter, ExportRequest } from '../../src/commands/export-thread.js';
 import type { ApiIo } from '../../src/commands/with-api.js';
@@ -176,6 +176,7 @@ describe('an export with the database in a thread of its own', () => {
 
   it('stops work that waits for something else when it dies', async () => {
     const post = vi.spyOn(Worker.prototype, 'postMessage');
+    onTestFinished(() => post.mockRestore());
     const threads = post.mock.contexts as Worker[];
     const b = bench();
     const begun = threadOn(b).within(async (exporter, { signal }) => {
@@ -194,6 +195,5 @@ describe('an export with the database in a thread of its own', () => {
       message: 'The export thread ended with code 1.',
     });
     expect(existsSync(`${b.file}.lock`)).toBe(false);
-    post.mockRestore();
   });
 });
