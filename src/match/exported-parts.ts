@@ -37,11 +37,6 @@ export class ExportedPart {
   get records(): number {
     return this.ids.length;
   }
-
-  /** The row ids of its records in their order, as JSON, in several pieces. */
-  *listIds(): Generator<string> {
-    for (let at = 0; at < this.records; at += CHUNK) yield `[${this.ids.slice(at, at + CHUNK).join(',')}]`;
-  }
 }
 
 /** Everything that was exported, by where it is. */

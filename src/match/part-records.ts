@@ -163,6 +163,11 @@ const MAX_BYTES_OF_TEXTS = 0xffff_ffff;
 /** Room for its texts at first; what is not used takes no memory. */
 const BYTES_OF_TEXTS = 256;
 
+/** Records read at once: of so many bytes at most, if they are like those before, as a record can have any number of children. */
+const FIRST_CHUNK = 16;
+const MAX_CHUNK = 1024;
+const CHUNK_BYTES = 4 * 1024 * 1024;
+
 /** The digests of the members of a part's records, one after another. */
 export class PartMembers {
   readonly #room: Room;
@@ -219,11 +224,16 @@ export function preparePartRecords(
   return (part) => {
     room.clear();
     const records = new PartRecords(part?.records ?? 0, room);
+    const ids = part?.ids ?? [];
     let at = 0;
-    for (const ids of part?.listIds() ?? []) {
+    let most = FIRST_CHUNK;
+    for (let from = 0; from < ids.length; ) {
       throwIfStopped();
-      for (record.open(read.get(ids) ?? null); record.next(); at++)
+      const chunk = ids.slice(from, from + most);
+      for (record.open(read.get(`[${chunk.join(',')}]`) ?? null); record.next(); at++)
         addRecord(records, at, record, lists.get(record.streamId)?.readInFull === true);
+      from += chunk.length;
+      most = Math.min(2 * most, MAX_CHUNK, Math.ceil((chunk.length * CHUNK_BYTES) / record.bytes.length));
     }
     // the memory still holds the records of another part
     if (at !== records.length) throw damaged('A stored record');
