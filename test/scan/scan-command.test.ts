@@ -93,6 +93,16 @@ describe('what is read', () => {
     expect(rulesIn(await scanFolder())).toEqual(['1 hard-coded-id', '3 hard-coded-id']);
   });
 
+  it('finds every kind of GraphQL operation that names a field of the service', async () => {
+    for (const [at, kind] of ['query', 'mutation', 'subscription', 'fragment A on B', ''].entries())
+      for (const field of ['svc_id', 'id'])
+        save(`${at}-${field}.graphql`, `${kind} { invoice { ${field} } }`);
+    const { findings } = await scanFolder();
+    expect(findings.map(({ file, rule }) => `${file} ${rule}`)).toEqual(
+      [0, 1, 2, 3, 4].map((at) => `${at}-svc_id.graphql graphql`),
+    );
+  });
+
   it('takes code for minified by its share of long lines', async () => {
     const code = Array.from({ length: 30 }, (_, at) => `export const a${at} = ${at};\n`).join('');
     const packed = `f(${'1+'.repeat(6000)}1);\n`;
