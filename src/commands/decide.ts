@@ -13,6 +13,7 @@ import { isStale } from '../store/readiness.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { readAmbiguousCompanies } from '../store/remap-tables.js';
 import { prepareLookup } from '../store/verified-remap.js';
+import { describeAgreement } from '../text/describe-evidence.js';
 import { addFlagsToNext } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
 import { wrapLines } from '../text/text-layout.js';
@@ -159,7 +160,7 @@ async function askCompanies(
     if (rows.some((row) => row.region === region && String(row.v3CompanyId) === v3CompanyId)) continue;
     const known = candidates.map((one) => ({
       ...one,
-      label: `V4 company ${one.v4CompanyId}: ${one.agreeingKeys} of ${countOf(one.comparableKeys, 'shared record')} agree`,
+      label: `V4 company ${one.v4CompanyId}: ${describeAgreement(one)}`,
       owner: rows.find((row) => String(row.v4CompanyId) === one.v4CompanyId),
     }));
     const free = known.filter(({ owner }) => owner === undefined).slice(0, MAX_CANDIDATES);

@@ -1,5 +1,5 @@
 import type { AmbiguousCompany } from '../domain.js';
-import { countOf, formatTime } from './numbers.js';
+import { countOf, formatTime, groupDigits } from './numbers.js';
 import { append } from './rows.js';
 
 /** The parsed evidence of a row. */
@@ -93,6 +93,15 @@ export function prepareDescribeAmbiguous(
   return (company) => describeAmbiguous(company, likely);
 }
 
+/** `92 of 93 shared records agree`. */
+export function describeAgreement({
+  agreeingKeys,
+  comparableKeys,
+}: Pick<AmbiguousCompany['candidates'][number], 'agreeingKeys' | 'comparableKeys'>): string {
+  const agree = agreeingKeys === 1 || comparableKeys === 1 ? 'agrees' : 'agree';
+  return `${groupDigits(agreeingKeys)} of ${countOf(comparableKeys, 'shared record')} ${agree}`;
+}
+
 /** `likely`: the names of the companies that a V4 company may be. */
 function describeAmbiguous(
   company: AmbiguousCompany,
@@ -100,7 +109,7 @@ function describeAmbiguous(
 ): string {
   const [first, ...others] = company.candidates;
   if (first === undefined) return `${nameOf(company)}: no V4 candidate is known`;
-  const known = `V4 company ${first.v4CompanyId} (${first.agreeingKeys} of ${countOf(first.comparableKeys, 'shared record')} agree)`;
+  const known = `V4 company ${first.v4CompanyId} (${describeAgreement(first)})`;
   const more = others
     .filter(({ agreeingKeys }) => agreeingKeys > 0 || first.agreeingKeys === 0)
     .map((one) => `${one.v4CompanyId} (${one.agreeingKeys} of ${one.comparableKeys})`);

@@ -20,7 +20,7 @@ function companyOf(
 describe('a company that could not be paired', () => {
   it.each<[string, AmbiguousCompany, AmbiguousCompany[], string]>([
     ['no candidate', companyOf('6'), [], 'no V4 candidate is known'],
-    ['one candidate', companyOf('6', ['1', 1, 1]), [], 'V4 company 1 (1 of 1 shared record agree)'],
+    ['one candidate', companyOf('6', ['1', 1, 1]), [], 'V4 company 1 (1 of 1 shared record agrees)'],
     [
       'candidates with agreeing records, and one without',
       companyOf('6', ['1', 9, 9], ['2', 9, 9], ['3', 0, 4]),

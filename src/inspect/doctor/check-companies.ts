@@ -6,7 +6,7 @@ import {
   NO_UNCOUNTED,
   pairCompanies,
 } from '../../match/pair-companies.js';
-import { prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
+import { describeAgreement, prepareDescribeAmbiguous } from '../../text/describe-evidence.js';
 import { countOf, groupDigits } from '../../text/numbers.js';
 import { append } from '../../text/rows.js';
 import type { ListRef } from '../live-records.js';
@@ -50,9 +50,7 @@ function describePair({ region, v3CompanyId, v4CompanyId, matchedBy, candidates 
   if (v4CompanyId === null) return `${company}: no shared record seen.`;
   if (matchedBy === 'file') return `${company} is V4 company ${v4CompanyId}: named in the companies file.`;
   const own = candidates.find((one) => one.v4CompanyId === v4CompanyId);
-  const { agreeingKeys = 0, comparableKeys = 0 } = own ?? {};
-  const agree = agreeingKeys === 1 ? 'agrees' : 'agree';
-  return `${company} looks like V4 company ${v4CompanyId}: ${agreeingKeys} of ${countOf(comparableKeys, 'shared record')} ${agree}.`;
+  return `${company} looks like V4 company ${v4CompanyId}: ${describeAgreement(own ?? { agreeingKeys: 0, comparableKeys: 0 })}.`;
 }
 
 const MAX_REQUESTS = 60;

@@ -22,7 +22,7 @@ import {
 } from '../../store/story-rows.js';
 import { listStreams, type StreamRow } from '../../store/streams.js';
 import { openVerifiedRemap, type VerifiedRemap } from '../../store/verified-remap.js';
-import { namedIds } from '../../text/describe-evidence.js';
+import { describeAgreement, namedIds } from '../../text/describe-evidence.js';
 import { countOf } from '../../text/numbers.js';
 import * as z from '../../zod.js';
 import {
@@ -254,7 +254,8 @@ function describePairing(row: CompanyRow): CompanyPairing {
   const candidates = known.map((other) => {
     const isV3 = other['v4_company_id'] === undefined;
     const who = isV3 ? `V3 ${other['v3_company_id']} (${other['region']})` : `V4 ${other['v4_company_id']}`;
-    return `${who}: ${other['agreeing_keys']} of ${countOf(Number(other['comparable_keys']), 'shared record')} agree`;
+    const [agreeingKeys, comparableKeys] = [Number(other['agreeing_keys']), Number(other['comparable_keys'])];
+    return `${who}: ${describeAgreement({ agreeingKeys, comparableKeys })}`;
   });
   const v4 = row.v4_company_id?.toString() ?? null;
   const twin = known.find((other) => v4 !== null && other['v4_company_id'] === v4);

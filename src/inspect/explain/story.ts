@@ -3,9 +3,14 @@ import { findDrift } from '../../match/compare-payloads.js';
 import { describeOutcome } from '../../reasons.js';
 import { toFinding } from '../../store/finding-rows.js';
 import type { PayloadField, StoryRow } from '../../store/story-rows.js';
-import { describeEvidence, isRowEvidence, type RowEvidence } from '../../text/describe-evidence.js';
+import {
+  describeAgreement,
+  describeEvidence,
+  isRowEvidence,
+  type RowEvidence,
+} from '../../text/describe-evidence.js';
 import { escapeUnseen, renderJson } from '../../text/escape.js';
-import { countOf, formatTime, groupDigits } from '../../text/numbers.js';
+import { formatTime } from '../../text/numbers.js';
 import { displayWidth, fitText, layOutTable, wrapLines } from '../../text/text-layout.js';
 
 /** An exported record or child, in the form of `--json`. */
@@ -305,11 +310,9 @@ const MATCHED_BY: Readonly<Record<string, string>> = {
 
 function describeCompany(company: CompanyPairing | null): string[] {
   if (company === null) return [];
-  const { matchedBy, v3, v4, comparableKeys, agreeingKeys, candidates } = company;
+  const { matchedBy, v3, v4, comparableKeys, candidates } = company;
   const numbers =
-    comparableKeys === 0
-      ? 'they share no record that can be compared'
-      : `${groupDigits(agreeingKeys)} of ${countOf(comparableKeys, 'shared record')} agree`;
+    comparableKeys === 0 ? 'they share no record that can be compared' : describeAgreement(company);
   if (v3 !== null && v4 !== null) {
     return [`  Companies: V3 ${v3} is V4 ${v4}, paired ${MATCHED_BY[matchedBy] ?? matchedBy}; ${numbers}`];
   }

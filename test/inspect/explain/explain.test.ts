@@ -61,7 +61,7 @@ Taken for a V3 svc_id: the record V3 3 of company 1 (default)
     paid                        false                                   –
     memo                        –                                       –
 
-  Companies: V3 1 (default) is V4 1, paired by the keys they share; 1 of 1 shared record agree
+  Companies: V3 1 (default) is V4 1, paired by the keys they share; 1 of 1 shared record agrees
   V3 accounting/invoices in default: complete, read from 2026-11-01 00:00 UTC on
   V4 accounting/invoices, company 1: complete, read from 2026-11-01 00:00 UTC on
 
@@ -80,7 +80,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
     platform_unique_id          –                                       –
     created_at                  –                                       –
 
-  Companies: V3 1 (default) is V4 1, paired by the keys they share; 1 of 1 shared record agree
+  Companies: V3 1 (default) is V4 1, paired by the keys they share; 1 of 1 shared record agrees
   V3 accounting/invoices in default: complete, read from 2026-11-01 00:00 UTC on
   V4 accounting/invoices, company 1: complete, read from 2026-11-01 00:00 UTC on
 `,
@@ -161,7 +161,7 @@ Taken for a V4 svc_id: the record V4 3 of company 1
       v3: [{ id: 1, key: 'a', facts: 'x=1' }],
       v4: [{ id: 9, key: 'a', company: 7, facts: 'x=2' }],
     };
-    expect(await explain(other, { id: '1' })).toContain('V4 7: 0 of 1 shared record agree\n');
+    expect(await explain(other, { id: '1' })).toContain('V4 7: 0 of 1 shared record agrees\n');
     const { stories } = await explainJson(MIXED, {
       id: '4',
       spoil: (db) =>
