@@ -188,7 +188,7 @@ function parseIds(text: string): unknown {
   if (!text.startsWith('{')) {
     if (at >= 0) return { column: text.slice(0, at), model: text.slice(at + 1) };
     throw new SvcError('usage', `--ids ${text} names no model.`, {
-      hint: `Write --ids ${text}=MODEL, such as ${text}=accounting/invoices; \`svc-migrate apply find\` proposes models.`,
+      hint: `Write --ids ${shellLine([`${text}=MODEL`])}, such as ${shellLine([`${text}=accounting/invoices`])}; \`svc-migrate apply find\` proposes models.`,
     });
   }
   try {

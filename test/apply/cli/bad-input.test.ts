@@ -26,6 +26,7 @@ describe('what cannot be applied to', () => {
     [SHOP.replace('invoice_id', 'invoiceid'), 6, 'did you mean "invoice_id"?'],
     [SHOP.replace('invoices', 'invoice'), 2, 'did you mean "accounting/invoices"?'],
     ['shop.db --table orders --ids invoice_id', 2, 'Write --ids invoice_id=MODEL'],
+    ['shop.db --table orders --ids in$id', 2, "Write --ids 'in$id=MODEL'"],
     ['shop.db --table orders', 2, 'No column that holds ids'],
     ['none.csv', 6, 'none.csv cannot be read: it does not exist'],
     [INVOICES, 2, 'describes a target that is not configured'],
