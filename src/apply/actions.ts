@@ -30,7 +30,7 @@ export interface ApplyResult {
   /** For people. */
   readonly text: string;
   /** For programs. */
-  readonly json: object;
+  readonly json: Readonly<Record<string, unknown>>;
   /** The suggested next step, usually a command. */
   readonly next: string;
   /** What `apply plan` made. */

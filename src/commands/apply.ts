@@ -92,7 +92,9 @@ async function askForPlan(call: Call, input: Input, io: Io): Promise<Plan | 'no'
   const planned = await runJob({ ...call, request: { ...request, action: 'plan' } }, io);
   const plan = call.agreed ?? planned.plan;
   if (plan === undefined || planned.isBlocked === true) {
-    await print(planned, call, io);
+    const { gate: _, targets: __, ...judged } = planned.json;
+    const json = { ...judged, action: 'write', written: [] };
+    await print({ ...planned, text: `${planned.text}Nothing was written.\n`, json }, call, io);
     return planned.exitCode;
   }
   await printText(escapeLines(planned.text), io);

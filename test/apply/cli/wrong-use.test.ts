@@ -191,7 +191,12 @@ it.runIf(hasPty)(
       1,
       expect.stringMatching(/\nNext: svc-migrate explain accounting\/invoices \d+\s*$/),
     ]);
-    expect(JSON.parse(scene.read('told.json'))).toMatchObject({ exitCode: 1, blocks: [{}] });
+    expect(JSON.parse(scene.read('told.json'))).toMatchObject({
+      action: 'write',
+      exitCode: 1,
+      blocks: [{}],
+      written: [],
+    });
     expect(JSON.parse(scene.read('left.ndjson'))).toMatchObject({ value: String(MAPPED + 1) });
   },
 );
