@@ -181,12 +181,27 @@ async function runAndPrint(call: Call, io: Io): Promise<number> {
 }
 
 /** Runs the job in a thread: long SQLite statements would keep the main thread from handling signals. */
-function runJob({ config, request, agreed }: Omit<Call, 'json'>, io: Io): Promise<ApplyResult> {
+async function runJob({ config, request, agreed }: Omit<Call, 'json'>, io: Io): Promise<ApplyResult> {
   io.onProgress({ kind: 'stage', name: `apply ${request.action}` });
   const module = new URL('./apply-thread.js', import.meta.url);
   const job: ApplyThreadInput['job'] = { config, request, agreed, isVerbose: io.verbose === true };
   const input = { job, env: { ...io.env }, width: io.width, startMs: io.clock.now() };
-  return runInThread<ApplyThread>({ name: 'apply', module }, io, input);
+  try {
+    return await runInThread<ApplyThread>({ name: 'apply', module }, io, input);
+  } catch (error) {
+    throw withPlace(error, request.source);
+  }
+}
+
+/** The error with the place that options name added to the commands on runs in its hint. */
+function withPlace(error: unknown, { isPlace, words }: ApplyRequest['source']): unknown {
+  if (!isPlace || !(error instanceof SvcError) || error.hint === undefined) return error;
+  const { code, message, facts, cause } = error;
+  const hint = error.hint.replace(
+    /`(svc-migrate apply (?:runs|undo \S+))`/g,
+    (_, command: string) => `\`${command} ${shellLine(words)}\``,
+  );
+  return new SvcError(code, message, { hint, facts, cause });
 }
 
 async function print(

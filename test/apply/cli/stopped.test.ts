@@ -71,7 +71,8 @@ describe('an apply that is stopped part-way', () => {
     const place = sceneWithRows();
     const { scene, file, after } = place;
     let held: Db | undefined;
-    const stopped = await disturb(place, 'write --in-place --yes', () => {
+    const words = 'write shop.db --table orders --ids invoice_id=accounting/invoices --in-place --yes';
+    const stopped = await disturb(place, words, () => {
       held = new Sqlite(file, { timeout: 5000 });
       held.exec('BEGIN IMMEDIATE');
       return null;
@@ -81,9 +82,9 @@ describe('an apply that is stopped part-way', () => {
     const run = runOf({ ...stopped, stdout: stopped.stderr });
     expect([stopped.code, stopped.stderr]).toEqual([
       7,
-      expect.stringContaining(`svc-migrate apply undo ${run}`),
+      expect.stringContaining(`\`svc-migrate apply undo ${run} shop.db\``),
     ]);
-    const done = await scene.apply('write --in-place --yes');
+    const done = await scene.apply(words);
     expect([runOf(done), ordersIn(file)]).toEqual([run, after]);
   });
 
