@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { pid } from 'node:process';
 import { buildFingerprint, type Config } from '../config/config.js';
@@ -189,6 +190,11 @@ export function withLockOwner<T>(file: string, open: () => T): T {
 export function describeOwner(file: string): string | null {
   const owner = readOwner(noteOf(file));
   return owner === null ? null : describeProcess(owner);
+}
+
+/** Whether a process of this machine uses a database. Of one on another machine, it is not known whether it still runs. */
+export function isUsedHere(file: string): boolean {
+  return readOwner(noteOf(file))?.host === hostname();
 }
 
 /** The file beside the database that names the process using it, for the error messages of other processes. It is not the lock. */

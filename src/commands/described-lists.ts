@@ -18,7 +18,7 @@ export function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', no
     .filter(({ n }) => n > 0);
   const rejected = sumOf(groups, 'rejected');
   const byCompany = sumOf(groups, 'byCompany');
-  const oldest = oldestReading(groups.filter((group) => stateOf(group) !== 'not started'));
+  const oldest = oldestReading(groups);
   const parts = [
     `${countOf(sumOf(groups, 'lists'), 'list')} (${states.map(({ state, n }) => `${groupDigits(n)} ${state}`).join(', ')})`,
     describeRecords(groups),
@@ -51,9 +51,10 @@ export function sumOf(
   return groups.filter(isCounted).reduce((sum, group) => sum + group[count], 0);
 }
 
-/** The oldest reading of lists. Times in ISO 8601 sort as strings. */
+/** The oldest reading of lists that were begun. Times in ISO 8601 sort as strings. */
 export function oldestReading(groups: readonly StreamGroup[]): string | undefined {
-  return groups.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
+  const begun = groups.filter((group) => stateOf(group) !== 'not started');
+  return begun.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
 }
 
 /**

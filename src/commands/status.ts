@@ -24,7 +24,7 @@ import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import type { status } from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
-import { describeOwner, readDatabase } from './database.js';
+import { describeOwner, isUsedHere, readDatabase } from './database.js';
 import { describeGeneration, oldestReading, sumOf } from './described-lists.js';
 
 const generation = z.strictObject({
@@ -77,13 +77,13 @@ export async function run(
   const config = await loadConfig();
   const { text, chunks } = await readDatabase(config, async (db) => {
     const readiness = readReadiness(db, config, EVERYTHING);
-    const owner = describeOwner(config.database);
+    const next = isUsedHere(config.database) ? 'svc-migrate status' : findNext(readiness);
     const facts: StatusFacts = {
       database: config.database,
-      owner,
+      owner: describeOwner(config.database),
       readiness,
       outcomes: countOutcomes(db, null),
-      next: addFlags(owner === null ? findNext(readiness) : 'svc-migrate status', io.flags ?? ''),
+      next: addFlags(next, io.flags ?? ''),
     };
     const unfinished = () => iterateStreams(db, EVERYTHING, { states: UNFINISHED });
     const inJson = json === undefined ? [] : [...streamJson(buildStatusJson(facts, unfinished))];

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { prepareBumpExportSeq, writeRemapInputs } from '../../src/store/meta.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
@@ -71,8 +72,14 @@ describe('status', () => {
   });
 
   it('names no reading of lists of which nothing was read', async () => {
-    const lines = await status("UPDATE stream SET state = 'running', pages = 0 WHERE generation = 'v3'");
-    expect(lines).toContain('V3: 1 list (1 not started), 0 records');
+    const change = "UPDATE stream SET state = 'running', pages = 0 WHERE generation = 'v3'";
+    expect(await status(change)).toContain('V3: 1 list (1 not started), 0 records');
+    await withDatabase(MIXED, {}, async ({ config, write }) => {
+      write((db) => db.exec(change));
+      const inJson = newIo();
+      await runNamed('status', givenOf(config, { json: '-' }), inJson);
+      expect(JSON.parse(inJson.stdout.text).v3.oldestReadAt).toBeNull();
+    });
   });
 
   it('says how far an export is, what was rejected, and what was read by company', () =>
@@ -139,11 +146,15 @@ describe('status', () => {
       );
     }));
 
-  it('names the process that writes, and no other work before it has ended', () =>
+  it.each([
+    [hostname(), 'svc-migrate status'],
+    // whether it still runs is not known: it may be of a container that was killed
+    ['elsewhere', 'svc-migrate check'],
+  ])('names the process on %s that writes, and no other work before it has ended', (host, next) =>
     withDatabase(MIXED, {}, async ({ config }) => {
       const owner = {
         pid: process.pid,
-        host: 'elsewhere',
+        host,
         since: '2026-11-01T02:00:00.123Z',
         command: 'export v3',
       };
@@ -151,14 +162,18 @@ describe('status', () => {
       const io = newIo({ width: 200 });
       await runNamed('status', givenOf(config), io);
       expect(io.stdout.text.split('\n')[1]).toBe(
-        `In use: svc-migrate export v3 (process ${process.pid} on elsewhere) since 2026-11-01 02:00:00 UTC`,
+        `In use: svc-migrate export v3 (process ${process.pid} on ${host}) since 2026-11-01 02:00:00 UTC`,
       );
       expect(io.stdout.text).not.toContain('`export v3`');
-      expect(io.stdout.text).toMatch(/\nNext: svc-migrate status {2}# once that process has ended\n$/);
+      expect(io.stdout.text.split('\n').slice(-2)).toEqual([
+        `Next: ${next}  # once that process has ended`,
+        '',
+      ]);
       const inJson = newIo();
       await runNamed('status', givenOf(config, { json: '-' }), inJson);
-      expect(JSON.parse(inJson.stdout.text).next).toBe('svc-migrate status');
-    }));
+      expect(JSON.parse(inJson.stdout.text).next).toBe(next);
+    }),
+  );
 
   it('says so where nothing was exported', async () => {
     const lines = await status(
