@@ -64,7 +64,8 @@ export async function run(given: Given<NarrowingOptions>, io: Io): Promise<numbe
     if (!(error instanceof Left)) throw error;
     left = error;
   }
-  await writeText(io.stdout, [describeEnd(session, config, [companies, decisions])]);
+  const files = [companies, decisions];
+  await writeText(io.stdout, [describeEnd(session, config, files, open.isCurrent)]);
   if (left?.isInterrupted === true)
     throw new SvcError('interrupted', 'Stopped; the answers so far are kept.');
   return 0;
@@ -122,6 +123,8 @@ class Session {
 interface OpenQuestions {
   readonly companies: readonly AmbiguousCompany[];
   readonly records: readonly RemapRow[];
+  /** Whether the remap was built with the present files. */
+  readonly isCurrent: boolean;
 }
 
 /** The open questions of the last remap. The database is closed while a person thinks. */
@@ -131,7 +134,7 @@ function readOpenQuestions(
   companies: readonly bigint[],
   io: Io,
 ): Promise<OpenQuestions> {
-  return readLastRemap(config, companies, io, async (db, { lastRun, exportSeq }) => {
+  return readLastRemap(config, companies, io, async (db, { lastRun, exportSeq, changedInputs }) => {
     // Answers of an earlier session do not settle the questions left: it can be taken up before they are applied.
     if (lastRun !== undefined && isStale(lastRun, exportSeq)) {
       const hint = 'Run `svc-migrate remap` first.';
@@ -142,6 +145,7 @@ function readOpenQuestions(
     return {
       companies: readAmbiguousCompanies(db, filter),
       records: [...listUndecided(db, filter)].filter((row) => !isDeleted(row)),
+      isCurrent: changedInputs.length === 0,
     };
   });
 }
@@ -316,6 +320,7 @@ function describeEnd(
   { answers, skipped, io }: Session,
   config: Config,
   files: readonly (Pick<DecisionsFile, 'file' | 'isConfigured'> & { readonly rows: readonly unknown[] })[],
+  isCurrent: boolean,
 ): string {
   const missing = files.filter(({ isConfigured, rows }) => !isConfigured && rows.length > 0);
   const settings = missing.map(({ file }) => {
@@ -326,6 +331,7 @@ function describeEnd(
   });
   const add = settings.length === 0 ? [] : ['Add to the configuration:', ...settings];
   const done = `${countOf(answers, 'answer')} written${skipped === 0 ? '' : `, ${skipped} skipped`}.`;
-  const next = answers === 0 && skipped === 0 ? 'svc-migrate check' : 'svc-migrate remap';
+  const isSettled = isCurrent && missing.length === 0 && answers === 0 && skipped === 0;
+  const next = isSettled ? 'svc-migrate check' : 'svc-migrate remap';
   return addFlagsToNext(`\n${[done, ...add].join('\n')}\nNext: ${next}\n`, io.flags);
 }

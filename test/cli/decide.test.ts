@@ -74,6 +74,8 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     for (const line of [chosen, none, accepted])
       expect(again.text).not.toContain(`V3 ${line.split(',')[4]},`);
     expect(again.code).toBe(0);
+    const left = await decide([{ at: COMPANY, text: 'q' }]);
+    expect(left.text).toMatch(/0 answers written\.\s+Next: svc-migrate remap\s*$/);
     expect((await runCli(['remap'], { cwd, env })).code).toBe(0);
     const id = chosen.split(',')[4] ?? '';
     const story = await runCli(['explain', chosen.split(',')[0] ?? '', id], { cwd, env });
@@ -95,6 +97,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     expect(text).toContain(`V4 company ${v4}: `);
     const again = await onTerminal('decide', { cwd, env, size: [0, 0] }, [{ at: COMPANY, text: 'q' }]);
     expect(again.text).not.toContain(`V3 company ${v3} of ${region}?`);
+    expect(again.text).toMatch(/Next: svc-migrate remap\s*$/);
     // A terminal that does not know its size is taken for a usual one.
     expect(again.text.split(/\r?\n/).length).toBeLessThan(100);
   });
