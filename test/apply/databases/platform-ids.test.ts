@@ -127,6 +127,17 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await rows()).toEqual([['5', null], ['14', null], ...rest]);
   });
 
+  it.each(types)('keeps their column while another run has filled it too (%s)', async (type) => {
+    await createTable(type, ['5']);
+    expect(await apply(KEEP, stored)).toEqual([]);
+    await sql('INSERT INTO t(k, i) VALUES (2, 17)');
+    expect(await apply(AGAIN, { ...stored, run: 'run-2' })).toEqual([]);
+    expect(await undo('run-1')).toMatchObject([{ restored: 2, changedSinceCount: 0 }]);
+    expect(String(await rows())).toBe('5,,71,p17');
+    expect(await undo('run-2')).toMatchObject([{ restored: 2, changedSinceCount: 0 }]);
+    expect(String(await rows('*'))).toBe('1,5,2,17');
+  });
+
   it.each(types)('leaves those that were changed since with their rows (%s)', async (type) => {
     await createTable(type, ['5', '6', '7']);
     expect(await apply(IN_PLACE, stored)).toEqual([]);
