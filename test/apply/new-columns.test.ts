@@ -117,6 +117,11 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     expect(await cells(place)).toBe('1,11,2,12,1,11,,,5,15,404,,1,91,2,');
     expect(await later.verdict()).toEqual([[5, 0, 1]]);
     expect(await now.verdict()).toEqual([[5, 0, 1]]);
+    // Written by another program, though the remap gives the same.
+    await place.run('INSERT INTO t VALUES (9, 3, 13)');
+    await later.write('run-3');
+    expect(await later.verdict()).toEqual([[6, 1, 1]]);
+    await place.run('DELETE FROM t WHERE k = 9');
     expect(await now.store.undo('run-1')).toMatchObject([{ restored: 5, changedSinceCount: 0 }]);
     expect(await columns(place)).toBe(2);
   });
