@@ -215,7 +215,12 @@ describe.each(ENGINES)('$product', (engine) => {
       tableOf({ name, ids: [{ column: 'i', model: INVOICES, path: `$.${name}` }] });
     const both = [at('a'), at('b')];
     await create(`id integer PRIMARY KEY, i ${json}`, `1, '{"a":5,"b":6}'`, `2, '{"a":7,"b":8}'`);
+    const before = await ids();
     expect(await apply(IN_PLACE, { targets: both })).toEqual([]);
+    // The path that was written last is taken back first.
+    expect(await undo()).toMatchObject([{ restored: 2 }, { restored: 2 }]);
+    expect(await ids()).toEqual(before);
+    expect(await apply(IN_PLACE, { targets: both, run: 'run-2' })).toEqual([]);
     expect(await check(both)).toMatchObject({ exitCode: 0, ids: { done: 4, changedSince: 0 } });
     await sql(`UPDATE t SET i = '{"a":8,"b":8}' WHERE id = 2`);
     expect(await check(both)).toMatchObject({ exitCode: 1, ids: { done: 3, changedSince: 1 } });
