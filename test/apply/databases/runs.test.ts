@@ -241,6 +241,24 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(red.exitCode).not.toBe(0);
   });
 
+  it.each([IN_PLACE, NEW])('writes nothing where other ids came after the plan ($mode)', async (policy) => {
+    await create('id integer PRIMARY KEY, i bigint', '1, 5');
+    await scene.withStore(policy, {}, async (store, plan) => {
+      const { targets } = await plan();
+      const expectRefused = (isExact: boolean, text: string) =>
+        expect(store.write(targets, { run: 'run-1', planSha256: 'p', isExact })).rejects.toMatchObject({
+          code: 'bad_input',
+          message: expect.stringContaining(text),
+        });
+      await sql('INSERT INTO t VALUES (2, 6)');
+      await expectRefused(true, 'the data changed since the plan');
+      await sql('UPDATE t SET i = 404 WHERE id = 2');
+      await expectRefused(false, 'This is new since the plan');
+    });
+    expect(await ids()).toEqual(['5', '404']);
+    expect(await database().ledger.states()).toEqual([]);
+  });
+
   it('says of a table that is not there only that', async () => {
     await sql('CREATE TABLE tt(id integer PRIMARY KEY, i bigint)');
     expect((await check()).blocks.map(({ note }) => note.code)).toEqual(['unknown_table']);
