@@ -3,7 +3,7 @@ import { write } from '../../../src/apply/actions.js';
 import { type ApplyContext, DEFAULT_TUNING } from '../../../src/apply/context.js';
 import { campaign, campaignCases } from '../../support/campaign.js';
 import { ENGINES, type Kind } from '../support/databases.js';
-import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
+import { IN_PLACE, INVOICES, NEW, openIds } from '../support/remap.js';
 import { ID_TYPES, openScene } from '../support/scene.js';
 
 const BOTH = { ids: ['i', 'j'].map((column) => ({ column, model: INVOICES })) };
@@ -289,6 +289,47 @@ describe.each(ENGINES)('$product', (engine) => {
     for (const name of ['a', 'b'])
       expect((await sql(`SELECT i FROM ${name} ORDER BY id`)).flat()).toEqual(['5', '6', '7']);
     expect(await sql('SELECT i FROM once')).toEqual([['5']]);
+  });
+
+  it.each([IN_PLACE, NEW])('is verified by the remap and its own policy ($mode)', async (policy) => {
+    const rows = [{ v3: 5, v4: 6 }, { v3: 7 }, { v3: 8, v4: 9, status: 'deleted', reason: 'deleted_in_v3' }];
+    const [now, later] = [openIds([...rows, { v3: 6, v4: 7 }]), openIds([...rows, { v3: 6, v4: 5 }])];
+    const found = async (more: Partial<ApplyContext> = {}) => {
+      const verified = await scene.withStore(policy, { more }, (store) => store.verify(null));
+      return verified.flatMap(({ checked, wrong, changedSince }) =>
+        [checked, ...wrong, ...changedSince].sort(),
+      );
+    };
+    await create('id integer PRIMARY KEY, i bigint', '1, 5', '2, 6', '3, 7', '4, 8');
+    expect(await apply({ ...policy, missing: 'null', mapDeleted: true }, { more: now })).toEqual([]);
+    const [count, name] = policy === NEW ? [3, 'i 6'] : [4, 'row 2'];
+    expect(await found(now)).toEqual([count]);
+    expect(await found(later)).toEqual([count, `${name}: the remap gives another id`]);
+    if (policy === NEW) {
+      await sql('ALTER TABLE t DROP COLUMN i_v4');
+      expect(await found(now)).toEqual([0, 'column i_v4 is gone']);
+      return;
+    }
+    await sql('UPDATE t SET i = 5 WHERE id = 1');
+    await sql('UPDATE t SET i = 77 WHERE id = 2');
+    await sql('DELETE FROM t WHERE id = 4');
+    expect(await found(now)).toEqual([
+      4,
+      'row 1: holds its old id again',
+      'row 2: holds something other than what the run wrote',
+      'row 4 is gone',
+    ]);
+  });
+
+  it('records and takes back only what it rewrote before it was stopped', async () => {
+    await create('id integer PRIMARY KEY, i bigint', '1, 5', '2, 6', '3, 7');
+    const onProgress: ApplyContext['onProgress'] = (event) => {
+      if (event.kind === 'step' && event.name.startsWith('rewriting')) throw new Error('killed');
+    };
+    await expect(apply(IN_PLACE, { more: { onProgress } })).rejects.toThrow('killed');
+    expect((await database().ledger.changes()).map(({ key }) => key)).toEqual(['1', '2']);
+    expect(await undo()).toMatchObject([{ restored: 2, changedSinceCount: 0 }]);
+    expect(await ids()).toEqual(['5', '6', '7']);
   });
 
   it('finds what came since several runs by long keys within the statement timeout', async () => {
