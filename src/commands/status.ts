@@ -120,11 +120,10 @@ function renderStatus({ database, owner, readiness, outcomes, next }: StatusFact
     describeGeneration(readiness, 'v4', now),
     ...describeOpen(readiness),
     ...describeRemap(readiness, outcomes),
-    ...(owner === null ? [describeExports(readiness)] : []),
+    owner === null ? describeExports(readiness) : 'Once that process has ended:',
   ];
   // `Next` is not wrapped, so that it can be copied.
-  const when = owner === null ? '' : '  # once that process has ended';
-  return `${wrapLines(lines, io.width)}${escapeUnseen(`Next: ${next}${when}`)}\n`;
+  return `${wrapLines(lines, io.width)}${escapeUnseen(`Next: ${next}`)}\n`;
 }
 
 /** Of lists that are not started, so many are named: the others are counted. */
