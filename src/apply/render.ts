@@ -296,16 +296,19 @@ export function renderUndone(undone: readonly UndoResult[], width: number): stri
   );
 }
 
-/** The result of a verification for each target. */
-export function renderVerified(verified: readonly RunVerification[], width: number): string {
+/** The result of a verification for each target. `countChanged`: what changed since, with its unit. */
+export function renderVerified(
+  verified: readonly RunVerification[],
+  width: number,
+  countChanged: (one: RunVerification) => string,
+): string {
   return wrapLines(
     verified.flatMap((one) => {
       const { target, run, checked, wrong, wrongCount, changedSince, changedSinceCount, notChecked } = one;
       if (notChecked !== null) return [`${target}, run ${run}: not checked, ${notChecked} since`];
       const good = one.byLedgerAlone ? 'as the ledger says' : 'as ledger and remap say';
       const says = wrongCount === 0 ? good : `${groupDigits(wrongCount)} WRONG`;
-      const since =
-        changedSinceCount === 0 ? '' : `; ${groupDigits(changedSinceCount)} changed by others since`;
+      const since = changedSinceCount === 0 ? '' : `; ${countChanged(one)} changed by others since`;
       const came = one.cameSince === 0 ? '' : `; ${groupDigits(one.cameSince)} came since and are not filled`;
       return [
         `${target}, run ${run}: ${countOf(checked, 'cell')} checked, ${says}${since}${came}`,

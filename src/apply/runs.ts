@@ -5,7 +5,7 @@ import { countOf } from '../text/numbers.js';
 import { suggest } from '../text/suggest.js';
 import { wrapLines } from '../text/text-layout.js';
 import type { ApplyResult, ApplyTask } from './actions.js';
-import type { LedgerRun, UndoResult } from './context.js';
+import type { LedgerRun, RunVerification, UndoResult } from './context.js';
 import { renderRuns, renderUndone, renderVerified } from './render.js';
 import { listRuns, type OpenStore } from './stores.js';
 
@@ -46,6 +46,10 @@ export async function verifyRuns(
   const since = verified.find(({ changedSinceCount }) => changedSinceCount > 0);
   const lines = unfinished.map(({ run, target }) => `${target}: run ${run} is unfinished.`);
   const none = verified.length === 0 && unfinished.length === 0 ? ['No finished run was found.'] : [];
+  const countChanged = ({ target, run, changedSinceCount }: RunVerification): string => {
+    const own = runs.find((one) => one.run === run && one.target === target);
+    return countOf(changedSinceCount, own !== undefined && isTextFile(own.definition) ? 'file' : 'cell');
+  };
   // The gravest first.
   const problems = [
     ...verified.flatMap(({ target, wrongCount }) =>
@@ -53,13 +57,9 @@ export async function verifyRuns(
     ),
     ...lines,
     ...none,
-    ...verified.flatMap(({ target, run, changedSinceCount }) => {
-      const own = runs.find((one) => one.run === run && one.target === target);
-      const unit = own !== undefined && isTextFile(own.definition) ? 'file' : 'cell';
-      return changedSinceCount === 0
-        ? []
-        : [`${target}: ${countOf(changedSinceCount, unit)} changed by others since.`];
-    }),
+    ...verified.flatMap((one) =>
+      one.changedSinceCount === 0 ? [] : [`${one.target}: ${countChanged(one)} changed by others since.`],
+    ),
     'No run could be checked.',
   ];
   const isOlder = verified.some(({ byLedgerAlone }) => byLedgerAlone);
@@ -72,7 +72,7 @@ export async function verifyRuns(
   const end = isGood ? [`PASS: ${advice}`] : ['FAIL', `Biggest blocker: ${problems[0]}`];
   return {
     exitCode: isGood ? 0 : 1,
-    text: `${renderVerified(verified, width)}${wrapLines([...lines, ...end], width)}`,
+    text: `${renderVerified(verified, width, countChanged)}${wrapLines([...lines, ...end], width)}`,
     json: { action: 'verify', verified, unfinished: unfinished.map(({ definition: _, ...run }) => run) },
     next: isGood
       ? isOpen
