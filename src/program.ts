@@ -286,8 +286,8 @@ async function reportError(error: unknown, words: readonly string[], stderr: Out
 function usageError(error: CommanderError, words: readonly string[]): SvcError {
   if (error.code === 'commander.help') return incompleteCommand(words);
   const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
-  const meant = /\(Did you mean (.*)\?\)/.exec(error.message)?.[1];
-  const hint = meant === undefined ? helpHint(words) : `Did you mean "${meant}"?`;
+  const meant = /\(Did you mean (?:one of )?(.*)\?\)/.exec(error.message)?.[1];
+  const hint = meant === undefined ? helpHint(words) : `Did you mean "${meant.replaceAll(', ', '" or "')}"?`;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
 }
 

@@ -44,6 +44,7 @@ function expectPlainError({ stdout, stderr }: Ended): void {
 
 describe('bad input is a one-line error with the fix, and nothing is written', () => {
   const cases = rowsOf(String.raw`
+    a command close to two | stat | - | 2 | unknown command 'stat'\.\n {2}→ Did you mean "scan" or "status"\?
     an unknown command | exprt | - | 2 | unknown command 'exprt'\.\n {2}→ Did you mean "export"\?
     an unknown generation | export v5 | - | 2 | "v5" is no value for generation\.\n.*"v3"
     an unknown option | status --verbos | - | 2 | unknown option '--verbos'\.\n.*--verbose
