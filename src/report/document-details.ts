@@ -98,18 +98,22 @@ const MAX_LISTS = 300;
  * only where it is not complete, as in `status`.
  */
 export function listBlocks({ completeness, scope, totals }: Report): DocumentBlock[] {
-  const groups = new Map<string, { first: ReportStream; lists: number; records: number; counts: number[] }>();
+  const groups = new Map<
+    string,
+    { first: ReportStream; state: string; lists: number; records: number; counts: number[] }
+  >();
   const states = new Map<string, number>();
   let [all, byCompany] = [0, 0];
   for (const one of completeness) {
-    const { generation, companyId, model, region, state, endReason, totalCountLast } = one;
+    const { generation, companyId, model, region, endReason, totalCountLast } = one;
+    const state = one.state === 'running' && one.pages === 0 ? 'not started' : one.state;
     if (generation === 'v4' && companyId === null && state === 'complete') continue;
     all += 1;
     states.set(state, (states.get(state) ?? 0) + 1);
     if (one.readBy === 'companies') byCompany += 1;
     if (state === 'complete') continue;
     const key = JSON.stringify([generation, model, region, state, endReason]);
-    const group = groups.get(key) ?? { first: one, lists: 0, records: 0, counts: [] };
+    const group = groups.get(key) ?? { first: one, state, lists: 0, records: 0, counts: [] };
     groups.set(key, group);
     group.lists += 1;
     group.records += one.uniqueRecords;
@@ -128,11 +132,11 @@ export function listBlocks({ completeness, scope, totals }: Report): DocumentBlo
   if (groups.size === 0) return [head];
   const rows = [...groups.values()]
     .slice(0, MAX_LISTS)
-    .map(({ first, lists, records, counts }) => [
+    .map(({ first, state, lists, records, counts }) => [
       `${first.generation.toUpperCase()} ${first.model}`,
       first.region === '' ? '–' : first.region,
       lists === 1 ? (first.companyId ?? 'all') : countOf(lists, 'company', 'companies'),
-      first.state,
+      state,
       first.endReason ?? '–',
       groupDigits(records),
       counts.length < lists ? '–' : groupDigits(counts.reduce((sum, n) => sum + n, 0)),

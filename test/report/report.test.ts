@@ -353,6 +353,18 @@ describe('report', () => {
     });
   });
 
+  it('tells lists that were begun from those that were not', async () => {
+    await withDatabase(MIXED, {}, async ({ write, report }) => {
+      write((db) => {
+        db.exec("UPDATE stream SET state = 'running'");
+        db.exec("UPDATE stream SET pages = generation = 'v3'");
+      });
+      expect(renderText(await report(), { width: 80, color: false })).toContain(
+        '0 of 2 lists read completely, 1 running, 1 not started.',
+      );
+    });
+  });
+
   it('refuses to write two formats to stdout, one file twice, or over the database', async () => {
     await withDatabase(MIXED, {}, async ({ config, folder }) => {
       const refused = async (json: string, ndjson: string) =>
