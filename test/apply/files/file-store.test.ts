@@ -1,6 +1,16 @@
-import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { removeUnchanged, renameToFreeName, takeSnapshot } from '../../../src/apply/files/file-snapshot.js';
 import { readSideCar, writeSideCar } from '../../../src/apply/files/side-car.js';
 import { withFileLock } from '../../../src/apply/files/write-file.js';
 import { openFile } from '../support/file-job.js';
@@ -47,6 +57,26 @@ describe('files, new file beside the old', () => {
     expect(await store.verify(null)).toMatchObject([{ wrongCount: 0, changedSinceCount: 0 }]);
     expect(await store.undo(RUN.run)).toMatchObject([{ changedSinceCount: 0 }]);
     expect([existsSync(output), await open().runs()]).toEqual([false, []]);
+  });
+
+  it('is verified where it was moved, together with the file it was made from or alone', async () => {
+    const { file, folder, names, open, write } = setUp();
+    await write();
+    const moved = join(folder, 'moved');
+    const all = names();
+    mkdirSync(moved);
+    for (const name of all) renameSync(join(folder, name), join(moved, name));
+    const store = open(NEW, { file: join(moved, 'orders.v4.csv') });
+    expect(await store.verify(null)).toMatchObject([{ wrong: [], changedSince: [] }]);
+    renameSync(join(moved, 'orders.csv'), file);
+    expect(await store.verify(null)).toMatchObject([{ wrong: [], changedSince: [] }]);
+  });
+
+  it('may equal the old one, and is read by those who may read that', async () => {
+    const { file, output, blocks, write } = setUp('id,n\n,a\n');
+    chmodSync(file, 0o600);
+    await write();
+    expect([await blocks(), statSync(output).mode & 0o777]).toEqual([[], 0o600]);
   });
 
   it('never overwrites a file that is not its own, or that came from another input', async () => {
@@ -107,6 +137,31 @@ describe('files, new file beside the old', () => {
     expect(names()).toEqual(['orders.csv']);
   });
 
+  it('writes nothing where the new file came after the plan, whoever made it', async () => {
+    const { output, open, read, write } = setUp('id,n\n20,30\n');
+    const store = open();
+    const plans = await store.survey();
+    writeFileSync(output, 'mine');
+    await expect(store.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
+    expect([read(), readSideCar(output)]).toEqual(['mine', null]);
+    rmSync(output);
+    const ids = ['id', 'n'].map((column) => ({ column, model: INVOICES }));
+    await write('other', open(NEW, { ids }));
+    await expect(store.write(plans, RUN)).rejects.toMatchObject({ code: 'bad_input' });
+    expect([read(), readSideCar(output)?.run]).toEqual(['id,n\n30,40\n', 'other']);
+  });
+
+  it('neither replaces nor removes a file that was made or changed in the last moment', async () => {
+    const { file, output, read } = setUp();
+    writeFileSync(output, 'mine');
+    expect(() => renameToFreeName(file, output)).toThrow('EEXIST');
+    expect([read(file), read()]).toEqual([INPUT, 'mine']);
+    const seen = await takeSnapshot(output);
+    writeFileSync(output, 'changed');
+    expect(() => seen !== null && removeUnchanged(output, seen)).toThrow('changed a moment ago');
+    expect(read()).toBe('changed');
+  });
+
   it('is taken back by removing the new file, unless that changed', async () => {
     const { output, names, undo, write } = setUp();
     await write();
@@ -129,8 +184,24 @@ it('a verification recomputes the output and says what does not agree', async ()
   writeFileSync(output, 'id,n\n30,a\n41,b\n50,c\n');
   const changed = { wrongCount: 0, changedSince: [output], changedSinceCount: 1 };
   expect(await open().verify(null)).toMatchObject([changed]);
+  const car = readSideCar(output);
+  if (car === null) throw new Error('no side-car');
+  const other = { ...car, output: { ...car.output, sha256: '0'.repeat(64) } };
+  await writeSideCar(output, other);
+  expect(await open().verify(null)).toMatchObject([{ wrong: [`${output} is not what the remap gives`] }]);
+  await writeSideCar(output, { ...other, remapSha256: 'another' });
+  expect(await open().verify(null)).toMatchObject([{ wrong: ['the current remap gives other ids'] }]);
   writeFileSync(file, INPUT.replace('20', '21'));
-  expect(await open().verify(null)).toMatchObject([{ wrongCount: 1 }]);
+  rmSync(output);
+  expect(await open().verify(null)).toMatchObject([
+    { wrong: [`${output} is gone`, `${file} changed since`], changedSinceCount: 0 },
+  ]);
+});
+
+it('a verification goes by the policy of the run', async () => {
+  const { open, read, write } = setUp('id,n\n60,a\n');
+  await write('run-1', open({ ...NEW, missing: 'null' }));
+  expect([read(), await open().verify(null)]).toMatchObject(['id,n\n,a\n', [{ wrongCount: 0 }]]);
 });
 
 describe('file plans', () => {
