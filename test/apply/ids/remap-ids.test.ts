@@ -54,6 +54,8 @@ describe('RemapIds', () => {
     expect(answersOf(loaded)).toHaveLength(300);
     expect(loaded.v4At(loaded.find(5))).toBe(10_005);
     expect(ids.load(options)).toBe(loaded);
+    for (const other of [{ isScoped: true }, { mapDeleted: true }])
+      expect(ids.load({ ...options, ...other })).not.toBe(loaded);
     expect([ids.hasV4(ref, 10_005), ids.hasV4(ref, 20_005)]).toEqual([true, false]);
     expect(ids.rowsOf(ref, 7, false).map(({ v4, region }) => [v4, region])).toEqual([
       [10_007n, 'default'],
