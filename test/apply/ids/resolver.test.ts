@@ -163,6 +163,20 @@ describe('Resolver', () => {
     expect(answer(byRow, '2')).toBe('unknown/no_scope');
   });
 
+  it.each([{}, { company: '1' }])('tells the outcomes of several rows without a twin apart: %j', (lookUp) => {
+    const resolver = resolverOf(
+      [
+        { v3: 1, region: 'eu' },
+        { v3: 1, region: 'us', status: 'ambiguous', reason: 'duplicate_in_v4' },
+        { v3: 2, v4: 20, region: 'eu', status: 'deleted', reason: 'deleted_in_v3' },
+        { v3: 2, v4: 21, region: 'us', status: 'deleted', reason: 'deleted_in_v3' },
+      ],
+      lookUp,
+    );
+    expect(answer(resolver, '1')).toBe('unknown/several_scopes');
+    expect(answer(resolver, '2')).toBe('deleted/deleted_in_v3');
+  });
+
   it('does not mind several rows that say the same', () => {
     const resolver = resolverOf([
       { v3: 1, v4: 10, region: 'eu' },
