@@ -37,9 +37,9 @@ function isCampaign(file: string): boolean {
   return file.endsWith('.campaign.test.ts');
 }
 
-/** What leaves traces in a process, or measures it. Files without these share processes: each saves most of a second. */
+/** What leaves traces in a process, or measures it. Files without these share processes: each saves a third of a second. */
 const NEEDS_PROCESS =
-  /\bnock\b|\bvi\.(mock|stub)|syncBuiltinESMExports|support\/engines\.js|memoryUsage|cpuUsage|global\.gc|expose-gc/;
+  /\bnock\b|nock-hosts|\bvi\.(mock|spyOn|stub)|support\/(serve|engines)\.js|process\.(env|on)\b|memoryUsage|cpuUsage|global\.gc|expose-gc/;
 
 function needsProcess(file: string): boolean {
   return CAMPAIGN_SIZE === 'soak' || NEEDS_PROCESS.test(readTestFile(file));
