@@ -121,7 +121,7 @@ export default defineConfig({
     pool: 'forks',
     sequence: { sequencer: CampaignsFirst },
     // Most tests wait for processes and sockets: more files at once than there may be cores.
-    maxWorkers: { small: 4, full: 3, soak: 2 }[CAMPAIGN_SIZE],
+    maxWorkers: CAMPAIGN_SIZE === 'soak' ? 2 : 3,
     // Modules of the built program are loaded as they are.
     server: { deps: { external: [/\/dist\//] } },
     // `.ci/run` counts from the JSON files.
