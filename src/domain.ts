@@ -37,6 +37,11 @@ export function isUnfinished({ state }: { readonly state: StreamState }): boolea
   return state === 'running' || state === 'failed';
 }
 
+/** The state of a list or a group of lists as it is shown: `not started` if no page was read yet. */
+export function shownState(state: StreamState, isBegun: boolean): StreamState | 'not started' {
+  return state === 'running' && !isBegun ? 'not started' : state;
+}
+
 /** Why the data do not support a decision. */
 export const STALE_REASONS = [
   'expired',

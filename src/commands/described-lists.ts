@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { type Generation, isUnfinished, STREAM_STATES, type StreamState } from '../domain.js';
+import { type Generation, isUnfinished, STREAM_STATES, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { hasNoList, isExported, type Readiness } from '../store/readiness.js';
 import type { StreamGroup } from '../store/scoped-streams.js';
@@ -14,7 +14,10 @@ export function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', no
   if (groups.length === 0)
     return `${name}: ${isExported(facts, generation) ? 'no lists' : 'not exported yet'}`;
   const states = [...STREAM_STATES, 'not started' as const]
-    .map((state) => ({ state, n: sumOf(groups, 'lists', (group) => stateOf(group) === state) }))
+    .map((state) => ({
+      state,
+      n: sumOf(groups, 'lists', (group) => shownState(group.state, group.isBegun) === state),
+    }))
     .filter(({ n }) => n > 0);
   const rejected = sumOf(groups, 'rejected');
   const byCompany = sumOf(groups, 'byCompany');
@@ -27,11 +30,6 @@ export function describeGeneration(facts: Readiness, generation: 'v3' | 'v4', no
     ...(oldest === undefined ? [] : [`oldest reading ${formatDuration(now - Date.parse(oldest))} ago`]),
   ];
   return `${name}: ${parts.join(', ')}`;
-}
-
-/** The state of a list or a group of lists, or `not started` if no page was read yet. */
-function stateOf({ state, isBegun }: Pick<StreamGroup, 'state' | 'isBegun'>): StreamState | 'not started' {
-  return state === 'running' && !isBegun ? 'not started' : state;
 }
 
 /** `1,200 records`, or while lists are being read `1,200 of about 2,243 records (53 %)`. */
@@ -53,7 +51,7 @@ export function sumOf(
 
 /** The oldest reading of lists that were begun. Times in ISO 8601 sort as strings. */
 export function oldestReading(groups: readonly StreamGroup[]): string | undefined {
-  const begun = groups.filter((group) => stateOf(group) !== 'not started');
+  const begun = groups.filter(({ state, isBegun }) => shownState(state, isBegun) !== 'not started');
   return begun.map(({ oldestReadAt }) => oldestReadAt).sort()[0];
 }
 

@@ -163,7 +163,7 @@ const MAX_BYTES_OF_TEXTS = 0xffff_ffff;
 /** Room for its texts at first; what is not used takes no memory. */
 const BYTES_OF_TEXTS = 256;
 
-/** Records read at once: of so many bytes at most, if they are like those before, as a record can have any number of children. */
+/** Records read at once. A record can have any number of children: the size of those before says how many fit the bytes. */
 const FIRST_CHUNK = 16;
 const MAX_CHUNK = 1024;
 const CHUNK_BYTES = 4 * 1024 * 1024;

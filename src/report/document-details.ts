@@ -1,3 +1,4 @@
+import { shownState } from '../domain.js';
 import type { ReportFinding } from '../store/finding-rows.js';
 import { describeEvidence, isRowEvidence, prepareDescribeAmbiguous } from '../text/describe-evidence.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
@@ -106,7 +107,7 @@ export function listBlocks({ completeness, scope, totals }: Report): DocumentBlo
   let [all, byCompany] = [0, 0];
   for (const one of completeness) {
     const { generation, companyId, model, region, endReason, totalCountLast } = one;
-    const state = one.state === 'running' && one.pages === 0 ? 'not started' : one.state;
+    const state = shownState(one.state, one.pages > 0);
     if (generation === 'v4' && companyId === null && state === 'complete') continue;
     all += 1;
     states.set(state, (states.get(state) ?? 0) + 1);

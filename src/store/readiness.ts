@@ -1,5 +1,5 @@
 import { type Config, digestInputFiles, type FileSettings } from '../config/config.js';
-import { type Blocker, type Generation, isUnfinished, STREAM_STATES } from '../domain.js';
+import { type Blocker, type Generation, isUnfinished, STREAM_STATES, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
 import { readStoredFingerprint } from './fingerprint.js';
@@ -143,7 +143,7 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
   const open = groups.filter((group) => group.generation === generation && isUnfinished(group));
   if (open.length === 0) return null;
   const names = unfinished[generation].map((stream) => {
-    const state = stream.state === 'running' && stream.pages === 0 ? 'not started' : stream.state;
+    const state = shownState(stream.state, stream.pages > 0);
     return `${nameOfList(stream)} (${stream.endNote?.replace(/\.$/, '') ?? state})`;
   });
   const count = open.reduce((sum, { lists }) => sum + lists, 0);
