@@ -10,6 +10,16 @@ import type { ExportScope, ScopeList } from './scope.js';
 /** Rows read at once: nothing can be written while a query is open. */
 const CHUNK = 1000;
 
+/** What tells the part of a record, and pairs companies. */
+const READ_AT_FIRST = [
+  'stream_id',
+  'company_id',
+  'platform_id',
+  'latest_ms',
+  'latest_from',
+  'members',
+] as const;
+
 /** The exported records of one model and company of a generation. */
 export class ExportedPart {
   /** Tells it from the others. */
@@ -80,7 +90,7 @@ export function readExportedParts(
     return part;
   };
   const read = db
-    .prepare<[number, number], Buffer | null>(selectRecords('id > ? ORDER BY id LIMIT ?', 'children'))
+    .prepare<[number, number], Buffer | null>(selectRecords('id > ? ORDER BY id LIMIT ?', READ_AT_FIRST))
     .pluck();
   const record = new StoredRecords();
   for (let last = Number.NEGATIVE_INFINITY; ; ) {

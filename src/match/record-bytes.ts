@@ -1,27 +1,31 @@
 import { ZERO } from '../json/json-scanner.js';
-import { checkedBytes, damaged } from '../store/checksum.js';
+import { checkedValue, damaged, RECORD_COLUMNS } from '../store/checksum.js';
 
 /** Ends a number or a checked value; `char(31)` in SQL. */
 const SEPARATOR = 0x1f;
 const MINUS = 0x2d;
 const LETTER_P = 0x70;
 
-const LENGTHS = ['platform_id', 'unique_id', 'children', 'members', 'checked'];
+/** Columns whose lengths are before the values, because they can hold any byte. */
+const SIZED = ['platform_id', 'unique_id', 'children', 'members'] as const;
+type Column = (typeof RECORD_COLUMNS)[number];
 
 /**
  * SQL that joins records to one blob, in the order of their ids, for `StoredRecords`: to read them one by one takes five
  * times as long.
  *
  * @param where the condition, the order and a limit
- * @param without a column that is taken as null; the checksum does not fit then
+ * @param columns others are taken as null; the checksum does not fit then
  */
-export function selectRecords(where: string, without?: 'children'): string {
-  const lengths = LENGTHS.map(
-    (column) => `ifnull(octet_length(${column === without ? 'NULL' : column}), '')`,
+export function selectRecords(where: string, columns: readonly Column[] = RECORD_COLUMNS): string {
+  const lengths = SIZED.map((one) => (columns.includes(one) ? `ifnull(octet_length(${one}), '')` : "''"));
+  const values = RECORD_COLUMNS.map((one) =>
+    columns.includes(one) ? checkedValue(one) : checkedValue('NULL'),
   );
   return `
-    SELECT CAST(group_concat(concat_ws(char(31), id, checksum, ${lengths.join(', ')}, CAST(checked AS TEXT)), '') AS BLOB)
-      FROM (SELECT *, ${checkedBytes('record', without)} AS checked FROM record NOT INDEXED WHERE ${where})`;
+    SELECT CAST(group_concat(bytes, '') AS BLOB) FROM (
+      SELECT concat_ws(char(31), id, checksum, ${[...lengths, ...values].join(', ')}, '') AS bytes
+        FROM record NOT INDEXED WHERE ${where})`;
 }
 
 /** Bytes of a blob; none for null. */
@@ -71,11 +75,13 @@ export class StoredRecords {
     if (this.#at === this.bytes.length) return false;
     this.id = this.#number();
     this.checksum = this.#number();
-    const [key, uniqueId] = [this.#number(), this.#number()];
-    const [children, members, checked] = [this.#number(), this.#number(), this.#number()];
-    this.#skip(checked, this.checked);
-    const end = this.#at;
-    this.#at = this.checked.start;
+    const [key, uniqueId, children, members] = [
+      this.#number(),
+      this.#number(),
+      this.#number(),
+      this.#number(),
+    ];
+    this.checked.start = this.#at;
     this.streamId = this.#number();
     this.svcId = this.#number(this.svcDigits);
     this.hasPayload = !Number.isNaN(this.#number());
@@ -85,13 +91,11 @@ export class StoredRecords {
     this.deleted = this.#number();
     this.#number();
     this.latestMs = this.#number();
-    this.fromPlatform = this.bytes[this.#at] === LETTER_P;
-    while (this.#at < end && this.bytes[this.#at] !== SEPARATOR) this.#at += 1;
-    this.#at += 1;
+    this.#origin();
     this.createdMs = this.#number();
     this.#text(children, this.children);
     this.#text(members, this.members);
-    this.#at = end;
+    this.checked.end = this.#at - 1;
     return true;
   }
 
@@ -119,24 +123,31 @@ export class StoredRecords {
     const isNone = at === first;
     // null is a byte 0 among checked values
     if (isNone && bytes[at] === 0) at += 1;
-    if (bytes[at] !== SEPARATOR) throw damaged('A stored record');
-    this.#at = at + 1;
+    this.#at = at;
+    this.#separator();
     if (isNone) return Number.NaN;
     return first === start ? value : -value;
   }
 
-  /** Passes over a checked text; null is a byte 0. */
+  /** Passes over a text; null is a byte 0. */
   #text(length: number, range: Range): void {
-    this.#skip(Number.isNaN(length) ? 1 : length, range);
-    if (Number.isNaN(length)) range.start = range.end;
-    this.#at += 1;
+    range.start = this.#at;
+    this.#at += Number.isNaN(length) ? 1 : length;
+    range.end = Number.isNaN(length) ? range.start : this.#at;
+    this.#separator();
   }
 
-  #skip(length: number, range: Range): void {
-    range.start = this.#at;
-    this.#at += Number.isNaN(length) ? 0 : length;
-    range.end = this.#at;
-    if (this.#at > this.bytes.length) throw damaged('A stored record');
+  /** Passes over the origin of a date. */
+  #origin(): void {
+    const { bytes } = this;
+    this.fromPlatform = bytes[this.#at] === LETTER_P;
+    while (this.#at < bytes.length && bytes[this.#at] !== SEPARATOR) this.#at += 1;
+    this.#separator();
+  }
+
+  #separator(): void {
+    if (this.bytes[this.#at] !== SEPARATOR) throw damaged('A stored record');
+    this.#at += 1;
   }
 }
 

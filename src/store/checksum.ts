@@ -28,6 +28,9 @@ const CHECKED_COLUMNS = {
 
 type CheckedTable = keyof typeof CHECKED_COLUMNS;
 
+/** In the order in which they are checked. */
+export const RECORD_COLUMNS = CHECKED_COLUMNS.record;
+
 /** Defines the SQL function `checksum(text or blob)` for the connection. */
 export function registerChecksum(db: Db): void {
   db.function('checksum', { deterministic: true, safeIntegers: false }, (value: unknown) =>
@@ -37,15 +40,13 @@ export function registerChecksum(db: Db): void {
 
 /** SQL for the checksum of the current row of a table; `without`: a column that is taken as null. */
 export function checksumOf(table: CheckedTable, without?: string): string {
-  return `checksum(${checkedBytes(table, without)})`;
+  const values = CHECKED_COLUMNS[table].map((column) => checkedValue(column === without ? 'NULL' : column));
+  return `checksum(CAST(concat_ws(char(31), ${values.join(', ')}) AS BLOB))`;
 }
 
-/** SQL for the bytes that a checksum is of: the values of the current row of a table, with separators. */
-export function checkedBytes(table: CheckedTable, without?: string): string {
-  const values = CHECKED_COLUMNS[table].map((column) =>
-    column === without ? 'char(0)' : `ifnull(${column}, char(0))`,
-  );
-  return `CAST(concat_ws(char(31), ${values.join(', ')}) AS BLOB)`;
+/** SQL for a value as it is checked: values are joined with `char(31)`. */
+export function checkedValue(column: string): string {
+  return `ifnull(${column}, char(0))`;
 }
 
 /**

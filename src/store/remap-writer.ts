@@ -50,7 +50,7 @@ export class RemapWriter {
   constructor(db: Db) {
     this.#db = db;
     db.exec(`DROP TABLE remap_group; DROP TABLE remap_row; DROP TABLE remap_day; ${REMAP_TABLES}`);
-    this.#insert = prepareInsertRows(db, 'INSERT INTO remap_row', ROW_WIDTH, ROWS_PER_BLOCK);
+    this.#insert = prepareInsertRows(db, ROW_INSERT, ROW_WIDTH, ROWS_PER_BLOCK);
   }
 
   groupOf(group: RemapGroup): CountedGroup {
@@ -91,13 +91,12 @@ export class RemapWriter {
     const evidence = evidenceOf(group, ownEvidence);
     const { values } = this.#insert;
     const to = this.#inBlock * ROW_WIDTH;
-    values[to] = row;
-    values[to + 1] = group.id;
-    values[to + 2] = parent;
-    values[to + 3] = v3;
-    values[to + 4] = v4;
-    values[to + 5] = key;
-    values[to + 6] = evidence;
+    values[to] = group.id;
+    values[to + 1] = parent;
+    values[to + 2] = v3;
+    values[to + 3] = v4;
+    values[to + 4] = key;
+    values[to + 5] = evidence;
     this.#blockDigest.add(group.id, parent, v3, v4, key, evidence);
     if (++this.#inBlock === ROWS_PER_BLOCK) this.#flush();
     return row;
@@ -150,7 +149,9 @@ export class RemapWriter {
   }
 }
 
-const ROW_WIDTH = 7;
+/** Without the id: SQLite numbers the rows of a new table from 1, and would look up an id that is given. */
+const ROW_INSERT = 'INSERT INTO remap_row(group_id, parent, v3_svc_id, v4_svc_id, platform_id, evidence)';
+const ROW_WIDTH = 6;
 const GROUP_WIDTH = 15;
 
 /** The evidence of a row without any of its own is that of its group. */
