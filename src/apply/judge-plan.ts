@@ -27,6 +27,7 @@ export const idCountsSchema = z.strictObject({
   missing: count,
   unknown: count,
   done: count.describe('Cells that earlier runs rewrote, by the ledger.'),
+  left: count.describe('Cells that an unfinished run still has to rewrite.'),
   since: count.describe('Cells without a ledger entry, skipped by a finished run or added since.'),
   changedSince: count.describe(
     'Cells that earlier runs rewrote and that do not hold what ledger and remap say.',
@@ -158,15 +159,17 @@ function countIds(plan: Plan): IdCounts {
   const mapped = sum(counts.filter((count) => count.name === 'mapped'));
   const missing = sum(counts.filter(isMissing));
   const unknown = sum(counts.filter(isUnknown));
-  const total = (pick: 'done' | 'since' | 'changedSince') =>
+  const total = (pick: 'done' | 'left' | 'since' | 'changedSince') =>
     plan.targets.reduce((all, { earlier }) => all + earlier[pick], 0);
+  const isInPlace = plan.policy.mode === 'in_place';
   return {
     stored: mapped + missing + unknown,
     mapped,
     missing,
     unknown,
     // In new columns and new files these ids are already counted above.
-    done: plan.policy.mode === 'in_place' ? total('done') : 0,
+    done: isInPlace ? total('done') : 0,
+    left: isInPlace ? total('left') : 0,
     since: total('since'),
     changedSince: total('changedSince'),
   };

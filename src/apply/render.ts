@@ -208,10 +208,13 @@ function describeNote({ level, text }: Note): string {
   return `  ${MARKS[level]} ${text}`;
 }
 
-/** `Of 18,220 ids you store, 18,214 map; 6 do not.` */
-export function describeIds({ stored, mapped, missing, unknown, done }: IdCounts): string {
-  const before = done === 0 ? '' : ` ${countOf(done, 'cell')} hold their V4 id already, by the ledger.`;
-  if (stored === 0) return `There is no id left to map.${before}`;
+/** `Of 18,220 ids you store, 18,214 map; 6 do not. By the ledger: 40 cells rewritten, 12 cells still to be rewritten.` */
+export function describeIds({ stored, mapped, missing, unknown, done, left, since }: IdCounts): string {
+  const cells = { rewritten: done, 'still to be rewritten': left, 'left alone or added since': since };
+  const known = Object.entries(cells).filter(([, count]) => count > 0);
+  const list = known.map(([what, count]) => `${countOf(count, 'cell')} ${what}`).join(', ');
+  const byLedger = list === '' ? '' : ` By the ledger: ${list}.`;
+  if (stored === 0) return left + since > 0 ? byLedger.trimStart() : `There is no id left to map.${byLedger}`;
   const rest = missing + unknown;
   const tail =
     rest === 0
@@ -224,7 +227,7 @@ export function describeIds({ stored, mapped, missing, unknown, done }: IdCounts
             ? [`${groupDigits(unknown)} ${unknown === 1 ? 'names' : 'name'} no single V3 id`]
             : []),
         ].join(', ')}`;
-  return `Of ${countOf(stored, 'id')} you store, ${groupDigits(mapped)} ${mapped === 1 ? 'maps' : 'map'}${tail}.${before}`;
+  return `Of ${countOf(stored, 'id')} you store, ${groupDigits(mapped)} ${mapped === 1 ? 'maps' : 'map'}${tail}.${byLedger}`;
 }
 
 /** The ids of a plan that do not map, by column and reason: for the gate. */

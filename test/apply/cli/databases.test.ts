@@ -392,6 +392,30 @@ describe('apply on a SQLite table', () => {
       unfinished: [{ state: 'working' }],
     });
   });
+
+  it.runIf(sqlite)(
+    'is not called free of ids while a run is unfinished, or where rows came since',
+    async () => {
+      if (sqlite === undefined) return;
+      const shop = await openShop(sqlite);
+      await shop.apply('write --in-place --yes');
+      const done = 'There is no id left to map. By the ledger: 3 cells rewritten.';
+      expect((await shop.apply('plan --in-place')).said).toContain(done);
+      await shop.sql('INSERT INTO orders VALUES (4, 9)');
+      const came = 'By the ledger: 3 cells rewritten, 1 cell left alone or added since.';
+      expect((await shop.apply('check', 1)).said).toContain(`FAIL: ${came}`);
+      await shop.database.ledger.editRuns({ state: "'working'", done: '1', changed: '1' });
+      const open = 'By the ledger: 1 cell rewritten, 2 cells still to be rewritten.';
+      for (const [words, code] of [
+        ['plan --in-place', 0],
+        ['check', 1],
+      ] as const) {
+        const { said } = await shop.apply(words, code);
+        expect(said).toContain(open);
+        expect(said).not.toContain('There is no id left');
+      }
+    },
+  );
 });
 
 it('a plan ends with the command that carries it out', async () => {
