@@ -25,7 +25,7 @@ import { streamJson } from '../text/rows.js';
 import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
 import type * as own from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
-import { assertCompanies, assertRemapIntact, readDatabase } from './database.js';
+import { assertCompanies, assertRemapIntact, describeOwner, isUsedHere, readDatabase } from './database.js';
 import { assertListsExist } from './described-lists.js';
 import { withAnnotations } from './github-actions.js';
 
@@ -123,11 +123,14 @@ export async function writeReport<T>(
 function renderForStdout(
   report: Report,
   targets: readonly string[],
-  { verdict }: ReportOptions,
+  { verdict, config: { database } }: ReportOptions,
   io: Io,
 ): string | null {
-  if (targets.length === 0) return renderText(report, io);
-  return verdict === 'print' && !targets.includes('-') ? renderVerdict(report, targets, io) : null;
+  const by = describeOwner(database);
+  const next = isUsedHere(database) ? 'svc-migrate status' : null;
+  const style = { ...io, ...(by === null ? {} : { inUse: { by, next } }) };
+  if (targets.length === 0) return renderText(report, style);
+  return verdict === 'print' && !targets.includes('-') ? renderVerdict(report, targets, style) : null;
 }
 
 /** The parts of the remap that this report reads, and so must verify: counts are in tables, and only findings are rows. */

@@ -22,8 +22,8 @@ export interface TextOptions {
   readonly verbose?: boolean;
   /** Options to add to the command at the end. */
   readonly flags?: string;
-  /** What the command has to say before the verdict, and what to run next instead of what the report suggests. */
-  readonly closing?: { readonly lines: readonly string[]; readonly next: string };
+  /** The process that uses the database, and what to run once it has ended; null: what the report suggests. */
+  readonly inUse?: { readonly by: string; readonly next: string | null };
 }
 
 /** The verdict, the biggest blocker and the next command take at most this number of lines. */
@@ -44,7 +44,7 @@ export function renderText(report: Report, options: TextOptions): string {
     printBlock(ids, options),
     ...printed.filter((one) => !isFirst(one)).map(({ lines }) => lines),
     printFolded(sections, options),
-    options.closing?.lines ?? [],
+    printOwner(options),
     printEnd(report, verdict, options),
   ]);
 }
@@ -56,8 +56,12 @@ export function renderVerdict(report: Report, files: readonly string[], options:
   const written = wrapProse(`Written: ${files.join(', ')}`, options.width);
   return joinBlocks([
     ...obstacles.map((section) => printSection(section, options)),
-    [...written, ...printEnd(report, verdict, options)],
+    [...written, ...printOwner(options), ...printEnd(report, verdict, options)],
   ]);
+}
+
+function printOwner({ inUse, width }: TextOptions): string[] {
+  return inUse === undefined ? [] : wrapProse(`In use: ${inUse.by}`, width);
 }
 
 function joinBlocks(blocks: readonly (readonly string[])[]): string {
@@ -161,14 +165,16 @@ function printItem(item: ListItem, isBold: boolean, options: TextOptions): strin
 
 /** The last lines on the screen. `Next` is not wrapped, so that it can be copied. */
 function printEnd(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
-  const { width, closing, flags = '' } = options;
+  const { width, inUse, flags = '' } = options;
   const [biggest] = verdict.obstacles;
-  const next = addFlags(closing?.next ?? verdict.next, flags);
+  const next = addFlags(inUse?.next ?? verdict.next, flags);
+  const wait = inUse === undefined ? [] : ['Once that process has ended:'];
   const judged = wrapText(`${verdict.title}: ${verdict.sentence}`, width);
-  const room = Math.max(1, LAST_LINES - judged.length - 1);
+  const room = Math.max(1, LAST_LINES - judged.length - wait.length - 1);
   return [
     ...judged.map((line) => paint(line, TONES[report.outcome], options)),
     ...(biggest === undefined ? [] : clipLines(printBiggest(biggest, width), room, width)),
+    ...wait,
     paint(`Next: ${escapeUnseen(next)}`, 'bold', options),
   ];
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { prepareBumpExportSeq, writeRemapInputs } from '../../src/store/meta.js';
 import { type Db, openDatabase } from '../../src/store/open.js';
@@ -150,8 +151,8 @@ describe('status', () => {
     [hostname(), 'svc-migrate status'],
     // whether it still runs is not known: it may be of a container that was killed
     ['elsewhere', 'svc-migrate check'],
-  ])('names the process on %s that writes, and no other work before it has ended', (host, next) =>
-    withDatabase(MIXED, {}, async ({ config }) => {
+  ])('names the process on %s that writes, and no other work before it has ended', (host, named) =>
+    withDatabase(MIXED, {}, async ({ config, folder }) => {
       const owner = {
         pid: process.pid,
         host,
@@ -159,17 +160,26 @@ describe('status', () => {
         command: 'export v3',
       };
       writeFileSync(`${config.database}.lock`, JSON.stringify(owner));
-      const io = newIo({ width: 200 });
-      await runNamed('status', givenOf(config), io);
-      expect(io.stdout.text.split('\n')[1]).toBe(
-        `In use: svc-migrate export v3 (process ${process.pid} on ${host}) since 2026-11-01 02:00:00 UTC`,
-      );
-      expect(io.stdout.text).not.toContain('`export v3`');
-      // not a comment behind the command: zsh takes its words for arguments
-      expect(io.stdout.text).toMatch(new RegExp(`\nOnce that process has ended:\nNext: ${next}\n$`));
+      const html = join(folder, 'report.html');
+      for (const [command, options] of [
+        ['status', {}],
+        ['report', {}],
+        ['check', {}],
+        ['check', { html }],
+      ] as const) {
+        const io = newIo({ width: 200 });
+        await runNamed(command, givenOf(config, options), io);
+        expect(io.stdout.text).toContain(
+          `\nIn use: svc-migrate export v3 (process ${process.pid} on ${host}) since 2026-11-01 02:00:00 UTC\n`,
+        );
+        expect(io.stdout.text).not.toContain('`export v3`');
+        const next = host === 'elsewhere' && command !== 'status' ? 'svc-migrate \\S.*' : named;
+        // not a comment behind the command: zsh takes its words for arguments
+        expect(io.stdout.text).toMatch(new RegExp(`\nOnce that process has ended:\nNext: ${next}\n$`));
+      }
       const inJson = newIo();
       await runNamed('status', givenOf(config, { json: '-' }), inJson);
-      expect(JSON.parse(inJson.stdout.text).next).toBe(next);
+      expect(JSON.parse(inJson.stdout.text).next).toBe(named);
     }),
   );
 
