@@ -35,6 +35,9 @@ interface ReasonDescriptor extends ReasonText {
 
 const NOTHING = 'Nothing to do.';
 
+/** Where an action says that a limit can be set; those of one model are in `limits.models`. */
+export const LIMITS = '"limits"';
+
 /** In the order in which they are listed everywhere. */
 const DESCRIPTORS = {
   scope_incomplete: {
@@ -92,8 +95,7 @@ const DESCRIPTORS = {
     statuses: ['unmatched'],
     title: 'Company empty in V4',
     meaning: 'The V4 company exists and holds no record in any model.',
-    action:
-      'Its platform is not yet supported by V4: wait, or accept it with "connection_inert": "100%" in "limits".',
+    action: `Its platform is not yet supported by V4: wait, or accept it with "connection_inert": "100%" in ${LIMITS}.`,
     recheck: 'v4_list',
     claimsNoKeyInV4: true,
   },
@@ -109,8 +111,7 @@ const DESCRIPTORS = {
     statuses: ['unmatched'],
     title: "Older than V4's history",
     meaning: "All its dates are before the start of V4's history, so V4 did not load it.",
-    action:
-      'Ask the operator for a full sync of the companies that the report lists, or accept it with "outside_backfill_window": "100%" in "limits".',
+    action: `Ask the operator for a full sync of the companies that the report lists, or accept it with "outside_backfill_window": "100%" in ${LIMITS}.`,
     claimsNoKeyInV4: true,
   },
   created_after_export: {

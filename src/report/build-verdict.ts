@@ -1,5 +1,5 @@
 import type { Outcome, ReportLimit, RowUnit } from '../domain.js';
-import { describeOutcome } from '../reasons.js';
+import { describeOutcome, LIMITS } from '../reasons.js';
 import { shellLine } from '../text/escape.js';
 import { countOf, formatDuration, formatTime, groupDigits } from '../text/numbers.js';
 import { bareKey, describeIds, groupByReason } from '../text/reason-counts.js';
@@ -109,15 +109,18 @@ function obstaclesOfGate(report: Report): Obstacle[] {
 const NO_ROWS = { found: '', count: 0, lines: [] } as const;
 
 function obstacleOfLimit(limit: ReportLimit, report: Report): Obstacle {
-  const head = { ...headOf(limit.name), ...NO_ROWS };
+  const head = { ...headOf(limit.name, limit), ...NO_ROWS };
   if (limit.unit === 'hours') return { ...head, numbers: describeAge(limit, report) };
   const { meaning } = head;
   const withDetail = limit.detail === null ? meaning : `${meaning} Here: ${limit.detail}.`;
   return { ...head, numbers: describeLimit(limit), meaning: withDetail };
 }
 
-function headOf(key: string): Pick<Obstacle, 'key' | 'title' | 'code' | 'meaning' | 'action'> {
-  const { title, meaning, action } = describeKey(key);
+function headOf(
+  key: string,
+  { model }: ReportLimit,
+): Pick<Obstacle, 'key' | 'title' | 'code' | 'meaning' | 'action'> {
+  const { title, meaning, action } = describeKey(key, model);
   return { key, title: title === '' ? key : title, code: title === '' ? null : key, meaning, action };
 }
 
@@ -169,7 +172,7 @@ function obstaclesOfRows(limit: ReportLimit): Obstacle[] {
     const lines = [...groupBy(rows, ({ unit }) => unitOf(unit, limit))].map(
       ([unit, own]) => `${unit}: ${listModels(countModels(own), MAX_MODELS)}`,
     );
-    return { ...headOf(key), numbers, found, count: sumCounts(rows), lines };
+    return { ...headOf(key, limit), numbers, found, count: sumCounts(rows), lines };
   });
 }
 
@@ -262,12 +265,12 @@ const BY_LIMIT: Readonly<Record<string, KeyText>> = {
   rejected: {
     title: 'Objects without a usable id',
     meaning: 'Objects that could not be read as a record; the table rejected holds them as received.',
-    action: 'Look at the table rejected and report them to the operator, or accept them in "limits".',
+    action: `Look at the table rejected and report them to the operator, or accept them in ${LIMITS}.`,
   },
   short: {
     title: 'Lists shorter than their count',
     meaning: 'A list was read to its end twice and the service counts more than it shows.',
-    action: 'Ask the operator about total_count of this list, or accept it in "limits".',
+    action: `Ask the operator about total_count of this list, or accept it in ${LIMITS}.`,
   },
   unique_id_conflict: {
     title: 'Pairs with different platform_unique_ids',
@@ -291,10 +294,12 @@ const BY_LIMIT: Readonly<Record<string, KeyText>> = {
   },
 };
 
-/** The text for `status`, `status/reason`, or the name of a limit such as `short`. */
-export function describeKey(key: string): KeyText {
+/** The text for `status`, `status/reason`, or the name of a limit such as `short`. `model`: the limit that judges is of this one. */
+export function describeKey(key: string, model: string | null = null): KeyText {
   const [status = '', reason = null] = key.split('/');
-  return BY_LIMIT[key] ?? describeOutcome(status, reason);
+  const text = BY_LIMIT[key] ?? describeOutcome(status, reason);
+  if (model === null) return text;
+  return { ...text, action: text.action.replace(LIMITS, () => `"limits.models" under "${model}"`) };
 }
 
 /** `crm/stages 3, crm/companies 2, 5 more models`. */

@@ -71,7 +71,7 @@ function limitCase(limit: ReportLimit): Case {
     ({ model, key, count, unit }) =>
       `${model}: ${unit === null ? count : countOf(count, nameOfUnit(unit))} ${key}`,
   );
-  const { meaning, action } = describeKey(limit.name);
+  const { meaning, action } = describeKey(limit.name, limit.model);
   const text = [limit.detail, ...lines, meaning, action].filter((line) => line !== null && line !== '');
   const message =
     limit.unit === 'hours'

@@ -56,3 +56,24 @@ it('says in a whole sentence why a limit was not measured', () => {
     'it was not measured.',
   ]);
 });
+
+it('names the limits of the model where one of them judges', () => {
+  const [, report] = REPORTS[0] ?? [];
+  if (report === undefined) throw new Error('There is no sample.');
+  const none = new Map<string, number>();
+  const [status, reason] = ['unmatched', 'outside_backfill_window'] as const;
+  const rows = ['crm/stages', 'crm/companies'].map(
+    (model) => ({ model, status, reason, unit: 'v3_record', count: 3 }) as const,
+  );
+  const counts = { rows, v3Rows: none, rejected: new Map([['crm/stages', 1]]), shortStreams: none };
+  const others = { uniqueIdConflicts: none, drift: none, staleDecisions: none, ageMs: 0 };
+  const limit = { kind: 'count', count: 0 } as const;
+  const models = { 'crm/companies': { unmatched: limit }, 'crm/stages': { rejected: limit } };
+  const gate = judge({ ...counts, ...others }, { global: {}, models }, 1000);
+  const obstacles = buildVerdict({ ...report, gate }).obstacles;
+  expect(obstacles.map(({ action, lines }) => [/(?<= in )"limits.*/.exec(action)?.[0], ...lines])).toEqual([
+    ['"limits.models" under "crm/companies".', 'V3 ids: crm/companies 3'],
+    ['"limits".', 'V3 ids: crm/stages 3'],
+    ['"limits.models" under "crm/stages".', 'objects: crm/stages 1'],
+  ]);
+});
