@@ -214,7 +214,6 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
   duplicate_platform_id_v3: () => ['findings', '--write-decisions', 'decisions-draft.csv'],
   duplicate_platform_id_v4: () => ['findings', '--write-decisions', 'decisions-draft.csv'],
   key_changed: () => ['findings', '--write-decisions', 'decisions-draft.csv'],
-  outside_backfill_window: () => ['report', '--html', 'report.html'],
   model_not_in_v4: () => ['doctor'],
   scope_incomplete: () => ['run'],
   unexplained: explainSample,
