@@ -60,6 +60,9 @@ export function wrapProse(text: string, width: number, indent = ''): string[] {
   return wrapText(fixed, width, indent).map((line) => line.replaceAll(FIXED_SPACE, ' '));
 }
 
+/** A space at which a line may be broken: not one between a number and its unit. */
+const BREAK = /(?<!\d) | (?!(?:%|(?:[KMGT]iB|ms|s|min|h|d)\b))/;
+
 /**
  * Wraps words into lines of at most `width` columns; every line begins with `indent`. Longer words are broken, or with
  * `keepsWords` stay whole.
@@ -68,7 +71,7 @@ export function wrapText(text: string, width: number, indent = '', keepsWords = 
   const room = Math.max(1, width - displayWidth(indent));
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ')) {
+  for (const word of text.split(BREAK)) {
     const joined = line === '' ? word : `${line} ${word}`;
     if (line !== '' && displayWidth(joined) > room) {
       lines.push(indent + line);

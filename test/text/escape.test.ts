@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { csvCell, escapeJson, escapeMarkdown, escapeMarkup, escapeUnseen } from '../../src/text/escape.js';
 import { formatShare } from '../../src/text/numbers.js';
-import { displayWidth, fitText, wrapText } from '../../src/text/text-layout.js';
+import { displayWidth, fitText, wrapProse, wrapText } from '../../src/text/text-layout.js';
 
 const text = fc.string({ unit: 'binary', maxLength: 40 });
 
@@ -98,4 +98,13 @@ describe('laying out text', () => {
       }),
     );
   });
+});
+
+it.each([
+  ['It is (100 %)', ['It is', '(100 %)']],
+  ['Up to it 2 h 30 min.', ['Up to it', '2 h', '30 min.']],
+  ['It is: 1.5 GiB, 3', ['It is:', '1.5 GiB, 3']],
+  ['It takes 5 days', ['It takes 5', 'days']],
+])('keeps a number and the sign of its unit on one line: %s', (text, lines) => {
+  expect(wrapProse(text, 10)).toEqual(lines);
 });
