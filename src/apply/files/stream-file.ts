@@ -63,9 +63,9 @@ export async function passThrough(options: PassOptions): Promise<Pass> {
     copier?.copy(buffer, 0, scanner.dataStart);
     drop(scanner.dataStart);
     for (let edits = 0; ; isLast = fill()) {
-      const bytes = buffer;
+      const bytes = buffer.subarray(0, length);
       let from = 0;
-      const consumed = scanner.scan(bytes, length, isLast, (start, end, text) => {
+      const consumed = scanner.scan(bytes, isLast, (start, end, text) => {
         edits += 1;
         copier?.copy(bytes, from, start);
         copier?.write(text);

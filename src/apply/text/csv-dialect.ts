@@ -92,7 +92,7 @@ function numbered(name: string, width: number): number {
 /** The cells of the record that begins at `start`, and where the next one begins. */
 export function readRecord(bytes: Buffer, start: number, separators: Separators): Reading {
   const record = new CsvRecord();
-  const end = record.read(bytes, start, bytes.length, true, separators);
+  const end = record.read(bytes, start, true, separators);
   const cells = Array.from({ length: record.width }, (_, at) => record.cell(bytes, at));
   return { delimiter: separators.delimiter, cells, end, lines: record.lines };
 }
@@ -109,23 +109,18 @@ export class CsvRecord {
   isOpen = false;
 
   /** Reads the record at `start`; returns the start of the next one, or -1 if this one is incomplete. With `isLast` it is complete. */
-  read(
-    bytes: Buffer,
-    start: number,
-    length: number,
-    isLast: boolean,
-    { delimiter, terminator }: Separators,
-  ): number {
+  read(bytes: Buffer, start: number, isLast: boolean, { delimiter, terminator }: Separators): number {
+    const { length } = bytes;
     this.lines = 1;
     this.isOpen = false;
     for (let at = start, cell = 0; ; at += 1, cell += 1) {
       const from = at;
-      if (bytes[at] === QUOTE && at < length) at = this.#skipQuoted(bytes, at, length, terminator);
+      if (bytes[at] === QUOTE) at = this.#skipQuoted(bytes, at, terminator);
       while (at < length && bytes[at] !== delimiter && bytes[at] !== terminator) at += 1;
       if (at >= length && !isLast) return -1;
       const isEnd = at >= length || bytes[at] === terminator;
       this.starts[cell] = from;
-      this.ends[cell] = isEnd && terminator === LF && at > from && bytes[at - 1] === CR ? at - 1 : at;
+      this.ends[cell] = isEnd && at > from && bytes[at - 1] === CR ? at - 1 : at;
       if (!isEnd) continue;
       this.width = cell + 1;
       return Math.min(at + 1, length);
@@ -133,15 +128,15 @@ export class CsvRecord {
   }
 
   /** The offset after a cell's closing quote; the end of the bytes if there is none. */
-  #skipQuoted(bytes: Buffer, start: number, length: number, terminator: number): number {
-    for (let at = start + 1; at < length; at += 1) {
+  #skipQuoted(bytes: Buffer, start: number, terminator: number): number {
+    for (let at = start + 1; at < bytes.length; at += 1) {
       if (bytes[at] === terminator) this.lines += 1;
       if (bytes[at] !== QUOTE) continue;
-      if (at + 1 < length && bytes[at + 1] === QUOTE) at += 1;
+      if (bytes[at + 1] === QUOTE) at += 1;
       else return at + 1;
     }
     this.isOpen = true;
-    return length;
+    return bytes.length;
   }
 
   /** The text of a cell without its quotes; '' if there is no such cell. */

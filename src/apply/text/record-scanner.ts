@@ -12,10 +12,10 @@ export interface RecordScanner {
   /** Offset of the first record. */
   readonly dataStart: number;
   /**
-   * Scans the complete records in `bytes`, from 0 to `length`; returns the offset of the first incomplete one. With
-   * `isLast`, every record is complete.
+   * Scans the complete records in `bytes`; returns the offset of the first incomplete one. With `isLast`, every record
+   * is complete.
    */
-  scan(bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit): number;
+  scan(bytes: Buffer, isLast: boolean, onEdit: OnEdit): number;
   /** Totals so far, besides the tallies of the columns. */
   found(): ScanFound;
   /** The position of the record being scanned. */
@@ -80,18 +80,17 @@ export function buildNdjsonScanner(works: readonly ColumnWork[], dataStart: numb
     dataStart,
     position: () => ({ row: rows, line }),
     found: () => ({ rows, defects: log.list() }),
-    scan: (bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit) => {
+    scan: (bytes: Buffer, isLast: boolean, onEdit: OnEdit) => {
       let at = 0;
-      while (at < length) {
+      while (at < bytes.length) {
         const found = bytes.indexOf(LF, at);
-        const isComplete = found >= 0 && found < length;
-        if (!isComplete && !isLast) return at;
-        const end = isComplete ? found : length;
+        if (found < 0 && !isLast) return at;
+        const end = found < 0 ? bytes.length : found;
         line += 1;
         if (!isBlank(bytes, at, end)) {
           for (const edit of editsOf(bytes, at, end)) onEdit(edit.start, edit.end, edit.text);
         }
-        at = isComplete ? end + 1 : length;
+        at = Math.min(end + 1, bytes.length);
       }
       return at;
     },
@@ -164,11 +163,11 @@ class CsvScanner implements RecordScanner {
     return { rows: this.#rows, defects: this.#log.list() };
   }
 
-  scan(bytes: Buffer, length: number, isLast: boolean, onEdit: OnEdit): number {
+  scan(bytes: Buffer, isLast: boolean, onEdit: OnEdit): number {
     const record = this.#record;
     let at = 0;
-    while (at < length) {
-      const next = record.read(bytes, at, length, isLast, this.#dialect);
+    while (at < bytes.length) {
+      const next = record.read(bytes, at, isLast, this.#dialect);
       if (next < 0) break;
       const isBlank = record.width === 1 && record.starts[0] === record.ends[0];
       if (!isBlank) this.#judgeRecord(bytes, onEdit);

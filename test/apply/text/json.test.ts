@@ -181,7 +181,7 @@ it('lines of NDJSON that are no JSON are named and left alone', () => {
   const scanner = buildNdjsonScanner([openColumn(remap, { column: '$.id', model: INVOICES }, IN_PLACE)], 0);
   const bytes = Buffer.from('{"id":1}\n{"id":1\nid=2\n{"id":2}{"id":1}\n');
   const edits: unknown[] = [];
-  scanner.scan(bytes, bytes.length, true, (...edit) => edits.push(edit));
+  scanner.scan(bytes, true, (...edit) => edits.push(edit));
   expect(edits).toEqual([[6, 7, '2']]);
   const places = [
     'record 2 lacks a comma or } (byte 8 of it)',
