@@ -205,10 +205,12 @@ it('a verification goes by the policy of the run', async () => {
 });
 
 describe('file plans', () => {
-  it('name ragged rows and unknown models', async () => {
+  it('name ragged rows, an open quote and unknown models', async () => {
     const { blocks } = setUp('id,n\n20\n30,b,c\n40,d\n');
     expect(await blocks()).toEqual(['short_rows', 'long_rows']);
     expect(await blocks({ ...NEW, unknown: 'keep' })).toEqual([]);
+    const open = setUp('id,n\n20,"a\n30,b\n');
+    expect(await open.blocks({ ...NEW, unknown: 'keep' })).toEqual(['unfinished_quote']);
     expect(await blocks(NEW, { ids: [{ column: 'id', model: 'accounting/invoice' }] })).toContain(
       'unknown_model',
     );

@@ -44,7 +44,7 @@ async function rewrite(
   }));
   const parts: Buffer[] = [];
   const copier = new Copier((bytes) => parts.push(Buffer.from(bytes)));
-  await passThrough({
+  const { scanner } = await passThrough({
     file,
     chunkBytes,
     copier,
@@ -58,6 +58,7 @@ async function rewrite(
     signal: new AbortController().signal,
     onBytes: () => {},
   });
+  expect(scanner.found().defects.map(({ code }) => code)).not.toContain('unfinished_quote');
   return { bytes: Buffer.concat(parts), works };
 }
 
@@ -230,15 +231,16 @@ describe('CSV dialects', () => {
   });
 
   it('counts odd forms and leaves them alone', async () => {
-    const { text, counts } = await rewriteText('id,n\n42.0,a\n0042,b\n0x2A,c\n 42,d\n,e\n401,f\n2,g\n', 'id');
-    expect(text).toBe(`id,n\n42.0,a\n0042,b\n0x2A,c\n 42,d\n,e\n401,f\n${twinOf(2)},g\n`);
+    const odd = 'id,n\n42.0,a\n0042,b\n0x2A,c\n 42,d\n42\r,d\n,e\n401,f\n';
+    const { text, counts } = await rewriteText(`${odd}2,g\n`, 'id');
+    expect(text).toBe(`${odd}${twinOf(2)},g\n`);
     expect(counts.map(({ name, rows }) => [name, rows])).toEqual([
       ['empty', 1],
       ['mapped', 1],
       ['unknown/decimal', 1],
       ['unknown/hex', 1],
       ['unknown/leading_zeros', 1],
-      ['unknown/spaces_around', 1],
+      ['unknown/spaces_around', 2],
       ['unmatched/unexplained', 1],
     ]);
   });
@@ -255,8 +257,11 @@ describe('CSV dialects', () => {
     ['binary', Buffer.from('id\0,n\n'), 'id'],
     ['an unknown column', Buffer.from('invoice_id,n\n1,2\n'), 'invoiceid'],
     ['a column name that is there twice', Buffer.from('id,id\n1,2\n'), 'id'],
+    ['a column after the last one', Buffer.from('1,2\n'), '#3'],
   ])('refuses %s', async (_, input, column) => {
-    await expect(rewriteText(input, column)).rejects.toBeInstanceOf(SvcError);
+    await expect(rewriteText(input, column, { header: !column.startsWith('#') })).rejects.toBeInstanceOf(
+      SvcError,
+    );
   });
 
   it('suggests the column that was meant', async () => {
