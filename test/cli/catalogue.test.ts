@@ -21,4 +21,10 @@ describe('the catalogue of commands', () => {
     const names = COMMANDS.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
   });
+
+  it('says which generation the companies are of that --company names', () => {
+    for (const { name, options } of COMMANDS)
+      for (const { flags, summary } of options.filter((one) => one.flags.startsWith('--company')))
+        expect([name, flags, summary]).toEqual([name, flags, expect.stringMatching(/V3 (and V4 )?company/)]);
+  });
 });

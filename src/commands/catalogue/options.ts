@@ -35,7 +35,16 @@ export const MODEL = {
   model: listOption('<model>', 'only this model, by its V3 path; repeatable', text),
 };
 
-export const COMPANY = { company: listOption('<id>', 'only this company; repeatable', companyId) };
+export const COMPANY = { company: listOption('<id>', 'only this V3 company; repeatable', companyId) };
+
+/** `COMPANY` of commands that export. */
+export const COMPANY_OF_EACH = {
+  company: listOption(
+    '<id>',
+    'only the V3 and V4 company with this id, paired or not; repeatable',
+    companyId,
+  ),
+};
 
 export const RESTART = {
   restart: flag('read everything again instead of continuing or reading changes only'),

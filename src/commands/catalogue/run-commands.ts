@@ -14,7 +14,17 @@ import {
   v4Address,
   wholeNumber,
 } from '../option.js';
-import { COMPANY, FORCE, MAX_WAIT, MODEL, OUTPUTS, RESTART, WAITING, WAITING_NEEDS } from './options.js';
+import {
+  COMPANY,
+  COMPANY_OF_EACH,
+  FORCE,
+  MAX_WAIT,
+  MODEL,
+  OUTPUTS,
+  RESTART,
+  WAITING,
+  WAITING_NEEDS,
+} from './options.js';
 
 const MAX_LATENCY_MS = 60_000;
 const MAX_RECORDS = 10_000_000;
@@ -131,7 +141,7 @@ export const run = defineCommand({
   more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
   options: z.object({
     ...MODEL,
-    ...COMPANY,
+    ...COMPANY_OF_EACH,
     ...RESTART,
     ...MAX_WAIT,
     ...WAITING,
@@ -149,11 +159,11 @@ export const run = defineCommand({
 export const exportBoth = defineCommand({
   name: 'export',
   summary: 'read every list of V3, V4 or both into the database',
-  more: 'Without a generation, both are read at the same time. Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since. Reads V4 again in full: records that V4 no longer returns are removed from the database. --company narrows V3 and V4 alike, each to its company with that id.',
+  more: 'Without a generation, both are read at the same time. Continues where an earlier run stopped. If V3 was read in full before, reads only what changed since. Reads V4 again in full: records that V4 no longer returns are removed from the database.',
   options: z.object({
     generation: optionalArgument('[generation]', 'v3 or v4; both without it', z.enum(GENERATIONS)),
     ...MODEL,
-    ...COMPANY,
+    ...COMPANY_OF_EACH,
     ...RESTART,
     ...MAX_WAIT,
     ...WAITING,
