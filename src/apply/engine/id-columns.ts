@@ -1,4 +1,4 @@
-import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targets.js';
+import { columnLabel, type IdColumn, newColumnOf, pathsMeet } from '../../config/apply-targets.js';
 import type { Mode } from '../plan.js';
 
 /** Whether an id column, as `normalizeColumns` returns it, writes platform_ids instead of V4 ids. */
@@ -67,4 +67,15 @@ export function configuredColumns<T extends { readonly ids: readonly IdColumn[] 
     ...target,
     ids: target.ids.flatMap((id, at) => (isSource(id, target.ids[at + 1]) ? [] : partsOf(id))),
   };
+}
+
+/** Whether two id columns can hold the same ids. */
+export function canMeet(a: IdColumn, b: IdColumn): boolean {
+  if (!isSameName(a.column, b.column)) return false;
+  return partsOf(a).some((one) => partsOf(b).some((other) => pathsMeet(one.path, other.path)));
+}
+
+/** Whether two columns are one. Ignores case, as SQLite does; on case-sensitive databases this only blocks too much. */
+export function isSameName(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
 }

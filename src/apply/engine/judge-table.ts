@@ -1,15 +1,9 @@
-import {
-  columnLabel,
-  type IdColumn,
-  newColumnOf,
-  pathsMeet,
-  type TableTarget,
-} from '../../config/apply-targets.js';
+import { columnLabel, type IdColumn, newColumnOf, type TableTarget } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { didYouMeanEnding } from '../../text/suggest.js';
 import type { ApplyContext } from '../context.js';
 import { blocks, type Earlier, type Mode, NO_EARLIER, type Note, type Policy } from '../plan.js';
-import { addedColumns, partsOf, sourceColumns, writesPlatformId } from './id-columns.js';
+import { addedColumns, canMeet, isSameName, partsOf, sourceColumns, writesPlatformId } from './id-columns.js';
 import { columnOf, type EarlierRun, type ForeignKey, type Handling, type TableFacts } from './table-facts.js';
 
 /** Id columns of a table that one target rewrites. */
@@ -388,14 +382,4 @@ function newColumnTwice(mode: Mode, ids: readonly IdColumn[], others: readonly T
       const text = `The new column ${name} is filled ${where}: give each its own "newColumn" and "platformIdColumn".`;
       return blocks('named_twice', text);
     });
-}
-
-function canMeet(a: IdColumn, b: IdColumn): boolean {
-  if (!isSameName(a.column, b.column)) return false;
-  return partsOf(a).some((one) => partsOf(b).some((other) => pathsMeet(one.path, other.path)));
-}
-
-/** Ignores case, as SQLite does; on case-sensitive databases this only blocks too much. */
-function isSameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
 }
