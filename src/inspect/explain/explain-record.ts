@@ -25,11 +25,11 @@ import { openVerifiedRemap, type VerifiedRemap } from '../../store/verified-rema
 import { describeAgreement, namedIds } from '../../text/describe-evidence.js';
 import { countOf } from '../../text/numbers.js';
 import * as z from '../../zod.js';
+import type { ExportedObject } from './side-by-side.js';
 import {
   buildStory,
   type CompanyPairing,
   type Explanation,
-  type ExportedObject,
   type ListReading,
   parseRowEvidence,
   type Story,
