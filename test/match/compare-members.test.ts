@@ -18,10 +18,13 @@ function haveEqualDigests(v3: string, v4: string): boolean | null {
 
 const driftOf = (v3: string, v4: string) => findDrift(JSON.parse(`{${v3}}`), JSON.parse(`{${v4}}`), RULES);
 
+const DEEP = `${'['.repeat(101)}${']'.repeat(101)}`;
+
 /** Two ways to write a value, which digests show to be the same. */
 const WRITTEN: readonly (readonly [string, string, string])[] = [
-  ['an amount as text', '1.5', '"1.50"'],
+  ['an amount as text', '-1.5', '"-1.50"'],
   ['a text with escapes', '"é/"', '"\\u00e9\\/"'],
+  ['an amount with an exponent', '"5.0e-1"', '"0.5"'],
   ['a service’s field inside', '[{"svc_id":1,"a":[2]}]', '[{"a":[2],"svc_id":{"b":1}}]'],
   ['a list in another order', '[1.0,"b",null]', '[null,1,"b"]'],
   ['white space', '{"a" : [ 1 , [ ] ] }', '{"a":[1,[]]}'],
@@ -36,10 +39,22 @@ const UNLIKE: readonly (readonly [string, string, string])[] = [
   ['a list and an object', '[]', '{}'],
   ['a list of one list', '[[1]]', '[1]'],
   ['lists in another order, with a list inside', '[[1],2]', '[2,[1]]'],
+  ['an object and its name and value in a list', '{"a":[1]}', '["a",[1]]'],
+  ['a time and half a second before 1970', '"1970-01-01T00:00:00Z"', '"1969-12-31T23:59:59.5Z"'],
+  ['times 2^32 seconds apart', '"1970-01-01T00:00:00Z"', '"2106-02-07T06:28:16Z"'],
+  ['a version and a number', '"1.2.3"', '"12.3"'],
+  ['texts of which one is no number', '".5"', '"0.5"'],
+  ['amounts of 28 digits', `"1${'3'.repeat(26)}.1"`, `"2${'3'.repeat(26)}.1"`],
+  ['amounts of 28 digits that end otherwise', `"${'3'.repeat(27)}.1"`, `"${'3'.repeat(27)}.2"`],
+  ['amounts of which one has another zero', '"1000000000.1"', '"10000000000.1"'],
+  ['other exponents', '"1.0e3"', '"1.0e4"'],
+  ['a number that is rounded, and its text', '9007199254740993', '"9007199254740993.0"'],
+  ['texts of one letter', '"aaaaa"', '"aaaaaa"'],
+  ['members that exchanged their values', '{"a":1,"b":2}', '{"b":1,"a":2}'],
   ['a text and what it says', '"null"', 'null'],
   ['no date, without its fraction', '"2026-13-01T00:00:00Z"', '"2026-13-01T00:00:00.5Z"'],
   ['a member that comes again', '{"a":1,"a":2}', '{"a":2,"a":1}'],
-  ['too deep to be compared', `${'['.repeat(101)}${']'.repeat(101)}`, `${'['.repeat(101)}${']'.repeat(101)}`],
+  ['too deep to be compared', DEEP, DEEP],
 ];
 
 describe('comparing records by the digests of their members', () => {
@@ -67,13 +82,16 @@ describe('comparing records by the digests of their members', () => {
     expect(haveEqualDigests('"a":1,"b":2', '"a":2,"b":1')).toBe(false);
     expect(
       haveEqualDigests(
-        '"updated_at":1,"line_items":[1],"raw_data":1,"svc_x":1',
-        '"updated_at":2,"line_items":[2],"raw_data":2,"svc_x":2',
+        '"updated_at":1,"line_items":[1],"raw_data":1,"data_hash":1,"svc_x":1',
+        '"updated_at":2,"line_items":[2],"raw_data":2,"data_hash":2,"svc_x":2',
       ),
     ).toBe(true);
     expect(haveEqualDigests('"svc\\u005fx":1', '"svc\\u005fx":2')).toBe(true);
     expect(haveEqualDigests('"a":1,"a":2', '"a":2')).toBe(true);
     expect(haveEqualDigests('"a":2,"a":1', '"a":2')).toBe(false);
+    expect(haveEqualDigests(`"updated_at":${DEEP},"a":[1]`, '"a":[1]')).toBe(true);
+    const [whole, half, quarter] = ['Z', '.5Z', '.25Z'].map((end) => `"2026-01-02T03:04:05${end}"`);
+    expect(haveEqualDigests(`"a":${whole},"b":${half}`, `"a":${whole},"b":${quarter}`)).toBe(false);
   });
 
   it('leaves records with endless names to their bodies', () => {

@@ -25,6 +25,7 @@ export const DIFFERENT: readonly (readonly [string, unknown, unknown])[] = [
   ['a number and null', 1, null],
   ['instants a second apart', '2026-01-02T03:04:05Z', '2026-01-02T03:04:06Z'],
   ['milliseconds where both have them', '2026-01-02T03:04:05.100Z', '2026-01-02T03:04:05.200Z'],
+  ['a whole second and a part of it', '2026-01-02T03:04:05.000Z', '2026-01-02T03:04:05.200Z'],
   ['lists with another count', ['a', 'b', 'b'], ['a', 'a', 'b']],
   ['lists of another length', ['a'], ['a', 'a']],
   ['a value inside', { name: 'x' }, { name: 'y' }],
