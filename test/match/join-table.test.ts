@@ -310,10 +310,15 @@ describe('reasons that come from the scope', () => {
             { id: v3 + 2n, key: 'm' },
           ],
         },
+        { id: -5n, key: 'b' },
       ],
-      v4: [{ id: v4, key: 'a', kids: [{ id: v4, key: 'l' }] }],
+      v4: [
+        { id: v4, key: 'a', kids: [{ id: v4, key: 'l' }] },
+        { id: -v3, key: 'b' },
+      ],
     });
     expect(rows.map((row) => [row.v3_svc_id, row.v4_svc_id])).toEqual([
+      [-5n, -v3],
       [v3, v4],
       [v3, v4],
       [v3 + 2n, null],
