@@ -9,14 +9,13 @@ const MINUTE_MS = 60_000;
  *
  * `YYYY-MM-DD`, optionally with a time (`hh:mm`, seconds and a fraction of any length optional) and an offset (`Z`,
  * `+hh`, `+hhmm`, `+hh:mm`). The default time is midnight, the default offset UTC. Digits beyond the millisecond are
- * truncated. `bytes[end]` must not be a digit or colon: it is the closing quote, or past the end.
+ * truncated. `bytes[end]` is the closing quote, or past the end.
  */
 export function parseIsoDate(bytes: Uint8Array, start: number, end: number): number {
   const midnight = dayAt(bytes, start);
   let at = start + 10;
-  if (at > end) return Number.NaN;
   let ms = midnight;
-  if (at < end && isTimeMark(bytes[at])) {
+  if (isTimeMark(bytes[at])) {
     const hour = twoDigits(bytes, at + 1);
     const minute = bytes[at + 3] === COLON ? twoDigits(bytes, at + 4) : -1;
     at += 6;

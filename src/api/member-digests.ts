@@ -32,9 +32,8 @@ export const NOT_COMPARED: readonly string[] = ['raw_data', 'data_hash', 'platfo
 /** Words before the digests of a record: the number of its list of names. */
 export const LIST_WORDS = 2;
 
-/** Kinds of digests, in the lowest two bits. */
+/** Kinds of digests, in the lowest two bits; 0: of no time. */
 const KIND = 3;
-const PLAIN = 0;
 /** A time without a fraction of a second. */
 const INSTANT = 1;
 /** A time with the fraction 0. */
@@ -77,7 +76,7 @@ export function areEqualDigests(a: MemberDigests, placeA: number, b: MemberDiges
     return millisecondsOf(a, placeA) === millisecondsOf(b, placeB);
   if (kind === otherKind) return true;
   // a time without a fraction is compared by the second
-  return kind !== PLAIN && otherKind !== PLAIN && (kind === INSTANT || otherKind === INSTANT);
+  return kind === INSTANT || otherKind === INSTANT;
 }
 
 function millisecondsOf({ words, first, count }: MemberDigests, place: number): number | undefined {
@@ -103,7 +102,6 @@ export class MemberDigester implements MemberObserver {
   #ends = new Uint32Array(1024);
   #records = 0;
   readonly #lists = new Map<number, string>();
-  #lastList = -1;
   /** After the container digested last. */
   #end = 0;
   #isTooDeep = false;
@@ -127,7 +125,6 @@ export class MemberDigester implements MemberObserver {
   clear(): void {
     this.#start = 0;
     this.#records = 0;
-    this.#lastList = -1;
     this.#lists.clear();
   }
 
@@ -166,10 +163,10 @@ export class MemberDigester implements MemberObserver {
   keep(at: number): void {
     const list = (this.#nameHash >>> 0) * 0x20_0000 + (this.#otherNameHash >>> 11);
     const isKept = !this.#isTooWide() && this.#records < MAX_RECORDS;
-    if (isKept && (list === this.#lastList || this.#isListed(list, at))) {
-      this.#lastList = list;
+    if (isKept && this.#isListed(list, at)) {
       const milliseconds = this.#milliseconds;
-      while (this.#length + milliseconds.length > this.#words.length) this.#grow();
+      // there are no more of them than digests
+      if (this.#length + milliseconds.length > this.#words.length) this.#grow();
       this.#words[this.#start] = this.#nameHash;
       this.#words[this.#start + 1] = this.#otherNameHash >>> 11;
       for (let index = 0; index < milliseconds.length; index++)
@@ -229,10 +226,10 @@ export class MemberDigester implements MemberObserver {
 
   #digestBytes(bytes: Uint8Array, view: DataView, start: number, end: number): number {
     const first = bytes[start] ?? 0;
-    if (first <= NINE && first >= MINUS && end > start) {
+    if (first <= NINE && first >= MINUS) {
       const decimal = digestDecimal(bytes, start, end, true);
       if (decimal !== null) return plain(decimal);
-      const ms = end - start >= 10 ? parseIsoDate(bytes, start, end) : Number.NaN;
+      const ms = parseIsoDate(bytes, start, end);
       if (!Number.isNaN(ms)) return this.#digestInstant(ms, bytes[start + FRACTION_AT] === DOT);
     }
     return plain(hashBytes(view, start, end, SEED.text));
@@ -317,7 +314,7 @@ const EMPTY = plain(finish(SEED.text));
 
 /** Whether a digest is that of a value. */
 export function hasValue(digest: number): boolean {
-  return digest !== UNKNOWN && digest !== NULL && digest !== EMPTY;
+  return digest !== NULL && digest !== EMPTY;
 }
 
 function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
@@ -325,8 +322,7 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
 }
 
 function plain(hash: number): number {
-  // 0 stands for none
-  return hash & ~KIND || KIND + 1;
+  return hash & ~KIND;
 }
 
 /**
@@ -362,9 +358,9 @@ function digestDecimal(bytes: Uint8Array, start: number, end: number, isText: bo
     }
   }
   const hasLeadingZero = bytes[first] === ZERO && at > first + 1 && point !== first + 1;
-  if (at === first || at === point + 1 || hasLeadingZero) return null;
+  if (at === point + 1 || hasLeadingZero) return null;
   const exponent = at === end ? 0 : isText && point >= 0 ? readExponent(bytes, at, end) : null;
-  const isRounded = !isText && (digits + zeros > EXACT_DIGITS || end - start > EXACT_LENGTH);
+  const isRounded = !isText && (digits > EXACT_DIGITS || end - start > EXACT_LENGTH);
   if (exponent === null || isRounded) return null;
   if (digits === 0) return isText && point < 0 && first > start ? null : finish(SEED.decimal);
   const places = point < 0 ? 0 : at - point - 1;
