@@ -113,7 +113,7 @@ export class StoredRecords {
     let at = first;
     for (; at < bytes.length; at++) {
       const digit = (bytes[at] ?? 0) - ZERO;
-      if (digit < 0 || digit > 9) break;
+      if (digit < 0) break;
       value = value * 10 + digit;
     }
     if (digits !== undefined) {
@@ -122,7 +122,7 @@ export class StoredRecords {
     }
     const isNone = at === first;
     // null is a byte 0 among checked values
-    if (isNone && bytes[at] === 0) at += 1;
+    if (bytes[at] === 0) at += 1;
     this.#at = at;
     this.#separator();
     if (isNone) return Number.NaN;
