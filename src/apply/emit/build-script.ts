@@ -63,7 +63,6 @@ export async function buildScript(
     tables.push(await openTable(engine, script, found, plan, `${own}_${tables.length + 1}`));
   }
   return {
-    load: loadSql(script, tables),
     up: upSql(engine, script, tables),
     down: downSql(script, tables),
     guards: guardsOf(script, tables),
@@ -139,11 +138,10 @@ function ledgersOf(tables: readonly ScriptTable[]): Ledger[] {
   return [...new Map(tables.map(({ found: { ledger } }) => [ledger.name, ledger])).values()];
 }
 
+/** Creates the ledger and the crosswalks. */
 function loadSql(script: Script, tables: readonly ScriptTable[]): string[] {
   const { dialect, mode } = script;
-  const { emit } = dialect;
   return [
-    ...emit.settings.set,
     ...ledgersOf(tables).flatMap((ledger) => [
       ...(ledger.createSchema === null ? [] : [ledger.createSchema]),
       createRunSql(dialect, ledger),
@@ -153,7 +151,6 @@ function loadSql(script: Script, tables: readonly ScriptTable[]): string[] {
       ...(mode === 'new' ? [] : forth.create),
     ]),
     ...viewSql(script, tables, mode !== 'new'),
-    ...emit.settings.restore,
   ];
 }
 
@@ -170,8 +167,8 @@ function viewSql({ dialect }: Script, tables: readonly ScriptTable[], isFilled: 
 }
 
 interface Statements {
-  /** Creates tables that the checks need. */
-  readonly prepare?: readonly string[];
+  /** Creates the tables that the other statements need. */
+  readonly prepare: readonly string[];
   /** Statements to run before the transaction if DDL commits. */
   readonly checks: readonly string[];
   readonly ddl: readonly string[];
@@ -186,7 +183,7 @@ const MAX_PROBLEM_CHARS = 700;
 /** Checks and changes in one transaction. Where DDL commits, it runs before the transaction, but after the checks. */
 function wholeScript(script: Script, tables: readonly ScriptTable[], statements: Statements): string[] {
   const { emit, ddlCommits, lockTables, tableSql } = script.dialect;
-  const { prepare = [], checks, ddl, changes, end } = statements;
+  const { prepare, checks, ddl, changes, end } = statements;
   const names = [...new Set(tables.map(({ found }) => found.facts.table))].sort();
   const [first] = tables;
   const locks = first === undefined ? [] : lockTables([first.found.ledger.run, ...names.map(tableSql)]);
@@ -194,9 +191,9 @@ function wholeScript(script: Script, tables: readonly ScriptTable[], statements:
   const start = ddl.length > 0 ? [...checks, ...ddl, ...begin] : [...begin, ...checks];
   return [
     ...emit.settings.set,
+    ...prepare,
     `DROP TABLE IF EXISTS ${script.checks}`,
     `CREATE TABLE ${script.checks}(problem varchar(${MAX_PROBLEM_CHARS}) NOT NULL UNIQUE, failed bigint)`,
-    ...prepare,
     ...(ddlCommits ? [...start, ...changes, 'COMMIT'] : [...locks, ...checks, ...ddl, ...changes]),
     ...end,
     `DROP TABLE IF EXISTS ${script.checks}`,
@@ -231,6 +228,7 @@ function upSql(engine: Engine, script: Script, tables: readonly ScriptTable[]): 
         ]
       : rewriteSql(script, table);
   return wholeScript(script, tables, {
+    prepare: loadSql(script, tables),
     checks: [...checks.map((check) => checkSql(script, check)), raise, ...tables.map(record)],
     ddl: tables.flatMap(addColumns),
     changes: [...tables.flatMap(change), raise, ...tables.map((table) => finishSql(script, table))],

@@ -26,9 +26,7 @@ export interface EmitRequest {
 
 /** The SQL of one plan for one database, as statements without semicolons. */
 export interface SqlScript {
-  /** Creates the ledger and the crosswalks. */
-  readonly load: readonly string[];
-  /** Checks, rewrites and records. */
+  /** Creates the ledger and the crosswalks, checks, rewrites and records. */
   readonly up: readonly string[];
   readonly down: readonly string[];
   /** The last statements of a transaction that the file itself begins. */
@@ -114,10 +112,7 @@ interface Step {
   readonly guard: readonly string[];
 }
 
-const upOf = ({ script: { load, up, guards } }: LayoutInput): Step => ({
-  statements: [...load, ...up],
-  guard: guards.up,
-});
+const upOf = ({ script: { up, guards } }: LayoutInput): Step => ({ statements: up, guard: guards.up });
 const downOf = ({ script: { down, guards } }: LayoutInput): Step => ({
   statements: down,
   guard: guards.down,

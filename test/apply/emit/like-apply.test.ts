@@ -54,9 +54,15 @@ describe.each(ENGINES)('$product', (engine) => {
     const before = await other.database.dump();
     await one.write();
     const script = await other.emit();
+    const session = await other.database.connect();
     // A session of the user's, whose mode says less.
-    const mode = engine.kind === 'mysql' ? "SET sql_mode = ''; " : '';
-    await other.database.run(`${mode}${script.upFile}`);
+    const [mode, ofSession] =
+      engine.kind === 'mysql'
+        ? ["SET sql_mode = '', sql_safe_updates = 1; ", 'SELECT @@sql_mode, @@sql_safe_updates']
+        : ['', 'SELECT NULL, 1'];
+    await session.query(`${mode}${script.upFile}`);
+    expect(String(await session.query(ofSession))).toBe(',1');
+    await session.end();
     expect(await other.database.dump()).not.toEqual(before);
     const seen = async ({ database }: typeof one) => [
       await database.dump(),
@@ -67,6 +73,21 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await other.database.query(script.verify)).toEqual([['0']]);
     await other.store.undo('run-1');
     expect(await other.database.dump()).toEqual(before);
+  });
+
+  it.skipIf(engine.kind === 'sqlite')('SQL waits for whoever writes to a table', async () => {
+    const database = await newDatabase(engine, 'waits');
+    await database.run('CREATE TABLE t(k integer PRIMARY KEY, i bigint); INSERT INTO t VALUES (1, 1)');
+    const targets = [database.target({ ids: [{ column: 'i', model: INVOICES }] })];
+    const script = await openJob(database, remap, IN_PLACE, targets).emit();
+    const writer = await database.connect();
+    await writer.query('BEGIN; INSERT INTO t VALUES (2, 1)');
+    const limit = engine.kind === 'mysql' ? 'innodb_lock_wait_timeout = 1' : 'lock_timeout = 100';
+    await expect(database.run(`SET ${limit}; ${script.upFile}`)).rejects.toThrow(/lock (wait )?timeout/i);
+    await writer.query('COMMIT');
+    await writer.end();
+    await database.run(script.upFile);
+    expect(String(await database.query('SELECT i FROM t'))).toBe('2,2');
   });
 
   // In MySQL and MariaDB, keys cannot be checked late, and nothing is printed.

@@ -65,7 +65,7 @@ describe.each(ENGINES)('SQL printed for $product', (engine) => {
       const script = await job.emit('sql-1');
       const begin = script.begin === null ? [] : [script.begin];
       const [ups, downs] = [
-        [...begin, ...script.ups],
+        [...begin, ...script.up],
         [...begin, ...script.down],
       ];
       let interruptions = 0;

@@ -39,8 +39,7 @@ export function openJob(
     emit: async (run = 'run-1') => {
       const script = await store.emit?.(await plan(), { run, planSha256: 'p', isExact: true });
       if (script === undefined) throw new Error('no SQL');
-      const ups = [...script.load, ...script.up];
-      return { ...script, ups, upFile: fileOf(script, ups), downFile: fileOf(script, script.down) };
+      return { ...script, upFile: fileOf(script, script.up), downFile: fileOf(script, script.down) };
     },
     /** What a verification counts of each run: cells looked at, wrong ones, ones that changed since. */
     verdict: async () =>
