@@ -167,7 +167,7 @@ export function encodingOf(bytes: Uint8Array): 'utf8' | 'latin1' {
 /** Decodes a cell without its quotes. */
 function readCell(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(encodingOf(bytes));
-  if (text.length < 2 || !text.startsWith('"') || !text.endsWith('"')) return text;
+  if (!text.startsWith('"') || !text.endsWith('"')) return text;
   return text.slice(1, -1).replaceAll('""', '"');
 }
 

@@ -206,10 +206,10 @@ function judgeCell(
   scope: RowScope,
   onEdit: OnEdit,
 ): void {
-  const isQuoted = end - start >= 2 && bytes[start] === QUOTE && bytes[end - 1] === QUOTE;
+  const isQuoted = bytes[start] === QUOTE && bytes[end - 1] === QUOTE;
   const from = isQuoted ? start + 1 : start;
   const to = isQuoted ? end - 1 : end;
-  const number = work.inText === null ? readDigits(bytes, from, to) : -1;
+  const number = readDigits(bytes, from, to);
   if (number >= 0) {
     const action = judgeValue(work, number, scope);
     if (action === 'replace' || action === 'clear')

@@ -27,6 +27,7 @@ const remap = makeRemap([
     [40, 50],
   ]),
   { v3: 60 },
+  { v3: 9_007_199_254_740_993n, v4: 70 },
 ]);
 const setUp = (input = INPUT) => openFile(remap, input);
 
@@ -202,6 +203,31 @@ it('a verification goes by the policy of the run', async () => {
   const { open, read, write } = setUp('id,n\n60,a\n');
   await write('run-1', open({ ...NEW, missing: 'null' }));
   expect([read(), await open().verify(null)]).toMatchObject(['id,n\n,a\n', [{ wrongCount: 0 }]]);
+});
+
+it.each([
+  [
+    'their model',
+    { modelColumn: 'm', models: { inv: INVOICES, '': INVOICES } },
+    '20,inv\n30\n40,\n',
+    '30,inv\n30\n40,\n',
+  ],
+  ['their company', { model: INVOICES, companyColumn: 'm' }, '20,1\n30,2\n40,\n', '30,1\n30,2\n40,\n'],
+  ['their region', { model: INVOICES, regionColumn: 'm' }, '20,default\n30,us\n', '30,default\n30,us\n'],
+  ['all digits', { model: INVOICES }, '9007199254740993,\n9007199254740992,\n', '70,\n9007199254740992,\n'],
+  [
+    'a pattern',
+    { model: INVOICES, pattern: ['*/{id}'] },
+    '"a"b/20",\n"a""b/20",\n/60,\n\n',
+    '"a"b/20",\n"a""b/30",\n,\n\n',
+  ],
+])('ids of a CSV file are looked up by %s', async (_, column, before, after) => {
+  const { open, read, write } = openFile(remap, `id,m\n${before}`, { ids: [{ column: 'id', ...column }] });
+  const store = open({ ...NEW, missing: 'null', unknown: 'keep' });
+  const [plan] = await store.survey();
+  expect(plan?.rows).toBe(after.match(/.\n/g)?.length);
+  await write('run-1', store);
+  expect(read()).toBe(`id,m\n${after}`);
 });
 
 describe('file plans', () => {

@@ -7,7 +7,6 @@ import { Copier, passThrough } from '../../../src/apply/files/stream-file.js';
 import { type DialectRequest, detectDialect } from '../../../src/apply/text/csv-dialect.js';
 import { buildCsvScanner } from '../../../src/apply/text/record-scanner.js';
 import type { IdColumn } from '../../../src/config/apply-targets.js';
-import { SvcError } from '../../../src/errors.js';
 import { campaign } from '../../support/campaign.js';
 import { makeFolder } from '../support/folder.js';
 import { IN_PLACE, INVOICES, openIds, pairs, seeded } from '../support/remap.js';
@@ -254,14 +253,16 @@ describe('CSV dialects', () => {
 
   it.each([
     ['UTF-16', Buffer.from('\ufeffid,n\n1,2\n', 'utf16le'), 'id'],
-    ['binary', Buffer.from('id\0,n\n'), 'id'],
-    ['an unknown column', Buffer.from('invoice_id,n\n1,2\n'), 'invoiceid'],
-    ['a column name that is there twice', Buffer.from('id,id\n1,2\n'), 'id'],
-    ['a column after the last one', Buffer.from('1,2\n'), '#3'],
-  ])('refuses %s', async (_, input, column) => {
-    await expect(rewriteText(input, column, { header: !column.startsWith('#') })).rejects.toBeInstanceOf(
-      SvcError,
-    );
+    ['not a text file', Buffer.from('id,n\0\n'), 'id'],
+    ['no column', Buffer.from('invoice_id,n\n1,2\n'), 'invoiceid'],
+    ['two columns named', Buffer.from('id,id\n1,2\n'), 'id'],
+    ['no column', Buffer.from('1,2\n'), '#3'],
+  ])('refuses a file: %s', async (why, input, column) => {
+    const refused = rewriteText(input, column, { header: !column.startsWith('#') });
+    await expect(refused).rejects.toMatchObject({
+      code: 'bad_input',
+      message: expect.stringContaining(why),
+    });
   });
 
   it('suggests the column that was meant', async () => {
