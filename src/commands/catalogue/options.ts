@@ -37,16 +37,13 @@ export const MODEL = {
 
 export const COMPANY = { company: listOption('<id>', 'only this V3 company; repeatable', companyId) };
 
-/** `COMPANY` of commands that export. */
-export const COMPANY_OF_EACH = {
+/** What an export reads. */
+export const EXPORTED = {
   company: listOption(
     '<id>',
     'only the V3 and V4 company with this id, paired or not; repeatable',
     companyId,
   ),
-};
-
-export const RESTART = {
   restart: flag('read everything again instead of continuing or reading changes only'),
 };
 

@@ -14,17 +14,7 @@ import {
   v4Address,
   wholeNumber,
 } from '../option.js';
-import {
-  COMPANY,
-  COMPANY_OF_EACH,
-  FORCE,
-  MAX_WAIT,
-  MODEL,
-  OUTPUTS,
-  RESTART,
-  WAITING,
-  WAITING_NEEDS,
-} from './options.js';
+import { COMPANY, EXPORTED, FORCE, MAX_WAIT, MODEL, OUTPUTS, WAITING, WAITING_NEEDS } from './options.js';
 
 const MAX_LATENCY_MS = 60_000;
 const MAX_RECORDS = 10_000_000;
@@ -141,8 +131,7 @@ export const run = defineCommand({
   more: 'After an incomplete export it continues, so that the report shows what is known, and then exits with 4.',
   options: z.object({
     ...MODEL,
-    ...COMPANY_OF_EACH,
-    ...RESTART,
+    ...EXPORTED,
     ...MAX_WAIT,
     ...WAITING,
     ...OUTPUTS,
@@ -163,8 +152,7 @@ export const exportBoth = defineCommand({
   options: z.object({
     generation: optionalArgument('[generation]', 'v3 or v4; both without it', z.enum(GENERATIONS)),
     ...MODEL,
-    ...COMPANY_OF_EACH,
-    ...RESTART,
+    ...EXPORTED,
     ...MAX_WAIT,
     ...WAITING,
   }),
