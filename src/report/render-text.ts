@@ -44,7 +44,6 @@ export function renderText(report: Report, options: TextOptions): string {
     printBlock(ids, options),
     ...printed.filter((one) => !isFirst(one)).map(({ lines }) => lines),
     printFolded(sections, options),
-    printOwner(options),
     printEnd(report, verdict, options),
   ]);
 }
@@ -56,12 +55,8 @@ export function renderVerdict(report: Report, files: readonly string[], options:
   const written = wrapProse(`Written: ${files.join(', ')}`, options.width);
   return joinBlocks([
     ...obstacles.map((section) => printSection(section, options)),
-    [...written, ...printOwner(options), ...printEnd(report, verdict, options)],
+    [...written, ...printEnd(report, verdict, options)],
   ]);
-}
-
-function printOwner({ inUse, width }: TextOptions): string[] {
-  return inUse === undefined ? [] : wrapProse(`In use: ${inUse.by}`, width);
 }
 
 function joinBlocks(blocks: readonly (readonly string[])[]): string {
@@ -168,10 +163,12 @@ function printEnd(report: Report, verdict: CutoverVerdict, options: TextOptions)
   const { width, inUse, flags = '' } = options;
   const [biggest] = verdict.obstacles;
   const next = addFlags(inUse?.next ?? verdict.next, flags);
+  const owner = inUse === undefined ? [] : wrapProse(`In use: ${inUse.by}`, width);
   const wait = inUse === undefined ? [] : ['Once that process has ended:'];
   const judged = wrapText(`${verdict.title}: ${verdict.sentence}`, width);
   const room = Math.max(1, LAST_LINES - judged.length - wait.length - 1);
   return [
+    ...owner,
     ...judged.map((line) => paint(line, TONES[report.outcome], options)),
     ...(biggest === undefined ? [] : clipLines(printBiggest(biggest, width), room, width)),
     ...wait,
