@@ -216,17 +216,12 @@ export function describeIds({ stored, mapped, missing, unknown, done, left, sinc
   const byLedger = list === '' ? '' : ` By the ledger: ${list}.`;
   if (stored === 0) return left + since > 0 ? byLedger.trimStart() : `There is no id left to map.${byLedger}`;
   const rest = missing + unknown;
-  const tail =
-    rest === 0
-      ? '; none is left over'
-      : `; ${groupDigits(rest)} ${rest === 1 ? 'does' : 'do'} not: ${[
-          ...(missing > 0
-            ? [`${groupDigits(missing)} ${missing === 1 ? 'is a finding' : 'are findings'}`]
-            : []),
-          ...(unknown > 0
-            ? [`${groupDigits(unknown)} ${unknown === 1 ? 'names' : 'name'} no single V3 id`]
-            : []),
-        ].join(', ')}`;
+  const why = [
+    ...(missing > 0 ? [`${groupDigits(missing)} ${missing === 1 ? 'is a finding' : 'are findings'}`] : []),
+    ...(unknown > 0 ? [`${groupDigits(unknown)} ${unknown === 1 ? 'names' : 'name'} no single V3 id`] : []),
+  ].join(', ');
+  const not = `${groupDigits(rest)} ${rest === 1 ? 'does' : 'do'} not: ${why}`;
+  const tail = `; ${rest === 0 ? 'none is left over' : not}`;
   return `Of ${countOf(stored, 'id')} you store, ${groupDigits(mapped)} ${mapped === 1 ? 'maps' : 'map'}${tail}.${byLedger}`;
 }
 
