@@ -49,7 +49,7 @@ export function hashFields(words: Buffer, start: number, places: readonly number
     const digest = digestAt(words, start, places[field] ?? -1);
     if (digest === 0) continue;
     hash = Math.imul(hash ^ digest, 0x85ebca6b) + Math.imul(field + 1, 0x9e3779b1);
-    hash = (hash ^ (hash >>> 15)) >>> 0 || 1;
+    hash = (hash ^ (hash >>> 15)) >>> 0;
   }
   return hash;
 }

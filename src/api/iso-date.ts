@@ -27,7 +27,7 @@ export function parseIsoDate(bytes: Uint8Array, start: number, end: number): num
     at = fractionEnd;
     // 24:00 is the end of the day, and the latest valid time
     const isReal = hour >= 0 && minute >= 0 && second >= 0 && minute < 60 && second < 60;
-    if (!isReal || at < 0 || (hour >= 24 && timeMs !== DAY_MS)) return Number.NaN;
+    if (!isReal || (hour >= 24 && timeMs !== DAY_MS)) return Number.NaN;
     ms += timeMs;
   }
   if (at === end || (at === end - 1 && isZulu(bytes[at]))) return ms;

@@ -118,6 +118,9 @@ describe('the digests of fields', () => {
     const words = (...own: number[]) => Buffer.from(Int32Array.of(0, 1, ...own).buffer);
     expect(hash(words(4, 8))).toBe(hash(words(5, 10)));
     expect(hash(words(4, 8))).not.toBe(hash(words(8, 4)));
+    expect(hash(words(4, 0))).not.toBe(hash(words(0, 4)));
+    const [one, other] = [4, 4 * 0x4001].map((word) => fieldDigestsOf(words(word), [0]));
+    expect(one).not.toBe(other);
     expect(hash(words(0, 0))).toBe(0);
   });
 });
