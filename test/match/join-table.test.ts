@@ -325,6 +325,16 @@ describe('reasons that come from the scope', () => {
     ]);
   });
 
+  it('tells companies beyond 2^53 apart', () => {
+    const [company, other] = [9007199254740993n, 9007199254740992n];
+    const own = (text: string) => things(text).map((one) => ({ ...one, company }));
+    const rows = remapRows(configOf({ companies: sameId() }), {
+      v3: [{ id: 1, key: 'a', company: other }, ...own('2 a; 3 b')],
+      v4: own('8 b; 9 a'),
+    });
+    expect(rows.map(brief)).toEqual(['1→- unmatched/company_not_in_v4', '2→9 matched', '3→8 matched']);
+  });
+
   it.each([
     ['v3', '-→9 v4_only/scope_incomplete'],
     ['v4', '1→- unmatched/scope_incomplete'],

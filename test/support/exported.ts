@@ -19,7 +19,7 @@ export interface Thing {
   readonly deleted?: boolean;
   readonly model?: string;
   readonly region?: string;
-  readonly company?: number;
+  readonly company?: number | bigint;
   readonly latest?: string | null;
   readonly latestFrom?: 'platform' | 'service';
   readonly created?: string | null;
