@@ -117,7 +117,6 @@ function onlyText(bytes: Buffer, hits: readonly Hit[]): string | null {
   if (hit === undefined || hits.length > 1) return null;
   const raw = bytes.toString('utf8', hit.start, hit.end);
   if (hit.kind === 'number') return raw;
-  if (hit.kind !== 'string') return null;
   const text: unknown = JSON.parse(raw);
   return typeof text === 'string' && text !== '' ? text : null;
 }

@@ -31,8 +31,9 @@ async function setUp() {
 describe('a side-car that was tampered with', () => {
   it.each([
     { run: '../victim' },
-    { output: { file: '../victim', sha256: 'x', bytes: 1 } },
-    { input: { file: 'a/b', sha256: 'x', bytes: 1 } },
+    { output: { file: '../victim', sha256: '0'.repeat(64), bytes: 1 } },
+    { input: { file: 'a/b', sha256: '0'.repeat(64), bytes: 1 } },
+    { input: { file: 'a', sha256: 'x', bytes: 1 } },
   ])('is refused and nothing is removed or overwritten: %j', async (changes) => {
     const { file, output, victim, names, open, tamper } = await setUp();
     const before = names();

@@ -94,14 +94,15 @@ describe('JSON paths', () => {
       {
         column: '$.ref.id',
         modelColumn: '$.kind',
-        models: { inv: INVOICES, co: 'crm/companies' },
+        models: { inv: INVOICES, co: 'crm/companies', '': 'crm/companies' },
         companyColumn: '$.co',
       },
     ];
     expect(rewrite('{"ref":{"id":5},"kind":"co","co":7}', ids).text).toContain('"id":50');
     expect(rewrite('{"co":"7","ref":{"id":5},"kind":"co"}', ids).text).toContain('"id":50');
     expect(rewrite('{"ref":{"id":5},"kind":"co","co":8}', ids).counts).toEqual(['unknown/other_scope 1']);
-    expect(rewrite('{"ref":{"id":5},"kind":"zz","co":7}', ids).counts).toEqual(['unknown/unknown_model 1']);
+    for (const kind of ['"kind":"zz"', '"kind":"co","kind":"inv"', '"kind":{"co":"co"}', '"kind":""'])
+      expect(rewrite(`{"ref":{"id":5},${kind},"co":7}`, ids).counts).toEqual(['unknown/unknown_model 1']);
   });
 });
 

@@ -9,7 +9,8 @@ import { makeFolder } from '../support/folder.js';
 import { IN_PLACE, INVOICES, openIds, pairs, seeded } from '../support/remap.js';
 
 const FILES = campaign({ small: 150, full: 2000, soak: 50_000 });
-const PATHS = ['$.invoice_id', '$.lines[*].invoice_id', '$.refs[*]', "$['odd key'].id", '$.*.deep_id'];
+/** Not in the order of the members of a line. */
+const PATHS = ['$.refs[*]', '$.lines[*].invoice_id', '$.invoice_id', "$['odd key'].id", '$.*.deep_id'];
 
 const BIG = 9_007_199_254_740_993n;
 const twinOf = (id: bigint): bigint => (id === BIG ? BIG + 2n : (id % 300n) + 1n);
