@@ -278,14 +278,19 @@ describe('apply sql', () => {
     expect(quoted).toEqual([one, "X'31'", "X'32'", two]);
   });
 
+  const trigger = (set: string) =>
+    `CREATE TRIGGER own AFTER UPDATE ON orders BEGIN UPDATE orders SET ${set} WHERE id = NEW.id; END`;
+
   it.each([
     ['INSERT INTO orders(invoice_id) VALUES (1001)', 'invoice_id has values that the plan did not see (1)'],
     ["INSERT INTO orders(invoice_id) VALUES ('x')", 'invoice_id has values that the plan did not see (1)'],
     ['ALTER TABLE orders RENAME COLUMN invoice_id TO invoice', 'no such column'],
     ['ALTER TABLE orders RENAME TO old', 'no such table'],
-  ])('fails before it changes anything where the data are not as planned: %s', async (change, problem) => {
+    [trigger('invoice_id = OLD.invoice_id'), 'rows did not keep their new ids'],
+    [trigger('invoice_id_v4 = NULL'), 'invoice_id_v4 did not keep its new ids', NEW_COLUMNS],
+  ])('changes nothing where the data are not as planned: %s', async (change, problem, emit = EMIT) => {
     const scene = open();
-    await scene.apply(EMIT);
+    await scene.apply(emit);
     runSql(scene.file, change);
     const before = dump(scene.file);
     expect(() => runSql(scene.file, plainFile(scene, 'up'))).toThrow(problem);

@@ -113,11 +113,12 @@ describe('files, new file beside the old', () => {
   });
 
   it('ends the same when it was killed before or after the new file got its name', async () => {
-    const { output, names, read, undo, write } = setUp();
+    const { output, names, open, read, undo, write } = setUp();
     await write();
     const car = readSideCar(output);
     if (car === null) throw new Error('no side-car');
     await writeSideCar(output, { ...car, state: 'writing' });
+    expect(await open().runs()).toMatchObject([{ run: 'run-1', state: 'working' }]);
     expect(await write('run-2')).toMatchObject([{ alreadyDone: true, run: 'run-1' }]);
     expect([readSideCar(output)?.state, read()]).toEqual(['done', OUTPUT]);
     rmSync(output);
