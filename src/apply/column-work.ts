@@ -133,7 +133,7 @@ function count(
   const action = actionOf(work, category);
   if (finals === null || action === 'none' || action === 'clear') return action;
   const final = action === 'replace' ? resolver.newValue : resolver.oldValue;
-  // The tally counts an id once for all regions and companies, and no texts beyond its limit.
+  // The tally counts an id once for all companies, and no texts beyond its limit.
   const isScoped = scope.region !== null || scope.company !== null;
   if (final !== null && (isNew || isScoped || typeof final === 'string')) finals.add(final);
   return action;
@@ -166,7 +166,8 @@ interface Tallied {
 interface Counter {
   rows: number;
   ids: number;
-  readonly bits: Map<ModelIds, Uint8Array>;
+  /** By model and, for ids that several regions have, by region. */
+  readonly bits: Map<ModelIds | string, Uint8Array>;
   readonly texts: Set<string>;
   /** The smallest few values. */
   readonly samples: string[];
@@ -193,7 +194,7 @@ export class ColumnTally {
     counter.rows += rows;
     if (ids === null || id === null || slot < 0) return this.#addText(counter, category, text(), scope, rows);
     this.#digest(hashId(id), scope, rows);
-    if (!setBit(bitsOf(counter, ids), slot)) return false;
+    if (!setBit(bitsOf(counter, ids, this.#resolver.region), slot)) return false;
     counter.ids += 1;
     if (category !== 'mapped') keepSmallest(counter.samples, text());
     return true;
@@ -239,11 +240,12 @@ export class ColumnTally {
   }
 }
 
-function bitsOf(counter: Counter, ids: ModelIds): Uint8Array {
-  let bits = counter.bits.get(ids);
+function bitsOf(counter: Counter, ids: ModelIds, region: string | null): Uint8Array {
+  const key = region === null ? ids : `${formatModelRef(ids.ref)} ${region}`;
+  let bits = counter.bits.get(key);
   if (bits === undefined) {
     bits = new Uint8Array(Math.ceil(ids.slots / 8));
-    counter.bits.set(ids, bits);
+    counter.bits.set(key, bits);
   }
   return bits;
 }

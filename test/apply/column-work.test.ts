@@ -17,3 +17,14 @@ it('checks that every V4 id fits which a V3 id has in several companies', () => 
   for (const company of ['1', '2']) judgeValue(work, '5', { model: null, region: null, company });
   expect(finals.notes()).toMatchObject([{ code: 'does_not_fit' }]);
 });
+
+it('counts ids of several regions by themselves', () => {
+  const remap = makeRemap([
+    { v3: 5, v4: 7, region: 'eu' },
+    { v3: 5, v4: 8, region: 'us' },
+  ]);
+  const column = { column: 'i', model: INVOICES, regionColumn: 'r' };
+  const work = openColumn(openContext(remap, IN_PLACE), column, IN_PLACE);
+  for (const region of ['eu', 'us', 'eu']) judgeValue(work, '5', { model: null, region, company: null });
+  expect(work.tally.result().counts).toMatchObject([{ name: 'mapped', rows: 3, ids: 2 }]);
+});

@@ -52,6 +52,7 @@ export class PatternResolver implements CellResolver {
   readonly id = null;
   readonly ids = null;
   readonly slot = -1;
+  readonly region = null;
   newText = '';
   oldValue: string | null = null;
   /** The edits that make a mapped text the new one, in ascending order. */

@@ -65,6 +65,8 @@ export interface CellResolver {
   readonly ids: ModelIds | null;
   /** The id's position in `ids`; -1 if absent. */
   readonly slot: number;
+  /** The region of an id that several have; null otherwise. */
+  readonly region: string | null;
   /** The new text of a mapped cell. */
   readonly newText: string;
   /** The new value of a mapped cell, in the form in which values are checked for uniqueness and range. */
@@ -83,6 +85,7 @@ export class Resolver implements CellResolver {
   id: Id | null = null;
   ids: ModelIds | null = null;
   slot = -1;
+  region: string | null = null;
   newValue: Id | string = 0;
   readonly #remap: RemapIds;
   readonly #lookUp: LookUp;
@@ -146,6 +149,7 @@ export class Resolver implements CellResolver {
     this.id = id;
     this.ids = ids;
     this.slot = slot;
+    this.region = null;
     if (slot < 0) return this.#lookUpUnknown(ids, id);
     const category = ids.answerAt(slot)?.category ?? SEVERAL;
     if (category === 'mapped') this.newValue = ids.v4At(slot);
@@ -201,6 +205,7 @@ export class Resolver implements CellResolver {
     const [first] = rows;
     if (first === undefined) return 'unknown/other_scope';
     const { category, outcome } = first;
+    this.region = first.region;
     const newIdOf = (row: typeof first) => (row.category === 'mapped' ? row.v4 : null);
     const v4 = newIdOf(first);
     if (!rows.every((row) => row.outcome === outcome && newIdOf(row) === v4)) return SEVERAL;
