@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { errorCodeOf, SvcError } from '../errors.js';
 import { APPLICATION_ID, SCHEMA_VERSION } from './schema.js';
 
@@ -26,6 +26,8 @@ export function prepareFile(file: string, mayCreate: boolean): void {
     });
   } else if (!stat.isFile()) {
     throw new SvcError('bad_input', `${file} is not a regular file.`, { hint: 'Name a file with --db.' });
+  } else if (stat.size === 0 && mayCreate) {
+    withReadError(file, () => chmodSync(file, 0o600));
   } else if (stat.size > 0 && !isInWalMode(file)) {
     assertHeader(
       file,

@@ -98,10 +98,11 @@ describe('a file of another program', () => {
   });
 
   it('is accepted by an export, but by nothing else, if it is empty', () => {
-    writeFileSync(file, '');
+    writeFileSync(file, '', { mode: 0o644 });
     expect(refusal('write')).toBe('incomplete');
     expect(refusal('read')).toBe('incomplete');
     expect(refusal('create')).toBe('opened');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 });
 
