@@ -152,7 +152,8 @@ export const ERROR_RENDERERS: Readonly<Record<string, (failure: Failure) => stri
   },
   markdown: ({ error: { code, message, hint }, exitCode }) => {
     const next = hint === undefined ? [] : [`**Next:** ${escapeMarkdown(hint)}`];
-    const what = `${escapeMarkdown(message)} (${code}, exit code ${exitCode})`;
+    const lines = message.split('\n').map(escapeMarkdown);
+    const what = `${lines.join('<br>')} (${code}, exit code ${exitCode})`;
     return `${['## ❌ ERROR: THERE IS NO RESULT', what, ...next].join('\n\n')}\n`;
   },
   junit: ({ error: { code, message, hint = '' }, exitCode, generatedAt }) =>
@@ -162,7 +163,7 @@ export const ERROR_RENDERERS: Readonly<Record<string, (failure: Failure) => stri
       `<testsuite name="svc-migrate" package="svc-migrate" id="0" timestamp="${generatedAt.slice(0, 19)}" hostname="localhost" tests="1" failures="0" errors="1" skipped="0" time="0">`,
       `<properties><property name="outcome" value="error"/><property name="exitCode" value="${exitCode}"/></properties>`,
       '<testcase classname="svc-migrate" name="the command gave a result" time="0">',
-      `<error type="${code}" message="${escapeMarkup(message)}">${escapeMarkup(hint)}</error></testcase>`,
+      `<error type="${code}" message="${message.split('\n').map(escapeMarkup).join('&#10;')}">${escapeMarkup(hint)}</error></testcase>`,
       '<system-out/>\n<system-err/>\n</testsuite>\n</testsuites>\n',
     ].join('\n'),
 };

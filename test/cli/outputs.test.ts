@@ -51,6 +51,13 @@ describe('files of an earlier run do not survive one that fails', () => {
     expect(textOf(FILES.junit)).toContain(`<error type="${error}"`);
   });
 
+  it('keeps the lines of a message', async () => {
+    writeFileSync(join(cwd, NAMED_CONFIG), '{"v3":1,"no":2}');
+    expect((await run(['check', ...FLAGS])).code).toBe(2);
+    expect(textOf(FILES.markdown)).toMatch(/problems:<br> {2}v3 .*<br> {2}v4 is missing<br>/);
+    expect(textOf(FILES.junit)).toMatch(/problems:&#10; {2}v3 .*&#10; {2}v4 is missing&#10;/);
+  });
+
   it('says it on stdout where the JSON goes there', async () => {
     const ended = await run(['run', '--json', '-'], 'wrong');
     expect(JSON.parse(ended.stdout)).toMatchObject({ outcome: 'error', exitCode: 3 });
