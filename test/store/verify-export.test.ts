@@ -137,6 +137,8 @@ describe('exported data', () => {
     const db = newDatabase();
     expect(db.prepare(sql).run().changes).toBeGreaterThan(0);
     expect(codeOf(() => check(db))).toBe('corrupt_database');
+    // also of a list that is not configured
+    expect(codeOf(() => check(db, ['crm/companies']))).toBe('corrupt_database');
   });
 
   it.each([
