@@ -335,6 +335,22 @@ describe('reasons that come from the scope', () => {
     expect(rows.map(brief)).toEqual(['1→- unmatched/company_not_in_v4', '2→9 matched', '3→8 matched']);
   });
 
+  it('tells companies of one id in two regions apart', () => {
+    const named = (['eu', 'us'] as const).map((region, at) => {
+      return { line: 2 + at, region, v3CompanyId: 1n, v4CompanyId: BigInt(1 + at) };
+    });
+    const v3: Thing[] = [
+      { id: 1, key: 'a', region: 'eu' },
+      { id: 2, key: 'a', region: 'us' },
+    ];
+    const rows = remapRows(
+      configOf({ regions: ['eu', 'us'] }),
+      { v3, v4: things('9 a; 8 a company=2') },
+      named,
+    );
+    expect(rows.map(brief)).toEqual(['1→9 matched', '2→8 matched']);
+  });
+
   it.each([
     ['v3', '-→9 v4_only/scope_incomplete'],
     ['v4', '1→- unmatched/scope_incomplete'],
@@ -368,7 +384,7 @@ describe('reasons that come from the scope', () => {
         key: `v${first + at}`,
         company,
         model,
-        latest,
+        latest: at === 0 ? latest : NEW,
       }));
     const v4 = [
       ...dated(100, 2, INVOICES, '2026-05-01T00:00:00Z', 10),
