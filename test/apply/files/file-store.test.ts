@@ -198,6 +198,8 @@ it('a verification recomputes the output and says what does not agree', async ()
   expect(await open().verify(null)).toMatchObject([
     { wrong: [`${output} is gone`, `${file} changed since`], changedSinceCount: 0 },
   ]);
+  rmSync(file);
+  expect(await open().verify(null)).toMatchObject([{ wrong: [`${output} is gone`, `${file} is gone`] }]);
 });
 
 it('a verification goes by the policy of the run', async () => {
