@@ -4,15 +4,16 @@ import pLimit from 'p-limit';
 import type { Dispatcher } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import type {
-  Clock,
-  Env,
-  Generation,
-  ListPage,
-  ModelPair,
-  OnProgress,
-  ParsedPage,
-  ParsedRecord,
+import {
+  type Clock,
+  type Env,
+  type Generation,
+  type ListPage,
+  type ModelPair,
+  type OnProgress,
+  type ParsedPage,
+  type ParsedRecord,
+  REFUSED_STATUSES,
 } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { recordsOf } from '../json/record-columns.js';
@@ -218,9 +219,9 @@ const DELETED_REFUSED =
   'V4 refuses include_deleted_records, so it is read without deleted records: what was deleted in V4 counts as missing.';
 
 /**
- * It is not specified whether V4 accepts `include_deleted_records`. With `auto`, it is sent until V4 answers a list with
- * a 400 that names the parameter, and the same request without it succeeds; this is reported as a warning. Any other 400
- * is an error, because a wrong guess would hide deleted records.
+ * It is not specified whether V4 accepts `include_deleted_records`. With `auto`, it is sent until V4 refuses a list in an
+ * answer that names the parameter, and the same request without it succeeds; this is reported as a warning. Any other
+ * refusal is an error, because a wrong guess would hide deleted records.
  */
 function withDeletedFallback(
   config: Config,
@@ -243,9 +244,10 @@ function withDeletedFallback(
   };
 }
 
-/** Only for a first page: on later pages, the cursor may be the reason for the 400. */
+/** Only for a first page: on later pages, the cursor may be the reason. */
 function isDeletedRefused({ stream, cursor }: ListRequest, error: unknown): boolean {
   const isFirst = stream.generation === 'v4' && cursor === null;
-  if (!isFirst || !(error instanceof SvcError) || error.facts['status'] !== 400) return false;
+  if (!isFirst || !(error instanceof SvcError) || !REFUSED_STATUSES.includes(error.facts['status']))
+    return false;
   return String(error.facts['answer']).includes('include_deleted');
 }

@@ -84,8 +84,11 @@ describe('a list of V4', () => {
     expect(path.includes('include_deleted_records=true')).toBe(asks);
   });
 
-  /** V4 that answers 400 to a parameter; what it was asked, with (1) and without (0). */
-  function refusing(message = '{"message":"unknown parameter include_deleted_records"}'): number[] {
+  /** V4 that refuses a parameter; what it was asked, with (1) and without (0). */
+  function refusing(
+    message = '{"message":"unknown parameter include_deleted_records"}',
+    status = 400,
+  ): number[] {
     const asked: number[] = [];
     nock(V4)
       .persist()
@@ -93,18 +96,21 @@ describe('a list of V4', () => {
       .reply((path) => {
         const asks = path.includes('include_deleted_records');
         asked.push(Number(asks));
-        return asks ? [400, message] : [200, V4_PAGE];
+        return asks ? [status, message] : [200, V4_PAGE];
       });
     return asked;
   }
 
-  it('does without deleted records where V4 refuses to be asked, and asks no more', async () => {
-    const { api, time } = createMockedApi({ v4: { includeDeleted: 'auto' } });
-    const asked = refusing();
-    await time.run(api.fetchPage(v4Request()));
-    await time.run(api.fetchPage(v4Request()));
-    expect(asked).toEqual([1, 0, 0]);
-  });
+  it.each([400, 422])(
+    'does without deleted records where V4 refuses them with %i, and asks no more',
+    async (status) => {
+      const { api, time } = createMockedApi({ v4: { includeDeleted: 'auto' } });
+      const asked = refusing(undefined, status);
+      await time.run(api.fetchPage(v4Request()));
+      await time.run(api.fetchPage(v4Request()));
+      expect(asked).toEqual([1, 0, 0]);
+    },
+  );
 
   it('takes a 400 that does not name the parameter for an error', async () => {
     const { api, time } = createMockedApi({ v4: { includeDeleted: 'auto' } });

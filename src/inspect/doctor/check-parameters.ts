@@ -143,7 +143,7 @@ export async function checkParameters({ config, ask, v4 }: RemoteContext): Promi
 
 interface DeletedEffect {
   readonly effect: Effect;
-  /** Whether it is refused with a 400 that names the parameter: only then an export continues without it. */
+  /** Whether it is refused in an answer that names the parameter: only then an export continues without it. */
   readonly refusesDeletedByName: boolean;
 }
 
@@ -154,9 +154,7 @@ async function probeDeleted(ask: AskList, lists: readonly FilledList[]): Promise
     const effect = judgeProbe({ judge: judgeDeleted }, before, [withDeleted]);
     // The same rule as in exports.
     const refusesDeletedByName =
-      withDeleted.kind === 'refused' &&
-      withDeleted.error.facts['status'] === 400 &&
-      String(withDeleted.error.facts['answer']).includes('include_deleted');
+      withDeleted.kind === 'refused' && String(withDeleted.error.facts['answer']).includes('include_deleted');
     if (effect !== 'unknown') return { effect, refusesDeletedByName };
     if (withDeleted.kind !== 'answers' || before.totalCount === null) continue;
     if ((withDeleted.totalCount ?? 0) <= before.totalCount) continue;
