@@ -8,7 +8,7 @@ const BIG = 9_007_199_254_740_993n;
 /** Mapped, swapped, beyond 2^53, negative, to itself, without a twin, deleted with a twin, a V4 id only. */
 const REMAP = [
   { v3: 1, v4: 2, platformId: 'a' },
-  { v3: 2, v4: 1, platformId: "42 é'" },
+  { v3: 2, v4: 1, platformId: "42 é' \\n\t" },
   { v3: BIG, v4: BIG + 2n },
   { v3: BIG + 2n, v4: BIG },
   { v3: -5, v4: 5 },

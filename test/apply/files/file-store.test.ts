@@ -202,10 +202,14 @@ it('a verification recomputes the output and says what does not agree', async ()
   expect(await open().verify(null)).toMatchObject([{ wrong: [`${output} is gone`, `${file} is gone`] }]);
 });
 
-it('a verification goes by the policy of the run', async () => {
+it('a verification and a later plan go by the policy of the run', async () => {
   const { open, read, write } = setUp('id,n\n60,a\n');
   await write('run-1', open({ ...NEW, missing: 'null' }));
   expect([read(), await open().verify(null)]).toMatchObject(['id,n\n,a\n', [{ wrongCount: 0 }]]);
+  const kinds: string[] = [];
+  for (const policy of [NEW, { ...NEW, missing: 'null' as const }])
+    await open(policy).survey({ onUnmapped: ({ kind }) => kinds.push(kind) });
+  expect(kinds).toEqual(['emptied', 'emptied']);
 });
 
 it.each([
