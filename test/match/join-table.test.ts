@@ -306,14 +306,14 @@ describe('reasons that come from the scope', () => {
           id: v3,
           key: 'a',
           kids: [
-            { id: v3, key: 'l' },
+            { id: v3, key: '[\\"[' },
             { id: v3 + 2n, key: 'm' },
           ],
         },
         { id: -5n, key: 'b' },
       ],
       v4: [
-        { id: v4, key: 'a', kids: [{ id: v4, key: 'l' }] },
+        { id: v4, key: 'a', kids: [{ id: v4, key: '[\\"[' }] },
         { id: -v3, key: 'b' },
       ],
     });
