@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { campaign } from '../support/campaign.js';
 import { configOf, INVOICES, type Kid, openExported, saveExported, type Thing } from '../support/exported.js';
+import { countGroups } from '../support/remap-edits.js';
 import { brief, remapOf } from '../support/remap-rows.js';
 import { oracleLines } from './oracle.js';
 
@@ -90,6 +91,10 @@ describe('the join against the oracle', () => {
           v4Absent: false,
         };
         expect(found).toEqual(oracleLines(v3, v4, rules));
+        const groups = () => opened.db.prepare('SELECT * FROM remap_group').all();
+        const counted = groups();
+        countGroups(opened.db);
+        expect(groups()).toEqual(counted);
       }),
       { numRuns: RUNS, seed: SEED },
     );
