@@ -462,6 +462,23 @@ describe('reasons that come from the scope', () => {
     expect(more).toEqual([]);
   });
 
+  it('counts records by day, with the first and the last time of each', () => {
+    const times = ['10', '08', '12', '09'].map((hour) => `1969-12-31T${hour}:00:00Z`);
+    const dated = times.map((latest, id): Thing => ({ id, latest }));
+    const { db, close } = openExported(configOf(), { v3: [...dated, { id: 9 }], v4: [] });
+    remapOf(db, configOf());
+    const days = db
+      .prepare('SELECT day, count, earliest_ms, latest_ms FROM remap_day ORDER BY 1')
+      .raw()
+      .all();
+    close();
+    const [, first = '', last = ''] = times;
+    expect(days).toEqual([
+      [null, 1n, null, null],
+      [-1n, 4n, BigInt(Date.parse(first)), BigInt(Date.parse(last))],
+    ]);
+  });
+
   it('counts a pair whose unique ids differ', () => {
     const rows = remapRows(configOf(), {
       v3: things('1 a uid=u; 2 b uid=u; 3 c'),
