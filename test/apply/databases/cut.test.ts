@@ -10,9 +10,12 @@ import { newDatabase, openCases } from '../support/job.js';
 import { KillLives } from '../support/kill-lives.js';
 import { IN_PLACE, makeRemap, openContext } from '../support/remap.js';
 
-/** One in so many steps is cut, of which a message has two (hence odd), and one in so many of those around a COMMIT. */
+/**
+ * One in so many steps is cut, of which a message has two (hence odd), and one in so many of those around a COMMIT, of which each
+ * has six (hence not 2 or 3 times anything).
+ */
 const STRIDE = campaign({ small: 801, full: 127, soak: 1 });
-const COMMIT_STRIDE = campaign({ small: 95, full: 6, soak: 1 });
+const COMMIT_STRIDE = campaign({ small: 95, full: 5, soak: 1 });
 /** A connection is cut for good after so many shares of its messages. */
 const SHARES = campaign({ small: 1, full: 3, soak: 60 });
 /** Two small tables, one rewritten in batches and one at once. */
