@@ -306,7 +306,7 @@ describe('problems', () => {
     for (const host of ['localhost:1', '127.0.0.1:80', '127.9.9.9', '[::1]:9']) {
       expect(sampleConfig({ v4: { baseUrl: `http://${host}` } }).v4.baseUrl).toBe(`http://${host}`);
     }
-    for (const host of ['localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1']) {
+    for (const host of ['evil-localhost', 'localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1']) {
       expect(problemsOf(() => sampleConfig({ v4: { baseUrl: `http://${host}` } }))).toContain('plain http');
       const allowed = { v4: { baseUrl: `http://${host}` }, http: { allowHttp: true } };
       expect(problemsOf(() => sampleConfig(allowed))).toBe('no problem');

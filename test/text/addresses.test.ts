@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import { comparableAddress, comparableHost } from '../../src/text/addresses.js';
+import {
+  baseUrlProblem,
+  comparableAddress,
+  comparableHost,
+  regionsProblem,
+} from '../../src/text/addresses.js';
 
 it.each([
   ['https://api.example.com/v3', 'api.example.com'],
@@ -27,4 +32,18 @@ it.each([
 it('an address keeps its scheme and path', () => {
   expect(comparableAddress('HTTPS://API.example.com.:443/V3/')).toBe('https://api.example.com/V3');
   expect(comparableAddress('nonsense at all')).toBe('nonsense at all');
+});
+
+it('the address of a service is refused with more than it may hold', () => {
+  const more = [
+    'https:/a',
+    'ftp://a',
+    'a',
+    'https://user@a',
+    'https://:secret@a',
+    'https://a?',
+    'https://a#',
+  ];
+  for (const text of more) expect([text, baseUrlProblem(text)]).toEqual([text, expect.any(String)]);
+  expect(regionsProblem('eu=https://a,eu=https://b')).toContain('each region once');
 });
