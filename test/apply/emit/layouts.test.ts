@@ -351,6 +351,16 @@ describe('apply sql', () => {
     }
   });
 
+  it('is not taken back where rows do not keep their old ids', async () => {
+    const scene = open([1, 2]);
+    await scene.apply(EMIT);
+    runSql(scene.file, plainFile(scene, 'up'));
+    runSql(scene.file, trigger('invoice_id = OLD.invoice_id'));
+    const before = dump(scene.file);
+    expect(() => runSql(scene.file, plainFile(scene, 'down'))).toThrow('rows did not keep their old ids');
+    expect(dump(scene.file)).toEqual(before);
+  });
+
   it('finds wrong values in a new column', async () => {
     const scene = open();
     await scene.apply(NEW_COLUMNS);
