@@ -98,7 +98,8 @@ describe('a parser that pauses', () => {
       { numRuns: RUNS },
     );
     expect(Math.min(seen.records, seen.refused)).toBeGreaterThan(RUNS / 2.5);
-    expect(pauses).toBeGreaterThan(4 * RUNS);
+    // of random bodies: usually five for each run
+    expect(pauses).toBeGreaterThan(2 * RUNS);
   });
 
   it('ends with what a pause throws', async () => {
