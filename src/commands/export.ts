@@ -2,13 +2,13 @@ import { setTimeout } from 'node:timers/promises';
 import type { Api } from '../api/client.js';
 import { loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import { GENERATIONS, type Generation, progressOf } from '../domain.js';
+import { GENERATIONS, type Generation, isUnfinished, progressOf } from '../domain.js';
 import { EXIT_BY_CODE, isNotFound, SvcError } from '../errors.js';
 import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { listenForEvents, type WebhookListener, waitSettled } from '../inspect/settle/wait-settled.js';
 import { writeText } from '../runtime/write-output.js';
-import { isExported, type Readiness, readReadiness } from '../store/readiness.js';
+import { isExported, isRefused, type Readiness, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
@@ -72,6 +72,7 @@ function nextCommand(
   const only = models.flatMap((model) => ['--model', model]);
   const [open, ...more] = ended.filter(({ summary }) => summary?.complete !== true);
   if (open !== undefined) {
+    if (open.summary?.streams.filter(isUnfinished).every(isRefused)) return 'svc-migrate doctor';
     return shellLine(['svc-migrate', 'export', ...(more.length > 0 ? [] : [open.generation]), ...only]);
   }
   const missing = GENERATIONS.find(
@@ -214,7 +215,7 @@ function incompleteError(
     'incomplete',
     `${openLists} of ${countOf(selectedLists, `${generation.toUpperCase()} list`)} could not be read to the end.${why}`,
     {
-      hint: `Run \`svc-migrate export ${generation}\` again: it continues where it stopped.`,
+      hint: firstError?.hint,
       facts: firstError?.facts,
       cause: firstError ?? undefined,
     },

@@ -37,7 +37,8 @@ export function* renderJunit(report: Report): Generator<string> {
   };
   add(ALL_MODELS, [...blockerCases(report), ...limitCases(report, null)]);
   for (const { model } of report.models) add(model, limitCases(report, model));
-  for (const stream of report.completeness) add(stream.model, [streamCase(stream)]);
+  const { next } = buildVerdict(report);
+  for (const stream of report.completeness) add(stream.model, [streamCase(stream, next)]);
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n';
   let id = 0;
   for (const [name, { counts, cases }] of suites) {
@@ -85,15 +86,14 @@ function nameOfUnit(unit: RowUnit): string {
   return `${unit.slice(0, 2).toUpperCase()} ${unit.slice(3).replace('_', ' ')}`;
 }
 
-function streamCase(stream: ReportStream): Case {
+function streamCase(stream: ReportStream, next: string): Case {
   const company = stream.companyId === null ? '' : `, company ${stream.companyId}`;
   const region = stream.region === '' ? '' : ` in ${stream.region}`;
   const name = `${stream.generation.toUpperCase()} list${region}${company}`;
   if (stream.state === 'absent') return { kind: 'skipped', name };
   if (!isUnfinished(stream)) return { kind: 'pass', name };
   const message = `${stream.state} after ${stream.pages} pages${stream.endReason === null ? '' : `: ${stream.endReason}`}`;
-  const text = `Run svc-migrate export ${stream.generation} again: it continues where it stopped.`;
-  return { kind: 'error', name, type: 'stream_unfinished', message, text };
+  return { kind: 'error', name, type: 'stream_unfinished', message, text: `Next: ${next}` };
 }
 
 function renderCase(suite: string, one: Case): string {

@@ -151,8 +151,13 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
     code: 'stream_unfinished',
     outcome: 'incomplete',
     text: `${countOf(count, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names, count)}.`,
-    next: 'svc-migrate run',
+    next: unfinished[generation].every(isRefused) ? 'svc-migrate doctor' : 'svc-migrate run',
   };
+}
+
+/** Whether a list failed with a status that another run does not change, as `api/failures.ts` words it. */
+export function isRefused({ endNote }: Pick<ListRow, 'endNote'>): boolean {
+  return / answered 4(?!0[48]|29)\d\d to /.test(endNote ?? '');
 }
 
 function firstFew(names: readonly string[], count: number): string {

@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { NO_QUIRKS } from '../../src/sandbox/faults.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/start-sandbox.js';
 import { keysOf, makeFolder, runCli } from './run-cli.js';
 
@@ -51,6 +52,32 @@ describe('the outcome of a run is its exit code, and the report says both', () =
     expect([again.code, again.report.outcome]).toEqual([4, 'incomplete']);
     const dump = await runCli(['dump'], at);
     expect([dump.code, dump.stdout]).toEqual([4, '']);
+  });
+
+  it('4 and doctor as the next command where V4 refuses the requests, which another run does not change', async () => {
+    const refusing = { ...NO_QUIRKS, refuse: ['include_deleted_records'] };
+    const at = await rehearse({ quirks: refusing });
+    const config = sandbox?.config() ?? {};
+    const v4 = { ...Object(config['v4']), includeDeleted: true };
+    writeFileSync(join(at.cwd, 'svc-migrate.config.json'), JSON.stringify({ ...config, v4 }));
+    const files = ['--markdown', 'report.md', '--html', 'report.html', '--junit', 'report.xml'];
+    const { code, stdout } = await runCli(['run', '--quiet', '--json', '-', ...files], at);
+    expect([code, JSON.parse(stdout).blockers.at(-1).next]).toEqual([4, 'svc-migrate doctor']);
+    for (const name of files.filter((one) => one.startsWith('report'))) {
+      const text = readFileSync(join(at.cwd, name), 'utf8');
+      const shown = name.endsWith('.html') ? text.replace(/<[^>]*>/g, '') : text;
+      const named = [...shown.matchAll(/Next:.*?svc-migrate (\w+)/g)].map(([, command]) => command);
+      expect([name, new Set(named)]).toEqual([name, new Set(['doctor'])]);
+    }
+    const again = await runCli(['export', 'v4'], at);
+    expect([again.code, again.stdout]).toEqual([4, expect.stringContaining('Next: svc-migrate doctor')]);
+    expect(again.stderr).toContain('with `svc-migrate doctor`. Retrying does not help.');
+    for (const command of ['check', 'status']) {
+      const { stdout: said } = await runCli([command], at);
+      expect(said).toContain('Next: svc-migrate doctor');
+    }
+    expect((await runCli(['dump'], at)).stderr).toContain('Run `svc-migrate doctor`');
+    expect((await runCli(['doctor'], at)).stdout).toContain('Set v4.includeDeleted to false');
   });
 
   it('5 and not_ready while V4 holds nothing yet', async () => {
