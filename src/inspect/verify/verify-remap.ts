@@ -80,11 +80,11 @@ const MAX_LISTED = 1000;
  * Checks the remap: against the exported records without the network, then pair by pair against both APIs. Writes
  * nothing.
  *
- * @throws SvcError `incomplete` if there is no current remap, and as `readLive` does
+ * @throws SvcError `incomplete` if there is no current remap, or an incomplete one without a pair, and as `readLive` does
  */
 export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult> {
   const { db, config, reader, onProgress, runUninterruptible } = options;
-  const run = readCurrentRun(db, config, onProgress);
+  const { run, open } = readCurrentRun(db, config, onProgress);
   onProgress({ kind: 'step', name: 'compare the remap with the export', done: 0, total: null });
   const models = config.models.map(({ v3 }) => v3);
   const { contradictions, chosen } = await runUninterruptible(() => ({
@@ -92,6 +92,11 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
     chosen: choosePairs(db, options, run),
   }));
   const { coverage, rows } = chosen;
+  if (open !== undefined && coverage.pairs === 0 && contradictions.length === 0) {
+    throw new SvcError('incomplete', `The remap holds no pair yet. ${open.text}`, {
+      hint: `Run \`${open.next}\`.`,
+    });
+  }
   const wrong: WrongPair[] = [];
   const counts = { agree: 0, gone: 0, deletedSince: 0, failed: 0 };
   let firstError: string | null = null;
@@ -122,8 +127,11 @@ export async function verifyRemap(options: VerifyOptions): Promise<VerifyResult>
   return { remap, contradictions, coverage, ...counts, wrong, firstError, unread };
 }
 
-/** The run of the current remap. A remap of unfinished exports may be wrong about missing ids, but its pairs can be verified. */
-function readCurrentRun(db: Db, config: Config, onProgress: OnProgress): RemapRun {
+/**
+ * The run of the current remap, and the first reason why it is incomplete, if it is. A remap of unfinished exports may be
+ * wrong about missing ids, but its pairs can be verified.
+ */
+function readCurrentRun(db: Db, config: Config, onProgress: OnProgress) {
   const facts = readReadiness(db, config, EVERYTHING);
   const blockers = findIncomplete(facts);
   const stale = blockers.find(({ code }) => code === 'remap_missing' || code === 'remap_stale');
@@ -133,7 +141,7 @@ function readCurrentRun(db: Db, config: Config, onProgress: OnProgress): RemapRu
     });
   }
   for (const { text } of blockers) onProgress({ kind: 'note', level: 'warning', text });
-  return facts.lastRun;
+  return { run: facts.lastRun, open: blockers[0] };
 }
 
 interface ChosenPairs {

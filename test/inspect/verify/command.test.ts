@@ -179,9 +179,8 @@ describe('verify', () => {
     expect(text).toMatch(/\nNot verified: not every pair could be read\.\nNext: svc-migrate verify\n$/);
   });
 
-  it('exits with 5 where no pair is mapped', async () => {
+  it('exits with 5 where no pair is mapped, but with 4 while a list is not read', async () => {
     await withDatabase({ v3: [{ id: 1 }], v4: [{ id: 2 }] }, {}, async ({ config, write }) => {
-      write((db) => db.exec("DELETE FROM meta; UPDATE stream SET state = 'failed' WHERE generation = 'v3'"));
       const notes: string[] = [];
       const onProgress: OnProgress = (event) => {
         if (event.kind === 'note') notes.push(`${event.level}: ${event.text}`);
@@ -191,6 +190,12 @@ describe('verify', () => {
       expect(io.stdout.text).toMatch(
         /There is nothing to verify: the remap holds no pair\.\nNext: svc-migrate run\n$/,
       );
+      write((db) => db.exec("DELETE FROM meta; UPDATE stream SET state = 'failed' WHERE generation = 'v3'"));
+      await expect(runNamed('verify', givenOf(config, { sample: '5' }), io)).rejects.toMatchObject({
+        code: 'incomplete',
+        message: expect.stringMatching(/^The remap holds no pair yet\. 1 V3 list not read to the end/),
+        hint: 'Run `svc-migrate run`.',
+      });
       expect(notes).toEqual([expect.stringMatching(/^warning: .*not read/)]);
     });
   });
