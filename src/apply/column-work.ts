@@ -169,7 +169,7 @@ interface Counter {
   /** By model and, for ids that several regions have, by region. */
   readonly bits: Map<ModelIds | string, Uint8Array>;
   readonly texts: Set<string>;
-  /** The smallest few values. */
+  /** The smallest few values, each once. */
   readonly samples: string[];
 }
 
@@ -263,6 +263,7 @@ function setBit(bits: Uint8Array, at: number): boolean {
 function keepSmallest(samples: string[], text: string): void {
   const value = text.slice(0, SAMPLE_CHARS);
   const last = samples.at(-1);
+  if (samples.includes(value)) return;
   if (samples.length === SAMPLES && last !== undefined && !isSmaller(value, last)) return;
   samples.push(value);
   samples.sort((a, b) => (isSmaller(a, b) ? -1 : 1));

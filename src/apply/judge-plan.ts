@@ -21,7 +21,7 @@ const count = z.int().min(0);
 /** Counts of the ids in a plan. */
 export const idCountsSchema = z.strictObject({
   stored: count.describe(
-    'Distinct ids of each column and outcome: an id of several companies counts once for each outcome it has.',
+    'Distinct ids of each column and outcome: an id of several regions counts for each, and one of several companies for each outcome it has.',
   ),
   mapped: count,
   missing: count,

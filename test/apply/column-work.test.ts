@@ -22,9 +22,15 @@ it('counts ids of several regions by themselves', () => {
   const remap = makeRemap([
     { v3: 5, v4: 7, region: 'eu' },
     { v3: 5, v4: 8, region: 'us' },
+    { v3: 6, region: 'eu' },
+    { v3: 6, region: 'us' },
   ]);
   const column = { column: 'i', model: INVOICES, regionColumn: 'r' };
   const work = openColumn(openContext(remap, IN_PLACE), column, IN_PLACE);
-  for (const region of ['eu', 'us', 'eu']) judgeValue(work, '5', { model: null, region, company: null });
-  expect(work.tally.result().counts).toMatchObject([{ name: 'mapped', rows: 3, ids: 2 }]);
+  for (const region of ['eu', 'us', 'eu'])
+    for (const id of ['5', '6']) judgeValue(work, id, { model: null, region, company: null });
+  expect(work.tally.result().counts).toMatchObject([
+    { name: 'mapped', rows: 3, ids: 2 },
+    { rows: 3, ids: 2, samples: ['6'] },
+  ]);
 });
