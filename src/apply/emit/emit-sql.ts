@@ -11,6 +11,7 @@ import {
   planSha256,
   runName,
 } from '../actions.js';
+import { addedColumns } from '../engine/id-columns.js';
 import { judgeEmit } from '../judge-plan.js';
 import type { Plan } from '../plan.js';
 import { type OpenStore, survey } from '../stores.js';
@@ -45,7 +46,11 @@ export async function emitSql(
   const script = await store.emit(plan.targets, { run, planSha256: sha256, isExact: true });
   const version = versionIn(existsSync(folder) ? readdirSync(folder) : [], name, context.now());
   const migration = { script, name, version, dialect };
-  const files = layOut(layout, { ...migration, lines: headOf(PRODUCTS[dialect], run, name, plan) });
+  const lines = headOf(PRODUCTS[dialect], run, name, plan);
+  // SQLite cannot add a column only if it is missing.
+  if (dialect === 'sqlite' && targets.some(({ ids }) => addedColumns(context.policy.mode, ids).length > 0))
+    lines.push('A second run stops with an error at the first column that it would add, because it exists.');
+  const files = layOut(layout, { ...migration, lines });
   writeFiles(folder, files, name);
   const note = layoutNote(layout, migration);
   const names = [...files.keys()];

@@ -135,6 +135,25 @@ describe('apply sql', () => {
     expect(await sqliteLedger(scene.file).temporaryTables()).toEqual([]);
   });
 
+  it('says in every file that a second run stops in SQLite where it would add a column', async () => {
+    for (const [emit, stops] of [
+      [EMIT, false],
+      [NEW_COLUMNS, true],
+    ] as const) {
+      const scene = open();
+      await scene.apply(emit);
+      const written = readFolder(scene.path('sql'));
+      const says = [...written.values()].map((text) => text.includes('A second run stops with an error at'));
+      expect(new Set(says)).toEqual(new Set([stops]));
+      const run = () => runSql(scene.file, written.get(`${NAME}.up.sql`) ?? '');
+      run();
+      const once = ordersIn(scene.file);
+      if (stops) expect(run).toThrow('duplicate column name');
+      else run();
+      expect(ordersIn(scene.file)).toEqual(once);
+    }
+  });
+
   it('writes a migration that Knex runs statement by statement', async () => {
     const scene = open();
     const before = ordersIn(scene.file);
