@@ -36,6 +36,8 @@ export interface ApplyContext {
   readonly ids: RemapIds;
   readonly remapVersion: RemapVersion;
   readonly policy: Policy;
+  /** Formats the command that undoes a run of these targets. */
+  readonly formatUndo: (run: string) => string;
   readonly tool: string;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;

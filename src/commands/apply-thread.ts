@@ -63,7 +63,7 @@ export async function runApplyJob(job: ApplyJob, io: WorkIo): Promise<ApplyResul
   // Neither needs a remap.
   const db = openRemap(config.database);
   try {
-    const task = buildTask(job, buildContext(db, DEFAULT_POLICY, config, io), io);
+    const task = buildTask(job, buildContext(db, DEFAULT_POLICY, job, io), io);
     return await withStores(task, (open) =>
       action === 'runs' ? showRuns(open) : undoRun(open, request.run),
     );
@@ -88,7 +88,7 @@ async function runOnRemap(job: ApplyJob, db: Db, io: WorkIo): Promise<ApplyResul
   if (!request.allowIncomplete) assertUsableRemap(db, config);
   // A check judges ids, not where they would be written: cells rewritten in place count as done.
   const policy = action === 'check' ? ({ ...request.policy, mode: 'in_place' } as const) : request.policy;
-  const context = buildContext(db, policy, config, io);
+  const context = buildContext(db, policy, job, io);
   if (context.remapVersion.sha256 === '')
     throw new SvcError('incomplete', 'There is no remap yet.', { hint: 'Run `svc-migrate run` first.' });
   if (READS_EVERYTHING.has(action)) {
@@ -192,15 +192,17 @@ function commandFormatter(request: ApplyRequest): ApplyTask['formatCommand'] {
 function buildContext(
   db: Db,
   policy: Policy,
-  { apply: { targets: _, ...tuning } }: Pick<Config, 'apply'>,
+  { config, request }: Pick<ApplyJob, 'config' | 'request'>,
   io: WorkIo,
 ): ApplyContext {
   const last = readLastRun(db);
+  const { targets: _, ...tuning } = config.apply;
   return {
     remap: db,
     ids: new RemapIds(db),
     remapVersion: { sha256: last?.sha256 ?? '', builtAt: last?.built_at ?? '' },
     policy,
+    formatUndo: (run) => commandFormatter(request)('undo', {}, run),
     tool: `svc-migrate ${readVersion()}`,
     now: io.clock.now,
     sleep: (ms) => sleepForReal(ms, io.signal),

@@ -62,7 +62,7 @@ export async function addedColumnNotes(
       const text = `Run ${run} filled ${own} from ${id.column}: name that column, or undo the run first.`;
       notes.push(blocks('other_run', text));
     } else if (column === undefined && !(dialect.ddlCommits && state === 'working')) {
-      const text = `The column ${name}, which run ${run} filled, is gone. Undo the run with \`svc-migrate apply undo ${run}\`, then apply again.`;
+      const text = `The column ${name}, which run ${run} filled, is gone. Undo the run with \`${context.formatUndo(run)}\`, then apply again.`;
       notes.push(blocks(mode === 'new' ? 'new_column_gone' : 'platform_column_gone', text));
     }
   }

@@ -208,7 +208,7 @@ export function earlierRunNotes(
 
 /** Blocks everything but finishing an unfinished run, with the remap it began with, or undoing it. */
 export function unfinishedNotes(
-  { policy, remapVersion }: ApplyContext,
+  { policy, remapVersion, formatUndo }: ApplyContext,
   target: TableTarget,
   runs: readonly EarlierRun[],
 ): Note[] {
@@ -217,10 +217,10 @@ export function unfinishedNotes(
   const { run, state, mode, labels } = open;
   if (state !== 'working' || mode !== policy.mode || !isSameList(labels, target.ids.map(columnLabel))) {
     const what = state === 'undoing' ? 'is partly undone: finish with' : 'is unfinished: finish it, or';
-    return [blocks('other_run', `Run ${run} ${what} \`svc-migrate apply undo ${run}\`.`)];
+    return [blocks('other_run', `Run ${run} ${what} \`${formatUndo(run)}\`.`)];
   }
   if (open.remapSha256 === remapVersion.sha256) return [];
-  const text = `Run ${run} began with another remap: finish it with that one, or \`svc-migrate apply undo ${run}\`.`;
+  const text = `Run ${run} began with another remap: finish it with that one, or \`${formatUndo(run)}\`.`;
   return [blocks('other_remap', text)];
 }
 

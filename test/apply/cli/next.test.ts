@@ -90,6 +90,16 @@ it('what is written leads to verify, a row that came since to the plan that fill
   ]);
 });
 
+it('the command in a note that undoes a run runs as printed', async () => {
+  const scene = openShop([1, 2]);
+  await scene.apply(`write ${ORDERS} --yes`);
+  query(scene.file, 'ALTER TABLE orders DROP COLUMN invoice_id_v4');
+  const { stdout } = await scene.run(['apply', 'plan', ...ORDERS.split(' '), '--json', '-']);
+  const [, command = ''] = /`svc-migrate (apply undo .*?)`/.exec(stdout) ?? [];
+  expect(command).toMatch(/^apply undo \S+ shop\.db$/);
+  expect(await scene.run(command.split(' '))).toMatchObject({ code: 0 });
+});
+
 it('options that cannot describe the target of a run leave it to the configuration', async () => {
   const ids = IDS.map((one) => ({ ...one, platformIdColumn: 'stable' }));
   const scene = openShop([1]);

@@ -103,6 +103,7 @@ export function openContext(
     ids: new RemapIds(remap),
     remapVersion: { sha256: 'sha-of-remap', builtAt: 't' },
     policy,
+    formatUndo: (run) => `svc-migrate apply undo ${run}`,
     tool: 'svc-migrate test',
     now: () => Date.parse('2026-11-20T00:00:00Z'),
     sleep: async () => {},
