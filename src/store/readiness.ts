@@ -156,8 +156,8 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
 }
 
 /** Whether a list failed with a status that another run does not change, as `api/failures.ts` words it. */
-export function isRefused({ endNote }: Pick<ListRow, 'endNote'>): boolean {
-  return / answered 4(?!0[48]|29)\d\d to /.test(endNote ?? '');
+export function isRefused({ endReason, endNote }: Pick<ListRow, 'endReason' | 'endNote'>): boolean {
+  return endReason === 'http_status' && / answered 4(?!0[48]|29)\d\d to /.test(endNote ?? '');
 }
 
 function firstFew(names: readonly string[], count: number): string {

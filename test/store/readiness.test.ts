@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checksumOf } from '../../src/store/checksum.js';
 import type { Db } from '../../src/store/open.js';
-import { findOpenLists, readReadiness } from '../../src/store/readiness.js';
+import { findOpenLists, isRefused, readReadiness } from '../../src/store/readiness.js';
 import { EVERYTHING, hasSharedKey, hasV4Records } from '../../src/store/remap-rows.js';
 import { readRecordGroups, readStreamGroups } from '../../src/store/scoped-streams.js';
 import { ensureStreams, saveCompanyList, saveV4Companies } from '../../src/store/streams.js';
@@ -34,6 +34,19 @@ function databaseWith(companies: number, withoutLists: number): Db {
   })();
   return db;
 }
+
+it.each([
+  ['http_status', 'V4 answered 400 to GET /v4/x.', true],
+  ['http_status', 'V3 (eu) answered 422 to GET /v3/x.', true],
+  ['http_status', 'V4 answered 404 to GET /v4/x.', false],
+  ['http_status', 'V4 answered 408 to GET /v4/x.', false],
+  ['http_status', 'V4 answered 429 to GET /v4/x.', false],
+  ['http_status', 'V4 answered 503 to GET /v4/x.', false],
+  ['cursor_expired', 'The cursor expired again: V4 answered 410 to GET /v4/x.', false],
+  [null, null, false],
+])('another run does not help a list that ended with %s, %s: %s', (endReason, endNote, expected) => {
+  expect(isRefused({ endReason, endNote })).toBe(expected);
+});
 
 describe('what is known of the lists', () => {
   it('takes as much memory for many companies as for some', () => {
