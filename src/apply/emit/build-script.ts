@@ -81,7 +81,7 @@ function assertEmittable({ dialect }: Engine, { target, facts, runs, handling }:
   if (run !== undefined)
     refuse(
       `run ${run.run} is in the ledger for this table`,
-      `Undo it first: svc-migrate apply undo ${run.run}`,
+      `Undo it first: \`svc-migrate apply undo ${run.run}\`.`,
     );
   const ids = target.ids.map(({ column }) => column);
   const tied = facts.foreignKeys.find(({ columns }) => columns.some((name) => ids.includes(name)));

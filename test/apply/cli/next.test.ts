@@ -93,6 +93,8 @@ it('what is written leads to verify, a row that came since to the plan that fill
 it('the command in a note that undoes a run runs as printed', async () => {
   const scene = openShop([1, 2]);
   await scene.apply(`write ${ORDERS} --yes`);
+  const { said } = await scene.apply(`sql sqlite ${ORDERS} --output sql`, 6);
+  expect(said).toMatch(/`svc-migrate apply undo \S+ shop\.db`/);
   query(scene.file, 'ALTER TABLE orders DROP COLUMN invoice_id_v4');
   const { stdout } = await scene.run(['apply', 'plan', ...ORDERS.split(' '), '--json', '-']);
   const [, command = ''] = /`svc-migrate (apply undo .*?)`/.exec(stdout) ?? [];
