@@ -141,7 +141,7 @@ describe('a database that cannot be written', () => {
   it.runIf(existsSync('/proc/self/mem'))(
     'or read, because of input and output errors, ends with 6',
     async () => {
-      for (const command of campaignCases(['export v3', 'remap', 'report', 'status'], 2)) {
+      for (const command of campaignCases(['remap', 'report', 'status', 'check'], 2)) {
         expectRefused(await run(`${command} --db /proc/self/mem`), /I\/O error/);
       }
     },
