@@ -8,7 +8,7 @@ import { createPageSupply } from '../export/prefetch.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { listenForEvents, type WebhookListener, waitSettled } from '../inspect/settle/wait-settled.js';
 import { writeText } from '../runtime/write-output.js';
-import { isExported, isRefused, type Readiness, readReadiness } from '../store/readiness.js';
+import { areRefused, isExported, type Readiness, readReadiness } from '../store/readiness.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
@@ -72,7 +72,7 @@ function nextCommand(
   const only = models.flatMap((model) => ['--model', model]);
   const [open, ...more] = ended.filter(({ summary }) => summary?.complete !== true);
   if (open !== undefined) {
-    if (open.summary?.streams.filter(isUnfinished).every(isRefused)) return 'svc-migrate doctor';
+    if (areRefused(open.summary?.streams.filter(isUnfinished) ?? [])) return 'svc-migrate doctor';
     return shellLine(['svc-migrate', 'export', ...(more.length > 0 ? [] : [open.generation]), ...only]);
   }
   const missing = GENERATIONS.find(

@@ -151,13 +151,15 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
     code: 'stream_unfinished',
     outcome: 'incomplete',
     text: `${countOf(count, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names, count)}.`,
-    next: unfinished[generation].every(isRefused) ? 'svc-migrate doctor' : 'svc-migrate run',
+    next: areRefused(unfinished[generation]) ? 'svc-migrate doctor' : 'svc-migrate run',
   };
 }
 
-/** Whether a list failed with a status that another run does not change, as `api/failures.ts` words it. */
-export function isRefused({ endReason, endNote }: Pick<ListRow, 'endReason' | 'endNote'>): boolean {
-  return endReason === 'http_status' && / answered 4(?!0[48]|29)\d\d to /.test(endNote ?? '');
+/** Whether all lists failed with a status that another run does not change, as `api/failures.ts` words it; false for none. */
+export function areRefused(lists: readonly Pick<ListRow, 'endReason' | 'endNote'>[]): boolean {
+  const isRefused = ({ endReason, endNote }: (typeof lists)[number]) =>
+    endReason === 'http_status' && / answered 4(?!0[48]|29)\d\d to /.test(endNote ?? '');
+  return lists.length > 0 && lists.every(isRefused);
 }
 
 function firstFew(names: readonly string[], count: number): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checksumOf } from '../../src/store/checksum.js';
 import type { Db } from '../../src/store/open.js';
-import { findOpenLists, isRefused, readReadiness } from '../../src/store/readiness.js';
+import { areRefused, findOpenLists, readReadiness } from '../../src/store/readiness.js';
 import { EVERYTHING, hasSharedKey, hasV4Records } from '../../src/store/remap-rows.js';
 import { readRecordGroups, readStreamGroups } from '../../src/store/scoped-streams.js';
 import { ensureStreams, saveCompanyList, saveV4Companies } from '../../src/store/streams.js';
@@ -45,7 +45,15 @@ it.each([
   ['cursor_expired', 'The cursor expired again: V4 answered 410 to GET /v4/x.', false],
   [null, null, false],
 ])('another run does not help a list that ended with %s, %s: %s', (endReason, endNote, expected) => {
-  expect(isRefused({ endReason, endNote })).toBe(expected);
+  expect(areRefused([{ endReason, endNote }])).toBe(expected);
+});
+
+it('takes lists as refused only if all are, and there are any', () => {
+  const [refused, cut] = [
+    { endReason: 'http_status', endNote: 'GET /a answered 400 to svc-migrate.' },
+    { endReason: 'network', endNote: 'The connection was cut.' },
+  ];
+  expect([[], [refused], [refused, cut]].map(areRefused)).toEqual([false, true, false]);
 });
 
 describe('what is known of the lists', () => {
