@@ -11,6 +11,9 @@ export const EXIT_BY_CODE = {
   auth: 3,
   network: 4,
   timeout: 4,
+  /** A status that another attempt may change, such as 429 and 503. */
+  unavailable: 4,
+  /** A status by which the service refuses the request itself, such as 400: running again does not help. */
   http_status: 4,
   bad_response: 4,
   body_too_large: 4,
@@ -153,6 +156,7 @@ const OUT_OF_MEMORY = /out of memory|allocation failed|could not allocate/i;
 const REQUEST_ERRORS: readonly ErrorCode[] = [
   'network',
   'timeout',
+  'unavailable',
   'http_status',
   'bad_response',
   'body_too_large',

@@ -3,7 +3,7 @@ import { toUrl } from '../text/addresses.js';
 import { escapeRegExp } from '../text/escape.js';
 import * as z from '../zod.js';
 import type { Host } from './hosts.js';
-import { type AttemptOutcome, classify } from './http.js';
+import type { AttemptOutcome } from './http.js';
 
 /** Maximum number of characters shown of a server's error text or request_id. */
 const MAX_QUOTE_CHARS = 200;
@@ -67,10 +67,10 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
       return `${AGAIN} If the error persists, use a smaller pageSize or a longer http.timeoutMs.`;
     case 'body_too_large':
       return `Use a smaller pageSize, or allow more with http.maxBodyMiB. ${AGAIN}`;
+    case 'unavailable':
+      return `${AGAIN} If the error persists, send the request_id to the operator of the service.`;
     case 'http_status':
-      return classify(outcome).kind === 'retry'
-        ? `${AGAIN} If the error persists, send the request_id to the operator of the service.`
-        : 'Check baseUrl and the model names in the configuration, with `svc-migrate doctor`. Retrying does not help.';
+      return 'Check baseUrl and the model names in the configuration, with `svc-migrate doctor`. Retrying does not help.';
     default:
       return outcome.kind === 'failure' && outcome.failure === 'tls'
         ? 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.'

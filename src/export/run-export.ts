@@ -37,7 +37,7 @@ export interface ExportSummary {
   readonly selectedLists: number;
   /** Selected lists that were not read in full. */
   readonly openLists: number;
-  /** The first error of a stream that failed. */
+  /** The first error of a stream that failed, one that another run may mend if there is any. */
   readonly firstError: SvcError | null;
 }
 
@@ -281,7 +281,8 @@ function summarise(
   const streams = listStreams(db, generation);
   const ids = new Set(selected.map(({ id }) => id));
   const open = streams.filter((stream) => ids.has(stream.id) && isUnfinished(stream));
-  const firstError = readings.find(({ error }) => error !== null)?.error ?? null;
+  const errors = readings.flatMap(({ error }) => error ?? []);
+  const firstError = errors.find(({ code }) => code !== 'http_status') ?? errors[0] ?? null;
   const lists = { selectedLists: ids.size, openLists: open.length };
   return { streams, complete: open.length === 0, ...lists, firstError };
 }

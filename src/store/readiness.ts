@@ -151,15 +151,13 @@ function unfinishedStreams({ groups, unfinished }: Readiness, generation: Genera
     code: 'stream_unfinished',
     outcome: 'incomplete',
     text: `${countOf(count, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names, count)}.`,
-    next: areRefused(unfinished[generation]) ? 'svc-migrate doctor' : 'svc-migrate run',
+    next: areRefused(open) ? 'svc-migrate doctor' : 'svc-migrate run',
   };
 }
 
-/** Whether all lists failed with a status that another run does not change, as `api/failures.ts` words it; false for none. */
-export function areRefused(lists: readonly Pick<ListRow, 'endReason' | 'endNote'>[]): boolean {
-  const isRefused = ({ endReason, endNote }: (typeof lists)[number]) =>
-    endReason === 'http_status' && / answered 4(?!0[48]|29)\d\d to /.test(endNote ?? '');
-  return lists.length > 0 && lists.every(isRefused);
+/** Whether the service refused the requests of all lists, which another run does not change; false for none. */
+export function areRefused(lists: readonly Pick<ListRow, 'endReason'>[]): boolean {
+  return lists.length > 0 && lists.every(({ endReason }) => endReason === 'http_status');
 }
 
 function firstFew(names: readonly string[], count: number): string {

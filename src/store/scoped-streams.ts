@@ -12,8 +12,8 @@ import {
 } from './streams.js';
 
 /**
- * Lists of the same generation, region, model and state, with their sums. There can be hundreds of thousands of lists, so
- * code that only counts or sums reads groups.
+ * Lists of the same generation, region, model, state and end, with their sums. There can be hundreds of thousands of lists,
+ * so code that only counts or sums reads groups.
  */
 export interface StreamGroup {
   readonly generation: Generation;
@@ -22,6 +22,7 @@ export interface StreamGroup {
   /** V4's company list, the only list of its group; all others are lists of records. */
   readonly isCompanyList: boolean;
   readonly state: StreamState;
+  readonly endReason: string | null;
   /** Whether a page of every one of them was read; otherwise no page of any was. */
   readonly isBegun: boolean;
   readonly lists: number;
@@ -42,7 +43,7 @@ export interface StreamGroup {
 
 /** A row as returned by SQLite. */
 type StoredGroup = {
-  readonly [Name in keyof StreamGroup]: StreamGroup[Name] extends string ? StreamGroup[Name] : bigint;
+  readonly [Name in keyof StreamGroup]: StreamGroup[Name] extends string | null ? StreamGroup[Name] : bigint;
 } & { readonly inScope: bigint; readonly intact: bigint; readonly undated: bigint };
 
 /** SQL that is 1 if a text is a time as exports save it, which sorts as text. SQLite accepts other forms of times too. */
@@ -56,15 +57,16 @@ const isTime = (text: string) =>
  */
 export function readStreamGroups(db: Db, scope: Scope): StreamGroup[] {
   const rows = db.prepare<[object], StoredGroup>(`
-    SELECT generation, region, model, ${IS_COMPANY_LIST} AS isCompanyList, state, pages > 0 AS isBegun,
-      ${inScope(scope)} AS inScope, count(*) AS lists,
+    SELECT generation, region, model, ${IS_COMPANY_LIST} AS isCompanyList, state, end_reason AS endReason,
+      pages > 0 AS isBegun, ${inScope(scope)} AS inScope, count(*) AS lists,
       total(unique_records) AS uniqueRecords, total(rejected) AS rejected,
       total(max(unique_records, ifnull(total_count_last, 0))) AS expected, sum(total_count_last IS NULL) AS uncounted,
       sum(read_by = 'companies') AS byCompany,
       sum(CASE WHEN json_valid(position) THEN position ->> 'toppedUp' IS 1 ELSE 0 END) AS toppedUp,
       min(ifnull(read_at, started_at)) AS oldestReadAt, max(ifnull(read_at, started_at)) AS newestReadAt,
       sum(${isTime('ifnull(read_at, started_at)')} IS NOT 1) AS undated, min(${isIntact('stream')}) AS intact
-    FROM stream NOT INDEXED GROUP BY isCompanyList, generation, region, model, state, isBegun, inScope`);
+    FROM stream NOT INDEXED
+    GROUP BY isCompanyList, generation, region, model, state, endReason, isBegun, inScope`);
   const groups: StreamGroup[] = [];
   let isEmpty = true;
   for (const { inScope: isIn, intact, undated, ...group } of rows.iterate(scopeParams(db, scope))) {
@@ -100,6 +102,7 @@ function toGroup(stored: Omit<StoredGroup, 'inScope' | 'intact' | 'undated'>): S
     model: stored.model,
     isCompanyList: stored.isCompanyList === 1n,
     state: stored.state,
+    endReason: stored.endReason,
     isBegun: stored.isBegun === 1n,
     lists: Number(stored.lists),
     uniqueRecords: Number(stored.uniqueRecords),

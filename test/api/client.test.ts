@@ -172,22 +172,25 @@ describe('trying again', () => {
     expect(scope.isDone()).toBe(true);
   });
 
-  it.each([400, 404, 405, 409, 410, 413, 414, 422, 431, 451])('does not help after %i', async (status) => {
-    const { api, time } = createMockedApi();
-    nock(V4).get(V4_PATH).reply(status, '{"request_id":"r-9","message":"no  such\\nthing"}');
-    const error = await failureOf(time.run(api.fetchPage(v4Request())));
-    expect(error).toMatchObject({ code: 'http_status', exitCode: 4 });
-    expect(error.facts).toMatchObject({
-      method: 'GET',
-      route: '/v4/core/companies/2/invoices',
-      status,
-      request_id: 'r-9',
-      model: PAIR.v3,
-      company: 2n,
-      attempts: 1,
-    });
-    expect(time.waits).toEqual([]);
-  });
+  it.each([400, 404, 405, 409, 410, 413, 414, 422, 431, 451, 501])(
+    'does not help after %i',
+    async (status) => {
+      const { api, time } = createMockedApi();
+      nock(V4).get(V4_PATH).reply(status, '{"request_id":"r-9","message":"no  such\\nthing"}');
+      const error = await failureOf(time.run(api.fetchPage(v4Request())));
+      expect(error).toMatchObject({ code: 'http_status', exitCode: 4 });
+      expect(error.facts).toMatchObject({
+        method: 'GET',
+        route: '/v4/core/companies/2/invoices',
+        status,
+        request_id: 'r-9',
+        model: PAIR.v3,
+        company: 2n,
+        attempts: 1,
+      });
+      expect(time.waits).toEqual([]);
+    },
+  );
 
   it.each([401, 403])('does not help after %i: the key, or a proxy that drops its header', async (status) => {
     const { api, time } = createMockedApi();
@@ -203,7 +206,7 @@ describe('trying again', () => {
     nock(V3).get(V3_PATH).times(3).reply(500).get(V3_PATH).reply(503, '{"request_id":"last"}');
     const error = await failureOf(time.run(api.fetchPage(v3Request())));
     expect(error).toMatchObject({
-      code: 'http_status',
+      code: 'unavailable',
       facts: { status: 503, request_id: 'last', attempts: 4 },
     });
     expect(time.waits.filter((ms) => ms > 1.1)).toEqual([250, 500, 1000]);

@@ -8,7 +8,7 @@ describe('what follows an error', () => {
   const first = { cursor: null } as const;
   const cases = rowsOf(`
     404 on the first page: absent | {"pages":0,"position":{"cursor":null}} | {"status":404} | absent not_found
-    500 on the first page: failed | {"pages":0,"position":{"cursor":null}} | {} | failed http_status
+    409 on the first page: failed | {"pages":0,"position":{"cursor":null}} | {} | failed http_status
     404 on the first page of a second walk: not absent, it was there | {"position":{"cursor":null,"walk":2}} |
       {"status":404} | failed http_status
     404 on the first page of a sweep: not absent either |
@@ -17,8 +17,8 @@ describe('what follows an error', () => {
     404 on a cursor: from the start | {} | {"status":404} | running walk null walk 2/1/1
     410 on a cursor: from the start | {} | {"status":410} | running walk null walk 2/1/1
     422 on a cursor: from the start | {} | {"status":422} | running walk null walk 2/1/1
-    500 on a cursor: failed | {} | {} | failed http_status
-    409 on a cursor: failed | {} | {"status":409} | failed http_status
+    409 on a cursor: failed | {} | {} | failed http_status
+    503 on a cursor: failed | {} | {"code":"unavailable","status":503} | failed unavailable
     a timeout: failed | {} | {"code":"timeout","status":null} | failed timeout
     a second expiry after news: from the start again | {"position":{"walk":2,"restartUnique":6,"passUnique":7}} |
       {"status":410} | running walk null walk 3/1/1

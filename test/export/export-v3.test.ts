@@ -179,12 +179,22 @@ describe('export v3', () => {
     const summary = await b.run(service);
     expect(summary).toMatchObject({
       complete: false,
-      firstError: { code: 'http_status', facts: { status: 500 } },
+      firstError: { code: 'unavailable', facts: { status: 500 } },
     });
     expect(summary).toMatchObject({ selectedLists: 2, openLists: 1 });
     expect(summary.streams.map(({ state }) => state)).toEqual(['failed', 'complete']);
     const other = bench(config({ models: [pair('a/x'), pair('b/x')] }));
     const narrowed = await other.run(service, 'v3', { onlyModels: ['a/x'] });
     expect(narrowed).toMatchObject({ selectedLists: 1, openLists: 1, streams: [{}, {}] });
+  });
+
+  it('names an error that another run may mend before one that it cannot', async () => {
+    const service = createFakeService({ 'v3 eu a/x all': [], 'v3 eu b/x all': [] });
+    service.fault = ({ request }) => ({
+      kind: 'throw',
+      error: httpError(request.stream.model === 'a/x' ? 400 : 503),
+    });
+    const summary = await bench(config({ models: [pair('a/x'), pair('b/x')] })).run(service);
+    expect(summary.firstError).toMatchObject({ code: 'unavailable', facts: { status: 503 } });
   });
 });

@@ -92,7 +92,8 @@ export function createFakeService(lists: Record<string, FakeItem[]> = {}): FakeS
 }
 
 export function httpError(status: number): SvcError {
-  return new SvcError('http_status', `The server answered ${status}.`, { facts: { status } });
+  const code = status >= 500 ? 'unavailable' : 'http_status';
+  return new SvcError(code, `The server answered ${status}.`, { facts: { status } });
 }
 
 function answer(service: FakeService, call: Call, fault: Fault | null): ListPage {

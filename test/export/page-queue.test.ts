@@ -59,6 +59,7 @@ const listOf =
 const OF_ONE_LIST: readonly ErrorCode[] = [
   'network',
   'timeout',
+  'unavailable',
   'http_status',
   'bad_response',
   'body_too_large',

@@ -280,7 +280,7 @@ describe('report', () => {
     await withDatabase(CLEAN, {}, async ({ config, write }) => {
       write((db) =>
         db.exec(
-          "UPDATE stream SET state = 'failed', end_reason = 'http_status', end_note = 'V3 answered 429.' WHERE id = 1",
+          "UPDATE stream SET state = 'failed', end_reason = 'unavailable', end_note = 'V3 answered 429.' WHERE id = 1",
         ),
       );
       const io = newIo();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checksumOf } from '../../src/store/checksum.js';
 import type { Db } from '../../src/store/open.js';
-import { areRefused, findOpenLists, readReadiness } from '../../src/store/readiness.js';
+import { findOpenLists, readReadiness } from '../../src/store/readiness.js';
 import { EVERYTHING, hasSharedKey, hasV4Records } from '../../src/store/remap-rows.js';
 import { readRecordGroups, readStreamGroups } from '../../src/store/scoped-streams.js';
 import { ensureStreams, saveCompanyList, saveV4Companies } from '../../src/store/streams.js';
@@ -35,25 +35,17 @@ function databaseWith(companies: number, withoutLists: number): Db {
   return db;
 }
 
-it.each([
-  ['http_status', 'V4 answered 400 to GET /v4/x.', true],
-  ['http_status', 'V3 (eu) answered 422 to GET /v3/x.', true],
-  ['http_status', 'V4 answered 404 to GET /v4/x.', false],
-  ['http_status', 'V4 answered 408 to GET /v4/x.', false],
-  ['http_status', 'V4 answered 429 to GET /v4/x.', false],
-  ['http_status', 'V4 answered 503 to GET /v4/x.', false],
-  ['cursor_expired', 'The cursor expired again: V4 answered 410 to GET /v4/x.', false],
-  [null, null, false],
-])('another run does not help a list that ended with %s, %s: %s', (endReason, endNote, expected) => {
-  expect(areRefused([{ endReason, endNote }])).toBe(expected);
-});
-
-it('takes lists as refused only if all are, and there are any', () => {
-  const [refused, cut] = [
-    { endReason: 'http_status', endNote: 'GET /a answered 400 to svc-migrate.' },
-    { endReason: 'network', endNote: 'The connection was cut.' },
-  ];
-  expect([[], [refused], [refused, cut]].map(areRefused)).toEqual([false, true, false]);
+it('asks for the reason only where the requests of all unfinished lists were refused', () => {
+  const db = databaseWith(15, 0);
+  const endAll = (endReason: string, where: string) => {
+    db.exec(`UPDATE stream SET state = 'failed', end_reason = '${endReason}' WHERE ${where}`);
+    db.exec(`UPDATE stream SET checksum = ${checksumOf('stream')}`);
+    return findOpenLists(readReadiness(db, CONFIG, EVERYTHING)).at(-1)?.next;
+  };
+  expect(endAll('http_status', 'true')).toBe('svc-migrate doctor');
+  for (const passing of ['unavailable', 'network', 'cursor_expired']) {
+    expect(endAll(passing, "model = 'crm/companies' AND company_id = 15")).toBe('svc-migrate run');
+  }
 });
 
 describe('what is known of the lists', () => {

@@ -33,30 +33,30 @@ const inSeconds = (seconds: number) => (nowMs: number) => new Date(nowMs + secon
 const WAITS: readonly FaultKind[] = [
   retried(
     '429 with Retry-After in seconds',
-    'http_status',
+    'unavailable',
     wait(429, () => '2'),
   ),
-  retried('429 with Retry-After as a date', 'http_status', wait(429, inSeconds(3))),
-  retried('429 without Retry-After', 'http_status', status(429)),
+  retried('429 with Retry-After as a date', 'unavailable', wait(429, inSeconds(3))),
+  retried('429 without Retry-After', 'unavailable', status(429)),
   retried(
     '429 with Retry-After 0',
-    'http_status',
+    'unavailable',
     wait(429, () => '0'),
   ),
   retried(
     '429 with a negative Retry-After',
-    'http_status',
+    'unavailable',
     wait(429, () => '-5'),
   ),
   retried(
     '429 with a garbled Retry-After',
-    'http_status',
+    'unavailable',
     wait(429, () => 'soon'),
   ),
-  retried('429 with a Retry-After in the past', 'http_status', wait(429, inSeconds(-60))),
+  retried('429 with a Retry-After in the past', 'unavailable', wait(429, inSeconds(-60))),
   retried(
     '503 with Retry-After',
-    'http_status',
+    'unavailable',
     wait(503, () => '1'),
   ),
   fatal(
@@ -68,7 +68,7 @@ const WAITS: readonly FaultKind[] = [
 ];
 
 const STATUSES: readonly FaultKind[] = [
-  ...[408, 500, 502, 503, 504, 599].map((code) => retried(`status ${code}`, 'http_status', status(code))),
+  ...[408, 500, 502, 503, 504, 599].map((code) => retried(`status ${code}`, 'unavailable', status(code))),
   ...[204, 206].map((code) => retried(`status ${code}`, 'bad_response', answer(code, {}, ''))),
   ...[405, 409, 418, 451].map((code) => fatal(`status ${code}`, 'http_status', status(code))),
   ...[401, 403].map((code) => fatal(`status ${code}`, 'auth', status(code))),
