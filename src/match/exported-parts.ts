@@ -1,5 +1,6 @@
 import { fieldDigestsOf, hashFields, placesOf } from '../api/field-digests.js';
 import { LIST_WORDS } from '../api/member-digests.js';
+import { Texts } from '../json/record-columns.js';
 import { damaged } from '../store/checksum.js';
 import { prepareReadMemberList } from '../store/member-lists.js';
 import type { Db } from '../store/open.js';
@@ -20,6 +21,39 @@ const READ_AT_FIRST = [
   'members',
 ] as const;
 
+/** Ascending row ids above 0, stored as differences: those below 128 take a byte. */
+export class RowIds {
+  length = 0;
+  #last = 0;
+  readonly #steps = new Texts(8);
+
+  push(id: number): void {
+    let step = id - this.#last;
+    for (; step >= 0x80; step = Math.floor(step / 0x80)) this.#steps.byte(0x80 + (step % 0x80));
+    this.#steps.byte(step);
+    this.#last = id;
+    this.length += 1;
+  }
+
+  /** Makes the function that returns the next ids, at most `most`. */
+  reader(): (most: number) => readonly number[] {
+    const { bytes, length } = this.#steps;
+    let [at, id] = [0, 0];
+    return (most) => {
+      const ids: number[] = [];
+      while (ids.length < most && at < length) {
+        for (let unit = 1; ; unit *= 0x80) {
+          const byte = bytes[at++] ?? 0;
+          id += (byte % 0x80) * unit;
+          if (byte < 0x80) break;
+        }
+        ids.push(id);
+      }
+      return ids;
+    };
+  }
+}
+
 /** The exported records of one model and company of a generation. */
 export class ExportedPart {
   /** Tells it from the others. */
@@ -32,7 +66,7 @@ export class ExportedPart {
   /** The place of its company among those of its generation. */
   company: number | undefined;
   /** Row ids of its records. */
-  readonly ids: number[] = [];
+  readonly ids = new RowIds();
   /** Records with a date of the platform's own, and the earliest of these dates in ms. */
   dated = 0;
   earliestMs = Number.POSITIVE_INFINITY;
@@ -93,9 +127,10 @@ export function readExportedParts(
     .prepare<[number, number], Buffer | null>(selectRecords('id > ? ORDER BY id LIMIT ?', READ_AT_FIRST))
     .pluck();
   const record = new StoredRecords();
-  for (let last = Number.NEGATIVE_INFINITY; ; ) {
+  let last = 0;
+  for (let after = Number.NEGATIVE_INFINITY; ; after = last) {
     throwIfStopped();
-    record.open(read.get(last, CHUNK) ?? null);
+    record.open(read.get(after, CHUNK) ?? null);
     if (record.bytes.length === 0) break;
     while (record.next()) {
       // no export writes such an id, and the next one cannot be told from it

@@ -224,15 +224,13 @@ export function preparePartRecords(
   return (part) => {
     room.clear();
     const records = new PartRecords(part?.records ?? 0, room);
-    const ids = part?.ids ?? [];
+    const nextIds = part?.ids.reader() ?? (() => []);
     let at = 0;
     let most = FIRST_CHUNK;
-    for (let from = 0; from < ids.length; ) {
+    for (let chunk = nextIds(most); chunk.length > 0; chunk = nextIds(most)) {
       throwIfStopped();
-      const chunk = ids.slice(from, from + most);
       for (record.open(read.get(`[${chunk.join(',')}]`) ?? null); record.next(); at++)
         addRecord(records, at, record, lists.get(record.streamId)?.readInFull === true);
-      from += chunk.length;
       most = Math.min(2 * most, MAX_CHUNK, Math.ceil((chunk.length * CHUNK_BYTES) / record.bytes.length));
     }
     // the memory still holds the records of another part
