@@ -218,7 +218,10 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
   scope_incomplete: () => ['run'],
   unexplained: explainSample,
   unique_id_conflict: () => ['dump', '--output', 'remap.csv'],
-  drift: () => ['report', '--ndjson', 'findings.ndjson'],
+  drift: (_, { drift }) => {
+    const [first] = drift.models.filter(({ sample }) => sample !== null);
+    return first?.sample == null ? ['report', '--verbose'] : ['explain', first.model, first.sample];
+  },
   rejected: () => ['doctor'],
   short: () => ['status'],
   decision_stale: () => ['remap'],

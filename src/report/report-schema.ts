@@ -145,7 +145,13 @@ const driftCounts = {
 const driftSchema = z.strictObject({
   measured: z.boolean().describe('false: some pairs were not compared, so no limit on drift can pass.'),
   ...driftCounts,
-  models: z.array(z.strictObject({ model: z.string(), ...driftCounts })),
+  models: z.array(
+    z.strictObject({
+      model: z.string(),
+      ...driftCounts,
+      sample: nullableId.describe('The V3 id of a pair that differs.'),
+    }),
+  ),
 });
 
 const decisionsSchema = z.strictObject({

@@ -20,11 +20,12 @@ import type { Counts, DecisionsSection, DriftSection, FullSync, Report } from '.
  * @param matchedRecords their number in the scope; if fewer were compared, drift is not measured
  */
 export function readDrift(db: Db, scope: Scope, matchedRecords: number): DriftSection {
-  const models = readDriftCounts(db, scope).map(({ model, pairs, compared, differing }) => ({
+  const models = readDriftCounts(db, scope).map(({ model, pairs, compared, differing, sample }) => ({
     model,
     pairs: Number(pairs),
     compared: Number(compared),
     differing: Number(differing),
+    sample: sample?.toString() ?? null,
   }));
   const sum = (pick: 'pairs' | 'compared' | 'differing') => models.reduce((all, one) => all + one[pick], 0);
   const [pairs, compared] = [sum('pairs'), sum('compared')];

@@ -146,13 +146,15 @@ export interface DriftCount {
   readonly pairs: bigint;
   readonly compared: bigint;
   readonly differing: bigint;
+  /** The V3 id of a pair that differs. */
+  readonly sample: bigint | null;
 }
 
 /** The counts of the last remap's comparison, by model. */
 export function readDriftCounts(db: Db, scope: Scope): DriftCount[] {
   const where = v3Scope(scope);
-  const sql = `WITH found AS (SELECT r.model, count(*) AS n FROM drift AS r WHERE ${where} GROUP BY r.model)
-    SELECT r.model, sum(r.pairs) AS pairs, sum(r.compared) AS compared, ifnull(max(found.n), 0) AS differing
+  const sql = `WITH found AS (SELECT r.model, count(*) AS n, min(r.v3_svc_id) AS sample FROM drift AS r WHERE ${where} GROUP BY r.model)
+    SELECT r.model, sum(r.pairs) AS pairs, sum(r.compared) AS compared, ifnull(max(found.n), 0) AS differing, max(found.sample) AS sample
     FROM drift_scope AS r LEFT JOIN found ON found.model = r.model
     WHERE ${where} GROUP BY r.model ORDER BY r.model`;
   return db.prepare<[object], DriftCount>(sql).all(scopeParams(db, scope));

@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { judgeRemap } from '../../src/commands/report.js';
 import { renderText } from '../../src/report/render-text.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import type { Db } from '../../src/store/open.js';
+import { makeFolder } from '../cli/run-cli.js';
 import { type Exported, INVOICES } from '../support/exported.js';
 import { givenOf, runNamed } from '../support/given.js';
 import { storePayloads } from '../support/payloads.js';
@@ -53,7 +55,8 @@ describe('drift in the report', () => {
     await withPayloads(BODIES, {}, async ({ report }) => {
       const { drift, cannotSee } = reportSchema.parse(await report());
       const counts = { pairs: 2, compared: 2, differing: 1 };
-      expect(drift).toMatchObject({ measured: true, ...counts, models: [{ model: INVOICES, ...counts }] });
+      const models = [{ model: INVOICES, ...counts, sample: '2' }];
+      expect(drift).toMatchObject({ measured: true, ...counts, models });
       expect(cannotSee.map(({ code }) => code)).toContain('other_fields');
       expect(cannotSee.map(({ code }) => code)).not.toContain('drift_not_measured');
     });
@@ -142,6 +145,14 @@ describe('a limit on drift', () => {
     await withPayloads(BODIES, { drift: 100 }, async ({ config, write }) => {
       write((db) => db.exec('DELETE FROM drift; DELETE FROM drift_scope'));
       expect(await judgeRemap({ config, outputs: {} }, newIo())).toBe(1);
+    });
+  });
+
+  it('is followed by one of the pairs, not by the file that was just written', async () => {
+    await withPayloads(BODIES, { drift: 0 }, async ({ config }) => {
+      const io = newIo();
+      await judgeRemap({ config, outputs: { ndjson: join(makeFolder(), 'findings.ndjson') } }, io);
+      expect(io.stdout.text).toMatch(/\nNext: svc-migrate explain accounting\/invoices 2\n$/);
     });
   });
 });

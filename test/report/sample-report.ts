@@ -242,7 +242,11 @@ function makeDecisions(text: string): WrittenReport['decisions'] {
 
 function makeDrift(): WrittenReport['drift'] {
   const counts = { pairs: 900, compared: 900, differing: 2 };
-  return { measured: true, ...counts, models: [{ model: 'accounting/model_01', ...counts }] };
+  return {
+    measured: true,
+    ...counts,
+    models: [{ model: 'accounting/model_01', ...counts, sample: '9007199254740993' }],
+  };
 }
 
 function makeTimeline(): WrittenReport['timeline'] {
