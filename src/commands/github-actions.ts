@@ -1,6 +1,7 @@
 import { expectedError } from '../errors.js';
 import { renderAnnotation } from '../report/render-ci.js';
 import { writeText } from '../runtime/write-output.js';
+import { addFlags } from '../text/escape.js';
 import type { Io } from './command.js';
 
 /**
@@ -9,15 +10,17 @@ import type { Io } from './command.js';
  */
 export async function withAnnotations<Result>(
   io: Io,
-  render: (result: Result) => string,
+  render: (result: Result, flags?: string) => string,
   work: (onResult: (result: Result) => Promise<void>) => Promise<number>,
 ): Promise<number> {
   if (io.env['GITHUB_ACTIONS'] !== 'true') return work(async () => {});
   try {
-    return await work((result) => writeText(io.stderr, [render(result)]));
+    return await work((result) => writeText(io.stderr, [render(result, io.flags)]));
   } catch (thrown) {
     const error = expectedError(thrown);
-    const message = [error?.message ?? 'This is a bug.', error?.hint ?? ''].join(' ').trim();
+    const message = [error?.message ?? 'This is a bug.', addFlags(error?.hint ?? '', io.flags ?? '')]
+      .join(' ')
+      .trim();
     await writeText(io.stderr, [renderAnnotation('error', 'No result', message)]);
     throw thrown;
   }

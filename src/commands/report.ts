@@ -32,6 +32,8 @@ import { withAnnotations } from './github-actions.js';
 /** What reports are made from; `findings` reads them again at each call. */
 interface RenderSource {
   readonly report: Report;
+  /** Options to add to the command to run next. */
+  readonly flags: string | undefined;
   readonly findings: () => Iterable<RemapRow>;
 }
 
@@ -39,9 +41,9 @@ interface RenderSource {
 export const RENDERERS = {
   json: ({ report }: RenderSource) => streamJson(report),
   ndjson: ({ findings }: RenderSource) => renderNdjson(findings()),
-  markdown: ({ report }: RenderSource) => renderMarkdown(report),
-  html: ({ report }: RenderSource) => renderHtml(report),
-  junit: ({ report }: RenderSource) => renderJunit(report),
+  markdown: ({ report, flags }: RenderSource) => renderMarkdown(report, flags),
+  html: ({ report, flags }: RenderSource) => renderHtml(report, flags),
+  junit: ({ report, flags }: RenderSource) => renderJunit(report, flags),
 } as const satisfies Record<string, (source: RenderSource) => Iterable<string>>;
 
 /** Files to write reports to, by format; `-` is stdout. Without any, a readable summary goes to stdout. */
@@ -109,7 +111,7 @@ export async function writeReport<T>(
     assertCompanies(db, options.companies);
     const inputs = { config, scope, nowMs: io.clock.now(), toolVersion: readVersion() };
     const report = buildReport(db, inputs);
-    const source = { report, findings: () => readReportFindings(db, scope) };
+    const source = { report, flags: io.flags, findings: () => readReportFindings(db, scope) };
     for (const output of listOutputs(outputs, source)) await writeOutput(output, io);
     const rendered = renderForStdout(report, targets, options, io);
     if (rendered === null && options.verdict !== 'omit') noteVerdict(report, targets, io);

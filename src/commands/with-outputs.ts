@@ -14,7 +14,7 @@ import {
   writeOutput,
   writeText,
 } from '../runtime/write-output.js';
-import { addFlagsToNext, escapeMarkdown, escapeMarkup, renderJson } from '../text/escape.js';
+import { addFlags, addFlagsToNext, escapeMarkdown, escapeMarkup, renderJson } from '../text/escape.js';
 import * as z from '../zod.js';
 import { type Command, configFlags, type Io, type Unparsed } from './command.js';
 import type { ListedOption } from './option.js';
@@ -103,8 +103,10 @@ function removeOutput(target: string): void {
 }
 
 async function writeError(name: string, target: string, thrown: unknown, io: Io): Promise<void> {
+  const { code, message, hint } =
+    expectedError(thrown) ?? new SvcError('internal', `This is a bug: ${String(thrown)}`);
   const failure = {
-    error: expectedError(thrown) ?? new SvcError('internal', `This is a bug: ${String(thrown)}`),
+    error: { code, message, hint: hint && addFlags(hint, io.flags ?? '') },
     exitCode: isSigterm(io.signal) ? SIGTERM_EXIT_CODE : exitCodeOf(thrown),
     generatedAt: new Date(io.clock.now()).toISOString(),
   };

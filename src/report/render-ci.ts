@@ -1,6 +1,7 @@
 import { isUnfinished, type ReportLimit, type RowUnit } from '../domain.js';
-import { escapeMarkup, escapeUnseen } from '../text/escape.js';
+import { addFlags, escapeMarkup, escapeUnseen } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
+import { bareKey } from '../text/reason-counts.js';
 import { buildVerdict, describeKey, describeLimit } from './build-verdict.js';
 import type { Report, ReportStream } from './report-schema.js';
 
@@ -23,9 +24,9 @@ const ALL_MODELS = 'all models';
 
 /**
  * JUnit XML: one suite for each model and one for all, one case for each limit and list. A case fails if and only if
- * the outcome is not `pass`.
+ * the outcome is not `pass`. `flags`: options to add to the commands to run next.
  */
-export function* renderJunit(report: Report): Generator<string> {
+export function* renderJunit(report: Report, flags = ''): Generator<string> {
   const suites = new Map<string, Suite>();
   const add = (name: string, cases: readonly Case[]) => {
     const suite = suites.get(name) ?? { counts: { pass: 0, skipped: 0, failure: 0, error: 0 }, cases: [] };
@@ -35,9 +36,9 @@ export function* renderJunit(report: Report): Generator<string> {
       suite.cases.push(renderCase(name, one));
     }
   };
-  add(ALL_MODELS, [...blockerCases(report), ...limitCases(report, null)]);
+  add(ALL_MODELS, [...blockerCases(report, flags), ...limitCases(report, null)]);
   for (const { model } of report.models) add(model, limitCases(report, model));
-  const { next } = buildVerdict(report);
+  const next = addFlags(buildVerdict(report).next, flags);
   for (const stream of report.completeness) add(stream.model, [streamCase(stream, next)]);
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n';
   let id = 0;
@@ -53,11 +54,11 @@ export function* renderJunit(report: Report): Generator<string> {
   yield '</testsuites>\n';
 }
 
-function blockerCases({ blockers }: Report): Case[] {
+function blockerCases({ blockers }: Report, flags: string): Case[] {
   const name = 'the data are complete';
   if (blockers.length === 0) return [{ kind: 'pass', name }];
   return blockers.map(({ code: type, text: message, next }) => {
-    return { kind: 'error', name, type, message, text: `Next: ${next}` };
+    return { kind: 'error', name, type, message, text: `Next: ${addFlags(next, flags)}` };
   });
 }
 
@@ -72,8 +73,12 @@ function limitCase(limit: ReportLimit): Case {
     ({ model, key, count, unit }) =>
       `${model}: ${unit === null ? count : countOf(count, nameOfUnit(unit))} ${key}`,
   );
-  const { meaning, action } = describeKey(limit.name, limit.model);
-  const text = [limit.detail, ...lines, meaning, action].filter((line) => line !== null && line !== '');
+  const keys = lines.length === 0 ? [limit.name] : limit.contributors.map(({ key }) => bareKey(key));
+  const texts = [...new Set(keys)].flatMap((key) => {
+    const { title, meaning, action } = describeKey(key, limit.model);
+    return [title === '' ? '' : `${title} (${key})`, meaning, action];
+  });
+  const text = [limit.detail, ...lines, ...texts].filter((line) => line !== null && line !== '');
   const message =
     limit.unit === 'hours'
       ? `${limit.actual ?? 'unknown'} hours old, ${limit.allowed} allowed`
@@ -107,8 +112,8 @@ function renderCase(suite: string, one: Case): string {
 const MAX_ANNOTATIONS = 10;
 const LEVELS = { pass: 'notice', fail: 'error', incomplete: 'warning', not_ready: 'warning' } as const;
 
-/** The verdict and the first obstacles as annotations of GitHub Actions, one line each. */
-export function renderAnnotations(report: Report): string {
+/** The verdict and the first obstacles as annotations of GitHub Actions, one line each. `flags`: options to add to the command. */
+export function renderAnnotations(report: Report, flags = ''): string {
   const { title, sentence, obstacles, next } = buildVerdict(report);
   const level = LEVELS[report.outcome];
   const lines = obstacles
@@ -120,7 +125,7 @@ export function renderAnnotations(report: Report): string {
         asSentences([numbers, meaning, action]),
       ),
     );
-  return [renderAnnotation(level, title, `${sentence} Next: ${next}`), ...lines].join('');
+  return [renderAnnotation(level, title, `${sentence} Next: ${addFlags(next, flags)}`), ...lines].join('');
 }
 
 function asSentences(texts: readonly string[]): string {

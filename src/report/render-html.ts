@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { STATUSES } from '../reasons.js';
-import { escapeMarkup } from '../text/escape.js';
+import { addFlags, escapeMarkup } from '../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import {
   type DocumentBlock,
@@ -19,8 +19,11 @@ import type { Report } from './report-schema.js';
 /** Rows of a table that are shown at once; the others are folded. */
 const OPEN_ROWS = 20;
 
-/** The report as one HTML file without external resources. It is complete without its script, which searches and sorts. */
-export function renderHtml(report: Report): Iterable<string> {
+/**
+ * The report as one HTML file without external resources. It is complete without its script, which searches and sorts.
+ * `flags`: options to add to the command to run next.
+ */
+export function renderHtml(report: Report, flags = ''): Iterable<string> {
   const { outcome, verdict, lead, ids, sections: all } = buildDocument(report);
   const sections = all.filter(({ id }) => id !== 'evidence');
   const evidence = all.filter(({ id }) => id === 'evidence');
@@ -38,7 +41,7 @@ export function renderHtml(report: Report): Iterable<string> {
 <header>
 <p class="meta origin">${describeOrigin(report)}</p>
 <div class="verdict ${outcome}"><h1>${verdict.title}</h1>
-${lead.map(printBlock)}<p><strong>Next:</strong> ${printCommand(verdict.next)}</p></div>
+${lead.map(printBlock)}<p><strong>Next:</strong> ${printCommand(addFlags(verdict.next, flags))}</p></div>
 ${printNumbers(ids)}<nav aria-label="Sections"><ul>${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul></nav>
 </header>
 <main>

@@ -1,4 +1,4 @@
-import { escapeMarkdown } from '../text/escape.js';
+import { addFlags, escapeMarkdown } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { cutText } from '../text/text-layout.js';
 import type {
@@ -20,15 +20,15 @@ const MAX_CELL_CHARS = 120;
 
 const MARKS = { pass: '✅', fail: '❌', incomplete: '⏳', not_ready: '⏳' } as const;
 
-/** The report for a job summary or a pull request. */
-export function renderMarkdown(report: Report): Iterable<string> {
+/** The report for a job summary or a pull request. `flags`: options to add to the command to run next. */
+export function renderMarkdown(report: Report, flags = ''): Iterable<string> {
   const { outcome, verdict, lead, ids, sections } = buildDocument(report);
   const isFirst = ({ id }: Section) => id === 'obstacles';
   const blocks = [
     `## ${MARKS[outcome]} ${verdict.title}`,
     ...lead.flatMap(printBlock),
     ...sections.filter(isFirst).flatMap(printSection),
-    `**Next:** ${printInline(verdict.next)}`,
+    `**Next:** ${printInline(addFlags(verdict.next, flags))}`,
     ...printBlock(ids),
     ...sections.filter((one) => !isFirst(one)).flatMap(printSection),
   ];

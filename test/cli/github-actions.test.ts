@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { renderAnnotation, renderAnnotations } from '../../src/report/render-ci.js';
 import { HOSTILE_TEXT } from '../report/sample-report.js';
@@ -28,6 +30,20 @@ describe('in a job of GitHub Actions', () => {
     const { code, annotations } = await step('check', '--model', 'no/such');
     expect(code).toBe(2);
     expect(annotations).toEqual([expect.stringMatching(/^::error title=No result::.*no\/such/)]);
+  });
+
+  it('names the configuration in commands, also in files', async () => {
+    const flags = ['--config', 'svc-migrate.config.json'];
+    const files = ['--junit', 'r.xml', '--markdown', 'r.md', '--html', 'r.html'];
+    const { annotations, stdout } = await step('check', ...flags, ...files);
+    const next = /\nNext: (.*)\n$/.exec(stdout)?.[1] ?? '';
+    expect(next).toMatch(/^svc-migrate .* --config svc-migrate\.config\.json$/);
+    expect(annotations[0]?.endsWith(` Next: ${next}`)).toBe(true);
+    expect(readFileSync(join(at.cwd, 'r.md'), 'utf8')).toContain(`**Next:** ${next}\n`);
+    expect(readFileSync(join(at.cwd, 'r.html'), 'utf8').replace(/<[^>]*>/g, '')).toContain(next);
+    const wrong = await step('check', ...flags, '--db', 'none.db', '--junit', 'r.xml');
+    for (const text of [wrong.annotations[0], readFileSync(join(at.cwd, 'r.xml'), 'utf8')])
+      expect(text).toMatch(/`svc-migrate .* --config svc-migrate\.config\.json --db none\.db`/);
   });
 
   it('keeps JSON on stdout whole', async () => {

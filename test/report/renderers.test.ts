@@ -68,7 +68,7 @@ describe('text', () => {
 
 describe('JSON', () => {
   it.each(REPORTS)('says exactly the report with %s, and nothing acts on a terminal', (_, report) => {
-    const text = join(RENDERERS.json({ report, findings: () => [] }));
+    const text = join(RENDERERS.json({ report, flags: '', findings: () => [] }));
     expect(JSON.parse(text)).toEqual(report);
     expect(text).not.toMatch(UNSEEN);
   });
