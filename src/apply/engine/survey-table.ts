@@ -2,13 +2,11 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
 import { IdSet } from '../ids/model-ids.js';
-import { isMissing } from '../judge-plan.js';
 import {
   type ColumnPlan,
   type Earlier,
   isFinished,
   type Note,
-  type PlanCount,
   type Policy,
   type TargetPlan,
   type UnmappedCount,
@@ -65,12 +63,14 @@ export async function surveyTable(
   const counted: Note[] = [];
   const changed = new NamedRows();
   let unfilled = 0;
+  let cells = 0;
   for (const id of target.ids) {
     const column = await surveyColumn(engine, found, id, { rows, onUnmapped });
     columns.push(column.plans);
     counted.push(...column.notes);
     changed.merge(column.changed);
     unfilled += column.unfilled;
+    cells += column.cells;
   }
   const isFilled = policy.mode === 'new' && earlier.run !== null;
   const compared = isFilled
@@ -82,7 +82,7 @@ export async function surveyTable(
     columns: columns.flat(),
     earlier: compared,
     notes: [...notes, ...counted],
-    changes: changesOf(policy, { rows, columns, earlier: compared }),
+    changes: cellsLeft(cells, policy, compared),
   };
 }
 
@@ -97,6 +97,8 @@ interface SurveyedColumn {
   readonly notes: readonly Note[];
   /** Empty cells of a new column for which there is an id. */
   readonly unfilled: number;
+  /** Cells that change, or that a new column takes. */
+  readonly cells: number;
   /** Cells of a new column that hold something other than what the run wrote, or than what the remap gives now. */
   readonly changed: NamedRows;
 }
@@ -115,11 +117,14 @@ async function surveyColumn(
   const left: UnmappedCount[][] = [];
   const { map, run } = findMap(engine, found, id) ?? { map: null };
   let unfilled = 0;
+  let cells = 0;
   for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
-    unfilled += await tallyCells(engine, found, { work: own, source, rows, onUnmapped, map });
-    if (!isNew) addUnmapped(left, own, source);
+    const tallied = await tallyCells(engine, found, { work: own, source, rows, onUnmapped, map });
+    unfilled += tallied.unfilled;
+    if (isNew) cells += tallied.cells;
+    else addUnmapped(left, own, source);
   }
   const changed = map === null ? new NamedRows() : await readForeign(engine, found, { map, run }, onUnmapped);
   if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
@@ -138,7 +143,7 @@ async function surveyColumn(
     ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
     ...(await parkingNotes(engine, found, work, plans)),
   ];
-  return { plans, notes, unfilled, changed };
+  return { plans, notes, unfilled, cells, changed };
 }
 
 /** A new column's map, and the run that filled it. */
@@ -284,12 +289,12 @@ interface TallyOptions extends ColumnOptions {
   readonly map: IdMap | null;
 }
 
-/** Counts the cells of a source. Returns for how many of them there is an id, but not yet in the new column. */
+/** Counts the cells of a source: those that change, and those with an id that is not yet in the new column. */
 async function tallyCells(
   engine: Engine,
   found: FoundTable,
   { work, source, rows, onUnmapped, map }: TallyOptions,
-): Promise<number> {
+): Promise<Pick<SurveyedColumn, 'unfilled' | 'cells'>> {
   const { context, dialect } = engine;
   const key = onUnmapped === undefined ? [] : rowKeyOf(found);
   const cell = (name: string) => `t.${dialect.quote(name)}`;
@@ -312,11 +317,14 @@ async function tallyCells(
   });
   let done = 0;
   let unfilled = 0;
+  let changing = 0;
   for await (const cells of judged) {
     done += cells.reduce((sum, one) => sum + one.rows, 0);
     context.onProgress({ kind: 'step', name: `reading ${found.facts.table}`, done, total: rows });
     for (const { group, result, rows, extra } of cells) {
-      if (extra.at(-1) !== '1' || result === undefined || result === null) continue;
+      if (result === undefined || (result === null && context.policy.mode === 'new')) continue;
+      changing += rows;
+      if (extra.at(-1) !== '1') continue;
       unfilled += rows;
       reportRow(onUnmapped, found.target.name, work.column, {
         kind: 'came_since',
@@ -326,35 +334,13 @@ async function tallyCells(
       });
     }
   }
-  return unfilled;
+  return { unfilled, cells: changing };
 }
 
 /** Columns that name a row in lists: the key it is rewritten by, else its first key, else its physical position. */
 function rowKeyOf({ facts, handling }: FoundTable): readonly string[] {
   const { key } = handling;
   return key.length > 0 ? key : (facts.keys[0] ?? facts.rowIds);
-}
-
-/** What a plan found in a table. */
-interface SurveyedTable {
-  readonly rows: number;
-  /** For each id column, the plans of its paths. */
-  readonly columns: readonly (readonly ColumnPlan[])[];
-  readonly earlier: Earlier;
-}
-
-/** The cells that carrying out the plan of a table changes. */
-function changesOf(policy: Policy, { rows, columns, earlier }: SurveyedTable): number {
-  const found = columns.reduce((sum, plans) => sum + Math.min(rows, countChanges(plans, policy)), 0);
-  return cellsLeft(found, policy, earlier);
-}
-
-/** Ids of a column that change; several of them may be in one JSON cell. */
-function countChanges(plans: readonly ColumnPlan[], { mode, missing }: Policy): number {
-  const isChanged = (one: PlanCount) =>
-    one.name === 'mapped' || (mode === 'in_place' && missing === 'null' && isMissing(one));
-  const counts = plans.flatMap((plan) => plan.counts.filter(isChanged));
-  return counts.reduce((sum, { rows }) => sum + rows, 0);
 }
 
 /** How many of the planned cells a run still has to write. */
