@@ -231,6 +231,6 @@ function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts)
     ageHours: age.ms === null ? null : Math.max(0, Math.floor(age.ms / HOUR_MS)),
     fingerprint: readStoredFingerprint(db),
     remap: lastRun === undefined ? null : { sha256: lastRun.sha256, builtAt: lastRun.built_at, rows, stale },
-    conservation: { v3Exported, v3Rows, holds: !isOutdated },
+    conservation: { v3Exported, v3Rows, holds: isOutdated ? null : true },
   };
 }

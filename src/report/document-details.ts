@@ -181,8 +181,8 @@ export function evidenceBlocks({
     ['Remap', built],
     [
       'Conservation',
-      remap === null
-        ? 'there is no remap'
+      conservation.holds === null
+        ? 'not checked: there is no current remap'
         : `${countOf(conservation.v3Exported, 'exported V3 id')}, ${countOf(conservation.v3Rows, 'row')} with a V3 id`,
     ],
     ...Object.entries(evidence.fingerprint),

@@ -246,9 +246,9 @@ export const reportSchema = z
         .strictObject({ sha256: z.string(), builtAt: time, rows: count, stale: z.boolean() })
         .nullable(),
       conservation: z
-        .strictObject({ v3Exported: count, v3Rows: count, holds: z.boolean() })
+        .strictObject({ v3Exported: count, v3Rows: count, holds: z.boolean().nullable() })
         .describe(
-          'Whether every exported V3 record and child is in exactly one row; false without a current remap.',
+          'Whether every exported V3 record and child is in exactly one row; null: not checked, because there is no current remap.',
         ),
     }),
   })
