@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { isUnfinished, STREAM_STATES } from '../domain.js';
+import { describeUse } from '../report/render-text.js';
 import { count, nullableId } from '../report/report-schema.js';
 import { writeOutput, writeText } from '../runtime/write-output.js';
 import { countOutcomes, type OutcomeCount } from '../store/finding-rows.js';
@@ -115,12 +116,12 @@ function renderStatus({ database, owner, readiness, outcomes, next }: StatusFact
   const now = io.clock.now();
   const lines = [
     `Database: ${database} (${formatBytes(statSync(database).size)})`,
-    ...(owner === null ? [] : [`In use: ${owner}`]),
+    ...(owner === null ? [] : [describeUse(owner)]),
     describeGeneration(readiness, 'v3', now),
     describeGeneration(readiness, 'v4', now),
     ...describeOpen(readiness),
     ...describeRemap(readiness, outcomes),
-    owner === null ? describeExports(readiness) : 'Once that process has ended:',
+    ...(owner === null ? [describeExports(readiness)] : []),
   ];
   // `Next` is not wrapped, so that it can be copied.
   return `${wrapLines(lines, io.width)}${escapeUnseen(`Next: ${next}`)}\n`;

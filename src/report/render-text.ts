@@ -158,20 +158,23 @@ function printItem(item: ListItem, isBold: boolean, options: TextOptions): strin
   ];
 }
 
+/** Says who uses the database, above the next command: a comment behind that would be taken for its arguments. */
+export function describeUse(owner: string): string {
+  return `In use: ${owner}. Run the next command once that process has ended.`;
+}
+
 /** The last lines on the screen. `Next` is not wrapped, so that it can be copied. */
 function printEnd(report: Report, verdict: CutoverVerdict, options: TextOptions): string[] {
   const { width, inUse, flags = '' } = options;
   const [biggest] = verdict.obstacles;
   const next = addFlags(inUse?.next ?? verdict.next, flags);
-  const owner = inUse === undefined ? [] : wrapProse(`In use: ${inUse.by}`, width);
-  const wait = inUse === undefined ? [] : ['Once that process has ended:'];
+  const owner = inUse === undefined ? [] : wrapProse(describeUse(inUse.by), width);
   const judged = wrapText(`${verdict.title}: ${verdict.sentence}`, width);
-  const room = Math.max(1, LAST_LINES - judged.length - wait.length - 1);
+  const room = Math.max(1, LAST_LINES - judged.length - 1);
   return [
     ...owner,
     ...judged.map((line) => paint(line, TONES[report.outcome], options)),
     ...(biggest === undefined ? [] : clipLines(printBiggest(biggest, width), room, width)),
-    ...wait,
     paint(`Next: ${escapeUnseen(next)}`, 'bold', options),
   ];
 }

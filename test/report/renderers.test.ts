@@ -51,10 +51,13 @@ describe('text', () => {
       text,
       next: 'svc-migrate run',
     };
+    const inUse = { by: 'svc-migrate export v3 (process 12 on vm)', next: null };
     for (const sample of [SMALL, BIG, HOSTILE, EMPTY, { ...BIG, blockers: [blocker] }]) {
-      const end = renderText(sample, { width: 80, color: false }).trimEnd().split('\n').slice(-5).join('\n');
-      expect(end).toMatch(/^(NOT|SAFE).*^Next: /ms);
-      if (sample.blockers.length > 0) expect(end).toContain('\nBiggest blocker: ');
+      for (const width of [40, 80]) {
+        const end = renderText(sample, { width, color: false, inUse }).trimEnd().split('\n').slice(-5);
+        expect(end.join('\n')).toMatch(/^(NOT|SAFE).*^Next: /ms);
+        if (sample.blockers.length > 0) expect(end.join('\n')).toContain('\nBiggest blocker');
+      }
     }
   });
 

@@ -170,12 +170,11 @@ describe('status', () => {
         const io = newIo({ width: 200 });
         await runNamed(command, givenOf(config, options), io);
         expect(io.stdout.text).toContain(
-          `\nIn use: svc-migrate export v3 (process ${process.pid} on ${host}) since 2026-11-01 02:00:00 UTC\n`,
+          `\nIn use: svc-migrate export v3 (process ${process.pid} on ${host}) since 2026-11-01 02:00:00 UTC. Run the next command once that process has ended.\n`,
         );
         expect(io.stdout.text).not.toContain('`export v3`');
         const next = host === 'elsewhere' && command !== 'status' ? 'svc-migrate \\S.*' : named;
-        // not a comment behind the command: zsh takes its words for arguments
-        expect(io.stdout.text).toMatch(new RegExp(`\nOnce that process has ended:\nNext: ${next}\n$`));
+        expect(io.stdout.text).toMatch(new RegExp(`\nNext: ${next}\n$`));
       }
       const inJson = newIo();
       await runNamed('status', givenOf(config, { json: '-' }), inJson);
