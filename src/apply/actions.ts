@@ -237,7 +237,9 @@ function nextOfBlocks(
   const codes = new Set(blocks.map(({ note }) => note.code));
   if (ABOUT_RUNS.some((code) => codes.has(code))) return formatCommand('runs');
   if (codes.has('max_age')) return 'svc-migrate run';
-  if (exitCode === 6 || !(codes.has('missing') || codes.has('unknown'))) return formatCommand('plan');
+  // New columns need not be unique.
+  const change = codes.has('collision') ? { mode: 'new' as const } : {};
+  if (exitCode === 6 || !(codes.has('missing') || codes.has('unknown'))) return formatCommand('plan', change);
   const samples = plan.targets.flatMap(({ columns }) =>
     columns.flatMap(({ model, counts }) =>
       counts.filter(isMissing).map((count) => ({ model, id: count.samples[0] })),

@@ -131,7 +131,7 @@ function count(
   const isNew = tally.add(category, text, scope, rows);
   onValue?.(category, text());
   const action = actionOf(work, category);
-  if (finals === null || action === 'none' || action === 'clear') return action;
+  if (finals === null || category === 'empty' || action === 'clear') return action;
   const final = action === 'replace' ? resolver.newValue : resolver.oldValue;
   // The tally counts an id once for all companies, and no texts beyond its limit.
   const isScoped = scope.region !== null || scope.company !== null;

@@ -93,7 +93,12 @@ export async function showRuns(task: RunsTask): Promise<ApplyResult> {
     exitCode: 0,
     text: runs.length === 0 ? 'The ledgers of these targets hold no runs.\n' : renderRuns(runs, width),
     json: { action: 'runs', runs: runs.map(({ definition: _, ...run }) => run) },
-    next: last === undefined ? formatPlan(runs.at(-1)) : formatCommand('undo', {}, last.run),
+    next:
+      last === undefined
+        ? formatPlan(runs.at(-1))
+        : last.state === 'done'
+          ? formatCommand('verify')
+          : formatCommand('undo', {}, last.run),
   };
 }
 

@@ -41,11 +41,9 @@ export class FinalIds {
 
   notes(): Note[] {
     const { name, type } = this.#column;
-    const describe = ({ count, names }: NamedRows, what: string) =>
-      count > 0 && `${name}: ${countOf(count, 'value')} ${what} (${names.slice(0, SAMPLES).join(', ')}).`;
     return blocksOf({
-      collision: describe(this.#collisions, 'would occur twice, but must be unique'),
-      does_not_fit: describe(this.#misfits, `would not fit into ${type}`),
+      collision: describeCollisions(name, this.#collisions),
+      does_not_fit: describe(name, this.#misfits, `would not fit into ${type}`),
     });
   }
 
@@ -55,4 +53,14 @@ export class FinalIds {
     if (maxChars !== null) return [...String(id)].length <= maxChars;
     return range === null || typeof id === 'string' || (id >= range[0] && id <= range[1]);
   }
+}
+
+function describe(name: string, { count, names }: NamedRows, what: string): string | false {
+  return count > 0 && `${name}: ${countOf(count, 'value')} ${what} (${names.slice(0, SAMPLES).join(', ')}).`;
+}
+
+/** Values of a column that several rows would hold. */
+export function describeCollisions(name: string, values: NamedRows): string | false {
+  const text = describe(name, values, 'would occur twice, but must be unique');
+  return text && `${text} Ids that stay equal new ones: a new column (without --in-place) may hold both.`;
 }

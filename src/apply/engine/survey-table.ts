@@ -2,11 +2,14 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
 import { IdSet } from '../ids/model-ids.js';
+import { isMissing, isUnknown } from '../judge-plan.js';
 import {
+  blocksOf,
   type ColumnPlan,
   type Earlier,
   isFinished,
   type Note,
+  type PlanCount,
   type Policy,
   type TargetPlan,
   type UnmappedCount,
@@ -26,6 +29,7 @@ import {
 } from './column-plans.js';
 import { CELL, compileRewrite } from './compile.js';
 import { type Cells, type Engine, findColumn, type IdMap } from './dialect.js';
+import { describeCollisions } from './final-ids.js';
 import { readStillApplied, rowsToLookUp, runsByKey } from './found-table.js';
 import { configuredColumns, writesPlatformId } from './id-columns.js';
 import { buildMap, keptMapTable } from './id-maps.js';
@@ -141,6 +145,7 @@ async function surveyColumn(
   const plans = buildColumnPlans(work, mode, left);
   const notes = [
     ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
+    ...(await collisionNotes(engine, found, id, plans)),
     ...(await parkingNotes(engine, found, work, plans)),
   ];
   return { plans, notes, unfilled, cells, changed };
@@ -196,6 +201,54 @@ async function readForeign(
   for await (const [value = null, holds = null, ...values] of readOutdated(engine, run, map, terms.slice(2)))
     add(holds, value, values, ': the remap gives another id');
   return foreign;
+}
+
+/** Notes on new ids that, together with other columns, would equal ids that stay. `FinalIds` checks keys of one column. */
+async function collisionNotes(
+  engine: Engine,
+  found: FoundTable,
+  id: IdColumn,
+  plans: readonly ColumnPlan[],
+): Promise<Note[]> {
+  const { context, dialect } = engine;
+  const { mode, missing, unknown } = context.policy;
+  const stays = (count: PlanCount) =>
+    count.name === 'not_ours' ||
+    (missing === 'keep' && isMissing(count)) ||
+    (unknown === 'keep' && isUnknown(count));
+  const isKept = plans.some(({ counts }) => counts.some(stays));
+  if (mode === 'new' || !isKept || id.path !== undefined || writesPlatformId(id)) return [];
+  const changing = new Set(found.target.ids.map(({ column }) => column));
+  const met = new NamedRows();
+  for (const { columns, isPlain } of found.facts.uniques) {
+    const others = columns.filter((name) => name !== id.column);
+    const isChecked = others.length > 0 && others.length < columns.length && isPlain;
+    if (!isChecked || others.some((name) => changing.has(name))) continue;
+    const read = async (use: (key: string, isChanged: boolean, value: string) => void): Promise<void> => {
+      const judged = judgeCells(engine, {
+        work: openColumn(context, id, context.policy),
+        mode,
+        from: rowsToLookUp(engine, found, id).sql,
+        extra: others.map((name) => dialect.asText(`t.${dialect.quote(name)}`)),
+      });
+      for await (const cells of judged) {
+        for (const { group, result, extra } of cells) {
+          const value = result === undefined ? cellText(group[0]) : result;
+          // NULLs are never equal.
+          if (value === null || extra.includes(null)) continue;
+          use(JSON.stringify([value, ...extra]), result !== undefined, value);
+        }
+      }
+    };
+    const kept = new Set<string>();
+    await read((key, isChanged) => {
+      if (!isChanged) kept.add(key);
+    });
+    await read((key, isChanged, value) => {
+      if (isChanged && kept.has(key)) met.add(value);
+    });
+  }
+  return blocksOf({ collision: describeCollisions(id.column, met) });
 }
 
 /** Notes on temporary values for ids that swap: too few are free, or a foreign key refuses them. */

@@ -116,7 +116,13 @@ export class Resolver implements CellResolver {
   lookUp(value: string | number, scope: RowScope): Category {
     if (value === '') return this.#noId('empty');
     const ids = this.#idsOfRow(scope);
-    if (typeof ids === 'string') return this.#noId(ids);
+    if (typeof ids === 'string') {
+      this.#noId(ids);
+      // It stays, and may equal the new value of another row.
+      if (typeof value === 'number') this.id = value;
+      else if (isIdText(value)) this.id = toId(value);
+      return ids;
+    }
     if (typeof value === 'number') return this.#lookUpId(ids, value, scope);
     return isIdText(value) ? this.#lookUpId(ids, toId(value), scope) : this.invalid(invalidFormOf(value));
   }

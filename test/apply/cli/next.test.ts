@@ -41,7 +41,7 @@ it.each([
   ['a verification of nothing', [1, 2], `verify ${CSV}`, 'find', ''],
   ['a check of what is written', [1, 2], `check ${CSV} ${INVOICES}`, 'plan', 'write'],
   ['a verification', [1, 2], `verify ${CSV}`, 'cutover', 'write'],
-  ['runs', [1, 2], `runs ${CSV}`, 'undo', 'write'],
+  ['runs', [1, 2], `runs ${CSV}`, 'verify', 'write'],
   ['undo', [1, 2], `undo ${CSV}`, 'plan', 'write'],
   ['a verification after an undo', [1, 2], `verify ${CSV}`, 'find', 'write undo'],
   ['runs after an undo', [1, 2], `runs ${CSV}`, 'find', 'write undo'],
@@ -55,6 +55,26 @@ it.each([
   }
   expect((await follow(scene, words)).words[0]).toBe(next);
 });
+
+it.each(['invoice_id', 'shop, invoice_id'])(
+  'a new id that would equal one that stays, unique in (%s), leads to a new column',
+  async (unique) => {
+    const scene = makeScene();
+    createOrders(
+      scene.path('shop.db'),
+      [1, scene.v4Of(1)],
+      "invoice_id, kind DEFAULT 'invoice', shop DEFAULT 7",
+    );
+    query(scene.path('shop.db'), `CREATE UNIQUE INDEX own ON orders(${unique})`);
+    query(scene.path('shop.db'), "UPDATE orders SET kind = 'note' WHERE id = 2");
+    const models = '{"invoice":"accounting/invoices","note":null}';
+    const ids = `--ids {"column":"invoice_id","modelColumn":"kind","models":${models}}`;
+    const plan = `plan shop.db --table orders ${ids}`;
+    expect((await scene.apply(`${plan} --in-place`, 1)).said).toContain('1 value would occur twice');
+    const { words, then } = await follow(scene, `${plan} --in-place`);
+    expect([words.join(' '), then.code]).toEqual([plan, 0]);
+  },
+);
 
 it('the command after a scan plans for what was found', async () => {
   const { words, then } = await follow(openShop(upTo(180)), 'find shop.db');
