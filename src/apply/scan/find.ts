@@ -40,12 +40,19 @@ export async function scan(context: ApplyContext, places: readonly ScanPlace[]):
     const scopes = proposeScopes(context.remap, columns);
     const evidenceOf = prepareEvidence(context.remap, context.ids.refs(), scopes);
     const proposals = columns.flatMap((column) => [
-      propose(evidenceOf(column)),
+      lowerScope(propose(evidenceOf(column)), scopes),
       ...proposePatterns(column, evidenceOf),
     ]);
     scanned.push({ place, proposals, scopes, unseen });
   }
   return scanned;
+}
+
+/** Companies are no records: a column that says whose the ids are is not pasted as one of ids, however well its name fits. */
+function lowerScope(proposal: Proposal, scopes: readonly ScopeColumns[]): Proposal {
+  const { table, column, path, standing } = proposal;
+  const isScope = scopes.some((one) => one.table === table && one.companyColumn === column && path === null);
+  return isScope && standing === 'likely' ? { ...proposal, standing: 'possible' } : proposal;
 }
 
 async function samplePlace(context: ApplyContext, { target, table }: ScanPlace): Promise<PlaceSample> {

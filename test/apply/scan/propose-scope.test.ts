@@ -97,6 +97,21 @@ it.each([
   },
 );
 
+it('does not propose to rewrite a column of companies as one of CRM companies', async () => {
+  const crm = COMPANIES.map((company) => ({
+    v3: company,
+    v4: 500 + company,
+    company,
+    model: 'crm/companies',
+  }));
+  const invoices = COMPANIES.flatMap((company) =>
+    Array.from({ length: 20 }, (_, nth) => ({ v3: 1000 * company + nth, v4: 90_000 + nth, company })),
+  );
+  const known = makeRemap([...crm, ...invoices]);
+  const found = await proposed('svc_company INTEGER', (company) => [company], { known });
+  expect(found).toEqual([{ ...ID, companyColumn: 'svc_company' }]);
+});
+
 it('proposes paths of NDJSON, but none inside a list', async () => {
   const file = join(folder, 'events.ndjson');
   const lines = COMPANIES.flatMap((company) =>
