@@ -20,8 +20,10 @@ export async function openProxy({ url, engine }: Database): Promise<{ proxy: Cut
  */
 export class CutStores implements ApplyChildren {
   cuts = 0;
-  /** Of undisturbed work: steps around its COMMITs: not sent, sent, answered but unheard, heard but not known to be ready. */
-  readonly commits: Record<Order['work'], number[]> = { write: [], undo: [] };
+  /** The COMMITs of the last undisturbed work. */
+  readonly commits: Record<Order['work'], number> = { write: 0, undo: 0 };
+  /** The COMMIT from which steps are counted, from the first one again after the last; null: they are counted from the start. */
+  fromCommit: number | null = null;
   /** Whether no message passes any more from the step on: then the work gives up, and says so. */
   isForGood = false;
   readonly #database: Database;
@@ -42,11 +44,17 @@ export class CutStores implements ApplyChildren {
   }
 
   async run({ work, run, plans, targets, dieAt }: Order): Promise<Ending> {
-    const at = dieAt === null ? Number.POSITIVE_INFINITY : Math.floor(dieAt / 2);
+    const after = Math.floor((dieAt ?? 0) / 2);
+    const nth = this.fromCommit === null ? -1 : this.fromCommit % this.commits[work];
+    let at = dieAt !== null && nth < 0 ? after : Number.POSITIVE_INFINITY;
+    let commits = 0;
     this.#proxy.count = 0;
     this.#proxy.judge = (message) => {
-      if (dieAt === null && isQuery(message.type, message.bytes) && message.bytes.includes('COMMIT'))
-        this.commits[work].push(...Array.from({ length: 6 }, (_, step) => 2 * message.at + step));
+      if (message.direction === 'frontend' && isCommit(message.bytes)) {
+        if (commits === nth && dieAt !== null) at = message.at + after;
+        commits += 1;
+        if (dieAt === null) this.commits[work] = commits;
+      }
       if (message.at < at || (message.at > at && !this.isForGood)) return 'pass';
       this.cuts += 1;
       return dieAt !== null && dieAt % 2 === 1 ? 'cut_after' : 'cut_before';
@@ -77,7 +85,7 @@ export class CutStores implements ApplyChildren {
   }
 }
 
-/** Whether a message is a query of a client of PostgreSQL or MySQL. */
-function isQuery(type: string, bytes: Buffer): boolean {
-  return type === 'Q' || bytes[4] === 3;
+/** Whether a message of a client of PostgreSQL or MySQL is the statement COMMIT. */
+function isCommit(bytes: Buffer): boolean {
+  return /^COMMIT\0?$/.test(bytes.toString('latin1', 5));
 }

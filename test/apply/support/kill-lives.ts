@@ -212,6 +212,8 @@ export class KillLives {
       expect(written.filter((one) => one.skippedCount > 0)).toEqual([]);
       await check();
     }
+    const states = (await this.#job.database.ledger.records()).map((record) => record[8]);
+    expect(states.filter((state) => state !== 'undone')).toEqual(this.#cases.map(() => 'done'));
     const verified = await store.verify(run);
     expect(verified.filter((one) => one.wrongCount + one.changedSinceCount > 0)).toEqual([]);
     await store.close();
