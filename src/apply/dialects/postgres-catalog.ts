@@ -171,12 +171,14 @@ const namesOf = (relation: string, keys: string) =>
   `(SELECT json_agg(a.attname ORDER BY k.at) FROM unnest(${keys}) WITH ORDINALITY AS k(attnum, at)
     JOIN pg_attribute a ON a.attrelid = ${relation} AND a.attnum = k.attnum)`;
 
+/** A key that partitions have from a table they are part of is there once for each of them. */
 const FOREIGN_KEYS = `
   SELECT f.conname, f.conrelid = $1::oid, ${namesOf('f.conrelid', 'f.conkey')}, ${namesOf('f.confrelid', 'f.confkey')},
     f.conrelid = f.confrelid, f.confupdtype, f.condeferrable,
     (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE c.oid = CASE WHEN f.conrelid = $1::oid THEN f.confrelid ELSE f.conrelid END)
-  FROM pg_constraint f WHERE f.contype = 'f' AND f.conparentid = 0 AND $1::oid IN (f.conrelid, f.confrelid) ORDER BY f.conname`;
+  FROM pg_constraint f LEFT JOIN pg_constraint p ON p.oid = f.conparentid AND $1::oid IN (p.conrelid, p.confrelid)
+  WHERE f.contype = 'f' AND p.oid IS NULL AND $1::oid IN (f.conrelid, f.confrelid) ORDER BY f.conname`;
 
 const ON_UPDATE: Readonly<Record<string, ForeignKey['onUpdate']>> = { c: 'cascade', n: 'set', d: 'set' };
 

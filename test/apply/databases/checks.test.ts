@@ -31,6 +31,11 @@ const OWN: Readonly<Record<Kind, readonly Case[]>> = {
     ],
     ['partitions by id', `${PARTITIONED} (i)`, 'CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (8)'],
     [
+      'a partition by an expression',
+      'CREATE TABLE p(id integer, i bigint) PARTITION BY RANGE ((i + 0))',
+      'CREATE TABLE t PARTITION OF p(PRIMARY KEY (id)) FOR VALUES FROM (0) TO (8)',
+    ],
+    [
       'a check of one partition',
       'CREATE TABLE t(id integer PRIMARY KEY, i bigint) PARTITION BY RANGE (id)',
       'CREATE TABLE t1 PARTITION OF t DEFAULT',

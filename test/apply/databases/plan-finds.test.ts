@@ -33,10 +33,12 @@ const [MADE, HALF] = ['MADE', 'HALF'];
 const KEY = 'k integer PRIMARY KEY';
 const PLAIN = `CREATE TABLE t(${KEY}, i bigint)`;
 const UNIQUE = `CREATE TABLE t(${KEY}, i bigint UNIQUE)`;
+const KEYLESS = 'CREATE TABLE t(k integer NOT NULL, i bigint)';
 const OTHER = `CREATE TABLE b(${KEY}, i bigint)`;
 const INTO_NEW = { policy: NEW };
 const PLATFORM = { ids: [{ column: 'i', model: INVOICES, platformIdColumn: 'p' }] };
 const JSON_IDS = { ids: [{ column: 'i', path: '$.a', model: INVOICES }] };
+const intoColumn = (newColumn: string) => ({ ids: [{ column: 'i', model: INVOICES, newColumn }] });
 const NO_SUCH_KEY = { key: ['nope'] };
 const APP = { role: 'app' };
 
@@ -57,14 +59,25 @@ const COMMON: readonly Case[] = [
   ...both(PLAIN, ''),
   ['CREATE TABLE t(k integer, i bigint)', 'no_key'],
   ['CREATE TABLE t(k integer, i bigint)', '', INTO_NEW],
+  ['CREATE TABLE t(k integer UNIQUE, i bigint)', 'no_key'],
+  [[KEYLESS, 'CREATE INDEX x ON t(k)'], 'no_key'],
   [PLAIN, 'unknown_column no_key', { target: NO_SUCH_KEY }],
   [PLAIN, 'unknown_column', { ...INTO_NEW, target: NO_SUCH_KEY }],
   [[OTHER, 'CREATE VIEW t AS SELECT * FROM b'], 'not_a_table'],
   [ids('bigint GENERATED ALWAYS AS (k + 4) STORED'), 'generated_column'],
   [ids('bigint UNIQUE CHECK (i > 0)'), ''],
+  [`CREATE TABLE t(${KEY}, i bigint UNIQUE, p bigint, FOREIGN KEY (p) REFERENCES t(i))`, 'foreign_key'],
   // The key does not look at a row without g.
   [heldBy('', 'i, g'), ''],
   [ids('bigint CHECK (i > 0), g bigint GENERATED ALWAYS AS (i * 2) STORED'), ''],
+];
+
+/** Unique indexes on some rows, and on expressions. */
+const INDEXED: readonly Case[] = [
+  [[KEYLESS, 'CREATE UNIQUE INDEX x ON t(k) WHERE k < 9'], 'no_key'],
+  [[KEYLESS, 'CREATE UNIQUE INDEX x ON t(k, (i + 0))'], 'no_key'],
+  [[PLAIN, 'CREATE UNIQUE INDEX x ON t(i) WHERE k < 9'], ''],
+  [[PLAIN, 'CREATE UNIQUE INDEX x ON t((i + 0))'], ''],
 ];
 
 /** Names that the ledger takes in the user's own database. */
@@ -81,6 +94,8 @@ const SQLITE: readonly Case[] = [
   [`${ids('TEXT UNIQUE')} STRICT`, ''],
   [`${ids('REAL')} STRICT`, 'column_type unknown'],
   [heldBy(''), ''],
+  ...INDEXED,
+  [['CREATE TABLE t(k text PRIMARY KEY, i bigint)', FILL, 'INSERT INTO t VALUES (NULL, 5)'], 'no_key'],
   ...foreignLedger('sqlite'),
 ];
 
@@ -91,11 +106,29 @@ const PARTITION = [`${OTHER} PARTITION BY RANGE (k)`, 'CREATE TABLE t PARTITION 
 const PUBLISHED = 'CREATE PUBLICATION p FOR TABLE t';
 const OWNED = [PLAIN, 'GRANT ALL ON SCHEMA public TO app', 'ALTER TABLE t OWNER TO app'];
 const ROW_SECURITY = 'ALTER TABLE t ENABLE ROW LEVEL SECURITY';
-const CREATES = `DO 'BEGIN EXECUTE format(''GRANT CREATE ON DATABASE %I TO app'', current_database()); END'`;
-const setDatabase = (setting: string) =>
-  `DO 'BEGIN EXECUTE format(''ALTER DATABASE %I SET ${setting}'', current_database()); END'`;
+const onDatabase = (statement: string) =>
+  `DO 'BEGIN EXECUTE format(''${statement}'', current_database()); END'`;
+const CREATES = onDatabase('GRANT CREATE ON DATABASE %I TO app');
+const setDatabase = (setting: string) => onDatabase(`ALTER DATABASE %I SET ${setting}`);
 
 const POSTGRES: readonly Case[] = [
+  ...INDEXED,
+  [[KEYLESS, 'CREATE UNIQUE INDEX x ON t(k) INCLUDE (i)'], ''],
+  [[KEYED, "UPDATE pg_index SET indisvalid = false WHERE indrelid = 't'::regclass"], 'no_key'],
+  [ids('bigint, EXCLUDE USING btree (i WITH =)'), ''],
+  ...both([PLAIN, 'CREATE TABLE heir() INHERITS (t)'], 'inheritance'),
+  ...both([PLAIN, 'CREATE RULE r AS ON UPDATE TO t DO INSTEAD NOTHING'], 'rules'),
+  [[PLAIN, FILL, 'CREATE SCHEMA off', 'ALTER TABLE t SET SCHEMA off'], 'unknown_table'],
+  [PLAIN, 'new_column_name', { ...INTO_NEW, target: intoColumn('é'.repeat(32)) }],
+  [
+    [
+      `CREATE TABLE t(${KEY}, i bigint, j serial CONSTRAINT x UNIQUE)`,
+      'ALTER TABLE t REPLICA IDENTITY USING INDEX x',
+      'ALTER TABLE t DROP CONSTRAINT x',
+      PUBLISHED,
+    ],
+    'replica_identity',
+  ],
   ...both([PLAIN, setDatabase('default_transaction_read_only = on')], 'read_only_session'),
   ...both([KEYED, PUBLISHED], 'replica_identity'),
   ...both([KEYED, 'CREATE PUBLICATION p FOR ALL TABLES'], 'replica_identity'),
@@ -135,6 +168,14 @@ const POSTGRES: readonly Case[] = [
     '',
   ],
   [PARTITION, ''],
+  [
+    [
+      'CREATE TABLE p(k integer, i bigint, PRIMARY KEY (k, i)) PARTITION BY RANGE (k)',
+      'CREATE TABLE t PARTITION OF p DEFAULT',
+      'CREATE TABLE c(k integer, i bigint, FOREIGN KEY (k, i) REFERENCES p)',
+    ],
+    'foreign_key',
+  ],
   [PARTITION, 'partition', INTO_NEW],
   [TYPED, 'typed_table', INTO_NEW],
   [TYPED, 'typed_table', { target: PLATFORM }],
@@ -147,6 +188,21 @@ const POSTGRES: readonly Case[] = [
   [[UNIQUE, 'GRANT SELECT, UPDATE ON t TO app', CREATES], '', APP],
   [[PLAIN, 'GRANT SELECT (i), UPDATE ON t TO app', CREATES], 'no_select', APP],
   [OWNED, 'privilege', APP],
+  [[...OWNED, 'CREATE SCHEMA svc_migrate', 'GRANT USAGE ON SCHEMA svc_migrate TO app'], 'privilege', APP],
+  [[...OWNED, 'CREATE SCHEMA svc_migrate', 'GRANT CREATE ON SCHEMA svc_migrate TO app'], 'privilege', APP],
+  [
+    [
+      PLAIN,
+      FILL,
+      MADE,
+      ...['t', 'ALL TABLES IN SCHEMA svc_migrate', 'SCHEMA svc_migrate'].map(
+        (what) => `GRANT ALL ON ${what} TO app`,
+      ),
+    ],
+    'privilege',
+    APP,
+  ],
+  [[...OWNED, CREATES, onDatabase('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC')], 'privilege', APP],
   // A schema that a DBA made.
   [[...OWNED, 'CREATE SCHEMA svc_migrate', 'GRANT ALL ON SCHEMA svc_migrate TO app'], '', APP],
   [[PLAIN, 'GRANT ALL ON t TO app', CREATES], 'privilege', { ...APP, ...INTO_NEW }],
@@ -221,7 +277,6 @@ const MYSQL: readonly Case[] = [
   ['CREATE TABLE t(k varbinary(16) PRIMARY KEY, i bigint)', 'no_key'],
   ['CREATE TABLE t(k varbinary(16) PRIMARY KEY, i bigint)', '', INTO_NEW],
   ['CREATE TABLE t(k double PRIMARY KEY, i bigint)', 'no_key'],
-  ['CREATE TABLE t(k int UNIQUE, i bigint)', 'no_key'],
   ['CREATE TABLE t(k int NOT NULL UNIQUE, i bigint)', ''],
   ['CREATE TABLE t(k varchar(20) NOT NULL, i bigint, UNIQUE (k(9)))', 'no_key'],
   [`CREATE TABLE t(k timestamp(6) NOT NULL DEFAULT 0 ${STAMP}(6) PRIMARY KEY, i bigint)`, 'no_key'],
@@ -465,8 +520,9 @@ describe.each(only('postgres', 'mysql'))('a foreign key of $product', (engine) =
   ])('that can be deferred is checked at once or at the end: ON UPDATE %s', async (action, finds) => {
     await sql('CREATE TABLE t(k integer PRIMARY KEY, i bigint UNIQUE)');
     await sql(
-      `CREATE TABLE c(k integer PRIMARY KEY, i bigint REFERENCES t(i) ON UPDATE ${action} DEFERRABLE)`,
+      `CREATE TABLE c(k integer PRIMARY KEY, i bigint REFERENCES t(i) ON UPDATE ${action} DEFERRABLE) PARTITION BY RANGE (k)`,
     );
+    await sql('CREATE TABLE c1 PARTITION OF c DEFAULT');
     await sql('INSERT INTO t VALUES (1, 5), (2, 6); INSERT INTO c SELECT k, i FROM t');
     const targets = [tableOf(), tableOf({ name: 'c', table: 'c' })];
     expect(await apply(IN_PLACE, { targets })).toEqual(finds);
@@ -498,6 +554,7 @@ describe.each(only('postgres'))('materialized views of $product', (engine) => {
       'CREATE VIEW v AS SELECT i FROM t',
       'CREATE MATERIALIZED VIEW direct AS SELECT k, i FROM t',
       'CREATE MATERIALIZED VIEW behind AS SELECT i FROM v',
+      'CREATE MATERIALIZED VIEW whole AS SELECT t FROM t',
       'CREATE MATERIALIZED VIEW unrelated AS SELECT k, other FROM t',
     ])
       await sql(statement);
@@ -505,6 +562,7 @@ describe.each(only('postgres'))('materialized views of $product', (engine) => {
     expect(warnings.map((one) => one.split(' keeps')[0])).toEqual([
       'materialized_view: public.behind',
       'materialized_view: public.direct',
+      'materialized_view: public.whole',
     ]);
     expect((await look(NEW)).warnings).toEqual([]);
   });

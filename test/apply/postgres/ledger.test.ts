@@ -33,6 +33,12 @@ describe.each(only('postgres'))('the ledger in $product', (engine) => {
     expect(await apply(IN_PLACE, { targets: [tableOf({ ledgerSchema: 'mine' })] })).toEqual([]);
   });
 
+  it('in another schema counts too', async () => {
+    expect(await apply(IN_PLACE, { targets: [tableOf({ ledgerSchema: 'mine' })] })).toEqual([]);
+    for (const policy of [IN_PLACE, { ...IN_PLACE, again: true }, NEW])
+      expect(await codes(policy)).toEqual(['other_ledger']);
+  });
+
   it('is never kept where the schema or a table belongs to another role', async () => {
     await sql("DO 'BEGIN CREATE ROLE stranger LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END'");
     await sql('CREATE SCHEMA svc_migrate AUTHORIZATION stranger');
@@ -116,5 +122,20 @@ describe.each(only('postgres'))('the ledger in $product', (engine) => {
     const other = tableOf({ table: 'public.t', ids: [{ column: 'i', model: INVOICES }] });
     expect(await apply(IN_PLACE, { targets: [other], run: 'run-2' })).toEqual([]);
     expect(await sql('SELECT i FROM public.t ORDER BY k')).toEqual([['6'], ['5']]);
+  });
+
+  it.each(['T', 'App.T'])('finds %s by its name as it is written first', async (name) => {
+    await sql('CREATE SCHEMA "App"; CREATE SCHEMA app');
+    await sql(
+      `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = app, public', current_database()); END $$`,
+    );
+    const tables = ['app.t', 'public."T"', '"App"."T"'];
+    for (const table of tables) {
+      await sql(`CREATE TABLE ${table}(k integer PRIMARY KEY, i bigint)`);
+      await sql(`INSERT INTO ${table} VALUES (1, 5)`);
+    }
+    expect(await apply(IN_PLACE, { targets: [tableOf({ table: name })] })).toEqual([]);
+    const rows = await sql(tables.map((table) => `SELECT i FROM ${table}`).join(' UNION ALL '));
+    expect(rows.flat()).toEqual(name === 'T' ? ['5', '6', '5'] : ['5', '5', '6']);
   });
 });
