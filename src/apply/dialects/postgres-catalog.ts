@@ -147,7 +147,7 @@ const KEYS = `
   SELECT json_agg(a.attname ORDER BY k.at) FROM pg_index i
     CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, at)
     JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-  WHERE i.indrelid = $1::oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+  WHERE i.indrelid = $1::oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
     AND k.at <= i.indnkeyatts
   GROUP BY i.indexrelid, i.indisprimary, i.indnkeyatts HAVING bool_and(a.attnotnull) AND count(*) = i.indnkeyatts
   ORDER BY i.indisprimary DESC, i.indnkeyatts, i.indexrelid`;
@@ -324,8 +324,8 @@ async function replicaIdentityNotes(session: PgSession, table: string): Promise<
       JOIN pg_publication p ON p.pubname = pt.pubname AND p.pubupdate
     WHERE c.relkind = 'r' AND (c.oid = $1::regclass OR c.oid IN (SELECT relid FROM pg_partition_tree($1::regclass)))
       AND CASE c.relreplident WHEN 'f' THEN false WHEN 'n' THEN true
-        WHEN 'i' THEN NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident AND i.indisvalid)
-        ELSE NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid) END
+        WHEN 'i' THEN NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
+        ELSE NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) END
     GROUP BY c.relname ORDER BY 1`;
   const { rows } = await session.query(sql, [table]);
   return rows.map(([name, publications]) =>
