@@ -8,6 +8,7 @@ import { explainRecord } from '../inspect/explain/explain-record.js';
 import { type ExportedObject, renderCandidates } from '../inspect/explain/side-by-side.js';
 import type { Story } from '../inspect/explain/story.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
+import { describeDeleted } from '../report/render-findings.js';
 import { writeText } from '../runtime/write-output.js';
 import { type FindingFilter, listUndecided, prepareIsDeleted } from '../store/finding-rows.js';
 import { isStale } from '../store/readiness.js';
@@ -66,7 +67,7 @@ export async function run(given: Given<NarrowingOptions>, io: Io): Promise<numbe
     left = error;
   }
   const files = [companies, decisions];
-  await writeText(io.stdout, [describeEnd(session, config, files, open.isCurrent)]);
+  await writeText(io.stdout, [describeEnd(session, config, files, open)]);
   if (left?.isInterrupted === true)
     throw new SvcError('interrupted', 'Stopped; the answers so far are kept.');
   return 0;
@@ -124,6 +125,8 @@ class Session {
 interface OpenQuestions {
   readonly companies: readonly AmbiguousCompany[];
   readonly records: readonly RemapRow[];
+  /** Ambiguous V3 ids whose record is deleted: no decision would be taken. */
+  readonly deletedIds: number;
   /** Whether the remap was built with the present files. */
   readonly isCurrent: boolean;
 }
@@ -143,9 +146,12 @@ function readOpenQuestions(
       throw new SvcError('incomplete', text, { hint });
     }
     const isDeleted = prepareIsDeleted(db);
+    const rows = [...listUndecided(db, filter)];
+    const records = rows.filter((row) => !isDeleted(row));
     return {
       companies: readAmbiguousCompanies(db, filter),
-      records: [...listUndecided(db, filter)].filter((row) => !isDeleted(row)),
+      records,
+      deletedIds: rows.length - records.length,
       isCurrent: changedInputs.length === 0,
     };
   });
@@ -321,7 +327,7 @@ function describeEnd(
   { answers, skipped, io }: Session,
   config: Config,
   files: readonly (Pick<DecisionsFile, 'file' | 'isConfigured'> & { readonly rows: readonly unknown[] })[],
-  isCurrent: boolean,
+  { isCurrent, deletedIds }: OpenQuestions,
 ): string {
   const missing = files.filter(({ isConfigured, rows }) => !isConfigured && rows.length > 0);
   const settings = missing.map(({ file }) => {
@@ -334,5 +340,7 @@ function describeEnd(
   const done = `${countOf(answers, 'answer')} written${skipped === 0 ? '' : `, ${skipped} skipped`}.`;
   const isSettled = isCurrent && missing.length === 0 && answers === 0 && skipped === 0;
   const next = isSettled ? 'svc-migrate check' : 'svc-migrate remap';
-  return addFlagsToNext(`\n${[done, ...add].join('\n')}\nNext: ${next}\n`, io.flags);
+  const said = wrapLines([...describeDeleted(deletedIds), done], io.width);
+  const end = [...add, `Next: ${next}`, ''].join('\n');
+  return addFlagsToNext(`\n${said}${end}`, io.flags);
 }

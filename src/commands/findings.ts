@@ -3,8 +3,10 @@ import { dirname, relative, resolve } from 'node:path';
 import type { Config } from '../config/config.js';
 import { COMPANIES_HEADER, DECISIONS_HEADER } from '../config/user-files.js';
 import { SvcError } from '../errors.js';
+import { scopeOptions } from '../report/build-verdict.js';
 import {
   type Candidate,
+  describeDeleted,
   renderCompaniesDraft,
   renderDecisionsDraft,
   renderFindings,
@@ -27,8 +29,9 @@ import { isRemapStale } from '../store/readiness.js';
 import type { RemapRow } from '../store/remap-rows.js';
 import { listUnpaired } from '../store/remap-tables.js';
 import { type Lookup, prepareLookup } from '../store/verified-remap.js';
-import { addFlagsToNext } from '../text/escape.js';
+import { addFlagsToNext, shellLine } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
+import { wrapLines } from '../text/text-layout.js';
 import * as z from '../zod.js';
 import { narrowingOf, scopeOf } from './catalogue/options.js';
 import type { findings } from './catalogue/use-commands.js';
@@ -66,7 +69,7 @@ export async function run(given: GivenTo<typeof findings>, io: Io): Promise<numb
       ...(writeDecisions === undefined ? [] : await draftDecisions(db, filter, writeDecisions, config, io)),
       ...(writeCompanies === undefined ? [] : await draftCompanies(db, filter, writeCompanies, config, io)),
     ];
-    if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, io.flags)]);
+    if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, narrowing, io.flags)]);
     if ((json ?? writeDecisions ?? writeCompanies) !== undefined) return null;
     const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
     const rows = [...readFindings(db, { ...filter, foldsLineItems: isFolded }, shown)];
@@ -140,15 +143,18 @@ async function draftDecisions(
   const isDeleted = prepareIsDeleted(db);
   const lookUp = prepareLookup(db);
   let lines = 0;
+  let deletedIds = 0;
   function* undecided(): Generator<Undecided> {
     for (const row of listUndecided(db, filter)) {
       const deleted = isDeleted(row);
-      if (!deleted) lines += 1;
+      if (deleted) deletedIds += 1;
+      else lines += 1;
       yield { row, candidates: candidatesOf(row, findV4, lookUp), isDeleted: deleted };
     }
   }
   await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);
-  await writeText(io.stderr, [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.\n`]);
+  const said = [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.`, ...describeDeleted(deletedIds)];
+  await writeText(io.stderr, [wrapLines(said, io.width)]);
   return lines === 0 ? [] : [{ setting: settingOf('writeDecisions', target, config) }];
 }
 
@@ -177,11 +183,16 @@ function settingOf(name: (typeof DRAFT_NAMES)[number], target: string, config: C
 }
 
 /** Tells how to make drafts take effect, and the command that asks the same questions. */
-function describeUse(drafts: readonly Draft[], flags: string | undefined): string {
+function describeUse(drafts: readonly Draft[], narrowing: Narrowing, flags: string | undefined): string {
   const settings = drafts.flatMap(({ setting }) => setting ?? []);
   const name = settings.map((setting) => `  ${setting}\n`).join('');
   const add = settings.length === 0 ? '' : `Then add to the configuration:\n${name}`;
   const edit = 'A draft settles nothing until you edit it: remove the # from a line and replace its ?.\n';
   const use = 'Then remap uses it. Or answer the same questions one by one:\n';
-  return `${edit}${add}${use}${addFlagsToNext('Next: svc-migrate decide\n', flags)}`;
+  const next = shellLine([
+    'svc-migrate',
+    'decide',
+    ...scopeOptions({ models: narrowing.models, companies: narrowing.companies.map(String) }),
+  ]);
+  return `${edit}${add}${use}${addFlagsToNext(`Next: ${next}\n`, flags)}`;
 }

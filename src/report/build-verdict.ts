@@ -236,7 +236,11 @@ export function commandFor(key: string, report: Report): string {
   return shellLine(['svc-migrate', ...words, ...(isNarrowed ? scopeOptions(report.scope) : [])]);
 }
 
-function scopeOptions({ models, companies }: Report['scope']): string[] {
+/** Options that select the same models and companies. */
+export function scopeOptions({
+  models,
+  companies,
+}: Readonly<Record<'models' | 'companies', readonly string[] | null>>): string[] {
   return [
     ...(models ?? []).flatMap((model) => ['--model', model]),
     ...(companies ?? []).flatMap((id) => ['--company', id]),

@@ -136,13 +136,22 @@ export function* renderDecisionsDraft(header: string, undecided: Iterable<Undeci
   for (const { row, candidates, isDeleted } of undecided) {
     yield `#\n# V3 ${row.v3_svc_id}${row.path === '' ? '' : ` (${row.path})`} | ${row.status}/${row.reason} | platform_id ${quoteValue(row.platform_id)}\n`;
     if (isDeleted) {
-      yield '#   deleted in V3: cannot be decided\n';
+      yield '#   deleted in V3: cannot be decided; a limit accepts it\n';
       continue;
     }
     if (candidates.length === 0) yield '#   no V4 candidate is known\n';
     for (const one of candidates) yield `#   ${describeCandidate(one)}\n`;
     yield `#${[row.model, row.path, row.region, row.v3_company_id, row.v3_svc_id, '?', ''].join(',')}\n`;
   }
+}
+
+/** What to do about ambiguous V3 ids whose record is deleted in V3; nothing if there are none. */
+export function describeDeleted(count: number): string[] {
+  return count === 0
+    ? []
+    : [
+        `Deleted in V3, so not to be decided: ${countOf(count, 'ambiguous V3 id')}. A count for "ambiguous" in "limits" accepts them.`,
+      ];
 }
 
 function describeCandidate({ svcId, platformId, uniqueId, deleted, latestMs, v3Id }: Candidate): string {

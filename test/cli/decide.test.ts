@@ -143,6 +143,7 @@ describe.runIf(hasPty)('decide on a terminal', () => {
       ...skipAll,
     ]);
     expect(decisions()).toEqual([expect.stringContaining('payments/orders,,eu,17,2,40,')]);
+    expect(text).toMatch(/Deleted in V3, so not to be decided: \d+ ambiguous/);
     const asked = [...text.matchAll(/ V3 (\d+), company 17 in (eu|us)/g)].map(
       ([, id, region]) => `${region} ${id}`,
     );

@@ -204,6 +204,22 @@ describe('a draft of decisions', () => {
     });
   });
 
+  it('leads on from an id that is deleted in V3, about which no decision is taken', () => {
+    const v4 = [8, 9].map((id) => ({ id, key: 'a', facts: 'x=1' }));
+    const v3 = [{ id: 1, key: 'a', deleted: true, facts: 'x=1' }];
+    return withDatabase({ v3, v4 }, SAME_ID, async ({ config, folder }) => {
+      const file = join(folder, 'd.csv');
+      const { err } = await run(config, { writeDecisions: file });
+      expect(err.replace(/\s+/g, ' ')).toContain(
+        '0 V3 ids to decide. Deleted in V3, so not to be decided: 1 amb',
+      );
+      expect(readFileSync(file, 'utf8')).toContain('cannot be decided; a limit accepts it');
+      const io = newIo();
+      await runNamed('explain', givenOf(config, {}, [INVOICES, '1']), io);
+      expect(io.stdout.text.replace(/\s+/g, ' ')).toContain('a count for "ambiguous" in "limits" accepts it');
+    });
+  });
+
   it('is refused by the file reader where a ? is left in', () =>
     withScene(async ({ config, folder }) => {
       const draft = await draftOf(config, join(folder, 'd.csv'));

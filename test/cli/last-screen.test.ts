@@ -86,7 +86,7 @@ describe('the last lines of a judgement', () => {
     const { stdout, stderr } = await run(['findings', '--quiet', ...files]);
     expect(stdout).toBe('');
     expect(stderr).toMatch(
-      /^Wrote to decide\.csv: \d+ V3 ids to decide\.\nWrote to-pair\.csv: \d+ V3 compan/,
+      /^Wrote to decide\.csv: \d+ V3 ids to decide\.\nDeleted in V3[^.]*\.[^.]*\.\nWrote to-pair\.csv: \d+ V3 compan/,
     );
     const config = JSON.parse(readFileSync(join(cwd, 'my config.json'), 'utf8'));
     const settings = stderr.match(/^ {2}".*$/gm) ?? [];

@@ -76,6 +76,9 @@ export interface Explanation {
   readonly isStale: boolean;
 }
 
+const DELETED_ACTION =
+  'It is deleted in V3, so it cannot be decided: a count for "ambiguous" in "limits" accepts it.';
+
 /**
  * Describes a row, its reason and its evidence in words.
  *
@@ -98,7 +101,8 @@ export function buildStory(
     title,
     sentence: row.matched_by === 'decision' ? 'A person decided that the two are the same.' : meaning,
     because: [...parents.map((parent) => `It is in ${parent}.`), ...describeRowEvidence(facts)],
-    next: explainAction ?? action,
+    next:
+      row.status === 'ambiguous' && facts.v3?.deleted === true ? DELETED_ACTION : (explainAction ?? action),
     fields: buildFieldLines(v3, v4, fieldPrefix),
     fieldsNameCandidate: v3 !== facts.v3 || v4 !== facts.v4,
   };
