@@ -72,6 +72,8 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
     case 'http_status':
       return 'Check baseUrl and the model names in the configuration, with `svc-migrate doctor`. Retrying does not help.';
     default:
+      if (outcome.kind === 'failure' && outcome.detail === 'ERR_SSL_WRONG_VERSION_NUMBER')
+        return 'The service answers without TLS there: check the port of baseUrl, and whether it begins with http:// or https://.';
       return outcome.kind === 'failure' && outcome.failure === 'tls'
         ? 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.'
         : `Check baseUrl and the network. ${AGAIN}`;

@@ -103,7 +103,7 @@ export function noSuchList(
     regions.length === 0 ? '' : ` in ${regions.length === 1 ? 'region' : 'regions'} ${regions.join(', ')}`;
   const name = `${generation.toUpperCase()}${where}`;
   const [unversioned] =
-    generation === 'v3' ? endpoints.filter(({ baseUrl }) => !/\/v\d+$/.test(baseUrl)) : [];
+    generation === 'v3' ? endpoints.filter(({ baseUrl }) => !/\/v\d+(\/|$)/.test(baseUrl)) : [];
   const correct = unversioned && `Is its address ${unversioned.baseUrl}/v3? `;
   return new SvcError(
     'config',

@@ -142,9 +142,14 @@ describe('a host that is not there', () => {
     [
       'with a certificate nobody vouches for',
       () => createTlsServer({ key: fixture('key'), cert: fixture('crt') }),
+      'certificate',
     ],
-    ['that speaks no TLS', () => createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))],
-  ])('%s is not asked again', async (_name, build) => {
+    [
+      'that speaks no TLS',
+      () => createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+      'without TLS',
+    ],
+  ])('%s is not asked again', async (_name, build, hint) => {
     const server = build();
     let connections = 0;
     server.on('connection', () => connections++);
@@ -160,7 +165,7 @@ describe('a host that is not there', () => {
     });
     const error = await failureOf(time.run(api.fetchPage(v3Request())));
     expect(error).toMatchObject({ code: 'network', exitCode: 4, facts: { attempts: 1 } });
-    expect(error.hint).toContain('certificate');
+    expect(error.hint).toContain(hint);
     expect(connections).toBe(1);
   });
 });
