@@ -42,8 +42,11 @@ export function partsOfWork(work: ColumnWork): readonly ColumnWork[] {
   return work.parts.length === 0 ? [work] : work.parts;
 }
 
-/** `replace`: by the V4 id; `clear`: empty the cell; `keep`: no V4 id is known; `none`: the cell holds no id of the model. */
-export type CellAction = 'replace' | 'clear' | 'keep' | 'none';
+/**
+ * `replace`: by the V4 id; `clear`: empty the cell; `keep`: no V4 id is known; `copy`: the V3 id goes to a new column or file;
+ * `none`: the cell holds no id of the model.
+ */
+export type CellAction = 'replace' | 'clear' | 'keep' | 'copy' | 'none';
 
 /** Prepares to process a column. The ids of a model are loaded once. */
 export function openColumn({ ids }: Pick<ApplyContext, 'ids'>, column: IdColumn, policy: Policy): ColumnWork {
@@ -139,11 +142,12 @@ function count(
   return action;
 }
 
-/** The policy's action for a category. Values that may not be V3 ids are never cleared. */
+/** The policy's action for a category. Values that may not be V3 ids are neither cleared nor copied. */
 function actionOf({ missing }: ColumnWork, category: Category): CellAction {
   if (category === 'mapped') return 'replace';
   if (category === 'empty' || category === 'not_ours') return 'none';
-  return missing === 'null' && !category.startsWith('unknown/') ? 'clear' : 'keep';
+  if (category.startsWith('unknown/')) return 'keep';
+  return missing === 'null' ? 'clear' : missing === 'keep-v3' ? 'copy' : 'keep';
 }
 
 /** Whether other columns name the model, region or company of each row. */

@@ -14,7 +14,7 @@ export const policySchema = z.strictObject({
   mode: z.enum(['new', 'in_place']),
   /**
    * Ids without a twin: refuse to write, keep them, or set them to NULL. In a new file or column, `keep` leaves the new cell empty;
-   * `keep-v3` has the V3 id in a new file.
+   * `keep-v3` has the V3 id there.
    */
   missing: z.enum(['fail', 'keep', 'keep-v3', 'null']),
   /** Values not known to be V3 ids: refuse to write, or keep them. */

@@ -92,18 +92,12 @@ function policyOf(options: ApplyOptions): Policy {
   return { mode: inPlace ? 'in_place' : 'new', missing, unknown, others, mapDeleted, again };
 }
 
-/** @throws SvcError `usage` for files in place, and where `--missing keep-v3` means no more than `keep`, or V3 ids in a column of V4 ids */
+/** @throws SvcError `usage` for files in place, and where `--missing keep-v3` means no more than `keep` */
 function assertPolicy({ mode, missing }: Policy, targets: readonly ApplyTarget[]): void {
   const file = targets.find(isTextFile);
-  const table = targets.find((target) => !isTextFile(target));
-  if (missing === 'keep-v3' && (mode === 'in_place' || table !== undefined)) {
-    const why =
-      mode === 'in_place'
-        ? 'in place, keep leaves the V3 id'
-        : `the new column of ${table?.name ?? 'a table'} holds V4 ids only`;
-    throw new SvcError('usage', `--missing keep-v3 is for new files: ${why}.`, {
-      hint: 'Use --missing keep.',
-    });
+  if (missing === 'keep-v3' && mode === 'in_place') {
+    const text = '--missing keep-v3 is for new files and columns: in place, keep leaves the V3 id.';
+    throw new SvcError('usage', text, { hint: 'Use --missing keep.' });
   }
   if (mode === 'new' || file === undefined) return;
   const text = `--in-place is for tables: ${file.name} is a file, and gets a new one beside it.`;

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApplyContext } from '../../src/apply/context.js';
+import type { Plan, Policy } from '../../src/apply/plan.js';
+import { listUnmapped } from '../../src/apply/unmapped.js';
 import { SvcError } from '../../src/errors.js';
 import { campaign } from '../support/campaign.js';
 import { ENGINES } from './support/databases.js';
@@ -45,12 +47,12 @@ async function isStopped(
 
 describe.each(ENGINES)('new columns in $product', (engine) => {
   /** A table with a job of the first remap and one of the later one. */
-  async function begin(ids: readonly object[] = MODEL) {
+  async function begin(ids: readonly object[] = MODEL, policy: Policy = POLICY) {
     const database = await newDatabase(engine, 'new_columns');
     await database.query('CREATE TABLE t(k bigint PRIMARY KEY, svc_id bigint)');
     await database.query('INSERT INTO t VALUES (1, 1), (2, 2), (3, 1), (4, NULL), (5, 5), (6, 404)');
     const open = (more: Partial<ApplyContext> = {}, named = ids) =>
-      openJob(database, more === LATER ? second : first, POLICY, [database.target({ ids: named })], {
+      openJob(database, more === LATER ? second : first, policy, [database.target({ ids: named })], {
         batchRows: 2,
         more,
       });
@@ -78,6 +80,56 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     expect(await later.store.undo('run-1')).toMatchObject([{ restored: 3, changedSinceCount: 0 }]);
     expect(await columns(place)).toBe(2);
     expect(await place.database.ledger.temporaryTables()).toEqual([]);
+  });
+
+  it('hold V3 ids without a V4 id where asked to, which count as kept, and are known as such later', async () => {
+    const policy = { ...POLICY, missing: 'keep-v3' } as const;
+    const ids = [{ ...MODEL[0], platformIdColumn: 'stable' }];
+    const place = await begin(ids, policy);
+    const { now, later } = place;
+    const told = async ({ store }: Job) => {
+      const targets = await store.survey();
+      return listUnmapped({ policy, targets } as Plan, true).map(({ kind, cells }) => `${cells} ${kind}`);
+    };
+    const seen = () => place.rows('SELECT svc_id, svc_id_v4, stable FROM t ORDER BY k');
+    expect(await now.write('run-1')).toMatchObject([{ changed: 7 }]);
+    expect(await seen()).toBe('1,11,a,2,12,b,1,11,a,,,,5,5,,404,,');
+    expect([await now.verdict(), await later.verdict()]).toEqual([[[7, 0, 0]], [[7, 0, 0]]]);
+    expect(await told(now)).toEqual(['1 kept', '1 left_alone']);
+    expect(await now.write('run-2')).toMatchObject([{ changed: 7 }]);
+    const asKeep = openJob(place.database, first, POLICY, [place.database.target({ ids })]);
+    expect((await asKeep.store.survey()).flatMap(({ notes }) => notes.map(({ text }) => text))).toEqual([
+      'Run run-1 keeps V3 ids in svc_id_v4: use --missing keep-v3 again, or undo the run first.',
+    ]);
+    // The later remap gives other ids, and one to what was kept: those are named, and stay.
+    await place.run('INSERT INTO t(k, svc_id) VALUES (7, 5), (8, 2)');
+    expect(await told(later)).toEqual(['2 kept', '1 left_alone', '5 came_since', '7 changed_since']);
+    await later.write('run-3');
+    expect(await seen()).toBe('1,11,a,2,12,b,1,11,a,,,,5,5,z,404,,,5,15,z,2,2,y');
+    expect(await told(later)).toEqual(['2 kept', '1 left_alone', '7 changed_since']);
+    await place.run('UPDATE t SET svc_id_v4 = 2 WHERE k = 1');
+    expect(await later.store.undo('run-1')).toMatchObject([{ restored: 0, changedSinceCount: 1 }]);
+    await place.run('UPDATE t SET svc_id_v4 = NULL WHERE k = 1');
+    expect(await later.store.undo('run-1')).toMatchObject([{ changedSinceCount: 0 }]);
+    expect(await columns(place)).toBe(2);
+  });
+
+  it('hold V3 ids inside JSON and text too, but nothing where a value is unknown', async () => {
+    const database = await newDatabase(engine, 'inside');
+    await database.run(`CREATE TABLE t(k bigint PRIMARY KEY, doc varchar(80), url varchar(80));
+      INSERT INTO t VALUES (1, '{"ids": [1, 5]}', '/i/5'), (2, '{"ids": [5, 404]}', '/i/404')`);
+    const ids = [
+      { column: 'doc', path: '$.ids[*]', model: INVOICES },
+      { column: 'url', pattern: '/i/{id}', model: INVOICES },
+    ];
+    const job = openJob(database, first, { ...POLICY, missing: 'keep-v3' }, [database.target({ ids })]);
+    await job.write('run-1');
+    expect(await database.query('SELECT doc_v4, url_v4 FROM t ORDER BY k')).toEqual([
+      ['{"ids": [11, 5]}', '/i/5'],
+      [null, null],
+    ]);
+    expect(await job.verdict()).toEqual([[2, 0, 0]]);
+    expect(await job.store.undo('run-1')).toMatchObject([{ restored: 2, changedSinceCount: 0 }]);
   });
 
   it('are not filled by a run that named its column otherwise', async () => {

@@ -81,11 +81,16 @@ export function judgeCell(
     judgeInvalid(work, 'not_a_value', () => `${cell.length} bytes`, scope, rows);
     return undefined;
   }
-  return resultOf(work, judgeValue(work, cell, scope, rows));
+  return resultOf(work, cell, judgeValue(work, cell, scope, rows));
 }
 
-function resultOf({ resolver }: ColumnWork, action: CellAction): string | null | undefined {
+function resultOf(
+  { resolver }: ColumnWork,
+  cell: string | number,
+  action: CellAction,
+): string | null | undefined {
   if (action === 'replace') return resolver.newText;
+  if (action === 'copy') return String(cell);
   return action === 'clear' ? null : undefined;
 }
 
@@ -102,7 +107,7 @@ function judgeInText(
   const action = isText
     ? judgeValue(work, text, scope, rows)
     : judgeInvalid(work, form, () => text, scope, rows);
-  return resultOf(work, action);
+  return resultOf(work, text, action);
 }
 
 function judgeJson(

@@ -4,6 +4,7 @@ import { NamedRows, type SurveyOptions } from '../context.js';
 import { IdSet } from '../ids/model-ids.js';
 import { isMissing, isUnknown } from '../judge-plan.js';
 import {
+  blocks,
   blocksOf,
   type ColumnPlan,
   type Earlier,
@@ -119,7 +120,7 @@ async function surveyColumn(
   const isColumnThere = !writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) !== undefined;
   const work = openTableColumn(engine, id, facts);
   const left: UnmappedCount[][] = [];
-  const { map, run } = findMap(engine, found, id) ?? { map: null };
+  const { map, run } = findMap(engine, found, id) ?? { map: null, run: null };
   let unfilled = 0;
   let cells = 0;
   for (const source of cellSources(engine, found, id)) {
@@ -147,8 +148,20 @@ async function surveyColumn(
     ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
     ...(await collisionNotes(engine, found, id, plans)),
     ...(await parkingNotes(engine, found, work, plans)),
+    ...keptNotes(context.policy, run, plans),
   ];
   return { plans, notes, unfilled, cells, changed };
+}
+
+/** Blocks a policy by which the V3 ids that a run put into a new column would look changed since. */
+function keptNotes({ missing }: Policy, run: TableRun | null, plans: readonly ColumnPlan[]): Note[] {
+  if (run?.policy.missing !== 'keep-v3' || (missing !== 'keep' && missing !== 'null')) return [];
+  return plans
+    .filter(({ platformIdOf, counts }) => platformIdOf === undefined && counts.some(isMissing))
+    .map(({ newColumn }) => {
+      const text = `Run ${run.run} keeps V3 ids in ${newColumn}: use --missing keep-v3 again, or undo the run first.`;
+      return blocks('other_run', text);
+    });
 }
 
 /** A new column's map, and the run that filled it. */

@@ -165,7 +165,7 @@ function editOf(
   { kind, start, end }: Hit,
   action: CellAction,
 ): Edit | null {
-  if (action === 'keep' || action === 'none') return null;
+  if (action === 'keep' || action === 'copy' || action === 'none') return null;
   if (action === 'clear') return { start, end, text: 'null' };
   if (kind !== 'string') return { start, end, text: resolver.newText };
   if (inText === null) return { start, end, text: `"${resolver.newText}"` };

@@ -39,7 +39,7 @@ const COLUMNS = {
 const ANSWERS = {
   missing: option(
     '<what>',
-    'what to do with ids that have no V4 id; fail, the default, writes nothing; keep leaves the cell of a new file or column empty',
+    'what to do with ids that have no V4 id; fail, the default, writes nothing; keep leaves the cell of a new file or column empty, keep-v3 puts the V3 id there',
     z.enum(['fail', 'keep', 'keep-v3', 'null']),
   ),
   unknown: option(

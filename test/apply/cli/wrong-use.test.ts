@@ -120,8 +120,6 @@ it.each([
   [`SHOP_URL --table orders --ids ${INVOICES}`, 'no configured target, file or environment variable'],
   [`HOME --table orders --ids ${INVOICES}`, 'holds no address like postgres://'],
   [`postgres://user:secret@host/db --ids ${INVOICES}`, 'never given on the command line'],
-  // V3 ids in new files only where they are asked for.
-  ['--missing keep-v3', 'holds V4 ids only'],
   ['--missing keep-v3 --in-place', 'in place, keep leaves the V3 id'],
 ])('a target on the command line needs its place and its ids: %s', async (words, why) => {
   const scene = makeScene([SHOP]);

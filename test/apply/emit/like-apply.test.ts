@@ -34,6 +34,7 @@ const POLICIES: readonly (readonly [string, Policy])[] = [
     { ...IN_PLACE, missing: 'null', unknown: 'keep', mapDeleted: true },
   ],
   ['into new columns', { ...NEW, missing: 'keep', unknown: 'keep' }],
+  ['into new columns, with the V3 ids', { ...NEW, missing: 'keep-v3', unknown: 'keep' }],
 ];
 
 /** A database with both tables. */
