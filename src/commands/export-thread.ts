@@ -16,7 +16,7 @@ import type { Narrowing } from './command.js';
 import { type DatabaseHold, removeOwnerNote, withDatabase } from './database.js';
 import type { ApiIo } from './with-api.js';
 
-export interface ExportRequest extends Narrowing, Pick<ExportOptions, 'settledCounts'> {
+export interface ExportRequest extends Narrowing, Pick<ExportOptions, 'settledCounts' | 'mayBeEmpty'> {
   readonly config: Config;
   /** Read everything again instead of continuing. */
   readonly restart: boolean;
@@ -35,22 +35,20 @@ export function exporterOn(
   file: string,
   context: Pick<ExportOptions, 'signal' | 'clock' | 'onProgress'>,
 ): Exporter {
-  return async (generation, { config, restart, models, companies, settledCounts }, supply) => {
+  return async (generation, { models, companies, ...request }, supply) => {
     const onProgress = progressOf(generation, context.onProgress);
     let how: 'done' | 'failed' = 'failed';
     try {
       const summary = await (generation === 'v3' ? exportV3 : exportV4)({
         ...context,
+        ...request,
         onProgress,
         db,
         file,
-        config,
-        fingerprint: buildFingerprint(config),
+        fingerprint: buildFingerprint(request.config),
         supply,
-        restart,
         onlyModels: models,
         onlyCompanies: companies,
-        settledCounts,
       });
       how = 'done';
       return summary;

@@ -188,13 +188,13 @@ export async function exportGeneration(
   api: Api,
   io: ApiIo,
 ): Promise<ExportSummary> {
-  const { config, wait, models, companies, restart } = options;
+  const { config, wait, models, companies, restart, mayBeEmpty } = options;
   try {
     const settledCounts =
       generation === 'v4' && wait !== undefined
         ? await waitForV4(config, wait, { ...io, onProgress: progressOf(generation, io.onProgress) })
         : undefined;
-    const request = { config, models, companies, restart, settledCounts };
+    const request = { config, models, companies, restart, mayBeEmpty, settledCounts };
     const summary = await exporter(generation, request, createPageSupply(api, io.clock));
     assertListsExist(generation, summary.streams, config);
     return summary;

@@ -36,6 +36,8 @@ export interface ExportOptions {
   readonly onlyModels?: readonly string[];
   /** Company ids of the exported generation. V3 lists that are not split by company are always selected. */
   readonly onlyCompanies?: readonly bigint[];
+  /** Whether no list may be selected, as of a V3 company that V4 does not list; by default that is refused. */
+  readonly mayBeEmpty?: boolean | undefined;
   /** The count of each V4 list once the backfill had settled, by `listLabel`; null for a list that V4 does not have. */
   readonly settledCounts?: ReadonlyMap<string, number | null> | undefined;
 }
@@ -83,7 +85,7 @@ export function beginExport(options: ExportOptions, { generation, planned, rules
   const names = new Set(planned.map(({ key }) => nameOf(key)));
   const all = listStreams(db, generation);
   const selected = all.filter((row) => names.has(nameOf(row)) && isSelected(row, options));
-  if (selected.length === 0 && planned.length > 0) {
+  if (selected.length === 0 && planned.length > 0 && options.mayBeEmpty !== true) {
     throw new SvcError('usage', 'No list belongs to the models and companies that were named.', {
       hint: 'Check --model against the configuration and --company against the company ids.',
     });

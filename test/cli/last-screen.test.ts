@@ -81,6 +81,15 @@ describe('the last lines of a judgement', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^Next: /);
   });
 
+  it('run reports a V3 company that V4 does not list, and refuses one of neither with a current remap', async () => {
+    const known = await run(['run', '--quiet', '--company', '9007199254740992']);
+    expect([known.code, endOf(known).text]).toEqual([1, expect.stringContaining('Company not in V4')]);
+    const unknown = await run(['run', '--quiet', '--company', '999999']);
+    const said = expect.stringContaining('The remap holds no company 999999.');
+    expect([unknown.code, unknown.stderr]).toEqual([2, said]);
+    expect((await run(['status'])).stdout).toMatch(/^Remap: .*, current$/m);
+  });
+
   it('drafts say how they are used, and end with the command that uses them', async () => {
     const files = ['--write-decisions', 'to decide.csv', '--write-companies', 'to-pair.csv'];
     const { stdout, stderr } = await run(['findings', '--quiet', ...files]);
