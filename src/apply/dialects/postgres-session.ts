@@ -235,7 +235,8 @@ export function postgresError(error: unknown): unknown {
 }
 
 function hintOf(code: string): string | undefined {
-  if (code.startsWith('28') || code === '42501') return SERVER_HINTS.rights;
+  if (code === '42501') return SERVER_HINTS.ledger;
+  if (code.startsWith('28')) return SERVER_HINTS.rights;
   if (code === '57014') return SERVER_HINTS.tooLong;
   if (code.startsWith('23')) return SERVER_HINTS.constraint;
   if (code === '2BP01') return 'Drop what uses the column, then run the same command again.';

@@ -46,6 +46,8 @@ export const SERVER_ERRORS = {
 /** What to do about an error of the server, by its cause. */
 export const SERVER_HINTS = {
   rights: 'Check the user and its password, or grant it the rights for this.',
+  ledger:
+    'Grant the user the rights for this. It must be able to read the ledger of earlier runs, too: USAGE on its schema, and SELECT on all its tables.',
   tooLong:
     'A statement took too long: raise apply.statementTimeoutMs in the configuration, or set it to 0 for no limit.',
   constraint: 'A constraint of the table refuses the new ids; nothing of this step was written.',
