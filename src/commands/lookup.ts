@@ -41,14 +41,26 @@ export async function run(given: GivenTo<typeof lookup>, io: Io): Promise<number
     const find = prepareLookup(db);
     let isAllKnown = true;
     let isSeveral = false;
+    // Ids of children are often looked up as ids of records.
+    const children = path === null ? (config.models.find(({ v3 }) => v3 === model)?.children ?? []) : [];
+    let field: string | undefined;
     const answer = (id: bigint) => {
       const found = find(from, model, id, place);
-      if (found.status === 'unknown') isAllKnown = false;
+      if (found.status === 'unknown') {
+        isAllKnown = false;
+        field ??= children.find((one) => find(from, model, id, { ...place, path: one }).status !== 'unknown');
+      }
       if (found.reason === 'several_records') isSeveral = true;
-      return target === undefined ? renderAnswer(found, from) : renderAnswerJson(found, model, stale);
+      return target === undefined
+        ? renderAnswer(found, from)
+        : renderAnswerJson(found, { model, path: place.path }, stale);
     };
     await writeStream(target ?? '-', answerAll(ids, input, answer), io);
     if (isSeveral) await writeText(io.stderr, [SEVERAL]);
+    if (field !== undefined)
+      await writeText(io.stderr, [
+        `Warning: some are ids of children: write the model as ${model}#${field}.\n`,
+      ]);
     return isAllKnown ? 0 : 1;
   });
 }
@@ -109,6 +121,7 @@ const id = z
 /** A line of the JSON of `lookup`. */
 export const schema = z.strictObject({
   model: z.string(),
+  path: z.string().describe('Empty for records, for children the name of their field.'),
   v3_svc_id: id.nullable(),
   v4_svc_id: id.nullable(),
   status: z.enum([...STATUSES, 'unknown']),
@@ -119,9 +132,13 @@ export const schema = z.strictObject({
   stale: z.boolean().describe('Whether the export has changed since this remap was built.'),
 });
 
-function renderAnswerJson(answer: ReturnType<Lookup>, model: string, stale: boolean): string {
+function renderAnswerJson(
+  answer: ReturnType<Lookup>,
+  of: Pick<z.output<typeof schema>, 'model' | 'path'>,
+  stale: boolean,
+): string {
   const line: z.output<typeof schema> = {
-    model,
+    ...of,
     v3_svc_id: answer.v3Id?.toString() ?? null,
     v4_svc_id: answer.v4Id?.toString() ?? null,
     status: answer.status,

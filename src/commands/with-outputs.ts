@@ -14,7 +14,7 @@ import {
   writeOutput,
   writeText,
 } from '../runtime/write-output.js';
-import { addFlags, addFlagsToNext, escapeMarkdown, escapeMarkup, renderJson } from '../text/escape.js';
+import { addFlags, addFlagsToNext, escapeJson, escapeMarkdown, escapeMarkup } from '../text/escape.js';
 import * as z from '../zod.js';
 import { type Command, configFlags, type Io, type Unparsed } from './command.js';
 import type { ListedOption } from './option.js';
@@ -150,7 +150,8 @@ export const ERROR_RENDERERS: Readonly<Record<string, (failure: Failure) => stri
     const tool = { name: 'svc-migrate', version: readVersion() };
     const error = { code, message, hint };
     const content = { schemaVersion: 1, tool, generatedAt, outcome: 'error', exitCode, error };
-    return renderJson(content);
+    // One line, which is NDJSON, too.
+    return `${escapeJson(JSON.stringify(content))}\n`;
   },
   markdown: ({ error: { code, message, hint }, exitCode }) => {
     const next = hint === undefined ? [] : [`**Next:** ${escapeMarkdown(hint)}`];

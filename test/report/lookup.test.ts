@@ -19,6 +19,8 @@ const TWO_REGIONS: Exported = {
     { id: 30, key: 'us-2', company: 60, facts: 'x=3' },
   ],
 };
+/** The V3 id of a line item in `MIXED`. */
+const CHILD = '11';
 const REGIONS = { regions: ['eu', 'us'] };
 
 async function* chunksOf(...texts: string[]): AsyncGenerator<Uint8Array> {
@@ -50,6 +52,8 @@ function lookup(
     expect(code).toBe(/unknown/.test(io.stdout.text) ? 1 : 0);
     // How to say which one is meant.
     expect(io.stderr.text.includes('--region')).toBe(/several_records/.test(io.stdout.text));
+    const isChild = model === INVOICES && ids.includes(CHILD);
+    expect(io.stderr.text.includes(`write the model as ${INVOICES}#line_items.`)).toBe(isChild);
     return io.stdout.text;
   });
 }
@@ -62,8 +66,8 @@ describe('lookup', () => {
   });
 
   it('keeps the ids of records and of children apart', async () => {
-    expect(await lookup(MIXED, { ids: ['11'] })).toBe('11\t-\tunknown\n');
-    expect(await lookup(MIXED, { model: `${INVOICES}#line_items`, ids: ['11'] })).toBe('11\t21\tmatched\n');
+    expect(await lookup(MIXED, { ids: ['1', CHILD] })).toBe('1\t2\tmatched\n11\t-\tunknown\n');
+    expect(await lookup(MIXED, { model: `${INVOICES}#line_items`, ids: [CHILD] })).toBe('11\t21\tmatched\n');
   });
 
   it('never guesses which region or company an id is of', async () => {
@@ -91,6 +95,7 @@ describe('lookup', () => {
     expect(JSON.parse(await lookup(TWO_REGIONS, { ...REGIONS, ids: ['2'], options: { json: '-' } }))).toEqual(
       {
         model: INVOICES,
+        path: '',
         v3_svc_id: '2',
         v4_svc_id: '30',
         status: 'matched',
