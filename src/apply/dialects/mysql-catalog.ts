@@ -148,24 +148,16 @@ function describeUniques(rows: readonly Cells[], columns: readonly TableColumn[]
 
 const groupByFirst = (rows: readonly Cells[]) => groupBy(rows, ([first]) => first ?? '');
 
-/** Bytes of a row's key in the ledger; InnoDB indexes at most 3072. */
-const MAX_KEY_BYTES = 3000;
-
 const KEY_TYPE =
-  /^(?:(?:tiny|small|medium|big)?int\b|decimal|date$|datetime|timestamp|(?:var)?char\((\d+)\) CHARACTER SET)/;
+  /^(?:(?:tiny|small|medium|big)?int\b|decimal|date$|datetime|timestamp|(?:var)?char\(\d+\) CHARACTER SET)/;
 
 /** Keys whose values the ledger can keep: no binary strings, floating-point numbers, enums or sets. */
 function keysOf(uniques: readonly UniqueColumns[], columns: readonly TableColumn[]): (readonly string[])[] {
-  const isUsable = (key: readonly string[]) => {
-    const found = key.map((name) => columns.find((column) => column.name === name));
-    // Four bytes per character, plus what the JSON array of a composite key adds.
-    const bytes = found.reduce((sum, one) => sum + 4 * (one?.maxChars ?? 17) + 4, 0);
-    return (
-      bytes <= MAX_KEY_BYTES &&
-      found.every((one) => one !== undefined && !one.isNullable && KEY_TYPE.test(one.type))
-    );
-  };
-  return uniques.filter(({ isPlain, columns: key }) => isPlain && isUsable(key)).map((one) => one.columns);
+  const isUsable = (name: string) =>
+    columns.some((one) => one.name === name && !one.isNullable && KEY_TYPE.test(one.type));
+  return uniques
+    .filter(({ isPlain, columns: key }) => isPlain && key.every(isUsable))
+    .map((one) => one.columns);
 }
 
 const FOREIGN_KEYS = `

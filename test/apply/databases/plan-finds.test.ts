@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/apply/plan.js';
 import { campaignCases } from '../../support/campaign.js';
 import { type Engine, type Kind, only } from '../support/databases.js';
@@ -149,7 +149,9 @@ const POSTGRES: readonly Case[] = [
   [heldBy('DEFERRABLE'), ''],
   [['CREATE DOMAIN d AS bigint CHECK (VALUE < 99)', ids('d UNIQUE')], ''],
   ...both(ids('smallint'), 'does_not_fit', { ids: ['5', '11'] }),
+  ...both(ids('integer'), 'does_not_fit', { ids: ['5', '14'] }),
   [ids('numeric(2)'), 'does_not_fit', { ids: ['5', '11'] }],
+  ...['char(1)', 'varchar(1)'].map((type): Case => [ids(type), 'does_not_fit', { ids: ['8'] }]),
   [
     [
       BY_KEY,
@@ -245,6 +247,7 @@ const MYSQL: readonly Case[] = [
   [ids('tinyint'), 'does_not_fit', { ids: ['5', '6', '11'] }],
   [ids('smallint unsigned'), 'does_not_fit', { ids: ['12'] }],
   [ids('int unsigned'), 'does_not_fit', { ids: ['13'] }],
+  [ids('int'), 'does_not_fit', { ids: ['14'] }],
   [ids('tinyint'), 'does_not_fit', { ...INTO_NEW, ids: ['11'] }],
   [ids('decimal(2)'), 'does_not_fit', { ids: ['11'] }],
   [ids('varchar(1)'), 'does_not_fit', { ids: ['8'] }],
@@ -280,6 +283,8 @@ const MYSQL: readonly Case[] = [
   ['CREATE TABLE t(k int NOT NULL UNIQUE, i bigint)', ''],
   ['CREATE TABLE t(k varchar(20) NOT NULL, i bigint, UNIQUE (k(9)))', 'no_key'],
   [`CREATE TABLE t(k timestamp(6) NOT NULL DEFAULT 0 ${STAMP}(6) PRIMARY KEY, i bigint)`, 'no_key'],
+  ['CREATE TABLE t(k varchar(768) PRIMARY KEY, i bigint)', ''],
+  ['CREATE TABLE t(k varchar(3000) CHARACTER SET latin1 PRIMARY KEY, i bigint)', ''],
   // kinds of tables and columns
   ...both(`${PLAIN} ENGINE=MyISAM`, 'engine'),
   [`${PLAIN} ENGINE=MEMORY`, 'engine'],
@@ -317,6 +322,8 @@ const MYSQL: readonly Case[] = [
   ...foreignLedger('mysql'),
   [[PLAIN, FILL, HALF], ''],
   [[PLAIN, FILL, 'RENAME TABLE t TO u'], 'unknown_table'],
+  [PLAIN, 'new_column_name', { ...INTO_NEW, target: intoColumn('é'.repeat(65)) }],
+  [[PLAIN, 'SET GLOBAL read_only = 1'], 'read_only_server'],
   // privileges
   [PLAIN, '', { grants: GRANTED }],
   [PLAIN, '', { ...INTO_NEW, grants: [...GRANTED, 'ALTER'] }],
@@ -351,6 +358,7 @@ function sceneOf(engine: Engine) {
     [11, 40_000],
     [12, 70_000],
     [13, -4],
+    [14, 3_000_000_000],
   ]);
   const tooLong = engine.kind === 'postgres' ? 'a\0b' : 'é'.repeat(256);
   return openScene(
@@ -366,6 +374,9 @@ describe.each(only('sqlite', 'postgres', 'mysql'))('the plan for $product', (eng
   beforeEach(async () => {
     if (engine.kind === 'postgres')
       await sql("DO 'BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END'");
+  });
+  afterEach(async () => {
+    if (engine.kind === 'mysql') await sql('SET GLOBAL read_only = 0');
   });
 
   async function fill(table: string, ids: readonly string[], isJson: boolean): Promise<void> {
