@@ -332,6 +332,21 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await ids()).toEqual(['5', '6', '7']);
   });
 
+  it('names what others changed where taking back was stopped after it', async () => {
+    await create('id integer PRIMARY KEY, i bigint', '1, 5', '2, 6', '3, 7');
+    expect(await apply(IN_PLACE)).toEqual([]);
+    await sql('UPDATE t SET i = 77 WHERE id = 3');
+    let steps = 0;
+    const onProgress: ApplyContext['onProgress'] = (event) => {
+      if (event.kind === 'step' && event.name.startsWith('undoing') && ++steps === 2)
+        throw new Error('killed');
+    };
+    await expect(undo('run-1', { more: { onProgress } })).rejects.toThrow('killed');
+    expect(await ids()).toEqual(['6', '6', '77']);
+    expect(await undo()).toMatchObject([{ restored: 2, changedSince: ['row 3'] }]);
+    expect(await ids()).toEqual(['5', '6', '77']);
+  });
+
   it('finds what came since several runs by long keys within the statement timeout', async () => {
     const rowsOf = (letter: string, count: number) =>
       Array.from({ length: count }, (_, at) => `'${letter.repeat(80)}${at}', ${5 + (at % 4)}`);
