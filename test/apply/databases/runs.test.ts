@@ -332,6 +332,18 @@ describe.each(ENGINES)('$product', (engine) => {
     expect(await ids()).toEqual(['5', '6', '7']);
   });
 
+  it.each(['bigint', 'bigint UNIQUE'])(
+    'is undone where all that others changed is gone (%s)',
+    async (type) => {
+      await create(`id integer PRIMARY KEY, i ${type}`, '1, 5', '2, 6', '3, 7');
+      expect(await apply(IN_PLACE)).toEqual([]);
+      await sql('DELETE FROM t WHERE id = 3');
+      expect(await undo()).toMatchObject([{ restored: 2, changedSince: ['row 3 (gone)'] }]);
+      expect(await database().ledger.states()).toEqual(['run-1 undone']);
+      expect(await ids()).toEqual(['5', '6']);
+    },
+  );
+
   it('names what others changed where taking back was stopped after it', async () => {
     await create('id integer PRIMARY KEY, i bigint', '1, 5', '2, 6', '3, 7');
     expect(await apply(IN_PLACE)).toEqual([]);
