@@ -37,6 +37,17 @@ const POLICIES: readonly (readonly [string, Policy])[] = [
   ['into new columns, with the V3 ids', { ...NEW, missing: 'keep-v3', unknown: 'keep' }],
 ];
 
+const TABLE = 'CREATE TABLE t(k integer PRIMARY KEY, i bigint); INSERT INTO t VALUES (1, 1), (2, 2), (3, 7)';
+const [APPLY, TYPE] = ['apply write', 'ALTER TABLE t ALTER i TYPE numeric(30)'];
+/** What happens between printing and running SQL, and what it says. */
+const CHANGES: readonly (readonly [change: string, policy: Policy, problem: string])[] = [
+  ['ALTER TABLE t ADD COLUMN i_v4 bigint', NEW, 'column i_v4 exists already'],
+  ['ALTER TABLE t ADD COLUMN platform text', NEW, 'column platform exists already'],
+  ['ALTER TABLE t ADD COLUMN platform text', IN_PLACE, 'column platform exists already'],
+  [TYPE, IN_PLACE, 'column i is missing or is not bigint'],
+  [APPLY, IN_PLACE, 'another run is in the ledger'],
+];
+
 /** A database with both tables. */
 async function fill(engine: Engine, name: string, policy: Policy) {
   const database = await newDatabase(engine, name);
@@ -97,6 +108,42 @@ describe.each(ENGINES)('$product', (engine) => {
       expect(String(await database.query('SELECT i FROM t'))).toBe('2,2');
     },
   );
+
+  it.each(engine.kind === 'sqlite' ? CHANGES.filter(([change]) => change !== TYPE) : CHANGES)(
+    'SQL changes nothing after: %s',
+    async (change, policy, problem) => {
+      const database = await newDatabase(engine, 'changed');
+      await database.run(TABLE);
+      const stored = problem.includes('platform') ? { platformIdColumn: 'platform' } : {};
+      const ids = [{ column: 'i', model: INVOICES, ...stored }];
+      const job = openJob(database, remap, policy, [database.target({ ids })]);
+      const script = await job.emit('sql-1');
+      if (change === APPLY) await job.write();
+      else
+        await database.run(
+          change === TYPE && engine.kind === 'mysql' ? TYPE.replace('ALTER i TYPE', 'MODIFY i') : change,
+        );
+      const before = await database.dump();
+      await expect(database.run(script.upFile)).rejects.toThrow(problem);
+      expect(await database.dump()).toBe(before);
+    },
+  );
+
+  it.each([
+    ["UPDATE t SET platform = 'mine' WHERE k = 3", 'other programs filled platform'],
+    ['UPDATE t SET i = 7 WHERE k = 1', 'rows were changed since the run'],
+    ['DELETE FROM t WHERE k = 1', 'rows were changed since the run'],
+  ])('SQL is taken back only where others left its rows alone: %s', async (sql, problem) => {
+    const database = await newDatabase(engine, 'left_alone');
+    await database.run(TABLE);
+    const ids = [{ column: 'i', model: INVOICES, platformIdColumn: 'platform' }];
+    const script = await openJob(database, remap, IN_PLACE, [database.target({ ids })]).emit();
+    await database.run(script.upFile);
+    await database.run(sql);
+    const before = await database.dump();
+    await expect(database.run(script.downFile)).rejects.toThrow(problem);
+    expect(await database.dump()).toBe(before);
+  });
 
   // In MySQL and MariaDB, keys cannot be checked late, and nothing is printed.
   it.skipIf(engine.kind === 'mysql')('SQL undoes tables whose keys are checked late', async () => {
