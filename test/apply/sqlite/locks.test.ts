@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ApplyContext } from '../../../src/apply/context.js';
 import type { Db } from '../../../src/store/open.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 import { makeCase, rowsOf } from '../support/cases.js';
@@ -63,5 +64,23 @@ describe.each(only('sqlite'))('$product', (engine) => {
     other.exec('COMMIT');
     await write();
     await expectRows(after);
+  });
+
+  it('leaves a run to another process that begins to take it back between two batches', async () => {
+    let other: Db | null = null;
+    const onProgress: ApplyContext['onProgress'] = (event) => {
+      if (event.kind === 'step' && event.name.startsWith('rewriting'))
+        other?.exec("UPDATE svc_migrate_run SET state = 'undoing'");
+    };
+    const job = await openCases(engine, 'taken', [makeCase(2, 'plain')], IN_PLACE, {
+      batchRows: 10,
+      more: { onProgress },
+    });
+    other = new Sqlite(job.database.url);
+    onTestFinished(() => void other?.close());
+    await expect(job.write()).rejects.toMatchObject({ code: 'locked' });
+    expect(await job.database.dump()).not.toBe(job.before);
+    await job.store.undo('run-1');
+    expect(await job.database.dump()).toBe(job.before);
   });
 });
