@@ -219,6 +219,7 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
   unexplained: explainSample,
   unique_id_conflict: () => ['dump', '--output', 'remap.csv'],
   drift: (_, { drift }) => {
+    if (!drift.measured) return ['run', '--restart'];
     const [first] = drift.models.filter(({ sample }) => sample !== null);
     return first?.sample == null ? ['report', '--verbose'] : ['explain', first.model, first.sample];
   },
@@ -291,7 +292,8 @@ const BY_LIMIT: Readonly<Record<string, KeyText>> = {
   drift: {
     title: 'Pairs with different fields',
     meaning: 'Fields of a matched pair differ.',
-    action: 'Compare them: `svc-migrate report --ndjson findings.ndjson` lists the pairs with both values.',
+    action:
+      'Compare them: `svc-migrate report --ndjson findings.ndjson` lists the pairs with both values. Pairs whose contents were not stored, or deleted since, are compared after `svc-migrate run --restart` with "payload": "full".',
   },
   maxAge: {
     title: 'Evidence too old',

@@ -61,6 +61,8 @@ it('says in a whole sentence why a limit was not measured', () => {
   expect(obstacles.map(({ meaning }) => meaning.replace(/^.*? Here: /, ''))).toEqual([
     'it was not measured.',
   ]);
+  const drift = { ...report.drift, measured: false };
+  expect(commandFor('drift', { ...report, drift })).toBe('svc-migrate run --restart');
 });
 
 it('names the limits of the model where one of them judges', () => {
