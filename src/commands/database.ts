@@ -13,6 +13,7 @@ import { findIncomplete, type Readiness, readReadiness } from '../store/readines
 import { type RemapPart, verifyDigests } from '../store/remap-digest.js';
 import { EVERYTHING } from '../store/remap-rows.js';
 import { iterateCompanyRows } from '../store/remap-tables.js';
+import { addFlags } from '../text/escape.js';
 import { didYouMean } from '../text/suggest.js';
 import type { Io } from './command.js';
 
@@ -83,11 +84,18 @@ export function removeDatabase(file: string): void {
 }
 
 /** Warns on stderr if the remap is incomplete or stale. */
-export async function warnOfIncomplete(facts: Readiness, io: Pick<Io, 'stderr'>): Promise<void> {
-  const blockers = findIncomplete(facts);
-  await writeText(
-    io.stderr,
-    blockers.map(({ text, next }) => `Warning: ${text} → ${next}\n`),
+export function warnOfIncomplete(facts: Readiness, io: Pick<Io, 'stderr' | 'flags'>): Promise<void> {
+  return warnOf(findIncomplete(facts), io);
+}
+
+/** Warns of what is not done yet, each with the command that does it. */
+export function warnOf(
+  blockers: ReturnType<typeof findIncomplete>,
+  { stderr, flags = '' }: Pick<Io, 'stderr' | 'flags'>,
+): Promise<void> {
+  return writeText(
+    stderr,
+    blockers.map(({ text, next }) => `Warning: ${text} → ${addFlags(next, flags)}\n`),
   );
 }
 

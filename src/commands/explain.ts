@@ -4,6 +4,7 @@ import { renderExplanation, renderExplanationJson } from '../inspect/explain/sto
 import { findingSchema, id } from '../report/report-schema.js';
 import { writeText } from '../runtime/write-output.js';
 import { guardDatabase } from '../store/open.js';
+import { addFlags } from '../text/escape.js';
 import * as z from '../zod.js';
 import { idScopeOf } from './catalogue/options.js';
 import type { explain } from './catalogue/use-commands.js';
@@ -46,7 +47,7 @@ export async function run({ options, config: loadConfig }: GivenTo<typeof explai
   );
   await writeText(
     io.stderr,
-    answer.warnings.map((text) => `Warning: ${text}\n`),
+    answer.warnings.map((text) => `Warning: ${addFlags(text, io.flags ?? '')}\n`),
   );
   const json = () => renderExplanationJson(answer);
   await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);

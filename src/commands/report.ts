@@ -25,7 +25,14 @@ import { streamJson } from '../text/rows.js';
 import { narrowingOf, OUTPUTS, scopeOf } from './catalogue/options.js';
 import type * as own from './catalogue/run-commands.js';
 import type { GivenTo, Io } from './command.js';
-import { assertCompanies, assertRemapIntact, describeOwner, isUsedHere, readDatabase } from './database.js';
+import {
+  assertCompanies,
+  assertRemapIntact,
+  describeOwner,
+  isUsedHere,
+  readDatabase,
+  warnOf,
+} from './database.js';
 import { assertListsExist } from './described-lists.js';
 import { withAnnotations } from './github-actions.js';
 
@@ -82,10 +89,7 @@ async function runReport(given: GivenTo<typeof own.report>, io: Io): Promise<num
 
 async function showReport(options: ReportOptions, io: Io): Promise<number> {
   return writeReport(options, io, async (report) => {
-    if (report.outcome === 'incomplete') {
-      const warning = report.blockers.map((blocker) => `Warning: ${blocker.text} → ${blocker.next}\n`);
-      await writeText(io.stderr, warning);
-    }
+    if (report.outcome === 'incomplete') await warnOf(report.blockers, io);
     return 0;
   });
 }

@@ -69,7 +69,8 @@ const CASES: readonly (readonly [
   ['incomplete', 'finished', 4, 4, 'stale', 'stale', 4],
 ];
 
-const OLDER = /Warning: The remap is older than the exported data\./;
+/** With the command to run, as it was given. */
+const OLDER = /Warning: The remap is older than the exported data\. .*svc-migrate [a-z]+ --db own\.db/;
 
 async function refusalOr(work: () => Promise<Answered> | Answered): Promise<Answered> {
   try {
@@ -86,7 +87,7 @@ const marked = (stale: unknown): Answered => (stale === true ? 'stale' : stale =
 
 function lookup({ config }: TestDatabase, more: OptionValues = {}): Promise<Answered> {
   return refusalOr(async () => {
-    const [text, json] = [newIo(), newIo()];
+    const [text, json] = [newIo({ flags: ' --db own.db' }), newIo({ flags: ' --db own.db' })];
     await runNamed('lookup', givenOf(config, more, [INVOICES, '1']), text);
     await runNamed('lookup', givenOf(config, { ...more, json: '-' }, [INVOICES, '1']), json);
     expect(text.stdout.text).toBe('1\t2\tmatched\n');
@@ -98,7 +99,7 @@ function lookup({ config }: TestDatabase, more: OptionValues = {}): Promise<Answ
 
 function dump({ config }: TestDatabase, more: OptionValues = {}): Promise<Answered> {
   return refusalOr(async () => {
-    const io = newIo();
+    const io = newIo({ flags: ' --db own.db' });
     await runNamed('dump', givenOf(config, { ...more, format: 'ndjson' }), io);
     expect(JSON.parse(io.stdout.text.split('\n')[0] ?? '')).toMatchObject({ v3_svc_id: '1', v4_svc_id: '2' });
     return warned(io);
@@ -107,7 +108,7 @@ function dump({ config }: TestDatabase, more: OptionValues = {}): Promise<Answer
 
 function findings({ config }: TestDatabase): Promise<Answered> {
   return refusalOr(async () => {
-    const io = newIo();
+    const io = newIo({ flags: ' --db own.db' });
     await runNamed('findings', givenOf(config, { json: '-' }), io);
     const { stale } = JSON.parse(io.stdout.text.split('\n')[0] ?? '');
     expect(warned(io)).toBe(marked(stale));
@@ -117,7 +118,7 @@ function findings({ config }: TestDatabase): Promise<Answered> {
 
 function explain({ config }: TestDatabase): Promise<Answered> {
   return refusalOr(async () => {
-    const io = newIo();
+    const io = newIo({ flags: ' --db own.db' });
     await runNamed('explain', givenOf(config, { json: '-' }, [INVOICES, '1']), io);
     return marked(JSON.parse(io.stdout.text).stale);
   });

@@ -78,7 +78,7 @@ export function explainRecord(db: Db, config: Config, question: ExplainQuestion)
     stories,
     isCut: found.length > stories.length,
     unknown: stories.length > 0 ? [] : describeUnknown(source, question),
-    warnings: findIncomplete(facts).map(({ text, next }) => `${text} (${next})`),
+    warnings: findIncomplete(facts).map(({ text, next }) => `${text} (\`${next}\`)`),
     builtAt: facts.lastRun.built_at,
     isStale: isRemapStale(facts),
   };
