@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type FileTarget, outputOf } from '../../config/apply-targets.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { sha256OfFile } from '../../runtime/sha256.js';
+import { countOf } from '../../text/numbers.js';
 import { checkColumn } from '../column-work.js';
 import type { ApplyContext, SurveyOptions } from '../context.js';
 import { buildColumnPlans, watchUnmapped } from '../engine/column-plans.js';
@@ -131,15 +132,15 @@ function recordsOf({ name: _, file: __, output: ___, ...records }: FileTarget): 
 }
 
 const DEFECTS: Readonly<Record<RecordDefect['code'], string>> = {
-  short_rows: 'have fewer cells than the first one',
-  long_rows: 'have more cells than the first one',
-  unfinished_quote: 'open a quote that is never closed',
-  not_json: 'are not JSON',
+  short_rows: 'with fewer cells than the first one',
+  long_rows: 'with more cells than the first one',
+  unfinished_quote: 'with a quote that is never closed',
+  not_json: 'without valid JSON',
 };
 
 /** Malformed records may hide ids, so they block; ragged rows only warn if unknown values are kept. */
 function defectNote({ code, count, places }: RecordDefect, policy: Policy): Note {
   const isRagged = code === 'short_rows' || code === 'long_rows';
   const level = isRagged && policy.unknown === 'keep' ? 'warning' : 'blocks';
-  return { level, code, text: `${count} records ${DEFECTS[code]}: ${places.join('; ')}.` };
+  return { level, code, text: `${countOf(count, 'record')} ${DEFECTS[code]}: ${places.join('; ')}.` };
 }
