@@ -68,7 +68,7 @@ export async function verifyRuns(
     ? 'The remap is another one since: the next write says whether it gives other ids.'
     : isOpen
       ? 'The next write fills what came since.'
-      : 'Your programs can read the V4 ids now.';
+      : 'Your programs can read the V4 ids now; apply check lists the ids that have none.';
   const end = isGood ? [`PASS: ${advice}`] : ['FAIL', `Biggest blocker: ${problems[0]}`];
   return {
     exitCode: isGood ? 0 : 1,
