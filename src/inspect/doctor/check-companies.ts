@@ -39,9 +39,11 @@ function judgePreview(preview: readonly PairPreview[]): Finding[] {
   // Pairs that a person must decide come first.
   const describe = prepareDescribeAmbiguous(open);
   const lines = [...open.map((one) => `${describe(one)}.`), ...settled.map(describePair)];
+  const more = lines.splice(MAX_PAIRS).length;
+  if (more > 0) lines.push(`… and ${countOf(more, 'more company', 'more companies')}.`);
   return [
     note('pairs_preview', `Preview from samples, which leave records out: ${parts.join(', ')}.`),
-    ...lines.slice(0, MAX_PAIRS).map((line) => note('pair', line)),
+    ...lines.map((line) => note('pair', line)),
   ];
 }
 

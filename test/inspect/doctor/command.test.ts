@@ -350,6 +350,10 @@ describe('doctor', () => {
     expect(found(sampled, 'v4_companies_sampled')?.text).toBe(
       'V4 lists 25 companies; a sample of 10 was asked for every model.',
     );
+    const texts = sampled.findings.map(({ text }) => text);
+    const [, seen = 0] = /(\d+) V3 companies seen/.exec(texts.join('\n')) ?? [];
+    const shown = texts.filter((text) => text.startsWith('V3 company ')).length;
+    expect(texts).toContain(`… and ${Number(seen) - shown} more companies.`);
     expect(sandbox.requests().length).toBeLessThan(350);
   });
 });
