@@ -92,10 +92,10 @@ function linesOf(row: RemapRow): string[] {
 
 function placeOf({ region, v3_company_id: v3, v4_company_id: v4, platform_id: key }: RemapRow): string {
   const company = v3 === null ? `V4 company ${v4}` : `company ${v3} in ${region}`;
-  return `${company}, platform_id ${key ?? '(none)'}`;
+  return `${company}, platform_id ${key === null ? '(none)' : cutText(key, MAX_VALUE_CHARS)}`;
 }
 
-/** Most characters of a value in a comment. */
+/** Most characters of a value in a line for people. */
 const MAX_VALUE_CHARS = 200;
 
 /** A V4 record that a V3 id may have become. */

@@ -204,6 +204,17 @@ describe('a draft of decisions', () => {
     });
   });
 
+  it('prints the beginning of a long platform_id', () =>
+    withDatabase(
+      { v3: [{ id: 1, key: 'k'.repeat(10_000) }], v4: [{ id: 2, key: 'b' }] },
+      SAME_ID,
+      async (scene) => {
+        expect((await run(scene.config, { reason: ['unexplained'] })).out).toMatch(
+          / V3 1: .* platform_id\s+k[k\s]{1,250}…\n/,
+        );
+      },
+    ));
+
   it('leads on from an id that is deleted in V3, about which no decision is taken', () => {
     const v4 = [8, 9].map((id) => ({ id, key: 'a', facts: 'x=1' }));
     const v3 = [{ id: 1, key: 'a', deleted: true, facts: 'x=1' }];
