@@ -5,6 +5,7 @@ import { openDatabaseStore } from '../engine/database-store.js';
 import type { Engine } from '../engine/dialect.js';
 import { type Cells, interrupted, type Session, type TransactionMode } from '../engine/dialect.js';
 import { readUrl, serverOf, type TlsPolicy, type UrlForm } from './server-url.js';
+import { CONSTRAINT_HINT } from './shared-text.js';
 
 /** The connection strings of a kind of server, and the meaning of its errors. */
 export interface ServerKind {
@@ -50,7 +51,7 @@ export const SERVER_HINTS = {
     'Grant the user the rights for this. It must be able to read the ledger of earlier runs, too: USAGE on its schema, and SELECT on all its tables.',
   tooLong:
     'A statement took too long: raise apply.statementTimeoutMs in the configuration, or set it to 0 for no limit.',
-  constraint: 'A constraint of the table refuses the new ids; nothing of this step was written.',
+  constraint: CONSTRAINT_HINT,
   readOnly: 'This server is read-only: connect to the primary.',
 } as const;
 

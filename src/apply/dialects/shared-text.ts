@@ -35,5 +35,9 @@ export function hexOf(text: string): string {
   return Buffer.from(text).toString('hex');
 }
 
+/** What to say where a constraint refuses new ids. */
+export const CONSTRAINT_HINT =
+  'A constraint of the table refuses the new ids; nothing of this step was written.';
+
 /** The beginning of the message of a script that stops. */
 export const FAILURE_PREFIX = 'svc-migrate: nothing was changed: ';

@@ -6,6 +6,7 @@ import { APPLICATION_ID } from '../../store/schema.js';
 import { Sqlite } from '../../store/sqlite.js';
 import type { ApplyContext } from '../context.js';
 import { type Cell, type Cells, interrupted, type Session, type TransactionMode } from '../engine/dialect.js';
+import { CONSTRAINT_HINT } from './shared-text.js';
 
 /** A SQLite database of the user. */
 export type UserDb = Database;
@@ -83,8 +84,10 @@ export function sqliteError(error: unknown, file: string): unknown {
     });
   }
   const isUsed = error.message.includes(' after drop column');
-  const hint = { hint: 'Drop what uses the column, then run the same command again.' };
-  return new SvcError('bad_input', `${file}: ${error.message}.`, isUsed ? { ...options, ...hint } : options);
+  const isRefused = error.code.startsWith('SQLITE_CONSTRAINT');
+  const used = 'Drop what uses the column, then run the same command again.';
+  const hint = isUsed ? used : isRefused ? CONSTRAINT_HINT : undefined;
+  return new SvcError('bad_input', `${file}: ${error.message}.`, { ...options, hint });
 }
 
 function isBusy(error: unknown): boolean {
