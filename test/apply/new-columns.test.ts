@@ -114,6 +114,28 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     expect(await columns(place)).toBe(2);
   });
 
+  it('name V3 ids of deleted records that were kept, where those are mapped now', async () => {
+    const database = await newDatabase(engine, 'deleted');
+    await database.run(
+      'CREATE TABLE t(k bigint PRIMARY KEY, svc_id bigint); INSERT INTO t VALUES (1, 1), (2, 8), (3, 9)',
+    );
+    const deleted = { status: 'deleted', reason: 'deleted_in_v3' };
+    const remap = makeRemap([
+      { v3: 1, v4: 11 },
+      { v3: 8, v4: 28, ...deleted },
+      { v3: 9, ...deleted },
+    ]);
+    const open = (mapDeleted: boolean) =>
+      openJob(database, remap, { ...NEW, missing: 'keep-v3', mapDeleted }, [database.target({ ids: MODEL })]);
+    await open(false).write('run-1');
+    const seen = async () => (await open(true).store.survey()).map(({ earlier }) => earlier.changedRows);
+    expect(await seen()).toEqual([['svc_id_v4 8: the remap gives another id']]);
+    await database.run('UPDATE t SET svc_id_v4 = NULL WHERE k = 2');
+    await open(true).write('run-2');
+    expect(await database.query('SELECT svc_id_v4 FROM t ORDER BY k')).toEqual([['11'], ['28'], ['9']]);
+    expect([await seen(), await open(false).verdict()]).toEqual([[[]], [[3, 0, 0]]]);
+  });
+
   it('hold V3 ids inside JSON and text too, but nothing where a value is unknown', async () => {
     const database = await newDatabase(engine, 'inside');
     await database.run(`CREATE TABLE t(k bigint PRIMARY KEY, doc varchar(80), url varchar(80));

@@ -175,8 +175,10 @@ async function judgeMapsAgain(engine: Engine, run: TableRun, maps: readonly IdMa
   return wrong;
 }
 
-function openMapColumn({ context }: Engine, run: TableRun, map: IdMap): ColumnWork {
-  return openColumn(context, map.id, { ...context.policy, ...run.policy });
+/** By the policy of the run; ids of deleted records that it kept are other ids where they are to be mapped now. */
+function openMapColumn({ context }: Engine, { policy }: TableRun, map: IdMap): ColumnWork {
+  const mapDeleted = policy.mapDeleted || context.policy.mapDeleted;
+  return openColumn(context, map.id, { ...context.policy, ...policy, mapDeleted });
 }
 
 /** The values of a map for which the remap gives another id, or none. */
