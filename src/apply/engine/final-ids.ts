@@ -62,5 +62,5 @@ function describe(name: string, { count, names }: NamedRows, what: string): stri
 /** Values of a column that several rows would hold. */
 export function describeCollisions(name: string, values: NamedRows): string | false {
   const text = describe(name, values, 'would occur twice, but must be unique');
-  return text && `${text} Ids that stay equal new ones: a new column (without --in-place) may hold both.`;
+  return text && `${text} A new column (without --in-place) may hold both.`;
 }

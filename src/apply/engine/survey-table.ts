@@ -2,15 +2,15 @@ import { columnLabel, type IdColumn, newColumnOf } from '../../config/apply-targ
 import { type ColumnWork, openColumn } from '../column-work.js';
 import { NamedRows, type SurveyOptions } from '../context.js';
 import { IdSet } from '../ids/model-ids.js';
-import { isMissing, isUnknown } from '../judge-plan.js';
+import { isMissing } from '../judge-plan.js';
 import {
   blocks,
   blocksOf,
   type ColumnPlan,
   type Earlier,
   isFinished,
+  type Mode,
   type Note,
-  type PlanCount,
   type Policy,
   type TargetPlan,
   type UnmappedCount,
@@ -29,7 +29,7 @@ import {
   watchUnmapped,
 } from './column-plans.js';
 import { CELL, compileRewrite } from './compile.js';
-import { type Cells, type Engine, findColumn, type IdMap } from './dialect.js';
+import { type Cells, type Engine, findColumn, type IdMap, type JudgedCells } from './dialect.js';
 import { describeCollisions } from './final-ids.js';
 import { readStillApplied, rowsToLookUp, runsByKey } from './found-table.js';
 import { configuredColumns, writesPlatformId } from './id-columns.js';
@@ -123,10 +123,12 @@ async function surveyColumn(
   const { map, run } = findMap(engine, found, id) ?? { map: null, run: null };
   let unfilled = 0;
   let cells = 0;
+  const values = keysBeside(found, id, mode).length > 0 ? new MetValues() : null;
   for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
-    const tallied = await tallyCells(engine, found, { work: own, source, rows, onUnmapped, map });
+    const options = { work: own, source, rows, onUnmapped, map, values: isNew ? values : null };
+    const tallied = await tallyCells(engine, found, options);
     unfilled += tallied.unfilled;
     if (isNew) cells += tallied.cells;
     else addUnmapped(left, own, source);
@@ -146,7 +148,7 @@ async function surveyColumn(
   const plans = buildColumnPlans(work, mode, left);
   const notes = [
     ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
-    ...(await collisionNotes(engine, found, id, plans)),
+    ...(await collisionNotes(engine, found, id, values)),
     ...(await parkingNotes(engine, found, work, plans)),
     ...keptNotes(context.policy, run, plans),
   ];
@@ -216,50 +218,73 @@ async function readForeign(
   return foreign;
 }
 
-/** Notes on new ids that, together with other columns, would equal ids that stay. `FinalIds` checks keys of one column. */
+/** Types whose text may be the same for different values. */
+const INEXACT = /binary|blob|\bbit|float|double|real/i;
+
+/** For each unique key of several columns in which only this one changes, the other columns. `FinalIds` checks keys of one column. */
+function keysBeside({ target, facts }: FoundTable, id: IdColumn, mode: Mode): readonly (readonly string[])[] {
+  if (mode === 'new' || id.path !== undefined || writesPlatformId(id)) return [];
+  const changing = new Set(target.ids.map(({ column }) => column));
+  const own = facts.uniques.filter(({ isPlain, columns }) => isPlain && columns.includes(id.column));
+  if (own.some(({ columns }) => columns.length === 1)) return [];
+  const isCompared = (name: string) =>
+    !changing.has(name) && !INEXACT.test(columnOf(facts, name)?.type ?? '');
+  return own
+    .map(({ columns }) => columns.filter((name) => name !== id.column))
+    .filter((others) => others.every(isCompared));
+}
+
+/** Values of cells that stay, and of those that change. */
+class MetValues {
+  readonly #kept = new IdSet();
+  readonly #fresh = new IdSet();
+  /** Whether some value is both. */
+  isAny = false;
+
+  /** Returns whether the value is both. */
+  add(value: string, isKept: boolean): boolean {
+    (isKept ? this.#kept : this.#fresh).add(value);
+    const isBoth = this.has(value);
+    this.isAny ||= isBoth;
+    return isBoth;
+  }
+
+  has(value: string): boolean {
+    return this.#kept.has(value) && this.#fresh.has(value);
+  }
+}
+
+/** The value that a cell will hold. */
+function finalOf({ group, result }: JudgedCells): string | null {
+  return result === undefined ? cellText(group[0]) : result;
+}
+
+/** Notes on new ids that, together with other columns, would equal ids that stay. */
 async function collisionNotes(
   engine: Engine,
   found: FoundTable,
   id: IdColumn,
-  plans: readonly ColumnPlan[],
+  values: MetValues | null,
 ): Promise<Note[]> {
   const { context, dialect } = engine;
-  const { mode, missing, unknown } = context.policy;
-  const stays = (count: PlanCount) =>
-    count.name === 'not_ours' ||
-    (missing === 'keep' && isMissing(count)) ||
-    (unknown === 'keep' && isUnknown(count));
-  const isKept = plans.some(({ counts }) => counts.some(stays));
-  if (mode === 'new' || !isKept || id.path !== undefined || writesPlatformId(id)) return [];
-  const changing = new Set(found.target.ids.map(({ column }) => column));
+  const { policy } = context;
   const met = new NamedRows();
-  for (const { columns, isPlain } of found.facts.uniques) {
-    const others = columns.filter((name) => name !== id.column);
-    const isChecked = others.length > 0 && others.length < columns.length && isPlain;
-    if (!isChecked || others.some((name) => changing.has(name))) continue;
-    const read = async (use: (key: string, isChanged: boolean, value: string) => void): Promise<void> => {
-      const judged = judgeCells(engine, {
-        work: openColumn(context, id, context.policy),
-        mode,
-        from: rowsToLookUp(engine, found, id).sql,
-        extra: others.map((name) => dialect.asText(`t.${dialect.quote(name)}`)),
-      });
-      for await (const cells of judged) {
-        for (const { group, result, extra } of cells) {
-          const value = result === undefined ? cellText(group[0]) : result;
-          // NULLs are never equal.
-          if (value === null || extra.includes(null)) continue;
-          use(JSON.stringify([value, ...extra]), result !== undefined, value);
-        }
+  for (const others of values?.isAny ? keysBeside(found, id, policy.mode) : []) {
+    const keys = new MetValues();
+    const judged = judgeCells(engine, {
+      work: openColumn(context, id, policy),
+      mode: policy.mode,
+      from: rowsToLookUp(engine, found, id).sql,
+      extra: others.map((name) => dialect.asText(`t.${dialect.quote(name)}`)),
+    });
+    for await (const cells of judged) {
+      for (const one of cells) {
+        const value = finalOf(one);
+        // NULLs are never equal.
+        if (value === null || one.extra.includes(null) || !values?.has(value)) continue;
+        if (keys.add(JSON.stringify([value, ...one.extra]), one.result === undefined)) met.add(value);
       }
-    };
-    const kept = new Set<string>();
-    await read((key, isChanged) => {
-      if (!isChanged) kept.add(key);
-    });
-    await read((key, isChanged, value) => {
-      if (isChanged && kept.has(key)) met.add(value);
-    });
+    }
   }
   return blocksOf({ collision: describeCollisions(id.column, met) });
 }
@@ -353,13 +378,15 @@ interface TallyOptions extends ColumnOptions {
   readonly source: CellSource;
   /** The map of a new column that is there. */
   readonly map: IdMap | null;
+  /** Where values are added; null: not needed. */
+  readonly values: MetValues | null;
 }
 
 /** Counts the cells of a source: those that change, and those with an id that is not yet in the new column. */
 async function tallyCells(
   engine: Engine,
   found: FoundTable,
-  { work, source, rows, onUnmapped, map }: TallyOptions,
+  { work, source, rows, onUnmapped, map, values }: TallyOptions,
 ): Promise<Pick<SurveyedColumn, 'unfilled' | 'cells'>> {
   const { context, dialect } = engine;
   const key = onUnmapped === undefined ? [] : rowKeyOf(found);
@@ -387,6 +414,10 @@ async function tallyCells(
   for await (const cells of judged) {
     done += cells.reduce((sum, one) => sum + one.rows, 0);
     context.onProgress({ kind: 'step', name: `reading ${found.facts.table}`, done, total: rows });
+    for (const one of values === null ? [] : cells) {
+      const value = finalOf(one);
+      if (value !== null) values?.add(value, one.result === undefined);
+    }
     for (const { group, result, rows, extra } of cells) {
       if (result === undefined || (result === null && context.policy.mode === 'new')) continue;
       changing += rows;

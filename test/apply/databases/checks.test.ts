@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ENGINES, type Kind, only } from '../support/databases.js';
-import { IN_PLACE, NEW } from '../support/remap.js';
+import { newDatabase, openJob } from '../support/job.js';
+import { IN_PLACE, INVOICES, makeRemap, NEW } from '../support/remap.js';
 import { openScene } from '../support/scene.js';
 
 type Case = readonly [what: string, ...setUp: readonly string[]];
@@ -91,6 +92,52 @@ describe.each(ENGINES)('$product', (engine) => {
     ]);
     await undo();
     expect(await rows()).toEqual(before);
+  });
+});
+
+/** In a key with the id, a column of a type, its values in a row whose new id is 5 and in one that keeps 5, and how many collide. */
+const KEYS: readonly (readonly [
+  what: string,
+  column: string,
+  one: string,
+  other: string,
+  collide: number,
+])[] = [
+  ['equal', 'shop varchar(9), UNIQUE (shop, ref)', "'a'", "'a'", 1],
+  ['equal, where the id is unique without it', 'shop int, UNIQUE (shop, ref), UNIQUE (ref)', '1', '1', 1],
+  ['not equal', 'shop varchar(9), UNIQUE (shop, ref)', "'a'", "'b'", 0],
+  ['NULL', 'shop varchar(9), UNIQUE (shop, ref)', 'NULL', 'NULL', 0],
+  ['bytes that are no text', 'shop BYTES, UNIQUE (shop, ref)', "BYTES'00ff'", "BYTES'00fe'", 0],
+  ['numbers with more digits than shown', 'shop float, UNIQUE (shop, ref)', '16777215', '16777214', 0],
+];
+
+describe.each(ENGINES)('keys of several columns in $product', (engine) => {
+  const bytes = engine.kind === 'postgres' ? ['bytea', "'\\x"] : ['varbinary(9)', "x'"];
+  const remap = makeRemap([{ v3: 3, v4: 5 }, { v3: 5 }]);
+
+  it.each(KEYS)('refuse a new id beside %s only', async (_, column, one, other, collide) => {
+    const database = await newDatabase(engine, 'unique_keys');
+    await database.run(
+      `CREATE TABLE t(k int PRIMARY KEY, ref bigint, ${column});
+      INSERT INTO t VALUES (1, 3, ${one}), (2, 5, ${other})`
+        .replaceAll("BYTES'", bytes[1] ?? '')
+        .replace('BYTES', bytes[0] ?? ''),
+    );
+    const target = database.target({ ids: [{ column: 'ref', model: INVOICES }] });
+    const { store } = openJob(database, remap, { ...IN_PLACE, missing: 'keep' }, [target]);
+    const plans = await store.survey();
+    const text =
+      'ref: 1 value would occur twice, but must be unique (5). A new column (without --in-place) may hold both.';
+    expect(plans.flatMap(({ notes }) => notes)).toEqual(
+      Array(collide).fill({ level: 'blocks', code: 'collision', text }),
+    );
+    const writing = store.write(plans, { run: 'run-1', planSha256: 'p', isExact: true });
+    if (collide === 0) expect(await writing).toMatchObject([{ changed: 1 }]);
+    else await expect(writing).rejects.toMatchObject({ code: 'bad_input', hint: expect.any(String) });
+    expect(await database.query('SELECT ref FROM t ORDER BY k')).toEqual([
+      [collide === 0 ? '5' : '3'],
+      ['5'],
+    ]);
   });
 });
 

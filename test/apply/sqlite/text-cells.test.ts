@@ -69,7 +69,7 @@ describe.each(only('sqlite'))('texts in $product', (engine) => {
     const finals = new FinalIds(text, true);
     for (const one of ['doc:6', 'a:1', 'doc:60', 'doc:600', 'éé💶💶éé', 'doc:6']) finals.add(one);
     expect(finals.notes().map(({ text }) => text)).toEqual([
-      'i: 1 value would occur twice, but must be unique (doc:6). Ids that stay equal new ones: a new column (without --in-place) may hold both.',
+      'i: 1 value would occur twice, but must be unique (doc:6). A new column (without --in-place) may hold both.',
       'i: 1 value would not fit into varchar(6) (doc:600).',
     ]);
   });
