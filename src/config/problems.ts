@@ -84,7 +84,7 @@ export function configError(source: ConfigText, problems: readonly Problem[]): S
   const sentence =
     lines.length === 1
       ? `${source.file}: ${only}${only?.endsWith('?') ? '' : '.'}`
-      : `${source.file} has ${problems.length} problems:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+      : `${source.file} has ${problems.length} mistakes:\n${lines.map((line) => `  ${line}`).join('\n')}`;
   return new SvcError('config', sentence, {
     hint: '`svc-migrate help config` describes every setting.',
   });

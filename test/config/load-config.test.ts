@@ -227,7 +227,7 @@ describe('problems', () => {
     const message = problemsOf(() => loadConfig({ env: {}, flags: { config: file }, nowMs: NOW_MS }));
     expect(message.replace(file, 'FILE')).toBe(
       [
-        'FILE has 18 problems:',
+        'FILE has 18 mistakes:',
         '  v3.regions.eu.baseUrl (line 3) must be an absolute address such as "https://api.example.com"',
         '  v3.regions.eu.apiKeyEnv (line 3) must be the name of an environment variable',
         '  v3.pageSise (line 4) is not a known setting; did you mean "pageSize"?',
