@@ -76,6 +76,14 @@ it.each(['invoice_id', 'shop, invoice_id'])(
   },
 );
 
+it('a table without a key, in place, leads to a new column', async () => {
+  const scene = makeScene();
+  query(scene.path('shop.db'), 'CREATE TABLE orders(invoice_id INTEGER)');
+  query(scene.path('shop.db'), 'INSERT INTO orders VALUES (1)');
+  const { words, then } = await follow(scene, `plan ${ORDERS} --in-place`);
+  expect([words.join(' '), then.code]).toEqual([`plan ${ORDERS}`, 0]);
+});
+
 it('the command after a scan plans for what was found', async () => {
   const { words, then } = await follow(openShop(upTo(180)), 'find shop.db');
   expect([words.join(' '), then.code]).toEqual([`plan ${ORDERS}`, 0]);
