@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -95,18 +94,8 @@ export class PgSession extends ServerSession<pg.Client> {
     const stream = client.query(
       copyFrom(`COPY ${table} (${columns.map(quoteIdentifier).join(', ')}) FROM STDIN`),
     );
-    const done = finished(stream);
-    // Handled below; without this, a failure while waiting for `drain` would be an unhandled rejection.
-    done.catch(() => {});
-    for (let at = 0; at < rows.length; at += 1000) {
-      const text = rows
-        .slice(at, at + 1000)
-        .map(copyLine)
-        .join('');
-      if (!stream.write(text)) await Promise.race([once(stream, 'drain'), done]);
-    }
-    stream.end();
-    await done;
+    stream.end(rows.map(copyLine).join(''));
+    await finished(stream);
   }
 
   protected beginSql(mode: TransactionMode): string {

@@ -244,6 +244,7 @@ const MYSQL: readonly Case[] = [
     ...both(ids(type), ''),
     [`CREATE TABLE t(${KEY}, i ${type}, UNIQUE (i${type === 'text' ? '(10)' : ''}))`, ''],
   ]),
+  [ids('varchar(16000)'), ''],
   [ids('tinyint'), 'does_not_fit', { ids: ['5', '6', '11'] }],
   [ids('smallint unsigned'), 'does_not_fit', { ids: ['12'] }],
   [ids('int unsigned'), 'does_not_fit', { ids: ['13'] }],

@@ -164,3 +164,21 @@ describe.each(only('mysql'))('ids in $product', (engine) => {
     },
   );
 });
+
+describe.each(only('mysql'))('more values in $product', (engine) => {
+  const count = 10_001;
+  const ids = Array.from({ length: count }, (_, at) => [at + 1, ((at + 1) % count) + 1] as const);
+  const { sql, apply, undo } = openScene(engine, pairs(ids));
+
+  it('than are read, and longer statements than are sent at once, are rewritten', async () => {
+    const [[packet] = []] = await sql('SELECT @@GLOBAL.max_allowed_packet');
+    await sql('SET GLOBAL max_allowed_packet = 65536');
+    await sql('CREATE TABLE t(k int PRIMARY KEY, i varchar(20))');
+    await sql(`INSERT INTO t VALUES ${ids.map(([id]) => `(${id}, ${id})`).join(', ')}`);
+    expect(await apply(IN_PLACE, { tuning: { batchRows: count } })).toEqual([]);
+    expect(await sql(`SELECT count(*) FROM t WHERE i = k % ${count} + 1`)).toEqual([[String(count)]]);
+    await undo('run-1', { tuning: { batchRows: count } });
+    expect(await sql('SELECT count(*) FROM t WHERE i = k')).toEqual([[String(count)]]);
+    await sql(`SET GLOBAL max_allowed_packet = ${packet}`);
+  });
+});
