@@ -218,9 +218,12 @@ const COMMANDS: Readonly<Record<string, (key: string, report: Report) => readonl
   scope_incomplete: () => ['run'],
   unexplained: explainSample,
   unique_id_conflict: () => ['dump', '--output', 'remap.csv'],
-  drift: (_, { drift }) => {
+  drift: (_, { drift, gate: { limits } }) => {
     if (!drift.measured) return ['run', '--restart'];
-    const [first] = drift.models.filter(({ sample }) => sample !== null);
+    const limitOf = (model: string | null) =>
+      limits.find((limit) => limit.name === 'drift' && limit.model === model);
+    const isOver = (model: string) => (limitOf(model) ?? limitOf(null))?.pass === false;
+    const first = drift.models.find(({ model, sample }) => sample !== null && isOver(model));
     return first?.sample == null ? ['report', '--verbose'] : ['explain', first.model, first.sample];
   },
   rejected: () => ['doctor'],

@@ -65,6 +65,27 @@ it('says in a whole sentence why a limit was not measured', () => {
   expect(commandFor('drift', { ...report, drift })).toBe('svc-migrate run --restart');
 });
 
+it('explains a pair with different fields of a model whose limit is exceeded', () => {
+  const [, report] = REPORTS[0] ?? [];
+  if (report === undefined) throw new Error('There is no sample.');
+  const none = new Map<string, number>();
+  const counts = { rows: [], v3Rows: none, rejected: none, shortStreams: none, uniqueIdConflicts: none };
+  const drift = new Map(Object.entries({ 'crm/companies': 1, 'crm/stages': 1 }));
+  const found = { ...counts, drift, staleDecisions: none, ageMs: 0 };
+  const pairs = { pairs: 9, compared: 9, differing: 1 };
+  const models = [...drift.keys()].map((model, at) => ({ model, ...pairs, sample: `${at}` }));
+  const narrowed = { ...report, drift: { measured: true, ...pairs, models } };
+  const count = (n: number) => ({ drift: { kind: 'count', count: n } }) as const;
+  for (const [limits, next] of [
+    [{ global: count(0), models: {} }, 'crm/companies 0'],
+    [{ global: count(0), models: { 'crm/companies': count(1) } }, 'crm/stages 1'],
+    [{ global: {}, models: { 'crm/stages': count(0) } }, 'crm/stages 1'],
+  ] as const)
+    expect(commandFor('drift', { ...narrowed, gate: judge(found, limits, 1000) })).toBe(
+      `svc-migrate explain ${next}`,
+    );
+});
+
 it('names the limits of the model where one of them judges', () => {
   const [, report] = REPORTS[0] ?? [];
   if (report === undefined) throw new Error('There is no sample.');
