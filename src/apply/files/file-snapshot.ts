@@ -92,12 +92,7 @@ export function removeUnchanged(file: string, { stats }: FileSnapshot): void {
   const aside = `${file}.${randomBytes(6).toString('hex')}.svc-migrate-tmp`;
   renameSync(file, aside);
   const now = lstatSync(aside, { bigint: true });
-  if (
-    now.dev !== stats.dev ||
-    now.ino !== stats.ino ||
-    now.size !== stats.size ||
-    now.mtimeNs !== stats.mtimeNs
-  ) {
+  if (now.ino !== stats.ino || now.size !== stats.size || now.mtimeNs !== stats.mtimeNs) {
     renameToFreeName(aside, file);
     throw changedMeanwhile(file);
   }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
@@ -162,6 +163,19 @@ describe('files, new file beside the old', () => {
     writeFileSync(output, 'changed');
     expect(() => seen !== null && removeUnchanged(output, seen)).toThrow('changed a moment ago');
     expect(read()).toBe('changed');
+  });
+
+  it.each([
+    ['another file of the same size and time', 'cp -p "$0" copy; mv copy "$0"'],
+    ['longer, at the same time', 'touch -r "$0" time; printf x >> "$0"; touch -r time "$0"'],
+    ['written again', 'touch "$0"'],
+  ])('does not remove a file that is %s', async (_, command) => {
+    const { output, folder } = setUp();
+    writeFileSync(output, 'mine');
+    const seen = await takeSnapshot(output);
+    execFileSync('sh', ['-c', command, output], { cwd: folder });
+    expect(() => seen !== null && removeUnchanged(output, seen)).toThrow('changed a moment ago');
+    expect(existsSync(output)).toBe(true);
   });
 
   it('is taken back by removing the new file, unless that changed', async () => {

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openFile } from '../support/file-job.js';
@@ -67,10 +68,13 @@ describe('a side-car that was tampered with', () => {
 });
 
 describe('symbolic links where files of a run stand', () => {
-  it('are neither followed nor removed by undo', async () => {
+  it('and pipes are neither followed nor removed by undo', async () => {
     const fresh = await setUp();
     renameSync(fresh.output, join(fresh.root, 'made'));
     symlinkSync(join(fresh.root, 'made'), fresh.output);
+    await expect(fresh.open().undo('run-1')).rejects.toMatchObject({ code: 'bad_input' });
+    rmSync(fresh.output);
+    execFileSync('mkfifo', [fresh.output]);
     await expect(fresh.open().undo('run-1')).rejects.toMatchObject({ code: 'bad_input' });
     expect(readFileSync(join(fresh.root, 'made'), 'utf8')).toBe(OUTPUT);
   });
