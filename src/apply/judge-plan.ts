@@ -82,6 +82,7 @@ const ABOUT_WRITING: ReadonlySet<string> = new Set([
   'no_key',
   'other_key',
   'not_null',
+  'collision',
   'foreign_key',
   'rules',
   'inheritance',
