@@ -136,6 +136,24 @@ describe.each(ENGINES)('new columns in $product', (engine) => {
     expect([await seen(), await open(false).verdict()]).toEqual([[[]], [[3, 0, 0]]]);
   });
 
+  it('list an id without a V4 id as kept, not as one that came since', async () => {
+    const { now, run } = await begin(MODEL, { ...POLICY, missing: 'keep-v3' });
+    await now.write('run-1');
+    await run('INSERT INTO t(k, svc_id) VALUES (7, 5), (8, 2), (9, 404)');
+    const listed: string[] = [];
+    await now.store.survey({ onUnmapped: ({ kind, key }) => listed.push(`${key?.['k']} ${kind}`) });
+    expect(listed.sort()).toEqual(['5 kept', '6 left_alone', '7 kept', '8 came_since', '9 left_alone']);
+  });
+
+  it.runIf(engine.kind === 'mysql')('keep the policy of a run that has not added them yet', async () => {
+    const place = await begin(MODEL, { ...POLICY, missing: 'keep-v3' });
+    await place.now.write('run-1');
+    await place.run("ALTER TABLE t DROP COLUMN svc_id_v4; UPDATE svc_migrate_run SET state = 'working'");
+    const asKeep = openJob(place.database, first, POLICY, [place.database.target({ ids: MODEL })]);
+    const notes = (await asKeep.store.survey()).flatMap((one) => one.notes.map(({ code }) => code));
+    expect(notes).toEqual(['other_run']);
+  });
+
   it('hold V3 ids inside JSON and text too, but nothing where a value is unknown', async () => {
     const database = await newDatabase(engine, 'inside');
     await database.run(`CREATE TABLE t(k bigint PRIMARY KEY, doc varchar(80), url varchar(80));

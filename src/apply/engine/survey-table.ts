@@ -120,7 +120,8 @@ async function surveyColumn(
   const isColumnThere = !writesPlatformId(id) || findColumn(engine, facts, columnLabel(id)) !== undefined;
   const work = openTableColumn(engine, id, facts);
   const left: UnmappedCount[][] = [];
-  const { map, run } = findMap(engine, found, id) ?? { map: null, run: null };
+  const run = findFiller(found, id, mode);
+  const map = run === null ? null : findMap(engine, found, id, run);
   let unfilled = 0;
   let cells = 0;
   const values = keysBeside(found, id, mode).length > 0 ? new MetValues() : null;
@@ -133,7 +134,10 @@ async function surveyColumn(
     if (isNew) cells += tallied.cells;
     else addUnmapped(left, own, source);
   }
-  const changed = map === null ? new NamedRows() : await readForeign(engine, found, { map, run }, onUnmapped);
+  const changed =
+    run === null || map === null
+      ? new NamedRows()
+      : await readForeign(engine, found, { map, run }, onUnmapped);
   if (onUnmapped !== undefined && mode === 'in_place' && isColumnThere) {
     const { key } = handling;
     await readStillApplied(engine, found, id, (value, values) =>
@@ -172,14 +176,17 @@ interface Filled {
   readonly run: TableRun;
 }
 
-/** The map of the run that filled the new column of an id column, if the new column is there. */
-function findMap(engine: Engine, { facts, runs }: FoundTable, id: IdColumn): Filled | null {
-  if (engine.context.policy.mode !== 'new') return null;
+/** The run that fills the new column of an id column. Where ALTER TABLE commits, it may not have added the column yet. */
+function findFiller({ runs }: FoundTable, id: IdColumn, mode: Mode): TableRun | null {
+  if (mode !== 'new') return null;
+  return runs.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id))) ?? null;
+}
+
+/** The map of a run for the new column of an id column, if the new column is there. */
+function findMap(engine: Engine, { facts }: FoundTable, id: IdColumn, run: TableRun): IdMap | null {
   if (findColumn(engine, facts, newColumnOf(id)) === undefined) return null;
-  const run = runs.findLast((one) => one.mode === 'new' && one.labels.includes(columnLabel(id)));
-  if (run === undefined) return null;
   const table = keptMapTable(run, run.labels.indexOf(columnLabel(id)));
-  return { map: buildMap(engine.dialect, facts, id, { table, isKept: true }), run };
+  return buildMap(engine.dialect, facts, id, { table, isKept: true });
 }
 
 /** The cells of a new column that hold something other than what its run wrote, or than what the remap gives now. */
@@ -394,11 +401,16 @@ async function tallyCells(
   const isEmpty =
     map === null ? "'0'" : `CASE WHEN ${cell(newColumnOf(map.id))} IS NULL THEN '1' ELSE '0' END`;
   let row: Cells = [];
+  // Rows that are listed with a value that does not map.
+  const listed = new WeakSet<Cells>();
   const judged = judgeCells(engine, {
     work:
       onUnmapped === undefined
         ? work
-        : watchUnmapped(work, source, found.target.name, onUnmapped, () => ({ key: keyValues(key, row) })),
+        : watchUnmapped(work, source, found.target.name, onUnmapped, () => {
+            listed.add(row);
+            return { key: keyValues(key, row) };
+          }),
     mode: context.policy.mode,
     from: source.from,
     value: source.value,
@@ -423,6 +435,7 @@ async function tallyCells(
       changing += rows;
       if (extra.at(-1) !== '1') continue;
       unfilled += rows;
+      if (listed.has(extra)) continue;
       reportRow(onUnmapped, found.target.name, work.column, {
         kind: 'came_since',
         reason: 'mapped',
