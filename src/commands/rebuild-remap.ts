@@ -6,10 +6,13 @@ import { SvcError } from '../errors.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import type { Serve } from '../runtime/thread.js';
 import { runInThread, type ThreadOptions } from '../runtime/threads.js';
+import { writeText } from '../runtime/write-output.js';
 import { assertSameExport } from '../store/fingerprint.js';
 import { guardDatabase } from '../store/open.js';
+import { readCandidates, readCompanyRows } from '../store/remap-tables.js';
+import { describeAgreement } from '../text/describe-evidence.js';
 import type { Io } from './command.js';
-import { removeOwnerNote, withDatabase } from './database.js';
+import { readDatabase, removeOwnerNote, withDatabase } from './database.js';
 
 /** The inputs of a remap. */
 interface RemapRequest {
@@ -29,12 +32,33 @@ export async function rebuildRemap(config: Config, io: Io): Promise<RemapSummary
   io.onProgress({ kind: 'stage', name: 'remap' });
   const request = { config, fingerprint: buildFingerprint(config), ...inputs, nowMs: io.clock.now() };
   try {
-    return await runInThread(THREAD, io, request);
+    const summary = await runInThread(THREAD, io, request);
+    if (inputs.named.length > 0) await warnOfNamed(config, inputs.named, io);
+    return summary;
   } catch (error) {
     // A terminated thread did not remove its note.
     removeOwnerNote(config.database);
     throw error;
   }
+}
+
+/** The companies file is trusted, so a mistyped id in it would pair strangers: warns where the records speak against a line. */
+async function warnOfNamed(
+  config: Config,
+  named: readonly NamedCompanyPair[],
+  { stderr }: Io,
+): Promise<void> {
+  const rows = await readDatabase(config, async (db) => readCompanyRows(db));
+  const warnings = named.flatMap(({ line, region, v3CompanyId, v4CompanyId }) => {
+    const head = `Warning: line ${line} of the companies file names V3 company ${v3CompanyId} of ${region}`;
+    const row = rows.find((one) => one.region === region && one.v3_company_id === v3CompanyId);
+    if (row === undefined) return [`${head}, of which no record was exported.\n`];
+    const own = readCandidates(row.note).find((one) => one.v4CompanyId === String(v4CompanyId));
+    return own === undefined || own.agreeingKeys > 0 || own.comparableKeys === 0
+      ? []
+      : [`${head} and V4 company ${v4CompanyId}: ${describeAgreement(own)}.\n`];
+  });
+  await writeText(stderr, warnings);
 }
 
 /** `end`: the thread ends once SQLite returns from the statement that it runs. */

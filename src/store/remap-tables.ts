@@ -51,11 +51,16 @@ export function readAmbiguousCompanies(db: Db, scope: Scope): readonly Ambiguous
   return listUnpaired(db, scope).map(({ region, v3_company_id, note }) => ({
     region: region ?? '',
     v3CompanyId: String(v3_company_id),
-    candidates: noteSchema.parse(JSON.parse(note)).map((one) => ({
-      v4CompanyId: one.v4_company_id,
-      comparableKeys: one.comparable_keys,
-      agreeingKeys: one.agreeing_keys,
-    })),
+    candidates: readCandidates(note),
+  }));
+}
+
+/** The V4 companies in the note of a company, with what its keys say of them. */
+export function readCandidates(note: string): AmbiguousCompany['candidates'] {
+  return noteSchema.parse(JSON.parse(note)).map((one) => ({
+    v4CompanyId: one.v4_company_id,
+    comparableKeys: one.comparable_keys,
+    agreeingKeys: one.agreeing_keys,
   }));
 }
 

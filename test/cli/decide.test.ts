@@ -186,3 +186,15 @@ describe.runIf(hasPty)('decide on a terminal', () => {
     await story.close();
   });
 });
+
+it('warns of lines of companies.csv that the records speak against, or know nothing of', async () => {
+  const { cwd, env } = openScene();
+  const file = join(cwd, 'svc-migrate.config.json');
+  const config = { ...JSON.parse(readFileSync(file, 'utf8')), companies: { match: { file: 'pairs.csv' } } };
+  writeFileSync(file, JSON.stringify(config));
+  const lines = ['region,v3_company_id,v4_company_id', 'eu,16,17', 'eu,72,72', 'us,4242,45'];
+  writeFileSync(join(cwd, 'pairs.csv'), `${lines.join('\n')}\n`);
+  const { code, stderr } = await runCli(['remap', '--quiet'], { cwd, env });
+  expect([code, stderr.match(/Warning: line \d/g)]).toEqual([0, ['Warning: line 2', 'Warning: line 4']]);
+  expect(stderr).toMatch(/V3 company 16 of eu and V4 company 17: 0 of \d+ shared records agree/);
+});
