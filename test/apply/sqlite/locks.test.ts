@@ -83,4 +83,21 @@ describe.each(only('sqlite'))('$product', (engine) => {
     await job.store.undo('run-1');
     expect(await job.database.dump()).toBe(job.before);
   });
+
+  it('writes nothing where another process records a run of the table in the last moment', async () => {
+    let other: Db | null = null;
+    const now = () => {
+      other?.exec("UPDATE svc_migrate_run SET state = 'done'");
+      return 0;
+    };
+    const job = await openCases(engine, 'at_once', [makeCase(2, 'plain')], IN_PLACE, { more: { now } });
+    await job.write();
+    await job.store.undo('run-1');
+    const plans = await job.plan();
+    other = new Sqlite(job.database.url);
+    onTestFinished(() => void other?.close());
+    const written = job.store.write(plans, { run: 'run-2', planSha256: 'p', isExact: false });
+    await expect(written).rejects.toMatchObject({ code: 'locked' });
+    expect(await job.database.dump()).toBe(job.before);
+  });
 });
