@@ -124,7 +124,10 @@ async function surveyColumn(
   const map = run === null ? null : findMap(engine, found, id, run);
   let unfilled = 0;
   let cells = 0;
-  const values = keysBeside(found, id, mode).length > 0 ? new MetValues() : null;
+  const keys = keysBeside(found, id, mode);
+  const scopes = [id.modelColumn, id.regionColumn, id.companyColumn].filter((name) => name !== undefined);
+  const hasScopes = scopes.length > 0 && scopes.every((name) => keys.every((key) => key.includes(name)));
+  const values = keys.length > 0 ? new MetValues(hasScopes) : null;
   for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
@@ -152,7 +155,7 @@ async function surveyColumn(
   const plans = buildColumnPlans(work, mode, left);
   const notes = [
     ...plans.flatMap((plan) => countedNotes(context, facts, handling, work, plan)),
-    ...(await collisionNotes(engine, found, id, values)),
+    ...(values === null ? [] : await collisionNotes(engine, found, id, values)),
     ...(await parkingNotes(engine, found, work, plans)),
     ...keptNotes(context.policy, run, plans),
   ];
@@ -248,6 +251,9 @@ class MetValues {
   /** Whether some value is both. */
   isAny = false;
 
+  /** `hasScopes`: values of different models, regions or companies are different. */
+  constructor(readonly hasScopes: boolean) {}
+
   /** Returns whether the value is both. */
   add(value: string, isKept: boolean): boolean {
     (isKept ? this.#kept : this.#fresh).add(value);
@@ -261,9 +267,10 @@ class MetValues {
   }
 }
 
-/** The value that a cell will hold. */
-function finalOf({ group, result }: JudgedCells): string | null {
-  return result === undefined ? cellText(group[0]) : result;
+/** The value that a cell will hold, as `MetValues` tells it from others. */
+function finalOf({ group: [cell, ...scopes], result }: JudgedCells, { hasScopes }: MetValues): string | null {
+  const value = result === undefined ? cellText(cell) : result;
+  return value === null || !hasScopes ? value : [value, ...scopes].join(' ');
 }
 
 /** Notes on new ids that, together with other columns, would equal ids that stay. */
@@ -271,13 +278,13 @@ async function collisionNotes(
   engine: Engine,
   found: FoundTable,
   id: IdColumn,
-  values: MetValues | null,
+  values: MetValues,
 ): Promise<Note[]> {
   const { context, dialect } = engine;
   const { policy } = context;
   const met = new NamedRows();
-  for (const others of values?.isAny ? keysBeside(found, id, policy.mode) : []) {
-    const keys = new MetValues();
+  for (const others of values.isAny ? keysBeside(found, id, policy.mode) : []) {
+    const keys = new MetValues(false);
     const judged = judgeCells(engine, {
       work: openColumn(context, id, policy),
       mode: policy.mode,
@@ -286,9 +293,10 @@ async function collisionNotes(
     });
     for await (const cells of judged) {
       for (const one of cells) {
-        const value = finalOf(one);
+        const final = finalOf(one, values);
+        const value = finalOf(one, keys);
         // NULLs are never equal.
-        if (value === null || one.extra.includes(null) || !values?.has(value)) continue;
+        if (final === null || value === null || one.extra.includes(null) || !values.has(final)) continue;
         if (keys.add(JSON.stringify([value, ...one.extra]), one.result === undefined)) met.add(value);
       }
     }
@@ -426,9 +434,11 @@ async function tallyCells(
   for await (const cells of judged) {
     done += cells.reduce((sum, one) => sum + one.rows, 0);
     context.onProgress({ kind: 'step', name: `reading ${found.facts.table}`, done, total: rows });
-    for (const one of values === null ? [] : cells) {
-      const value = finalOf(one);
-      if (value !== null) values?.add(value, one.result === undefined);
+    if (values !== null) {
+      for (const one of cells) {
+        const value = finalOf(one, values);
+        if (value !== null) values.add(value, one.result === undefined);
+      }
     }
     for (const { group, result, rows, extra } of cells) {
       if (result === undefined || (result === null && context.policy.mode === 'new')) continue;

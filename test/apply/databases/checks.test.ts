@@ -141,6 +141,22 @@ describe.each(ENGINES)('keys of several columns in $product', (engine) => {
   });
 });
 
+describe.each(ENGINES)('a key with the model in $product', (engine) => {
+  it('refuses new ids that equal those of the same model', async () => {
+    const database = await newDatabase(engine, 'model_key');
+    await database.run(`CREATE TABLE t(k int PRIMARY KEY, kind varchar(9), ref bigint, UNIQUE (kind, ref));
+      INSERT INTO t VALUES (1, 'inv', 3), (2, 'note', 5)`);
+    const models = { inv: INVOICES, note: null };
+    const target = database.target({ ids: [{ column: 'ref', modelColumn: 'kind', models }] });
+    const remap = makeRemap([{ v3: 3, v4: 5 }, { v3: 5 }]);
+    const { store } = openJob(database, remap, { ...IN_PLACE, missing: 'keep' }, [target]);
+    const codes = async () => (await store.survey()).flatMap(({ notes }) => notes.map(({ code }) => code));
+    expect(await codes()).toEqual([]);
+    await database.run("INSERT INTO t VALUES (3, 'inv', 5)");
+    expect(await codes()).toEqual(['collision']);
+  });
+});
+
 describe.each(only('postgres'))('a domain in $product', (engine) => {
   const { sql, apply, database } = openScene(engine);
 
