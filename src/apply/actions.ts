@@ -227,7 +227,7 @@ function renderVerdict({ ids, blocks }: PlanVerdict, style: PlanStyle): string {
 }
 
 /** Notes that an earlier run is in the way: the same plan would be blocked again. */
-const ABOUT_RUNS = ['unfinished', 'known_output', 'changed_output', 'other_output'] as const;
+const ABOUT_RUNS = ['unfinished', 'other_run', 'known_output', 'changed_output', 'other_output'] as const;
 
 function nextOfBlocks(
   { blocks, exitCode }: PlanVerdict,

@@ -86,6 +86,13 @@ it('a table without a key, in place, leads to a new column', async () => {
   expect([words.join(' '), then.code]).toEqual([`plan ${ORDERS}`, 0]);
 });
 
+it('a plan that an earlier run blocks leads to the runs, not to itself', async () => {
+  const scene = openShop([1, 181]);
+  await scene.apply(`write ${ORDERS} --yes --missing keep-v3`);
+  const { words, then } = await follow(scene, `plan ${ORDERS} --missing keep`);
+  expect([words.join(' '), then.code]).toEqual(['runs shop.db', 0]);
+});
+
 it('the command after a scan plans for what was found', async () => {
   const { words, then } = await follow(openShop(upTo(180)), 'find shop.db');
   expect([words.join(' '), then.code]).toEqual([`plan ${ORDERS}`, 0]);
