@@ -238,7 +238,7 @@ function nextOfBlocks(
   if (ABOUT_RUNS.some((code) => codes.has(code))) return formatCommand('runs');
   if (codes.has('max_age')) return 'svc-migrate run';
   // New columns need no key, and need not be unique.
-  const change = codes.has('collision') || codes.has('no_key') ? { mode: 'new' as const } : {};
+  const change = codes.has('collision') || codes.has('no_key') ? { mode: 'new' as const, again: false } : {};
   if (exitCode === 6 || !(codes.has('missing') || codes.has('unknown'))) return formatCommand('plan', change);
   const samples = plan.targets.flatMap(({ columns }) =>
     columns.flatMap(({ model, counts }) =>

@@ -71,7 +71,7 @@ it.each(['invoice_id', 'shop, invoice_id'])(
     const ids = `--ids {"column":"invoice_id","modelColumn":"kind","models":${models}}`;
     const plan = `plan shop.db --table orders ${ids}`;
     expect((await scene.apply(`${plan} --in-place`, 1)).said).toContain('1 value would occur twice');
-    const { words, then } = await follow(scene, `${plan} --in-place`);
+    const { words, then } = await follow(scene, `${plan} --in-place --again`);
     expect([words.join(' '), then.code]).toEqual([plan, 0]);
     // Every id has a V4 id.
     await scene.apply(plan.replace('plan', 'check'));
