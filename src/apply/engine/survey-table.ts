@@ -127,7 +127,7 @@ async function surveyColumn(
   const keys = keysBeside(found, id, mode);
   const scopes = [id.modelColumn, id.regionColumn, id.companyColumn].filter((name) => name !== undefined);
   const hasScopes = scopes.length > 0 && scopes.every((name) => keys.every((key) => key.includes(name)));
-  const values = keys.length > 0 ? new MetValues(hasScopes) : null;
+  const values = keys.length > 0 ? new MetValues(hasScopes ? (id.models ?? {}) : null) : null;
   for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
@@ -251,8 +251,8 @@ class MetValues {
   /** Whether some value is both. */
   isAny = false;
 
-  /** `hasScopes`: values of different models, regions or companies are different. */
-  constructor(readonly hasScopes: boolean) {}
+  /** `models`: where values of different models, regions or companies are different, those that rows name; null: elsewhere. */
+  constructor(readonly models: IdColumn['models'] | null) {}
 
   /** Returns whether the value is both. */
   add(value: string, isKept: boolean): boolean {
@@ -268,9 +268,11 @@ class MetValues {
 }
 
 /** The value that a cell will hold, as `MetValues` tells it from others. */
-function finalOf({ group: [cell, ...scopes], result }: JudgedCells, { hasScopes }: MetValues): string | null {
+function finalOf({ group: [cell, ...scopes], result }: JudgedCells, { models }: MetValues): string | null {
   const value = result === undefined ? cellText(cell) : result;
-  return value === null || !hasScopes ? value : [value, ...scopes].join(' ');
+  if (value === null || models === null) return value;
+  // Rows of other models hold no new ids.
+  return models?.[String(scopes[0])] === null ? null : [value, ...scopes].join(' ');
 }
 
 /** Notes on new ids that, together with other columns, would equal ids that stay. */
@@ -284,7 +286,7 @@ async function collisionNotes(
   const { policy } = context;
   const met = new NamedRows();
   for (const others of values.isAny ? keysBeside(found, id, policy.mode) : []) {
-    const keys = new MetValues(false);
+    const keys = new MetValues(null);
     const judged = judgeCells(engine, {
       work: openColumn(context, id, policy),
       mode: policy.mode,
