@@ -129,6 +129,9 @@ class UncountedKeys implements Uncounted {
 /** `unknown`: the key has too many similar records to compare, or one whose digests are unknown. */
 type KeyVerdict = ReturnType<typeof compareFieldDigests> | 'unknown';
 
+/** Field digests kept in memory; a key with more records is read again. */
+const MAX_KEPT_DIGESTS = 100_000;
+
 /** For one key of one company pair: up to this many comparisons are made one by one, without an index. */
 const MAX_DIRECT_COMPARISONS = 4096;
 
@@ -140,6 +143,8 @@ class SharedKeyCounts {
   readonly #found: FoundPairs | null;
   readonly #uncounted: UncountedKeys;
   readonly #pairs = new Map<number, Mutable<CompanyEvidence>>();
+  /** Field digests of records of the present key: each is compared with those of many companies. */
+  readonly #digests = new Map<number, string | null>();
 
   constructor(keyed: KeyedRecords, found: FoundPairs | null) {
     this.#keyed = keyed;
@@ -153,6 +158,7 @@ class SharedKeyCounts {
 
   add(v3: RecordsByCompany, v4: RecordsByCompany): void {
     if (v3.size === 0 || v4.size === 0) return;
+    this.#digests.clear();
     for (const [a, records] of v3) {
       for (const b of this.#found === null ? v4.keys() : (this.#found.partners.get(a) ?? [])) {
         const others = v4.get(b);
@@ -185,13 +191,21 @@ class SharedKeyCounts {
     return pair;
   }
 
+  #read(record: number): string | null {
+    const known = this.#digests.get(record);
+    if (known !== undefined) return known;
+    const read = this.#keyed.readFieldDigests(record);
+    if (this.#digests.size < MAX_KEPT_DIGESTS) this.#digests.set(record, read);
+    return read;
+  }
+
   /** A key agrees if any of its records do. Most have the digests of their counterpart; only others are read. */
   #compare(a: readonly number[], b: readonly number[]): KeyVerdict {
     const keyed = this.#keyed;
     const digests = new Set(b.map((record) => keyed.digestOf(record)));
     if (a.some((record) => keyed.digestOf(record) !== 0 && digests.has(keyed.digestOf(record))))
       return 'agrees';
-    const read = (record: number) => keyed.readFieldDigests(record);
+    const read = (record: number) => this.#read(record);
     const [ofA, ofB] = [a.map(read), b.map(read)];
     return a.length * b.length <= MAX_DIRECT_COMPARISONS
       ? compareDirectly(ofA, ofB)
