@@ -4,7 +4,14 @@ import { SvcError } from '../errors.js';
 import { toFinding } from '../store/finding-rows.js';
 import { readStoredFingerprint } from '../store/fingerprint.js';
 import type { Db } from '../store/open.js';
-import { findIncomplete, findNotReady, isStale, type Readiness, readReadiness } from '../store/readiness.js';
+import {
+  findIncomplete,
+  findNotReady,
+  findOpenLists,
+  isStale,
+  type Readiness,
+  readReadiness,
+} from '../store/readiness.js';
 import { TABLE_PARTS } from '../store/remap-blocks.js';
 import { assertDigests } from '../store/remap-digest.js';
 import { EVERYTHING, hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
@@ -60,7 +67,7 @@ export function buildReport(db: Db, inputs: ReportInputs): Report {
   );
   const limits = { global: config.limits.global, models: Object.fromEntries(limitedModels) };
   const gate = judge(countForGate(parts, decisionCounts), limits, config.maxAgeMs);
-  const blockers = findBlockers(db, scope, parts);
+  const blockers = findBlockers(db, config, counted, parts);
   const outcome = decideOutcome(blockers, gate.pass);
   const v4NameOf = (model: string) => config.models.find((pair) => pair.v3 === model)?.v4 ?? null;
   const firstLists = (filter: StreamFilter) => [
@@ -155,12 +162,15 @@ function readsSharedKey(db: Db, scope: Scope): boolean {
   return hasSharedKey(db, scope);
 }
 
-/** A scope of V3 companies contains no V4 records of unpaired companies, so V4 is checked as a whole. */
-function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['blockers'] {
+/**
+ * A scope of V3 companies contains no V4 records of unpaired companies, so V4 is checked as a whole: any list that was not
+ * read may hold theirs.
+ */
+function findBlockers(db: Db, config: Config, scope: Scope, { facts, counts }: Parts): Report['blockers'] {
   const incomplete = findIncomplete(facts);
   if (incomplete.length > 0) return incomplete;
   const { v3Records, v4Records } = counts.totals;
-  return findNotReady(
+  const notReady = findNotReady(
     {
       v3Records,
       hasV4Company: readV4Companies(db).length > 0,
@@ -169,6 +179,9 @@ function findBlockers(db: Db, scope: Scope, { facts, counts }: Parts): Report['b
     },
     facts.groups,
   );
+  if (notReady.length === 0 || v3Records === 0 || scope.companies === null) return notReady;
+  const open = findOpenLists(readReadiness(db, config, { ...scope, companies: null }));
+  return open.length > 0 ? open : notReady;
 }
 
 function toReportStream(stream: ListRow, v4Model: string | null): ReportStream {

@@ -110,11 +110,14 @@ describe('the scope of a report', () => {
     });
   });
 
-  it('takes V4 for filled where another company has records', async () => {
+  it('takes V4 for filled where another company has records, and for unknown where they were not read', async () => {
     const exported: Exported = { v3: [...WIDE.v3, { id: 9, region: 'eu', company: 9 }], v4: WIDE.v4 };
-    await withDatabase(exported, SETUP, async ({ report }) => {
-      const { blockers } = await report({ models: null, companies: [9n] });
-      expect(blockers.map(({ code }) => code)).toEqual(['no_common_key']);
+    await withDatabase(exported, SETUP, async ({ report, write }) => {
+      const codes = async () =>
+        (await report({ models: null, companies: [9n] })).blockers.map(({ code }) => code);
+      expect(await codes()).toEqual(['no_common_key']);
+      write((db) => db.exec("UPDATE stream SET state = 'failed' WHERE generation = 'v4'"));
+      expect(await codes()).toEqual(['stream_unfinished']);
     });
   });
 
