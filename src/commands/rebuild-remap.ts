@@ -48,10 +48,12 @@ async function warnOfNamed(
   named: readonly NamedCompanyPair[],
   { stderr }: Io,
 ): Promise<void> {
-  const rows = await readDatabase(config, async (db) => readCompanyRows(db));
+  const rows = await readDatabase(config, async (db) => {
+    return new Map(readCompanyRows(db).map((row) => [`${row.v3_company_id} ${row.region}`, row]));
+  });
   const warnings = named.flatMap(({ line, region, v3CompanyId, v4CompanyId }) => {
     const head = `Warning: line ${line} of the companies file names V3 company ${v3CompanyId} of ${region}`;
-    const row = rows.find((one) => one.region === region && one.v3_company_id === v3CompanyId);
+    const row = rows.get(`${v3CompanyId} ${region}`);
     if (row === undefined) return [`${head}, of which no record was exported.\n`];
     const own = readCandidates(row.note).find((one) => one.v4CompanyId === String(v4CompanyId));
     return own === undefined || own.agreeingKeys > 0 || own.comparableKeys === 0
