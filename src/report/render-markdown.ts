@@ -28,7 +28,7 @@ export function renderMarkdown(report: Report, flags = ''): Iterable<string> {
     `## ${MARKS[outcome]} ${verdict.title}`,
     ...lead.flatMap(printBlock),
     ...sections.filter(isFirst).flatMap(printSection),
-    `**Next:** ${printInline(addFlags(verdict.next, flags))}`,
+    `**Next:** ${escapeMarkdown(addFlags(verdict.next, flags))}`,
     ...printBlock(ids),
     ...sections.filter((one) => !isFirst(one)).flatMap(printSection),
   ];

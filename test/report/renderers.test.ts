@@ -183,6 +183,11 @@ describe('Markdown', () => {
     await expect(join(renderMarkdown(SMALL))).toMatchFileSnapshot('../../fixtures/report/small.md');
   });
 
+  it('prints the next command whole', () => {
+    const text = join(renderMarkdown(SMALL, ` --config '${'a`b`'.repeat(200)}.json'`));
+    expect(text).toContain(` --config '${'a&#96;b&#96;'.repeat(200)}.json'\n`);
+  });
+
   it.each(REPORTS)('keeps its shape, and fits a pull request comment, with %s', (_, report) => {
     const text = join(renderMarkdown(report));
     expect(text.length).toBeLessThan(65_536);
