@@ -72,7 +72,9 @@ function nextCommand(
   const only = models.flatMap((model) => ['--model', model]);
   const [open, ...more] = ended.filter(({ summary }) => summary?.complete !== true);
   if (open !== undefined) {
-    if (areRefused(open.summary?.streams.filter(isUnfinished) ?? [])) return 'svc-migrate doctor';
+    // Lists that were not selected may not have been asked for yet.
+    const failed = open.summary?.streams.filter((one) => isUnfinished(one) && one.endReason !== null);
+    if (areRefused(failed ?? [])) return 'svc-migrate doctor';
     return shellLine(['svc-migrate', 'export', ...(more.length > 0 ? [] : [open.generation]), ...only]);
   }
   const missing = GENERATIONS.find(

@@ -72,6 +72,8 @@ describe('the outcome of a run is its exit code, and the report says both', () =
     const again = await runCli(['export', 'v4'], at);
     expect([again.code, again.stdout]).toEqual([4, expect.stringContaining('Next: svc-migrate doctor')]);
     expect(again.stderr).toContain('with `svc-migrate doctor`. Retrying does not help.');
+    const one = await runCli(['export', 'v4', '--model', 'crm/stages', '--db', 'one.db'], at);
+    expect(one.stdout).toContain('Next: svc-migrate doctor');
     for (const command of ['check', 'status']) {
       const { stdout: said } = await runCli([command], at);
       expect(said).toContain('Next: svc-migrate doctor');
