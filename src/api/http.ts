@@ -227,7 +227,9 @@ function classifyStatus(status: number): AttemptVerdict {
   if (status < 300) return { kind: 'retry', code: 'bad_response' };
   if (status < 400) return { kind: 'fail', code: 'redirect' };
   if (status === 401 || status === 403) return { kind: 'fail', code: 'auth' };
-  const isPassing = status === 408 || status === 429 || (status >= 500 && status !== 501);
+  // a refusal if it lasts
+  if (status === 501) return { kind: 'retry', code: 'http_status' };
+  const isPassing = status === 408 || status === 429 || status >= 500;
   return isPassing ? { kind: 'retry', code: 'unavailable' } : { kind: 'fail', code: 'http_status' };
 }
 

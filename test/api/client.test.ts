@@ -172,25 +172,22 @@ describe('trying again', () => {
     expect(scope.isDone()).toBe(true);
   });
 
-  it.each([400, 404, 405, 409, 410, 413, 414, 422, 431, 451, 501])(
-    'does not help after %i',
-    async (status) => {
-      const { api, time } = createMockedApi();
-      nock(V4).get(V4_PATH).reply(status, '{"request_id":"r-9","message":"no  such\\nthing"}');
-      const error = await failureOf(time.run(api.fetchPage(v4Request())));
-      expect(error).toMatchObject({ code: 'http_status', exitCode: 4 });
-      expect(error.facts).toMatchObject({
-        method: 'GET',
-        route: '/v4/core/companies/2/invoices',
-        status,
-        request_id: 'r-9',
-        model: PAIR.v3,
-        company: 2n,
-        attempts: 1,
-      });
-      expect(time.waits).toEqual([]);
-    },
-  );
+  it.each([400, 404, 405, 409, 410, 413, 414, 422, 431, 451])('does not help after %i', async (status) => {
+    const { api, time } = createMockedApi();
+    nock(V4).get(V4_PATH).reply(status, '{"request_id":"r-9","message":"no  such\\nthing"}');
+    const error = await failureOf(time.run(api.fetchPage(v4Request())));
+    expect(error).toMatchObject({ code: 'http_status', exitCode: 4 });
+    expect(error.facts).toMatchObject({
+      method: 'GET',
+      route: '/v4/core/companies/2/invoices',
+      status,
+      request_id: 'r-9',
+      model: PAIR.v3,
+      company: 2n,
+      attempts: 1,
+    });
+    expect(time.waits).toEqual([]);
+  });
 
   it.each([401, 403])('does not help after %i: the key, or a proxy that drops its header', async (status) => {
     const { api, time } = createMockedApi();

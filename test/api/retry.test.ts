@@ -37,7 +37,7 @@ describe('classify', () => {
     [425, 'fail', 'http_status'],
     [429, 'retry', 'unavailable'],
     [500, 'retry', 'unavailable'],
-    [501, 'fail', 'http_status'],
+    [501, 'retry', 'http_status'],
     [502, 'retry', 'unavailable'],
     [503, 'retry', 'unavailable'],
     [504, 'retry', 'unavailable'],
