@@ -34,12 +34,15 @@ async function moveBack(engine: Engine, run: TableRun): Promise<void> {
   const { context, session, dialect } = engine;
   const { ledger, unit } = run;
   const opened = await session.retry(() => openList(engine, run));
-  const { list } = opened.sql;
+  const { list, countIn } = opened.sql;
+  const isOpen = "CASE WHEN state = 'working' THEN";
+  const skipped = `(SELECT ${countIn('skipped')} FROM ${list} AS w)`;
   await session.transaction('latest', async () => {
     await dialect.lockLedger(ledger);
     if ((await readRun(engine, run)).state === 'undone') return;
     await session.exec(
-      `UPDATE ${ledger.run} SET total = CASE WHEN state = 'working' THEN done ELSE total END, state = 'undoing' WHERE unit = ${unit};
+      `UPDATE ${ledger.run} SET total = ${isOpen} done ELSE total END, skipped = ${isOpen} ${skipped} ELSE skipped END, state = 'undoing'
+       WHERE unit = ${unit};
        DELETE FROM ${list} WHERE id > (SELECT total FROM ${ledger.run} WHERE unit = ${unit})`,
     );
   });
