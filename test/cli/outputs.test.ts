@@ -54,8 +54,8 @@ describe('files of an earlier run do not survive one that fails', () => {
   it('keeps the lines of a message', async () => {
     writeFileSync(join(cwd, NAMED_CONFIG), '{"v3":1,"no":2}');
     expect((await run(['check', ...FLAGS])).code).toBe(2);
-    expect(textOf(FILES.markdown)).toMatch(/problems:<br> {2}v3 .*<br> {2}v4 is missing<br>/);
-    expect(textOf(FILES.junit)).toMatch(/problems:&#10; {2}v3 .*&#10; {2}v4 is missing&#10;/);
+    expect(textOf(FILES.markdown)).toMatch(/mistakes:<br> {2}v3 .*<br> {2}v4 is missing<br>/);
+    expect(textOf(FILES.junit)).toMatch(/mistakes:&#10; {2}v3 .*&#10; {2}v4 is missing&#10;/);
   });
 
   it('says it on stdout where the JSON goes there', async () => {
