@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { judgeValue, openColumn } from '../../src/apply/column-work.js';
-import { FinalIds } from '../../src/apply/engine/final-ids.js';
+import { FinalIds, judgeValue, openColumn } from '../../src/apply/column-work.js';
 import { IN_PLACE, INVOICES, makeRemap, openContext } from './support/remap.js';
 
 it('checks that every V4 id fits which a V3 id has in several companies', () => {

@@ -6,7 +6,7 @@ import {
   type TableTarget,
 } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
-import { type ColumnWork, openColumn, partsOfWork } from '../column-work.js';
+import { type ColumnWork, FinalIds, openColumn, partsOfWork } from '../column-work.js';
 import type { ApplyContext, RunFacts } from '../context.js';
 import { isMissing, judgeColumns } from '../judge-plan.js';
 import {
@@ -27,7 +27,6 @@ import {
   unmappedOfCounts,
 } from '../unmapped.js';
 import type { Engine } from './dialect.js';
-import { FinalIds } from './final-ids.js';
 import { writesPlatformId } from './id-columns.js';
 import { columnOf, type FoundTable, type Handling, type TableFacts } from './table-facts.js';
 

@@ -5,7 +5,6 @@ import { IdSet } from '../ids/model-ids.js';
 import { isMissing } from '../judge-plan.js';
 import {
   blocks,
-  blocksOf,
   type ColumnPlan,
   type Earlier,
   isFinished,
@@ -16,6 +15,7 @@ import {
   type UnmappedCount,
 } from '../plan.js';
 import type { OnUnmapped } from '../unmapped.js';
+import { collisionNotes, finalOf, type MetValues, openMetValues } from './collisions.js';
 import {
   addUnmapped,
   buildColumnPlans,
@@ -29,8 +29,7 @@ import {
   watchUnmapped,
 } from './column-plans.js';
 import { CELL, compileRewrite } from './compile.js';
-import { type Cells, type Engine, findColumn, type IdMap, type JudgedCells } from './dialect.js';
-import { describeCollisions } from './final-ids.js';
+import { type Cells, type Engine, findColumn, type IdMap } from './dialect.js';
 import { readStillApplied, rowsToLookUp, runsByKey } from './found-table.js';
 import { configuredColumns, writesPlatformId } from './id-columns.js';
 import { buildMap, keptMapTable } from './id-maps.js';
@@ -124,10 +123,7 @@ async function surveyColumn(
   const map = run === null ? null : findMap(engine, found, id, run);
   let unfilled = 0;
   let cells = 0;
-  const keys = keysBeside(found, id, mode);
-  const scopes = [id.modelColumn, id.regionColumn, id.companyColumn].filter((name) => name !== undefined);
-  const hasScopes = scopes.length > 0 && scopes.every((name) => keys.every((key) => key.includes(name)));
-  const values = keys.length > 0 ? new MetValues(hasScopes ? (id.models ?? {}) : null) : null;
+  const values = openMetValues(found, id, mode);
   for (const source of cellSources(engine, found, id)) {
     const isNew = source.state === 'pending';
     const own = isNew ? work : openColumn(context, id, source.policy);
@@ -226,84 +222,6 @@ async function readForeign(
   for await (const [value = null, holds = null, ...values] of readOutdated(engine, run, map, terms.slice(2)))
     add(holds, value, values, ': the remap gives another id');
   return foreign;
-}
-
-/** Types whose text may be the same for different values. */
-const INEXACT = /binary|blob|\bbit|float|double|real/i;
-
-/** For each unique key of several columns in which only this one changes, the other columns. `FinalIds` checks keys of one column. */
-function keysBeside({ target, facts }: FoundTable, id: IdColumn, mode: Mode): readonly (readonly string[])[] {
-  if (mode === 'new' || id.path !== undefined || writesPlatformId(id)) return [];
-  const changing = new Set(target.ids.map(({ column }) => column));
-  const own = facts.uniques.filter(({ isPlain, columns }) => isPlain && columns.includes(id.column));
-  if (own.some(({ columns }) => columns.length === 1)) return [];
-  const isCompared = (name: string) =>
-    !changing.has(name) && !INEXACT.test(columnOf(facts, name)?.type ?? '');
-  return own
-    .map(({ columns }) => columns.filter((name) => name !== id.column))
-    .filter((others) => others.every(isCompared));
-}
-
-/** Values of cells that stay, and of those that change. */
-class MetValues {
-  readonly #kept = new IdSet();
-  readonly #fresh = new IdSet();
-  /** Whether some value is both. */
-  isAny = false;
-
-  /** `models`: where values of different models, regions or companies are different, those that rows name; null: elsewhere. */
-  constructor(readonly models: IdColumn['models'] | null) {}
-
-  /** Returns whether the value is both. */
-  add(value: string, isKept: boolean): boolean {
-    (isKept ? this.#kept : this.#fresh).add(value);
-    const isBoth = this.has(value);
-    this.isAny ||= isBoth;
-    return isBoth;
-  }
-
-  has(value: string): boolean {
-    return this.#kept.has(value) && this.#fresh.has(value);
-  }
-}
-
-/** The value that a cell will hold, as `MetValues` tells it from others. */
-function finalOf({ group: [cell, ...scopes], result }: JudgedCells, { models }: MetValues): string | null {
-  const value = result === undefined ? cellText(cell) : result;
-  if (value === null || models === null) return value;
-  // Rows of other models hold no new ids.
-  return models?.[String(scopes[0])] === null ? null : [value, ...scopes].join(' ');
-}
-
-/** Notes on new ids that, together with other columns, would equal ids that stay. */
-async function collisionNotes(
-  engine: Engine,
-  found: FoundTable,
-  id: IdColumn,
-  values: MetValues,
-): Promise<Note[]> {
-  const { context, dialect } = engine;
-  const { policy } = context;
-  const met = new NamedRows();
-  for (const others of values.isAny ? keysBeside(found, id, policy.mode) : []) {
-    const keys = new MetValues(null);
-    const judged = judgeCells(engine, {
-      work: openColumn(context, id, policy),
-      mode: policy.mode,
-      from: rowsToLookUp(engine, found, id).sql,
-      extra: others.map((name) => dialect.asText(`t.${dialect.quote(name)}`)),
-    });
-    for await (const cells of judged) {
-      for (const one of cells) {
-        const final = finalOf(one, values);
-        const value = finalOf(one, keys);
-        // NULLs are never equal.
-        if (final === null || value === null || one.extra.includes(null) || !values.has(final)) continue;
-        if (keys.add(JSON.stringify([value, ...one.extra]), one.result === undefined)) met.add(value);
-      }
-    }
-  }
-  return blocksOf({ collision: describeCollisions(id.column, met) });
 }
 
 /** Notes on temporary values for ids that swap: too few are free, or a foreign key refuses them. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FinalIds } from '../../../src/apply/engine/final-ids.js';
+import { FinalIds } from '../../../src/apply/column-work.js';
 import { only } from '../support/databases.js';
 import { IN_PLACE, INVOICES, NEW } from '../support/remap.js';
 import { openScene } from '../support/scene.js';
