@@ -107,8 +107,8 @@ export const SERVERS = [
 ] as const;
 export type Server = (typeof SERVERS)[number];
 
-/** Formats of `dump`. Parquet is a folder of files, the others are text. */
-export const DUMP_FORMATS = ['csv', 'ndjson', 'sql', 'parquet'] as const;
+/** Formats of `dump`. Parquet is binary, the others are text. */
+export const DUMP_FORMATS = ['csv', 'ndjson', 'parquet'] as const;
 
 /** What a row of the remap counts as: by the generation of its id, V3 where it has both. */
 export const ROW_UNITS = ['v3_record', 'v3_line_item', 'v4_record', 'v4_line_item'] as const;
@@ -172,10 +172,20 @@ export interface StreamKey {
   readonly companyId: bigint | null;
 }
 
-/** One record of a page: the fields that matching needs, and its bytes as received. */
-export interface ParsedRecord {
-  readonly svcId: bigint;
-  readonly companyId: bigint;
+/** An object nested in a record, such as a line item. */
+export interface PageChild {
+  /** The record's member that holds it. */
+  readonly path: string;
+  readonly svcId: number | bigint;
+  readonly platformId: string | null;
+  readonly platformUniqueId: string | null;
+  readonly deleted: boolean;
+}
+
+/** What matching needs of a record. Ids are exact: a `number` is a safe integer. */
+export interface PageRecord {
+  readonly svcId: number | bigint;
+  readonly companyId: number | bigint;
   readonly platformId: string | null;
   readonly platformUniqueId: string | null;
   readonly deleted: boolean;
@@ -186,71 +196,42 @@ export interface ParsedRecord {
   readonly latestFrom: 'platform' | 'service' | null;
   /** Platform creation date (`created_at`, else `org_created_at`), ms since 1970. */
   readonly createdMs: number | null;
-  /** As stored in the database, see `json/stored-lists.ts`; null if there are none. */
-  readonly children: string | null;
-  /** The digests of its members, see `api/member-digests.ts`, with the list of their names; null: none. */
-  readonly members: { readonly names: string; readonly words: Int32Array } | null;
-  /** The record's own bytes, exactly as received. */
-  readonly raw: Uint8Array;
+  readonly children: readonly PageChild[];
 }
 
-/** An object of a page that is not a valid record (or child); it is kept as received and counted. */
+/** Why an object of a page is not taken as a record or child. */
+export const REJECT_REASONS = [
+  'not_an_object',
+  'no_svc_id',
+  'bad_svc_id',
+  'no_company_id',
+  'bad_company_id',
+  'other_company',
+  'bad_deleted_at',
+] as const;
+
+/** An object of a page that is not a valid record or child; it is kept as received and counted. */
 export interface RejectedObject {
   /** Zero-based index in the page's list. */
   readonly position: number;
   /** '' for a record, otherwise the child's field. */
   readonly path: string;
-  readonly reason:
-    | 'not_an_object'
-    | 'no_svc_id'
-    | 'bad_svc_id'
-    | 'no_company_id'
-    | 'bad_company_id'
-    | 'other_company';
-  readonly raw: Uint8Array;
-}
-
-/**
- * The records of one page by column: with an object for each, an export takes 30 % more CPU time and 60 MiB more
- * memory. `json/record-columns.ts` writes and reads them.
- */
-export interface RecordColumns {
-  readonly length: number;
-  /** For each record: svcId, companyId. */
-  readonly ids: BigInt64Array;
-  /**
-   * For each record: start and end of its bytes in `body`; start of its texts in `texts` and the end of each text
-   * (platformId, platformUniqueId, children; empty for null, because keys and lists are never empty);
-   * flags; updatedMs, latestMs, createdMs (NaN for null).
-   */
-  readonly numbers: Float64Array;
-  readonly texts: Uint8Array;
-  readonly body: Uint8Array;
-  readonly members: MemberColumn | null;
-}
-
-/** The digests of the members of a page's records, see `api/member-digests.ts`. */
-export interface MemberColumn {
-  readonly words: Int32Array;
-  /** For each record, the end of its words; it has none if that is the end of those before. */
-  readonly ends: Uint32Array;
-  /** Lists of names of members, as JSON, by the number in the first two words of a record. */
-  readonly lists: ReadonlyMap<number, string>;
+  readonly reason: (typeof REJECT_REASONS)[number];
+  /** Its JSON text. */
+  readonly raw: string;
 }
 
 /** One page of a list, validated. */
 export interface ListPage {
-  readonly columns: RecordColumns;
+  readonly records: readonly PageRecord[];
   readonly rejected: readonly RejectedObject[];
   readonly next: string | null;
   readonly totalCount: number | null;
   /** The response's `Date` header, ms since 1970; null if there was none. */
   readonly servedMs: number | null;
-}
-
-/** A page with its records as objects, for requests of a few records. */
-export interface ParsedPage extends Omit<ListPage, 'columns' | 'servedMs'> {
-  readonly records: readonly ParsedRecord[];
+  /** The body as it came, with its content encoding: `identity`, `gzip` or `br`. */
+  readonly body: Uint8Array;
+  readonly encoding: string;
 }
 
 /** An event of a running stage; `progress.ts` displays it. */
@@ -345,7 +326,8 @@ export interface NamedCompanyPair {
   readonly line: number;
   readonly region: string;
   readonly v3CompanyId: bigint;
-  readonly v4CompanyId: bigint;
+  /** Null: the company is not in V4. */
+  readonly v4CompanyId: bigint | null;
 }
 
 /** A user's decision on one V3 id, or on a V4 id without a V3 record. */
