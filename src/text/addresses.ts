@@ -1,0 +1,60 @@
+/** Parses a URL; null for other texts. `URL.canParse` of Node 20 and 22 refuses hosts with letters such as ü at times. */
+export function toUrl(text: string, base?: string): URL | null {
+  try {
+    return new URL(text, base);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The host and port of an address in a form that can be compared: lower case, decoded, IPv6 shortened, without user
+ * information, default port and trailing dot. Null if the address has no host.
+ *
+ * @param address a URL, or a host with or without a port, for https
+ */
+export function comparableHost(address: string): string | null {
+  const url = parseAddress(address);
+  if (url === null) return null;
+  const name = url.hostname.replace(/\.$/, '');
+  return name === '' ? null : url.port === '' ? name : `${name}:${url.port}`;
+}
+
+/** A URL in a form that can be compared, without a slash at the end; other texts unchanged. */
+export function comparableAddress(address: string): string {
+  const url = parseAddress(address);
+  const host = comparableHost(address);
+  return url === null || host === null
+    ? address
+    : `${url.protocol}//${host}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function parseAddress(address: string): URL | null {
+  // IPv6 without brackets, as in NO_PROXY, cannot have a port.
+  const host = /^[\da-f:.]*:[\da-f:.]*:[\da-f:.]*$/i.test(address)
+    ? `[${address}]`
+    : address.replace(/^\/\//, '');
+  const url = /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${host}`;
+  return toUrl(url);
+}
+
+/** Whether a host is this machine; plain http is always allowed there. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])\.?$/.test(hostname);
+}
+
+/** Placeholder host in the configuration written by `init`. */
+export const PLACEHOLDER_HOST = 'fill-in.invalid';
+
+/** The problem of a base URL, null if it is valid. Does not repeat the URL, which may contain a password. */
+export function baseUrlProblem(text: string): string | null {
+  const url = toUrl(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || !/^https?:\/\//i.test(text)) {
+    return 'must be an absolute address such as "https://api.example.com"';
+  }
+  if (url.hostname === PLACEHOLDER_HOST)
+    return 'is still a placeholder: replace it with the address of the service';
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
+  if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not hold a query or a fragment';
+  return null;
+}

@@ -1,0 +1,29 @@
+/** Groups items by a key, in the order in which the keys come up. */
+export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) append(groups, keyOf(item), item);
+  return groups;
+}
+
+/** Adds a value to the list of a key. */
+export function append<K, T>(lists: Map<K, T[]>, key: K, value: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+/** Compares for sorting, strings by their UTF-16 units. */
+export function compare<T extends bigint | string>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Rows in arrays of `size`; the last one may be shorter. */
+export function* inBatches<Row>(rows: Iterable<Row>, size: number): Generator<Row[]> {
+  let batch: Row[] = [];
+  for (const row of rows) {
+    if (batch.push(row) < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,54 @@
+import { at } from './at.js';
+
+/** The only candidate that begins with the word or ends in `/` and it, otherwise the closest one; null if none is close. */
+export function suggest(word: string, words: Iterable<string>): string | null {
+  const candidates = [...words];
+  const typed = normalise(word);
+  const [meant, ...others] = candidates.filter((candidate) => {
+    const name = normalise(candidate);
+    return name.endsWith(`/${typed}`) || (typed.length > 2 && name.startsWith(typed));
+  });
+  if (meant !== undefined && others.length === 0) return meant;
+  let best: string | null = null;
+  let bestDistance = Math.max(1, Math.floor(typed.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(typed, normalise(candidate));
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** The end of a sentence, without a full stop: `; did you mean "x"?`, `; known: a, b` or ''. */
+export function didYouMeanClause(word: string, known: readonly string[]): string {
+  const near = suggest(word, known);
+  if (near !== null) return `; did you mean "${near}"?`;
+  return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
+}
+
+/** Differences in case, and between `-` and `_`, do not count. */
+function normalise(word: string): string {
+  return word.slice(0, 100).toLowerCase().replaceAll('-', '_');
+}
+
+/** Optimal string alignment distance: insertions, deletions, substitutions, and swaps of adjacent characters. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (same ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        cost = Math.min(cost, at(beforeLast, j - 2) + 1);
+      }
+      row.push(cost);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return at(last, b.length);
+}
