@@ -1,0 +1,113 @@
+import { badParameter, passes, type Query } from './list-query.js';
+import { mix, mixText } from './seeded-random.js';
+import type { StoredRecord } from './tables.js';
+
+/** Where a page begins (`next`) or ends (`prev`) in a list; opaque to the client. */
+export interface Cursor {
+  readonly direction: 'next' | 'prev';
+  /** Of the first record of the page, or the one after its last. */
+  readonly position: number;
+  /** Its `svc_updated_at`, for lists in that order. */
+  readonly updatedMs: number;
+  /** Distinguishes cursors of the same position. */
+  readonly copy: number;
+}
+
+/** Writes a cursor that is valid for one query only. It is plain base64, so it must be escaped in a URL. */
+export function writeCursor(cursor: Cursor, fingerprint: number): string {
+  const { direction, position, updatedMs, copy } = cursor;
+  const text = [direction === 'next' ? 1 : 0, position, updatedMs, copy, fingerprint].join(' ');
+  return scramble(Buffer.from(`${text} ${checksum(text)}`, 'latin1')).toString('base64');
+}
+
+/**
+ * Parses a cursor.
+ *
+ * @throws RequestError 400 if it is not a cursor of this service and query
+ */
+export function readCursor(parameter: 'next' | 'prev', written: string, fingerprint: number): Cursor {
+  const text = scramble(Buffer.from(written, 'base64')).toString('latin1');
+  const parts = text.split(' ');
+  const sum = parts.pop();
+  if (parts.length !== 5 || sum !== checksum(parts.join(' '))) throw badParameter(parameter, 'not a cursor');
+  if (Number(parts[4]) !== fingerprint) throw badParameter(parameter, 'a cursor of another query');
+  const direction = parts[0] === '1' ? 'next' : 'prev';
+  if (direction !== parameter) throw badParameter(parameter, 'a cursor of the other direction');
+  return {
+    direction,
+    position: Number(parts[1]),
+    updatedMs: Number(parts[2]),
+    copy: Number(parts[3]),
+  };
+}
+
+function checksum(text: string): string {
+  return mixText(0xc5, text).toString(36);
+}
+
+/** Obfuscates bytes; applying it again reverses it. */
+function scramble(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.map((byte, at) => byte ^ (mix(0x5c, at) & 0xff)));
+}
+
+/** One page of a list. */
+export interface Page {
+  readonly records: readonly StoredRecord[];
+  readonly prev: string | null;
+  readonly next: string | null;
+  readonly totalCount: number | null;
+  /** A cursor of the same page; null if the page is empty, or was requested by such a cursor. */
+  readonly again: string | null;
+}
+
+/**
+ * The page of a list, which is in the order of creation, that a query asks for.
+ *
+ * @throws RequestError for a bad cursor
+ */
+export function readPage(list: readonly StoredRecord[], query: Query): Page {
+  const { fingerprint, limit, sort } = query;
+  const direction = query.prev === null ? 'next' : 'prev';
+  const written = query[direction];
+  const cursor = written === null ? null : readCursor(direction, written, fingerprint);
+  const found = findRecords(list, query);
+  const start = cursor === null ? 0 : found.findIndex((one) => compare(one, cursor, sort) >= 0);
+  const at = start < 0 ? found.length : start;
+  const [from, to] =
+    direction === 'next' ? [at, Math.min(at + limit, found.length)] : [Math.max(0, at - limit), at];
+  const write = (toward: 'next' | 'prev', place: Place | null = null, copy = 0) =>
+    place &&
+    writeCursor(
+      { direction: toward, position: place.position, updatedMs: place.updatedMs, copy },
+      fingerprint,
+    );
+  return {
+    records: found.slice(from, to),
+    prev: from > 0 ? write('prev', found[from] ?? cursor) : null,
+    next: write('next', found[to]),
+    totalCount: query.returnCount ? found.length : null,
+    again: cursor?.copy || from === to ? null : write('next', found[from], 1),
+  };
+}
+
+/** What the order of a list depends on. */
+type Place = Pick<Cursor, 'position' | 'updatedMs'>;
+
+function compare(a: Place, b: Place, { field, descending }: Query['sort']): number {
+  const later = field === 'svc_updated_at' ? a.updatedMs - b.updatedMs : 0;
+  return (later || a.position - b.position) * (descending ? -1 : 1);
+}
+
+/** The records that pass the query, in its order. */
+function findRecords(list: readonly StoredRecord[], query: Query): readonly StoredRecord[] {
+  const { filters, includeDeleted, sort } = query;
+  const passing =
+    includeDeleted && filters.length === 0
+      ? list
+      : list.filter(
+          (record) =>
+            (includeDeleted || !record.deleted) && filters.every((filter) => passes(record, filter)),
+        );
+  const isOrdered = sort.field === 'svc_created_at' && !sort.descending;
+  return isOrdered ? passing : passing.toSorted((a, b) => compare(a, b, sort));
+}

@@ -1,0 +1,236 @@
+import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
+import { type ChildRecord, childGroupsOf, childrenIn, driftedFields, platformKeyOf } from './record-body.js';
+import type { Block, Company, StoredRecord, Table } from './tables.js';
+import type { Connection, World } from './world.js';
+
+/** The correct remap row of one record or line item. Ids are strings of digits, or null. */
+export interface TruthRow {
+  /** V3 path. */
+  readonly model: string;
+  /** '' for records, `line_items` for line items. */
+  readonly path: string;
+  /** Null, like all V3 columns, on rows without a V3 record. */
+  readonly region: string | null;
+  readonly v3_company_id: string | null;
+  /** Null if the V3 company has no V4 pair. */
+  readonly v4_company_id: string | null;
+  readonly platform_id: string | null;
+  /** The record that a line item belongs to, on each side. */
+  readonly parent_v3_svc_id: string | null;
+  readonly parent_v4_svc_id: string | null;
+  readonly v3_svc_id: string | null;
+  readonly v4_svc_id: string | null;
+  readonly status: string;
+  readonly reason: string | null;
+  /** Whether the record has not been added, changed or deleted since the service started. */
+  readonly stable: boolean;
+  /** Fields that differ between the records of a match, without service fields and children. */
+  readonly drifted: readonly string[];
+}
+
+/** The correct rows of a fate in a connection of a kind; `isAbsent`: V4 does not have the model. */
+function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): readonly FateRow[] {
+  switch (kind) {
+    case 'missing_in_v4':
+      return rowsWithoutPlace(fate, 'company_not_in_v4');
+    case 'missing_in_v3':
+      return rowsOnlyInV4(fate, 'company_not_in_v3');
+    case 'ambiguous':
+      return [...rowsWithoutPlace(fate, 'company_ambiguous'), ...rowsOnlyInV4(fate, 'company_ambiguous')];
+    case 'normal':
+    case 'inert':
+      if (isAbsent) return rowsWithoutPlace(fate, 'model_not_in_v4');
+      return kind === 'inert' ? rowsWhenInert(fate) : fate.rows;
+  }
+}
+
+/** Rows of V3 records whose company or model is not in V4. */
+function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
+  return fate.v3.map((slot, v3) => ({
+    v3,
+    v4: null,
+    status: slot.deleted ? 'deleted' : 'unmatched',
+    reason: slot.key === 'none' ? 'no_platform_id' : reason,
+  }));
+}
+
+/** Whether another record with the key of a slot is live. */
+function isReplaced(slot: Slot, slots: readonly Slot[]): boolean {
+  return slots.some((other) => !other.deleted && other.key === slot.key);
+}
+
+/** Rows of V3 records of a connection without records in V4. */
+function rowsWhenInert(fate: Fate): readonly FateRow[] {
+  return rowsWithoutPlace(fate, 'connection_inert').map((row, at) => {
+    const slot = fate.v3[at];
+    if (slot === undefined || !slot.deleted || slot.key === 'none') return row;
+    return { ...row, reason: isReplaced(slot, fate.v3) ? 'superseded_in_v3' : 'deleted_not_in_v4' };
+  });
+}
+
+/** Rows of V4 records whose company has no V3 pair. */
+function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
+  return fate.v4.map((slot, v4) => {
+    const hasKey = slot.key !== 'none';
+    if (!slot.deleted) return { v3: null, v4, status: 'v4_only', reason: hasKey ? reason : 'no_platform_id' };
+    const isSuperseded = hasKey && isReplaced(slot, fate.v4);
+    return { v3: null, v4, status: 'deleted', reason: isSuperseded ? 'superseded_in_v4' : 'deleted_v4_only' };
+  });
+}
+
+/** A model of a pair of companies, or of a single company. */
+interface Scope {
+  readonly block: Block;
+  readonly v3: TableSide | null;
+  readonly v4: TableSide | null;
+  /** Whether the V3 and V4 company are a pair. */
+  readonly isPaired: boolean;
+}
+
+/** The records of a company in a table. */
+interface TableSide {
+  readonly company: Company;
+  /** Its records, by group. */
+  readonly groups: readonly (readonly StoredRecord[])[];
+}
+
+/**
+ * The ground truth from the fates of the records: every V3 record and line item once, and every V4 one without a V3
+ * counterpart. Includes deleted records.
+ */
+export function* buildTruth(world: World): Generator<TruthRow> {
+  for (const { kind, blocks, ...companies } of world.connections) {
+    const isPaired = kind === 'normal' || kind === 'inert';
+    for (const block of blocks) {
+      const { shape } = block;
+      const v3 = companies.v3.map((one) => sideOf(world.v3.get(one.region ?? '')?.get(shape.v3), one));
+      const v4 = companies.v4.map((one) => sideOf(world.v4.get(shape.v4), one));
+      const sides = isPaired
+        ? [{ v3: v3[0] ?? null, v4: v4[0] ?? null }]
+        : [...v3.map((side) => ({ v3: side, v4: null })), ...v4.map((side) => ({ v3: null, v4: side }))];
+      for (const side of sides) yield* truthOfScope({ block, isPaired, ...side }, kind);
+    }
+  }
+}
+
+function sideOf(table: Table | undefined, company: Company): TableSide | null {
+  const member = table?.members.find((candidate) => candidate.company === company);
+  if (member === undefined) return null;
+  const groups: StoredRecord[][] = Array.from(member.block.fates, () => []);
+  for (const record of member.records) groups[record.group]?.push(record);
+  return { company, groups };
+}
+
+function* truthOfScope(scope: Scope, kind: Connection['kind']): Generator<TruthRow> {
+  const { fates, isAbsent } = scope.block;
+  for (const [group, number] of fates.entries()) {
+    const fate = fateAt(number);
+    const find = (side: TableSide | null, slot: Slot | undefined) =>
+      side?.groups[group]?.find((record) => record.slot === slot) ?? null;
+    const shown = new Set<number | null>();
+    for (const row of rowsFor(kind, isAbsent, fate)) {
+      const v3 = find(scope.v3, fate.v3[row.v3 ?? -1]);
+      const v4 = find(scope.v4, fate.v4[row.v4 ?? -1]);
+      if (v3 === null && v4 === null) continue;
+      const isFirstOfV4 = row.v4 === null || !shown.has(row.v4);
+      shown.add(row.v4);
+      yield* truthOfRecord(scope, v3, v4, amend(row, number, v3, v4), isFirstOfV4);
+    }
+  }
+}
+
+/** The row of a record, corrected for records not added yet or deleted meanwhile. */
+function amend(row: FateRow, fate: number, v3: StoredRecord | null, v4: StoredRecord | null): FateRow {
+  if (fate === ARRIVING_FATE && v3 === null && v4 !== null) {
+    return { ...row, status: 'v4_only', reason: 'unexplained' };
+  }
+  if (v3 !== null && v3.deleted !== v3.slot.deleted && row.status === 'matched') {
+    return { ...row, status: 'deleted', reason: 'deleted_in_v3' };
+  }
+  return row;
+}
+
+function* truthOfRecord(
+  scope: Scope,
+  v3: StoredRecord | null,
+  v4: StoredRecord | null,
+  { status, reason }: FateRow,
+  isFirstOfV4: boolean,
+): Generator<TruthRow> {
+  const one = v3 ?? v4;
+  if (one === null) return;
+  const stable = [v3, v4].every(isStable);
+  yield {
+    ...companiesOf(scope, v3 !== null),
+    stable,
+    path: '',
+    platform_id: platformKeyOf(one),
+    parent_v3_svc_id: null,
+    parent_v4_svc_id: null,
+    v3_svc_id: idText(v3),
+    v4_svc_id: idText(v4),
+    status,
+    reason,
+    drifted: status === 'matched' && v3 !== null && v4 !== null ? driftedFields(v3, v4) : [],
+  };
+  const inherited = { status, reason: reason === null ? null : `parent_${reason}` };
+  for (const child of childrenOf(v3, v4, one)) {
+    if (child.v3 === null && !isFirstOfV4) continue;
+    yield {
+      ...companiesOf(scope, child.v3 !== null),
+      path: 'line_items',
+      platform_id: (child.v3 ?? child.v4)?.key ?? null,
+      parent_v3_svc_id: child.v3 && idText(v3),
+      parent_v4_svc_id: child.v4 && idText(v4),
+      v3_svc_id: child.v3?.svcId.toString() ?? null,
+      v4_svc_id: child.v4?.svcId.toString() ?? null,
+      ...(status === 'matched' ? { status: child.status, reason: child.reason } : inherited),
+      stable,
+      drifted: [],
+    };
+  }
+}
+
+interface ChildRow extends Pick<FateRow, 'status' | 'reason'> {
+  readonly v3: ChildRecord | null;
+  readonly v4: ChildRecord | null;
+}
+
+/** The line items of a pair, with their own fates, or of a record without a twin. */
+function childrenOf(
+  v3: StoredRecord | null,
+  v4: StoredRecord | null,
+  one: StoredRecord,
+): readonly ChildRow[] {
+  return childGroupsOf(one).flatMap((group) => {
+    const inV3 = v3 === null ? [] : childrenIn(v3, group);
+    const inV4 = v4 === null ? [] : childrenIn(v4, group);
+    const none = { v3: null, v4: null, status: '', reason: null };
+    if (v4 === null) return inV3.map((child) => ({ ...none, v3: child }));
+    if (v3 === null) return inV4.map((child) => ({ ...none, v4: child }));
+    return group.fate.rows.map((row) => ({
+      ...row,
+      v3: inV3[row.v3 ?? -1] ?? null,
+      v4: inV4[row.v4 ?? -1] ?? null,
+    }));
+  });
+}
+
+function companiesOf({ block, isPaired, v3, v4 }: Scope, isInV3: boolean) {
+  const company = isInV3 ? v3?.company : undefined;
+  return {
+    model: block.shape.v3,
+    region: company?.region ?? null,
+    v3_company_id: company?.id.toString() ?? null,
+    v4_company_id: !isInV3 || isPaired ? (v4?.company.id.toString() ?? null) : null,
+  };
+}
+
+function isStable(stored: StoredRecord | null): boolean {
+  if (stored === null) return true;
+  return stored.fate !== fateAt(ARRIVING_FATE) && stored.change === null;
+}
+
+function idText(stored: StoredRecord | null): string | null {
+  return stored === null ? null : stored.svcId.toString();
+}
