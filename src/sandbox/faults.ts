@@ -107,7 +107,7 @@ function findOrdinary(world: World, { records }: Table, draw: Draw): StoredRecor
 }
 
 /** What V4 may ignore or refuse: parameters by name, filters by operator. */
-const WORDS = 'include_deleted_records select sort expand eq ne gt gte lt lte in'.split(' ');
+const WORDS = ['include_deleted_records', 'select', 'sort', 'expand', 'eq', 'gte'];
 
 /** Deviations from the specification, or behaviour that it leaves open: here none. */
 export const NO_QUIRKS = {

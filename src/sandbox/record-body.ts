@@ -176,13 +176,6 @@ function driftedField({ entityHash, table }: StoredRecord): string | null {
   return DRIFTING.find((name) => name in table.shape.fields) ?? null;
 }
 
-/** Names of the platform's fields that differ between the V3 and V4 records of one object. */
-export function driftedFields(v3: StoredRecord, v4: StoredRecord): readonly string[] {
-  const field = driftedField(v4);
-  const isRenamed = uniqueIdOf(v3) !== uniqueIdOf(v4);
-  return [...(field === null ? [] : [field]), ...(isRenamed ? ['platform_unique_id'] : [])];
-}
-
 /** Line items that share a key and a fate. */
 export interface ChildGroup {
   readonly number: number;

@@ -1,5 +1,5 @@
 import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
-import { type ChildRecord, childGroupsOf, childrenIn, driftedFields, platformKeyOf } from './record-body.js';
+import { type ChildRecord, childGroupsOf, childrenIn, platformKeyOf } from './record-body.js';
 import type { Block, Company, StoredRecord, Table } from './tables.js';
 import type { Connection, World } from './world.js';
 
@@ -24,8 +24,6 @@ export interface TruthRow {
   readonly reason: string | null;
   /** Whether the record has not been added, changed or deleted since the service started. */
   readonly stable: boolean;
-  /** Fields that differ between the records of a match, without service fields and children. */
-  readonly drifted: readonly string[];
 }
 
 /** The correct rows of a fate in a connection of a kind; `isAbsent`: V4 does not have the model. */
@@ -103,8 +101,10 @@ export function* buildTruth(world: World): Generator<TruthRow> {
     const isPaired = kind === 'normal' || kind === 'inert';
     for (const block of blocks) {
       const { shape } = block;
-      const v3 = companies.v3.map((one) => sideOf(world.v3.get(one.region ?? '')?.get(shape.v3), one));
-      const v4 = companies.v4.map((one) => sideOf(world.v4.get(shape.v4), one));
+      const v3 = companies.v3.map((company) =>
+        sideOf(world.v3.get(company.region ?? '')?.get(shape.v3), company),
+      );
+      const v4 = companies.v4.map((company) => sideOf(world.v4.get(shape.v4), company));
       const sides = isPaired
         ? [{ v3: v3[0] ?? null, v4: v4[0] ?? null }]
         : [...v3.map((side) => ({ v3: side, v4: null })), ...v4.map((side) => ({ v3: null, v4: side }))];
@@ -157,24 +157,23 @@ function* truthOfRecord(
   { status, reason }: FateRow,
   isFirstOfV4: boolean,
 ): Generator<TruthRow> {
-  const one = v3 ?? v4;
-  if (one === null) return;
+  const record = v3 ?? v4;
+  if (record === null) return;
   const stable = [v3, v4].every(isStable);
   yield {
     ...companiesOf(scope, v3 !== null),
     stable,
     path: '',
-    platform_id: platformKeyOf(one),
+    platform_id: platformKeyOf(record),
     parent_v3_svc_id: null,
     parent_v4_svc_id: null,
     v3_svc_id: idText(v3),
     v4_svc_id: idText(v4),
     status,
     reason,
-    drifted: status === 'matched' && v3 !== null && v4 !== null ? driftedFields(v3, v4) : [],
   };
   const inherited = { status, reason: reason === null ? null : `parent_${reason}` };
-  for (const child of childrenOf(v3, v4, one)) {
+  for (const child of childrenOf(v3, v4, record)) {
     if (child.v3 === null && !isFirstOfV4) continue;
     yield {
       ...companiesOf(scope, child.v3 !== null),
@@ -186,7 +185,6 @@ function* truthOfRecord(
       v4_svc_id: child.v4?.svcId.toString() ?? null,
       ...(status === 'matched' ? { status: child.status, reason: child.reason } : inherited),
       stable,
-      drifted: [],
     };
   }
 }
@@ -200,9 +198,9 @@ interface ChildRow extends Pick<FateRow, 'status' | 'reason'> {
 function childrenOf(
   v3: StoredRecord | null,
   v4: StoredRecord | null,
-  one: StoredRecord,
+  record: StoredRecord,
 ): readonly ChildRow[] {
-  return childGroupsOf(one).flatMap((group) => {
+  return childGroupsOf(record).flatMap((group) => {
     const inV3 = v3 === null ? [] : childrenIn(v3, group);
     const inV4 = v4 === null ? [] : childrenIn(v4, group);
     const none = { v3: null, v4: null, status: '', reason: null };
