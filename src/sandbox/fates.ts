@@ -116,6 +116,7 @@ not loaded | 0 5 | live | none | 0- unmatched/unexplained
 added | 0 5 | none | live | -0 v4_only/unexplained
 twice in V4 | 0 4 | live | live, live | 0- -0 -1 ambiguous/duplicate_platform_id_v4
 twice in V3 | 0 4 | live, live | live | 0-0 1-0 matched
+twice in both | 0 4 | live, live | live, live | 0- 1- -0 -1 ambiguous/duplicate_platform_id_v3
 keyless | 0 4 | live keyless | live keyless | 0- unmatched/no_platform_id; -0 v4_only/no_platform_id
 key written otherwise | 0 4 | live | live variant | 0- unmatched/key_changed; -0 v4_only/key_changed
 `;
