@@ -171,6 +171,8 @@ function formatProblem(text: string): string | null {
   return null;
 }
 
+const BAD_QUOTES = 'a quotation mark is not closed or not doubled';
+
 /** The lines that are neither blank nor comments, with or without quotes around their cells. */
 function parseLines(text: string): {
   readonly lines: { readonly line: number; readonly cells: readonly string[] }[];
@@ -184,17 +186,21 @@ function parseLines(text: string): {
       comment: '#',
       comment_no_infix: true,
       relax_column_count: true,
+      relax_quotes: true,
       skip_empty_lines: true,
       skip_records_with_empty_values: true,
       trim: true,
       on_record: (cells: string[], { lines: line }) => {
-        if (!cells[0]?.startsWith('#')) lines.push({ line, cells });
+        if (cells[0]?.startsWith('#')) return null;
+        // An open quotation mark takes the lines that follow into its cell.
+        if (cells.some((cell) => cell.includes('\n'))) problems.push(`line ${line}: ${BAD_QUOTES}`);
+        else lines.push({ line, cells });
         return null;
       },
     });
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    problems.push(`line ${error['lines']}: a quotation mark is not closed or not doubled`);
+    problems.push(`line ${error['lines']}: ${BAD_QUOTES}`);
   }
   return { lines, problems };
 }
