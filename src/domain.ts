@@ -225,6 +225,8 @@ export interface RejectedObject {
 export interface ListPage {
   readonly records: readonly PageRecord[];
   readonly rejected: readonly RejectedObject[];
+  /** The companies of a page of V4's list of companies, whose `records` hold their ids; otherwise empty. */
+  readonly companies: readonly V4Company[];
   readonly next: string | null;
   readonly totalCount: number | null;
   /** The response's `Date` header, ms since 1970; null if there was none. */
@@ -303,10 +305,10 @@ export const REFUSED_STATUSES: readonly unknown[] = [400, 405, 422, 501];
 /** HTTP statuses: if the server refuses its own cursor with one of these, the cursor has expired. */
 export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
 
-/** A company that V4 lists, with its bytes as received. */
+/** A company that V4 lists, with its JSON text. */
 export interface V4Company {
-  readonly companyId: bigint;
-  readonly raw: Uint8Array;
+  readonly companyId: number | bigint;
+  readonly body: string;
 }
 
 /** Returns the time in ms since 1970. */

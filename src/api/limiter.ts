@@ -1,0 +1,2 @@
+/** Waits; rejects with the signal's reason when it aborts. */
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
