@@ -69,6 +69,8 @@ create table record(
   latest_ms integer, -- latest of the configured date fields, else of the service's dates
   latest_from text check (latest_from in ('platform', 'service')),
   created_ms integer, -- created_at, else org_created_at
+  child_count integer not null, -- rows of child
+  child_twins integer not null check (child_twins in (0, 1)), -- 1: two of its children have the same path and platform_id
   page_id integer, -- the page that holds it; null with payload: "ids"
   walk integer not null, -- the last walk that saw it
   unique (stream_id, svc_id)
