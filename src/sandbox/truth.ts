@@ -22,6 +22,8 @@ export interface TruthRow {
   readonly v4_svc_id: string | null;
   readonly status: string;
   readonly reason: string | null;
+  /** Whether no record of the row is deleted. */
+  readonly live: boolean;
   /** Whether the record has not been added, changed or deleted since the service started. */
   readonly stable: boolean;
 }
@@ -160,8 +162,10 @@ function* truthOfRecord(
   const record = v3 ?? v4;
   if (record === null) return;
   const stable = [v3, v4].every(isStable);
+  const live = [v3, v4].every((side) => side?.deleted !== true);
   yield {
     ...companiesOf(scope, v3 !== null),
+    live,
     stable,
     path: '',
     platform_id: platformKeyOf(record),
@@ -184,6 +188,7 @@ function* truthOfRecord(
       v3_svc_id: child.v3?.svcId.toString() ?? null,
       v4_svc_id: child.v4?.svcId.toString() ?? null,
       ...(status === 'matched' ? { status: child.status, reason: child.reason } : inherited),
+      live,
       stable,
     };
   }

@@ -21,7 +21,7 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Command lines run one after the other: a process has one working directory. */
+/** Command lines with a folder run one after the other: a process has one working directory. */
 let last: Promise<unknown> = Promise.resolve();
 
 /** Runs a command line in this process. Use `spawnCli` if the test is about signals, pipes or the process itself. */
@@ -32,6 +32,17 @@ export function runCli(args: readonly string[], options: RunOptions): Promise<En
 }
 
 async function runHere(args: readonly string[], options: RunOptions): Promise<Ended> {
+  const before = cwd();
+  chdir(options.cwd);
+  try {
+    return await runAnywhere(args, options);
+  } finally {
+    chdir(before);
+  }
+}
+
+/** Runs a command line that names no relative path, at the same time as others. */
+export async function runAnywhere(args: readonly string[], options: Omit<RunOptions, 'cwd'>): Promise<Ended> {
   const { runProgram } = await import('../../src/program.js');
   const stdout = new Collector();
   const stderr = new Collector();
@@ -44,14 +55,8 @@ async function runHere(args: readonly string[], options: RunOptions): Promise<En
     openInput: () => Readable.from([options.input ?? '']),
     runUninterruptible: async (work) => work(),
   };
-  const before = cwd();
-  chdir(options.cwd);
-  try {
-    const code = await runProgram(args, host);
-    return { code, stdout: stdout.text, stderr: stderr.text };
-  } finally {
-    chdir(before);
-  }
+  const code = await runProgram(args, host);
+  return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
 class Collector extends Writable {

@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
+import { readCells, readRemapRows } from '../contract.js';
+import { sandboxStarter } from '../sandbox/sandboxes.js';
+import { campaignCases } from '../support/campaign.js';
+import { compareWithTruth } from '../support/compare-truth.js';
+import { type Ended, keysOf, makeFolder, runCli } from '../support/run-cli.js';
+
+const openSandbox = sandboxStarter();
+
+function open(sandbox: Sandbox) {
+  const cwd = makeFolder(sandbox.config());
+  return {
+    cwd,
+    run: (...args: readonly string[]): Promise<Ended> =>
+      runCli([...args, '--quiet'], { cwd, env: keysOf(sandbox.apiKey) }),
+    differences: () => compareWithTruth(readRemapRows(cwd), sandbox.truth()).differences,
+  };
+}
+
+describe('company ids that were swapped', () => {
+  it('pair by their data, never by their number', async () => {
+    let swapped = 0;
+    const seeds = campaignCases([11, 12], 1);
+    for (const seed of seeds) {
+      const sandbox = await openSandbox({ seed, scale: 300, idsSurvive: false });
+      const { cwd, run, differences } = open(sandbox);
+      expect([(await run('run')).code, differences()]).toEqual([0, []]);
+      swapped += readCells(
+        join(cwd, 'svc-migrate.db'),
+        "select 1 from company where v3_company_id <> v4_company_id and matched_by = 'overlap'",
+      ).length;
+    }
+    expect(swapped).toBeGreaterThan(2 * seeds.length);
+  });
+});
+
+describe('a backfill that goes on', () => {
+  it('is waited for, and is then as the truth has it', async () => {
+    const sandbox = await openSandbox({ seed: 4, scale: 300, backfillSeconds: 2 });
+    const { run, differences } = open(sandbox);
+    const ended = await run('run', '--wait', '--settle', '3s', '--wait-timeout', '1m');
+    expect([ended.code, ended.stderr, differences()]).toEqual([0, expect.anything(), []]);
+    const { stdout } = await run('report', '--json', '-');
+    expect(JSON.parse(stdout).fullSync.length).toBeGreaterThan(5);
+  });
+
+  it('is red while data are missing, and green once they came', async () => {
+    let nowMs = 0;
+    const sandbox = await openSandbox({ seed: 2, scale: 300, backfillSeconds: 100, clock: () => nowMs });
+    nowMs = 96_000;
+    const { run, differences } = open(sandbox);
+    expect((await run('run')).code).toBe(1);
+    nowMs = 100_000;
+    expect([(await run('run')).code, (await run('check')).code, differences()]).toEqual([0, 0, []]);
+  });
+});
+
+describe('ghosts', () => {
+  it('are mapped to nothing, and every report says that they cannot be seen', async () => {
+    const sandbox = await openSandbox({ seed: 6, scenario: 'ugly', scale: 300 });
+    const { run, differences } = open(sandbox);
+    const ended = await run('run', '--json', '-');
+    const report = JSON.parse(ended.stdout);
+    expect([ended.code, report.outcome]).toEqual([1, 'fail']);
+    expect(report.totals.byReason['unmatched/unexplained']).toBeGreaterThan(0);
+    expect(report.cannotSee.map(({ code }: { code: string }) => code)).toContain('ghosts');
+    expect(differences()).toEqual([]);
+  });
+});
