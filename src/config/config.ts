@@ -34,8 +34,8 @@ export interface Config
   readonly backfill: {
     /** Start of the backfill window, ms since 1970; null: inferred per company. */
     readonly sinceMs: number | null;
-    /** Whether `sinceMs` was computed from the current time, so that the true start may be earlier. */
-    readonly isRelative?: boolean;
+    /** Set if `sinceMs` is as many days before the start of this process. */
+    readonly days?: number;
     readonly dateFields: readonly string[];
   };
   readonly apply: {

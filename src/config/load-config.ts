@@ -136,7 +136,7 @@ function resolveSettings(
     decisions: decisions === null ? null : resolve(folder, decisions),
     backfill: {
       sinceMs: since ?? (days === undefined ? null : nowMs - days * DAY_MS),
-      isRelative: days !== undefined,
+      ...(days === undefined ? {} : { days }),
       dateFields,
     },
     apply: { ...apply, targets: apply.targets.map((target) => resolveTarget(target, folder)) },
