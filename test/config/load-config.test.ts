@@ -84,7 +84,6 @@ describe('a configuration that leaves everything open', () => {
       decisions: null,
       backfill: {
         sinceMs: null,
-        isRelative: false,
         dateFields: ['posted_date', 'created_at', 'updated_at', 'org_created_at'],
       },
       http: {
