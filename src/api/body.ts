@@ -1,15 +1,71 @@
-import { isAscii } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { SvcError } from '../errors.js';
 
-/** The text of a stored body. */
+/** The text of a stored body. @throws SvcError `bad_response` if it is not UTF-8 */
 export function decodeBody(body: Uint8Array, encoding: string): string {
   if (encoding === 'gzip') return textOf(gunzipSync(body));
   if (encoding === 'br') return textOf(brotliDecompressSync(body));
   return textOf(body);
 }
 
-/** UTF-8 as text. Bytes that are all ASCII are copied, which is several times as fast. */
+/**
+ * UTF-8 as text. Bytes that are all ASCII are copied, which is several times as fast.
+ *
+ * @throws SvcError `bad_response` if it is not UTF-8: replaced bytes could make two keys one
+ */
 export function textOf(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return isAscii(buffer) ? buffer.latin1Slice() : buffer.utf8Slice();
+  if (isAscii(buffer)) return buffer.toString('latin1');
+  if (!isUtf8(buffer)) throw new SvcError('bad_response', 'The answer is not a page: the body is not UTF-8.');
+  return buffer.toString('utf8');
+}
+
+/** Bytes of memory that JSON.parse needs at most for a member with a new name, an object or array, and an item. */
+const MEMBER_COST = 160;
+const CONTAINER_COST = 120;
+const ITEM_COST = 16;
+/** Smaller bodies cannot need much. */
+const MIN_COUNTED_BYTES = 2 ** 20;
+/** What may be needed, as a multiple of the largest body. */
+const MAX_COST_FACTOR = 11;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const OPEN_OBJECT = 0x7b;
+
+/**
+ * Refuses a body that JSON.parse would turn into many times its size, such as millions of empty objects.
+ *
+ * @throws SvcError `body_too_large`
+ */
+export function assertParsable(body: Uint8Array, maxBodyBytes: number): void {
+  if (body.length < MIN_COUNTED_BYTES) return;
+  if (estimateCost(body) <= maxBodyBytes * MAX_COST_FACTOR) return;
+  throw new SvcError('body_too_large', 'The answer holds more objects and members than memory allows.', {
+    hint: 'Use a smaller pageSize, or allow more with http.maxBodyMiB.',
+  });
+}
+
+function estimateCost(body: Uint8Array): number {
+  let cost = 0;
+  for (let i = 0; i < body.length; i++) {
+    const byte = body[i];
+    if (byte === QUOTE) i = endOfString(body, i);
+    else if (byte === COMMA) cost += ITEM_COST;
+    else if (byte === COLON) cost += MEMBER_COST;
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) cost += CONTAINER_COST;
+  }
+  return cost;
+}
+
+function endOfString(body: Uint8Array, start: number): number {
+  for (let i = start + 1; i < body.length; i++) {
+    if (body[i] === BACKSLASH) i++;
+    else if (body[i] === QUOTE) return i;
+  }
+  return body.length;
 }

@@ -1,0 +1,109 @@
+import type { PageRecord, V4Company } from '../domain.js';
+import { parseId } from '../domain.js';
+import { at } from '../text/at.js';
+import { badCompanyList, openCompanyEnvelope, parseJson } from './envelope.js';
+import { exactInteger, type ParsedPage, quoteIntegers } from './pages.js';
+import { itemTexts, valueStart } from './raw-text.js';
+
+export interface CompanyListFormat {
+  readonly fieldPrefix: string;
+  /** Where a company's id is, such as `company.svc_id`; null: searched. */
+  readonly companyIdField: string | null;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+type CompanyId = number | bigint;
+
+/**
+ * Parses the text of a page of V4's list of companies. The ids are integers or strings of digits.
+ *
+ * @throws SvcError `bad_response`, which lists the fields of a company if no id is found
+ */
+export function parseCompanyPage(text: string, format: CompanyListFormat): ParsedPage {
+  const { fieldPrefix: prefix, companyIdField } = format;
+  const names = [`${prefix}id`, `${prefix}company_id`, 'id'];
+  const quoted = companyIdField === null ? names : [at(companyIdField.split('.'), -1)];
+  parseJson(text);
+  const { list, next, totalCount, path } = openCompanyEnvelope(parseJson(quoteIntegers(text, quoted)));
+  const ids = companyIdField === null ? findIds(list, names) : idsAt(list, companyIdField.split('.'));
+  if (ids === null) throw badCompanyList(describeFields(list, companyIdField ?? names.join(', ')));
+  const start = valueStart(text, path);
+  const bodies = start === null ? [] : [...itemTexts(text, start)];
+  const companies = ids.map((companyId, index): V4Company => ({ companyId, body: at(bodies, index) }));
+  return { records: ids.map(recordOf), rejected: [], companies, next, totalCount };
+}
+
+/** The first field that holds an id in every company: of the company itself, else one object deeper. */
+function findIds(list: readonly unknown[], names: readonly string[]): readonly CompanyId[] | null {
+  const own = names.map((name) => idsAt(list, [name])).find((ids) => ids !== null);
+  if (own !== undefined) return own;
+  const objects = Object.entries(list.find(isMembers) ?? {}).filter(([, value]) => isMembers(value));
+  for (const name of names) {
+    const nested = objects
+      .map(([object]) => idsAt(list, [object, name]))
+      // An id that all companies share is that of something else.
+      .filter((ids) => ids !== null && new Set(ids).size === ids.length);
+    // Two such objects: only `v4.companyIdField` can say which is the company.
+    if (nested.length > 1) return null;
+    if (nested[0]) return nested[0];
+  }
+  return null;
+}
+
+/** The ids at a path of members; null unless every company has one there. */
+function idsAt(list: readonly unknown[], path: readonly string[]): readonly CompanyId[] | null {
+  const ids: CompanyId[] = [];
+  for (const company of list) {
+    const id = readId(
+      path.reduce((value: unknown, name) => (isMembers(value) ? value[name] : undefined), company),
+    );
+    if (id === null) return null;
+    ids.push(id);
+  }
+  return ids;
+}
+
+function readId(value: unknown): CompanyId | null {
+  const integer = exactInteger(value);
+  if (integer !== null || typeof value !== 'string') return integer;
+  const id = parseId(value);
+  if (id === null) return null;
+  return Number.isSafeInteger(Number(id)) ? Number(id) : id;
+}
+
+const MAX_FIELDS = 30;
+
+function describeFields(list: readonly unknown[], where: string): string {
+  const company = list.find((item) => !isMembers(item)) ?? list[0];
+  if (!isMembers(company)) return 'one of its companies is not an object';
+  const fields = fieldsOf(list.find(isMembers) ?? {});
+  return `not every company has an id in ${where}; the first one has the fields ${fields}`;
+}
+
+/** The members of a company, and of the objects in it. */
+function fieldsOf(company: Members): string {
+  const names = Object.entries(company).flatMap(([name, value]) =>
+    isMembers(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name],
+  );
+  const shown = names.slice(0, MAX_FIELDS).map((name) => name.slice(0, 60));
+  return [...shown, ...(names.length > MAX_FIELDS ? ['…'] : [])].join(', ') || 'none';
+}
+
+function recordOf(companyId: CompanyId): PageRecord {
+  return {
+    svcId: companyId,
+    companyId,
+    platformId: null,
+    platformUniqueId: null,
+    deleted: false,
+    updatedMs: null,
+    latestMs: null,
+    latestFrom: null,
+    createdMs: null,
+    children: [],
+  };
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
