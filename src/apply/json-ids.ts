@@ -1,6 +1,6 @@
 import { type Node, parseTree } from 'jsonc-parser';
 import type { JsonPath } from '../text/json-path.js';
-import type { RowScope, Verdict } from './judge.js';
+import { isUnmapped, type RowScope, unknown, type Verdict } from './verdict.js';
 
 /** The ids at one path of a JSON document. */
 export interface JsonIds {
@@ -14,12 +14,13 @@ export interface JsonIds {
 export interface RewrittenJson {
   /** The document with V4 ids; null if an id has none. Everything but the ids is as it was. */
   readonly text: string | null;
-  /** Per entry of the ids and value: null where it has a V4 id. */
-  readonly verdicts: readonly {
-    readonly at: number;
-    readonly value: string;
-    readonly reason: string | null;
-  }[];
+  readonly verdicts: readonly JsonVerdict[];
+}
+
+/** What became of one value; `at`: the entry of the ids that selects it. */
+export interface JsonVerdict extends Verdict {
+  readonly at: number;
+  readonly value: string;
 }
 
 interface Edit {
@@ -35,33 +36,25 @@ export function rewriteJson(text: string, ids: readonly JsonIds[], row: RowScope
   const root = parse(text);
   if (root === null) return null;
   const edits: Edit[] = [];
-  const verdicts: { at: number; value: string; reason: string | null }[] = [];
+  const verdicts: JsonVerdict[] = [];
   for (const [at, { path, judge, model, region }] of ids.entries()) {
     const scope = {
       model: model === null ? row.model : onlyText(text, select(root, model)),
       region: region === null ? row.region : onlyText(text, select(root, region)),
     };
     for (const node of select(root, path)) {
-      const value = valueOf(text, node);
-      const verdict = value === null ? NOT_A_VALUE : judge(value, scope);
-      verdicts.push({
-        at,
-        value: value ?? text.slice(node.offset, node.offset + 64),
-        reason: verdict.reason,
-      });
+      const value = readNode(text, node);
+      const verdict = value === null ? unknown('not_a_value') : judge(value, scope);
+      verdicts.push({ ...verdict, at, value: value ?? text.slice(node.offset, node.offset + 64) });
       if (verdict.reason !== null || verdict.new === null) continue;
       const digits = String(verdict.new);
       const { offset, length } = node;
       edits.push({ offset, length, text: node.type === 'string' ? JSON.stringify(digits) : digits });
     }
   }
-  const isWhole = verdicts.every(
-    ({ reason }) => reason === null || reason === 'empty' || reason === 'not_ours',
-  );
+  const isWhole = !verdicts.some(({ reason }) => isUnmapped(reason));
   return { text: isWhole ? applyEdits(text, edits) : null, verdicts };
 }
-
-const NOT_A_VALUE: Verdict = { new: null, reason: 'unknown/not_a_value' };
 
 function parse(text: string): Node | null {
   try {
@@ -90,7 +83,7 @@ function select(root: Node, path: JsonPath): Node[] {
 }
 
 /** Digits as they stand, for numbers beyond 2^53; '' for null; null for true, false, arrays and objects. */
-function valueOf(text: string, { type, value, offset, length }: Node): string | null {
+function readNode(text: string, { type, value, offset, length }: Node): string | null {
   if (type === 'number') return text.slice(offset, offset + length);
   if (type === 'null') return '';
   return type === 'string' ? String(value) : null;
@@ -98,7 +91,7 @@ function valueOf(text: string, { type, value, offset, length }: Node): string | 
 
 function onlyText(text: string, nodes: readonly Node[]): string | null {
   const [node] = nodes;
-  const value = node === undefined || nodes.length > 1 ? null : valueOf(text, node);
+  const value = node === undefined || nodes.length > 1 ? null : readNode(text, node);
   return value === '' ? null : value;
 }
 

@@ -6,28 +6,9 @@ import type { ColumnIds } from './crosswalk.js';
 import type { Value } from './db/database.js';
 import { rewriteJson } from './json-ids.js';
 import type { RemapIds } from './remap-ids.js';
-
-/** What a row says of its id: its model and region; null if it says nothing. */
-export interface RowScope {
-  readonly model: string | null;
-  readonly region: string | null;
-}
-
-/**
- * What becomes of a value: the new value, or why there is none. `empty` and `not_ours` are no ids of the service; their
- * cells stay as they are. Other reasons are `status/reason` of the remap or `unknown/…`.
- */
-export interface Verdict {
-  readonly new: Value;
-  readonly reason: string | null;
-}
+import { isUnmapped, type RowScope, unknown, type Verdict } from './verdict.js';
 
 export type Judge = (value: Value, scope: RowScope) => Verdict;
-
-/** Whether a value with this reason is an id without a V4 id, or cannot be known not to be one. */
-export function isUnmapped(reason: string | null): boolean {
-  return reason !== null && reason !== 'empty' && reason !== 'not_ours';
-}
 
 /** Makes the function that judges the values of a column: ids, or JSON documents where the ids have paths. */
 export function buildJudge(remap: RemapIds, ids: ColumnIds): Judge {
@@ -48,14 +29,19 @@ function buildJsonJudge(remap: RemapIds, ids: ColumnIds): Judge {
     if (value === null || value === '') return EMPTY;
     if (ids.every((id) => modelOf(remap, id, scope) === 'not_ours')) return NOT_OURS;
     const json = rewriteJson(String(value), parts, scope);
-    if (json === null) return { new: null, reason: 'unknown/not_json' };
-    const unmapped = json.verdicts.find(({ reason }) => isUnmapped(reason));
-    return { new: json.text, reason: unmapped?.reason ?? null };
+    if (json === null) return unknown('not_json');
+    const unmapped = json.verdicts.filter(({ reason }) => isUnmapped(reason));
+    const worst = unmapped.find(({ isAccepted }) => !isAccepted) ?? unmapped[0];
+    return worst === undefined ? mapped(json.text) : { ...worst, new: null };
   };
 }
 
-const EMPTY: Verdict = { new: null, reason: 'empty' };
-const NOT_OURS: Verdict = { new: null, reason: 'not_ours' };
+const EMPTY: Verdict = { new: null, reason: 'empty', isAccepted: true };
+const NOT_OURS: Verdict = { new: null, reason: 'not_ours', isAccepted: true };
+
+function mapped(value: Value): Verdict {
+  return { new: value, reason: null, isAccepted: true };
+}
 
 /** Judges one value: an integer, or a text that may be one. The new value has the same type. */
 export function judgeValue(remap: RemapIds, id: IdColumn, value: Value, scope: RowScope): Verdict {
@@ -63,13 +49,12 @@ export function judgeValue(remap: RemapIds, id: IdColumn, value: Value, scope: R
   const ref = modelOf(remap, id, scope);
   if (ref === 'not_ours') return NOT_OURS;
   const region = id.regionColumn === undefined ? (id.region ?? null) : scope.region;
-  if (typeof value === 'string' && !isIdText(value))
-    return { new: null, reason: `unknown/${invalidFormOf(value)}` };
-  if (ref === null) return { new: null, reason: 'unknown/unknown_model' };
-  if (id.regionColumn !== undefined && region === null) return { new: null, reason: 'unknown/no_scope' };
-  const { v4, reason } = remap.judge(ref, region, BigInt(value));
-  if (v4 === null) return { new: null, reason };
-  return { new: typeof value === 'bigint' ? v4 : String(v4), reason: null };
+  if (typeof value === 'string' && !isIdText(value)) return unknown(invalidFormOf(value));
+  if (ref === null) return unknown('unknown_model');
+  if (id.regionColumn !== undefined && region === null) return unknown('no_scope');
+  const judgement = remap.judge(ref, region, BigInt(value));
+  if (judgement.v4 === null) return { ...judgement, new: null };
+  return mapped(typeof value === 'bigint' ? judgement.v4 : String(judgement.v4));
 }
 
 /** The model of a row's id; null if it is not known. */

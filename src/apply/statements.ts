@@ -108,6 +108,12 @@ export function selectValues(db: Database, column: CrosswalkColumn, isLoaded: bo
   return `select ${terms.join(', ')}, count(*) from ${t} as t where ${of(column.column.name)} is not null${isNew} group by ${group}`;
 }
 
+/** The cells that are not NULL. */
+export function countStored(db: Database, column: CrosswalkColumn): string {
+  const { t, q } = termsOf(db, column);
+  return `select count(${q(column.column.name)}) from ${t}`;
+}
+
 /** The whole crosswalk, to be judged again. */
 export function selectCrosswalk(db: Database, column: CrosswalkColumn, where = ''): string {
   return `select ${crosswalkColumns(column)
@@ -188,37 +194,56 @@ function switchedState(db: Database, column: CrosswalkColumn): string {
     else coalesce(m.reason, 'mapped') end`;
 }
 
+/** `loaded`: COLUMN_v4 may not exist yet. */
+export type Phase = 'loaded' | 'written' | 'switched';
+
+/** The state of a row by its value alone. */
+function loadedState(db: Database, column: CrosswalkColumn): string {
+  const c = termsOf(db, column).of(column.column.name);
+  return `case when ${c} is null then 'null' when m.old is null then 'missing' else coalesce(m.reason, 'mapped') end`;
+}
+
 function joinRows(
   db: Database,
   column: CrosswalkColumn,
-  isSwitched: boolean,
+  phase: Phase,
 ): { readonly from: string; readonly state: string } {
   const { t, m, exact, on } = termsOf(db, column);
   const cell = exact(column.column.name);
-  const key = isSwitched ? `coalesce(${exact(column.v3)}, ${cell})` : cell;
-  const state = isSwitched ? switchedState(db, column) : writtenState(db, column);
-  return { from: `${t} as t left join ${m} as m on ${on(key)}`, state };
+  const key = phase === 'switched' ? `coalesce(${exact(column.v3)}, ${cell})` : cell;
+  const states = { loaded: loadedState, written: writtenState, switched: switchedState };
+  return { from: `${t} as t left join ${m} as m on ${on(key)}`, state: states[phase](db, column) };
 }
 
-/** check: the number of rows in each state. */
-export function countRows(db: Database, column: CrosswalkColumn, isSwitched: boolean): string {
-  const { from, state } = joinRows(db, column, isSwitched);
-  return `select ${state} as state, count(*) from ${from} group by 1`;
+/** The number of rows in each state, and of the distinct values of those that the crosswalk has. */
+export function countRows(db: Database, column: CrosswalkColumn, phase: Phase): string {
+  const { from, state } = joinRows(db, column, phase);
+  const ids = phase === 'loaded' ? 'count(distinct m.old)' : '0';
+  return `select ${state} as state, count(*), ${ids} from ${from} group by 1`;
 }
 
-/** The keys of the first rows in some states. `columns`: of `t`. */
+/** The keys of the first rows in some states. */
 export function nameRows(
   db: Database,
   column: CrosswalkColumn,
-  isSwitched: boolean,
+  phase: Phase,
   states: readonly string[],
   most: number,
 ): string {
-  const { from, state } = joinRows(db, column, isSwitched);
-  const names = column.table.key.length === 0 ? [column.column.name] : column.table.key;
-  const terms = names.map((name) => db.exact({ holds: 'text', type: 'text' }, `t.${db.quote(name)}`));
+  const { from, state } = joinRows(db, column, phase);
+  const terms = keyTerms(db, column);
   const list = states.map((text) => db.literal(text)).join(', ');
-  return `select ${terms.join(', ')} from ${from} where ${state} in (${list}) order by ${terms.map((_, at) => at + 1).join(', ')} limit ${most}`;
+  const order = terms.map((_, at) => at + 1).join(', ');
+  return `select ${terms.join(', ')} from ${from} where ${state} in (${list}) order by ${order} limit ${most}`;
+}
+
+/** What names a row for people: its key, or else its value. */
+export function keyNames({ table, column }: CrosswalkColumn): readonly string[] {
+  return table.key.length === 0 ? [column.name] : table.key;
+}
+
+function keyTerms(db: Database, column: CrosswalkColumn): string[] {
+  return keyNames(column).map((name) => db.exact({ holds: 'text', type: 'text' }, `t.${db.quote(name)}`));
 }
 
 /** How ids are kept apart while they swap places: null where no unique key depends on them. */

@@ -1,3 +1,6 @@
+import type { RunUninterruptible } from '../../domain.js';
+import { SvcError } from '../../errors.js';
+
 /** A stored value. Integers are `bigint`; everything else is text, exact to the character. */
 export type Value = bigint | string | null;
 
@@ -29,6 +32,8 @@ export interface Obstacle {
   readonly stops: 'write' | 'switch' | 'none';
   readonly code: string;
   readonly text: string;
+  /** Concerns only the ids in this column; absent: the table. */
+  readonly column?: string;
 }
 
 export interface TableFacts {
@@ -129,4 +134,23 @@ export interface Database {
    */
   transaction<T>(mode: 'read' | 'write', work: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
+}
+
+/** What a connection needs of the command that opens it. */
+export interface Connection {
+  /** Aborted by SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly runUninterruptible: RunUninterruptible;
+  /** Longest wait for a lock. */
+  readonly lockTimeoutMs: number;
+}
+
+export const LOCK_TIMEOUT_MS = 10_000;
+
+/** @throws SvcError `interrupted` */
+export function throwIfAborted({ signal }: Pick<Connection, 'signal'>): void {
+  if (!signal.aborted) return;
+  throw new SvcError('interrupted', 'Stopped between two steps; no step is half done.', {
+    hint: 'Run the same command again, or `svc-migrate apply undo`.',
+  });
 }

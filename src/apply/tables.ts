@@ -1,0 +1,94 @@
+import type { IdColumn } from '../config/apply-targets.js';
+import { SvcError } from '../errors.js';
+import { didYouMeanClause } from '../text/suggest.js';
+import { type ColumnIds, type CrosswalkColumn, describeColumn, findColumn, groupIds } from './crosswalk.js';
+import type { Database, TableFacts } from './db/database.js';
+import { findState, readStates, type StoredState } from './state.js';
+
+/** A column of a table, and what was done to it; `state`: null if nothing was. */
+export interface TableColumn extends CrosswalkColumn {
+  readonly state: StoredState | null;
+}
+
+/** The columns of one table that a command works on. */
+export interface ApplyTable {
+  /** The target's name, or the table's where no target names it. */
+  readonly target: string;
+  readonly db: Database;
+  readonly facts: TableFacts;
+  readonly columns: readonly TableColumn[];
+}
+
+/** A table to write: ids as they are configured. @throws SvcError `bad_input` */
+export async function openTable(
+  db: Database,
+  target: { readonly name: string; readonly table: string; readonly ids: readonly IdColumn[] },
+): Promise<ApplyTable> {
+  const facts = await introspect(db, target.table);
+  const states = await readStates(db);
+  const columns = groupIds(target.ids).map((ids) => {
+    const column = describeColumn(db, facts, ids);
+    const state = findState(states, facts, column.column.name) ?? null;
+    if (state !== null) assertSameScope(column, state);
+    return { ...column, state };
+  });
+  return { target: target.name, db, facts, columns };
+}
+
+/**
+ * The tables in which something was written, by what the target itself says, whatever the configuration does.
+ *
+ * @param table only this one; null: all
+ */
+export async function openWrittenTables(
+  db: Database,
+  table: string | null,
+  name: string | null = null,
+): Promise<ApplyTable[]> {
+  const states = await readStates(db);
+  const only = table === null ? null : (await introspect(db, table)).table;
+  const names = [...new Set(states.map((state) => state.table))].filter(
+    (each) => only === null || each === only,
+  );
+  const tables: ApplyTable[] = [];
+  for (const each of names) {
+    const facts = await introspect(db, each);
+    const columns = states
+      .filter((state) => state.table === each)
+      .map((state) => ({ ...describeColumn(db, facts, state.ids), crosswalk: state.crosswalk, state }));
+    tables.push({ target: name ?? facts.table, db, facts, columns });
+  }
+  return tables;
+}
+
+async function introspect(db: Database, table: string): Promise<TableFacts> {
+  const facts = await db.introspect(table);
+  if (facts !== null) return facts;
+  const names = (await db.listTables()).map((each) => each.name);
+  throw new SvcError(
+    'bad_input',
+    `There is no table "${table}" in ${db.place}${didYouMeanClause(table, names)}.`,
+    { hint: 'Check the name of the table.' },
+  );
+}
+
+/** The layout of a crosswalk cannot change. */
+function assertSameScope({ ids, table }: CrosswalkColumn, state: StoredState): void {
+  const scopeOf = ([{ modelColumn, regionColumn }]: ColumnIds) => JSON.stringify([modelColumn, regionColumn]);
+  if (scopeOf(ids) === scopeOf(state.ids)) return;
+  throw new SvcError(
+    'bad_input',
+    `${table.table}.${state.column} was written with another modelColumn or regionColumn.`,
+    { hint: 'Take it back first: `svc-migrate apply undo`.' },
+  );
+}
+
+/** Whether a table has a column of this name now. */
+export function hasColumn({ db, facts }: Pick<ApplyTable, 'db' | 'facts'>, name: string): boolean {
+  return findColumn(db, facts, name) !== undefined;
+}
+
+/** Reads the catalog again. */
+export async function refresh(table: ApplyTable): Promise<ApplyTable> {
+  return { ...table, facts: await introspect(table.db, table.facts.table) };
+}

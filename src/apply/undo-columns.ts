@@ -1,0 +1,118 @@
+import { SvcError } from '../errors.js';
+import type { Database } from './db/database.js';
+import { changeState, deleteState } from './state.js';
+import { crosswalkSql, dropColumn, emptyColumn, nameRows, switchBack, tableSql } from './statements.js';
+import { chooseParking, readRowStates } from './switch-columns.js';
+import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
+import { executeAll } from './write-columns.js';
+
+export interface UndoneColumn {
+  readonly column: string;
+  /** Cells that hold their V3 id again. */
+  readonly restored: number;
+  /** Rows that were changed or added since the switch, and stay as they are. */
+  readonly changedSinceCount: number;
+  /** The first of them. */
+  readonly changedSince: readonly string[];
+  /** Columns that the database does not drop, with its reason; they are empty now. */
+  readonly emptied: readonly { readonly column: string; readonly why: string }[];
+}
+
+export const MOST_NAMED = 10;
+
+/** Takes a switch back, then drops everything that was added. Ends with nothing of ours at the target. */
+export async function undoTable(table: ApplyTable): Promise<UndoneColumn[]> {
+  const undone: UndoneColumn[] = [];
+  for (const column of table.columns) if (column.state !== null) undone.push(await undoColumn(table, column));
+  return undone;
+}
+
+const ANY = ['writing', 'written', 'switching', 'switched', 'undoing'] as const;
+
+async function undoColumn(table: ApplyTable, column: TableColumn): Promise<UndoneColumn> {
+  const { db } = table;
+  const back = await db.transaction('write', () => takeSwitchBack(table, column));
+  const emptied: { column: string; why: string }[] = [];
+  for (const name of addedColumns(await refresh(table), column)) {
+    const why = await dropOrEmpty(db, column, name);
+    if (why !== null) emptied.push({ column: name, why });
+  }
+  await db.transaction('write', () => db.execute(`drop table if exists ${crosswalkSql(db, column)}`));
+  await deleteState(db, column);
+  return { column: column.column.name, ...back, emptied };
+}
+
+/** The columns that were added and are still there. */
+function addedColumns(now: ApplyTable, column: TableColumn): string[] {
+  const state = column.state?.state;
+  const hasV3 = state === 'switching' || state === 'switched' || state === 'undoing';
+  return [column.v4, ...(hasV3 ? [column.v3] : [])].filter((name) => hasColumn(now, name));
+}
+
+type Back = Pick<UndoneColumn, 'restored' | 'changedSinceCount' | 'changedSince'>;
+
+async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<Back> {
+  const { db } = table;
+  const now = await refresh(table);
+  const isSwitched = column.state?.state === 'switched' || column.state?.state === 'undoing';
+  const canCompare = hasColumn(now, column.v3) && hasColumn(now, column.v4);
+  if (!isSwitched || !canCompare) {
+    // `writing`: COLUMN_v4 is ours and may be missing, and COLUMN_v3 is not ours.
+    const hasV3 = isSwitched || column.state?.state === 'switching';
+    await changeState(db, column, ANY, hasV3 ? 'undoing' : 'writing');
+    return { restored: 0, changedSinceCount: 0, changedSince: [] };
+  }
+  await executeAll(db, db.lockTable(tableSql(db, table.facts)));
+  await changeState(db, column, ANY, 'undoing');
+  const changed = await nameChanged(table, column);
+  const parking = await chooseParking(db, column, column.v3);
+  const [first, ...others] = switchBack(db, column, parking);
+  const restored = await executeAll(db, first === undefined ? [] : [first]);
+  await executeAll(db, others);
+  return { restored, ...changed };
+}
+
+const CHANGED = ['changed', 'since'];
+
+/** The crosswalk tells rows that came since from those that are none of the service's; a user may have dropped it. */
+async function nameChanged(
+  { db, facts }: ApplyTable,
+  column: TableColumn,
+): Promise<Pick<Back, 'changedSince' | 'changedSinceCount'>> {
+  const tables = await db.listTables();
+  const hasCrosswalk = tables.some(
+    ({ schema, name }) => name === column.crosswalk && schema === facts.schema,
+  );
+  if (!hasCrosswalk || column.state?.state !== 'switched') return { changedSinceCount: 0, changedSince: [] };
+  const states = await readRowStates(db, column, 'switched');
+  const changedSinceCount = CHANGED.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
+  return {
+    changedSinceCount,
+    changedSince: await nameFirst(db, column, 'switched', CHANGED, changedSinceCount),
+  };
+}
+
+/** Names the first rows in some states by their key. */
+export async function nameFirst(
+  db: Database,
+  column: TableColumn,
+  phase: 'written' | 'switched',
+  states: readonly string[],
+  count: number,
+): Promise<string[]> {
+  if (count === 0) return [];
+  const rows = await db.query(nameRows(db, column, phase, states, MOST_NAMED));
+  return rows.map((row) => row.map(String).join(', '));
+}
+
+/** Returns why a column could only be emptied; null if it is dropped. */
+async function dropOrEmpty(db: Database, column: TableColumn, name: string): Promise<string | null> {
+  try {
+    await db.transaction('write', () => db.execute(dropColumn(db, column, name)));
+    return null;
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'bad_input') throw error;
+    await db.transaction('write', () => db.execute(emptyColumn(db, column, name)));
+    return error.message;
+  }
+}
