@@ -252,7 +252,7 @@ export function outcomeKey(status: string, reason: string | null): string {
 export function rankOfKey(key: string): number {
   const [status = '', reason = ''] = key.split('/');
   const bare = bareReason(reason);
-  const rank = STATUSES.findIndex((name) => name === status) * (REASONS.length + 1);
+  const rank = STATUSES.map(String).indexOf(status) * (REASONS.length + 1);
   return rank + (isReason(bare) ? REASONS.indexOf(bare) + 1 : 0);
 }
 
