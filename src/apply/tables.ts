@@ -1,8 +1,9 @@
 import type { IdColumn } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
+import { at } from '../text/at.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import { type ColumnIds, type CrosswalkColumn, describeColumn, findColumn, groupIds } from './crosswalk.js';
-import type { Database, TableFacts } from './db/database.js';
+import type { ColumnFacts, Database, TableFacts } from './db/database.js';
 import { findState, readStates, type StoredState } from './state.js';
 
 /** A column of a table, and what was done to it; `state`: null if nothing was. */
@@ -46,19 +47,45 @@ export async function openWrittenTables(
   name: string | null = null,
 ): Promise<ApplyTable[]> {
   const states = await readStates(db);
-  const only = table === null ? null : (await introspect(db, table)).table;
-  const names = [...new Set(states.map((state) => state.table))].filter(
-    (each) => only === null || each === only,
-  );
+  const only = table === null ? null : ((await db.introspect(table))?.table ?? table);
+  const names = [...new Set(states.map((state) => state.table))];
   const tables: ApplyTable[] = [];
-  for (const each of names) {
-    const facts = await introspect(db, each);
-    const columns = states
-      .filter((state) => state.table === each)
-      .map((state) => ({ ...describeColumn(db, facts, state.ids), crosswalk: state.crosswalk, state }));
+  for (const each of names.filter((text) => only === null || only === text)) {
+    const written = states.filter((state) => state.table === each);
+    const facts = (await db.introspect(each)) ?? goneTable(at(written, 0));
+    const columns = written.map((state) => describeWritten(db, facts, state));
     tables.push({ target: name ?? facts.table, db, facts, columns });
   }
   return tables;
+}
+
+/** A table that was dropped since it was written: undo still has to drop what is ours. */
+function goneTable({ table, schema }: StoredState): TableFacts {
+  const name = schema === null ? table : table.slice(schema.length + 1);
+  return {
+    table,
+    schema,
+    name,
+    columns: [],
+    key: [],
+    uniques: [],
+    foreignKeys: [],
+    triggers: [],
+    obstacles: [],
+  };
+}
+
+function describeWritten(db: Database, facts: TableFacts, state: StoredState): TableColumn {
+  const { ids, crosswalk, column } = state;
+  const [{ modelColumn, regionColumn }] = ids;
+  const names = [column, modelColumn, regionColumn].filter((name) => name !== undefined);
+  const gone = names.filter((name) => findColumn(db, facts, name) === undefined);
+  const columns = [...facts.columns, ...gone.map(goneColumn)];
+  return { ...describeColumn(db, { ...facts, columns }, ids), table: facts, crosswalk, state };
+}
+
+function goneColumn(name: string): ColumnFacts {
+  return { name, type: '', holds: 'any', isNullable: true, isGenerated: false, isUnsigned: false };
 }
 
 async function introspect(db: Database, table: string): Promise<TableFacts> {
@@ -91,4 +118,10 @@ export function hasColumn({ db, facts }: Pick<ApplyTable, 'db' | 'facts'>, name:
 /** Reads the catalog again. */
 export async function refresh(table: ApplyTable): Promise<ApplyTable> {
   return { ...table, facts: await introspect(table.db, table.facts.table) };
+}
+
+/** The same; a table that is gone has no columns. */
+export async function refreshIfThere(table: ApplyTable): Promise<ApplyTable> {
+  const facts = await table.db.introspect(table.facts.table);
+  return { ...table, facts: facts ?? { ...table.facts, columns: [] } };
 }

@@ -3,7 +3,7 @@ import type { Database } from './db/database.js';
 import { changeState, deleteState } from './state.js';
 import { crosswalkSql, dropColumn, emptyColumn, nameRows, switchBack, tableSql } from './statements.js';
 import { chooseParking, readRowStates } from './switch-columns.js';
-import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
+import { type ApplyTable, hasColumn, refreshIfThere, type TableColumn } from './tables.js';
 import { executeAll } from './write-columns.js';
 
 export interface UndoneColumn {
@@ -33,7 +33,7 @@ async function undoColumn(table: ApplyTable, column: TableColumn): Promise<Undon
   const { db } = table;
   const back = await db.transaction('write', () => takeSwitchBack(table, column));
   const emptied: { column: string; why: string }[] = [];
-  for (const name of addedColumns(await refresh(table), column)) {
+  for (const name of addedColumns(await refreshIfThere(table), column)) {
     const why = await dropOrEmpty(db, column, name);
     if (why !== null) emptied.push({ column: name, why });
   }
@@ -53,9 +53,9 @@ type Back = Pick<UndoneColumn, 'restored' | 'changedSinceCount' | 'changedSince'
 
 async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<Back> {
   const { db } = table;
-  const now = await refresh(table);
+  const now = await refreshIfThere(table);
   const isSwitched = column.state?.state === 'switched' || column.state?.state === 'undoing';
-  const canCompare = hasColumn(now, column.v3) && hasColumn(now, column.v4);
+  const canCompare = [column.column.name, column.v3, column.v4].every((name) => hasColumn(now, name));
   if (!isSwitched || !canCompare) {
     // `writing`: COLUMN_v4 is ours and may be missing, and COLUMN_v3 is not ours.
     const hasV3 = isSwitched || column.state?.state === 'switching';
