@@ -11,6 +11,33 @@ const MINUTE_MS = 60_000;
  * truncated. `Date.parse` takes 31 February for 3 March, and times without an offset for local time.
  */
 export function parseIsoDate(text: string): number {
+  // Most dates have this form, and reading its digits takes a fifth of the time.
+  const isUsual = text.length === 24 && text[10] === 'T' && text[19] === '.' && text[23] === 'Z';
+  const usual = isUsual ? parseUsual(text) : Number.NaN;
+  return Number.isNaN(usual) ? parseAny(text) : usual;
+}
+
+/** `YYYY-MM-DDThh:mm:ss.sssZ` with a day that every month has; NaN for other texts. */
+function parseUsual(text: string): number {
+  const year = digits(text, 0) * 100 + digits(text, 2);
+  const month = digits(text, 5);
+  const day = digits(text, 8);
+  const [hour, minute, second] = [digits(text, 11), digits(text, 14), digits(text, 17)];
+  const ms = digits(text, 20) * 10 + (digits(text, 21) % 10);
+  const isDate = year >= 100 && month >= 1 && month <= 12 && day >= 1 && day <= 28;
+  const isTime = hour < 24 && minute < 60 && second < 60;
+  const hasMarks = text[4] === '-' && text[7] === '-' && text[13] === ':' && text[16] === ':';
+  return isDate && isTime && hasMarks ? Date.UTC(year, month - 1, day, hour, minute, second, ms) : Number.NaN;
+}
+
+/** The value of two digits; NaN if they are none. */
+function digits(text: string, at: number): number {
+  const tens = text.charCodeAt(at) - 48;
+  const units = text.charCodeAt(at + 1) - 48;
+  return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : Number.NaN;
+}
+
+function parseAny(text: string): number {
   const match = ISO_DATE.exec(text);
   if (match === null) return Number.NaN;
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHour, offsetMinute] = match;

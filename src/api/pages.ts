@@ -50,8 +50,8 @@ export function pageParser(format: PageFormat): ParsePage {
 
 /*
  * JSON.parse rounds integers beyond 2^53. A page whose ids need more digits, or whose keys are numbers, is parsed again
- * with the numbers of these members quoted: 11 ms for a page of 1,000 records of 1.2 KB with large ids, beside 5 ms for
- * other pages and 60 ms with lossless-json.
+ * with the numbers of these members quoted: 15 to 20 ms for a page of 1,000 records of 1.2 KB, beside 2.5 ms for other
+ * pages. lossless-json takes 90 ms.
  */
 
 /** Begins the strings that stand for numbers. No service knows it, so that none can send such a string. */
@@ -59,9 +59,9 @@ const NUMBER = randomUUID();
 
 /** Quotes the numbers of members, with `NUMBER` before them. */
 export function quoteIntegers(text: string, members: readonly string[]): string {
-  // In valid JSON, a quote before the name of a member that no backslash precedes begins the name.
-  const pattern = new RegExp(`(?<!\\\\)"(${members.join('|')})"(\\s*:\\s*)(-?\\d[\\d.eE+-]*)`, 'g');
-  return text.replace(pattern, `"$1"$2"${NUMBER}$3"`);
+  // In valid JSON, these quotes and the colon are those of a member: quotes inside strings follow a backslash.
+  const pattern = new RegExp(`("(?:${members.join('|')})"\\s*:\\s*)(-?\\d[\\d.eE+-]*)`, 'g');
+  return text.replace(pattern, (_, before: string, number: string) => `${before}"${NUMBER}${number}"`);
 }
 
 /** The number that a string of `quoteIntegers` stands for, as written; null for other values. */
@@ -239,20 +239,19 @@ function readDate(value: unknown): number | null {
 
 /** The latest readable date of the members, ms since 1970. */
 function latestDate(record: Members, names: readonly string[]): number | null {
-  let latest: number | null = null;
+  let latest = Number.NaN;
   let latestText = '';
   for (const name of names) {
     const value = record[name];
     if (typeof value !== 'string') continue;
     // Dates in UTC of one length compare as texts, which is faster than parsing them.
-    const isEarlier = latest !== null && value.length === latestText.length && value <= latestText;
-    if (isEarlier && value.endsWith('Z') && latestText.endsWith('Z')) continue;
+    if (value.length === latestText.length && value <= latestText && value.endsWith('Z')) continue;
     const ms = parseIsoDate(value);
-    if (Number.isNaN(ms) || (latest !== null && ms <= latest)) continue;
+    if (Number.isNaN(ms) || ms <= latest) continue;
     latest = ms;
-    latestText = value;
+    latestText = value.endsWith('Z') ? value : '';
   }
-  return latest;
+  return Number.isNaN(latest) ? null : latest;
 }
 
 /** Adds the JSON texts of rejected objects. */
