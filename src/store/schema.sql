@@ -28,14 +28,21 @@ create table stream(
   route text not null, -- the model as requests name it
   error text, -- JSON {code, message, hint, facts} of the error that ended the last attempt
   read_at text, -- start of the last walk or sweep that reached its end: the age of the data
+  -- A walk reads the list from its start. A reading is one walk or more, and for V3 the sweeps after them.
   phase text not null default 'walk' check (phase in ('walk', 'sweep')),
   walk integer not null default 1, -- number of the current walk; a record keeps the number of the last walk that saw it
+  reading_walk integer not null default 1, -- first walk of the reading; at its end, records that no walk since then saw are dropped
+  walk_started_at text,
   cursor text, -- of the next page; null at the start of a walk
   since text, -- lower bound of the current sweep
   watermark_ms integer, -- the service's clock at the start of the current walk or sweep
+  walk_records integer not null default 0, -- distinct records that the current walk saw
+  restart_records integer, -- walk_records of the last walk whose cursor expired; the next one must see more
+  changes integer not null default 0, -- records that the current sweep added or changed
   idle_pages integer not null default 0, -- consecutive pages without a new record
-  restarts integer not null default 0, -- walks begun anew since the last progress
-  rounds integer not null default 0 -- second walks and sweeps of this reading
+  empty_end integer not null default 0 check (empty_end in (0, 1)), -- 1: the last page was empty, and is requested once more
+  rounds integer not null default 0, -- second walks, or sweeps, of the reading
+  excluded integer not null default 0 -- records of excluded companies in the reading
 ) strict;
 create unique index stream_key on stream(generation, region, model, ifnull(company_id, 'all'));
 
@@ -48,12 +55,16 @@ create table page(id integer primary key, stream_id integer not null, encoding t
 create table rejected(
   generation text not null, region text not null, model text not null, company_id integer,
   page integer not null, position integer not null, path text not null, reason text not null, raw text not null,
-  id integer primary key, stream_id integer not null
+  id integer primary key, stream_id integer not null,
+  digest blob not null, -- of path, reason, text, and how many equal objects precede it in its page
+  unique (stream_id, digest)
 ) strict;
-create index rejected_stream on rejected(stream_id);
+
+-- Records of excluded companies in lists of all companies: only counted.
+create table excluded(stream_id integer not null, svc_id integer not null, walk integer not null, primary key (stream_id, svc_id)) strict, without rowid;
 
 -- V4's companies as they were listed.
-create table v4_company(company_id integer primary key, body text not null) strict;
+create table v4_company(company_id integer primary key, body text not null, walk integer not null default 1) strict;
 
 -- Records ---------------------------------------------------------------------------------------------------------------------
 
