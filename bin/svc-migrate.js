@@ -1,4 +1,9 @@
 #!/usr/bin/env node
-import { runGuarded } from '../dist/bundle/crash.js';
+import process from 'node:process';
 
-runGuarded(() => import('../dist/bundle/cli.js'));
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 18)) {
+  process.stderr.write(`svc-migrate needs Node.js 20.18.1 or later; this is ${process.versions.node}.\n`);
+  process.exit(2);
+}
+await import('../dist/cli.js');

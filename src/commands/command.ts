@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Command } from '@commander-js/extra-typings';
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
 import type { Clock, Env, OnProgress, RunUninterruptible } from '../domain.js';
 
@@ -48,10 +48,10 @@ export interface Result {
  * @param outputs options that name output files, such as `json`
  */
 export type Run = (
-  command: Pick<Command, 'name' | 'opts' | 'optsWithGlobals'>,
+  command: Pick<CommandUnknownOpts, 'name' | 'opts' | 'optsWithGlobals'>,
   outputs: readonly string[],
   work: (io: Io) => Promise<Result>,
 ) => Promise<void>;
 
 /** A command: its definition for commander, whose action calls `run`. Heavy imports go inside the work. */
-export type DefineCommand = (run: Run) => Command;
+export type DefineCommand = (run: Run) => CommandUnknownOpts;

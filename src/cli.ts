@@ -1,0 +1,120 @@
+import { writeSync } from 'node:fs';
+import process from 'node:process';
+import type { Io } from './commands/command.js';
+import { describeFileError, errorCodeOf, exitCodeOf, SvcError } from './errors.js';
+import { runProgram, write } from './program.js';
+import { throwIfInterrupted } from './runtime/pause.js';
+
+/** Exit codes of the signals that stop a command: 128 + their number. */
+const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
+type StopSignal = keyof typeof EXIT_BY_SIGNAL;
+
+/** Longest time for work to stop, ms, so that a signal ends the process within two seconds. */
+const STOP_WITHIN_MS = 1500;
+
+/** The stop that signals request; `signal` is the first one received. */
+interface Stop {
+  readonly controller: AbortController;
+  signal: StopSignal | null;
+  runUninterruptible: Io['runUninterruptible'];
+}
+
+process.on('uncaughtException', (error) => void leave(error));
+process.exitCode = await main(process.argv.slice(2));
+process.exit();
+
+async function main(words: readonly string[]): Promise<number> {
+  const stop: Stop = {
+    controller: new AbortController(),
+    signal: null,
+    runUninterruptible: async (work) => work(),
+  };
+  watchSignals(stop);
+  watchPipes();
+  sizeTerminals();
+  const { stdout, stderr, env } = process;
+  const exitCode = await runProgram(words, {
+    stdout,
+    stderr,
+    env,
+    signal: stop.controller.signal,
+    openInput: () => process.stdin,
+    runUninterruptible: (work) => stop.runUninterruptible(work),
+  });
+  await flush();
+  return stop.signal === null ? exitCode : EXIT_BY_SIGNAL[stop.signal];
+}
+
+/** The first signal asks the work to stop, and ends the process if it does not stop in time; the second ends it at once. */
+function watchSignals(stop: Stop): void {
+  const onSignal = (signal: StopSignal) => {
+    if (stop.signal !== null) leaveAtOnce(signal);
+    stop.signal = signal;
+    process.stderr.write('\nStopping; press Ctrl-C again to exit immediately.\n');
+    setTimeout(() => leaveAtOnce(signal), STOP_WITHIN_MS).unref();
+    stop.controller.abort(new DOMException(signal, 'AbortError'));
+  };
+  const listen = () => {
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+  };
+  listen();
+  // Without a listener, a signal ends the process even while the thread is busy.
+  stop.runUninterruptible = async (work) => {
+    // Node.js delivers signals once per turn of the event loop. A signal still pending when its listener is removed
+    // would be lost.
+    await throwIfInterrupted(stop.controller.signal);
+    await throwIfInterrupted(stop.controller.signal);
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+    try {
+      return work();
+    } finally {
+      listen();
+    }
+  };
+}
+
+/**
+ * Ends the process by the signal itself: `process.exit` would wait for a thread that opens a pipe without a partner. A
+ * shell sees 130 or 143 either way.
+ */
+function leaveAtOnce(signal: StopSignal): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+/** Some terminals report 0 columns; fall back to 80 x 24. */
+function sizeTerminals(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (stream.columns === 0) [stream.columns, stream.rows] = [80, 24];
+  }
+}
+
+/** Handles a closed pipe, as with `| head`, without a stack trace: the exit code tells that output was cut off. */
+function watchPipes(): void {
+  process.stdout.on('error', (error) => {
+    if (errorCodeOf(error) !== 'EPIPE') {
+      process.stderr.write(`svc-migrate: cannot write stdout: ${describeFileError(error)}\n`);
+    }
+    process.exit(exitCodeOf(new SvcError('output', 'stdout was cut')));
+  });
+  process.stderr.on('error', () => {});
+}
+
+/** Waits until all text is written, and lets `watchPipes` handle a closed pipe. */
+async function flush(): Promise<void> {
+  await write(process.stdout, '');
+  await write(process.stderr, '');
+  await new Promise((done) => setImmediate(done));
+}
+
+/** Ends the process for an error that nothing caught: with 70 for a bug, never with 1, which means a failed gate. */
+async function leave(error: unknown): Promise<void> {
+  try {
+    const { describeError } = await import('./text/describe-error.js');
+    writeSync(process.stderr.fd, describeError(error, false));
+  } finally {
+    process.exit(exitCodeOf(error));
+  }
+}

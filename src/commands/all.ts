@@ -1,0 +1,22 @@
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
+import type { DefineCommand, Run } from './command.js';
+import { demoCommand } from './demo.js';
+import { dumpCommand } from './dump.js';
+import { helpCommand } from './help.js';
+import { initCommand } from './init.js';
+import { lookupCommand } from './lookup.js';
+import { sandboxCommand } from './sandbox.js';
+
+/** Every command by its group, in the order of `--help`. */
+const GROUPS: Readonly<Record<string, readonly DefineCommand[]>> = {
+  'Start:': [initCommand, demoCommand, sandboxCommand],
+  'Look:': [],
+  'Decide:': [],
+  'Use:': [lookupCommand, dumpCommand, helpCommand],
+};
+
+export function buildCommands(run: Run): CommandUnknownOpts[] {
+  return Object.entries(GROUPS).flatMap(([heading, commands]) =>
+    commands.map((define) => define(run).helpGroup(heading)),
+  );
+}

@@ -1,0 +1,68 @@
+import { Command } from '@commander-js/extra-typings';
+import { SvcError } from '../errors.js';
+import { baseUrlProblem, PLACEHOLDER_HOST } from '../text/addresses.js';
+import type { DefineCommand, Io } from './command.js';
+import { repeatable } from './options.js';
+
+export const initCommand: DefineCommand = (run) =>
+  new Command('init')
+    .summary('write a commented starter configuration')
+    .description('Writes a commented starter configuration. It never overwrites a file.')
+    .option('--v3 <url>', 'address of V3, with /v3; for several regions: --v3 eu=URL --v3 us=URL', repeatable)
+    .option('--v4 <url>', 'address of V4, without /v4')
+    .addHelpText(
+      'after',
+      '\nExample:\n  svc-migrate init --v3 https://eu.example/v3 --v4 https://api.example\n',
+    )
+    .action((options, command) =>
+      run(command, [], async (io) => {
+        const file = await writeStarter(options, command.optsWithGlobals(), io);
+        const todo =
+          options.v3 === undefined || options.v4 === undefined ? 'Put the addresses into it. ' : '';
+        return {
+          exitCode: 0,
+          text: () =>
+            `Wrote ${file}.\n${todo}Set SVC_MIGRATE_V3_API_KEY and SVC_MIGRATE_V4_API_KEY to the API keys.\nNext: svc-migrate doctor\n`,
+        };
+      }),
+    );
+
+interface InitOptions {
+  readonly v3?: readonly string[] | undefined;
+  readonly v4?: string | undefined;
+}
+
+async function writeStarter(options: InitOptions, globals: object, { env }: Io): Promise<string> {
+  const { findConfigFile } = await import('../config/load-config.js');
+  const { createFile } = await import('../runtime/write-output.js');
+  const config = 'config' in globals && typeof globals.config === 'string' ? globals.config : undefined;
+  const file = findConfigFile(env, config);
+  await createFile(file, await renderStarter(options));
+  return file;
+}
+
+/** The starter file with the addresses that the options name. */
+async function renderStarter({ v3 = [], v4 }: InitOptions): Promise<string> {
+  const { default: starter } = await import('./starter-config.jsonc');
+  const regions = v3.map(parseRegion).map(([region, baseUrl]) => {
+    checkAddress('--v3', baseUrl);
+    return `      ${JSON.stringify(region)}: { "baseUrl": ${JSON.stringify(baseUrl)}, "apiKeyEnv": "SVC_MIGRATE_V3_API_KEY" },`;
+  });
+  if (v4 !== undefined) checkAddress('--v4', v4);
+  return starter
+    .replace(/^ {6}"default": .*$/m, (line) => (regions.length === 0 ? line : regions.join('\n')))
+    .replace(`"https://${PLACEHOLDER_HOST}"`, (placeholder) =>
+      v4 === undefined ? placeholder : JSON.stringify(v4),
+    );
+}
+
+function parseRegion(text: string): readonly [region: string, baseUrl: string] {
+  const [, region = 'default', baseUrl = ''] = /^(?:([\w.-]+)=)?(.*)$/.exec(text) ?? [];
+  return [region, baseUrl];
+}
+
+function checkAddress(option: string, address: string): void {
+  const suffix = option === '--v4' && /\/v4\/*$/i.test(address) ? 'must not end in /v4: it is added' : null;
+  const problem = baseUrlProblem(address) ?? suffix;
+  if (problem !== null) throw new SvcError('usage', `${option} ${problem}.`);
+}

@@ -1,0 +1,43 @@
+import ci from './ci.md';
+import config from './config.md';
+import exitCodes from './exit-codes.md';
+import guarantees from './guarantees.md';
+import scan from './scan.md';
+import start from './start.md';
+
+/** A page of the manual, printed by `help` and linked from the README. */
+export interface Topic {
+  readonly name: string;
+  readonly summary: string;
+  readonly page: string;
+}
+
+/** Every page, in the order of the index. */
+export const TOPICS: readonly Topic[] = [
+  { name: 'start', summary: 'the usual migration from beginning to end: read this first', page: start },
+  {
+    name: 'config',
+    summary: 'the configuration file, limits, companies.csv and decisions.csv',
+    page: config,
+  },
+  { name: 'exit-codes', summary: 'what each exit code means', page: exitCodes },
+  { name: 'scan', summary: 'find what still uses V3 in your code', page: scan },
+  { name: 'ci', summary: 'workflows for GitHub Actions and GitLab CI', page: ci },
+  {
+    name: 'guarantees',
+    summary: 'what is promised and tested, and what no report can prove',
+    page: guarantees,
+  },
+];
+
+/** The Markdown of a page; null if there is no such topic. */
+export function readTopic(name: string): string | null {
+  return TOPICS.find((topic) => topic.name === name)?.page ?? null;
+}
+
+/** The topics, one a line. */
+export function listTopics(): string {
+  const width = Math.max(...TOPICS.map(({ name }) => name.length));
+  const lines = TOPICS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}\n`);
+  return `Topics (svc-migrate help TOPIC):\n${lines.join('')}`;
+}

@@ -1,0 +1,307 @@
+import { isAbsolute, resolve } from 'node:path';
+import { cwd } from 'node:process';
+import type { Readable } from 'node:stream';
+import { Command, CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings';
+import { buildCommands } from './commands/all.js';
+import type { Io, Result, Run, Style } from './commands/command.js';
+import type { Config } from './config/config.js';
+import type { ConfigFlags } from './config/load-config.js';
+import { exitCodeOf, expectedError, orError, SvcError } from './errors.js';
+import type { Progress } from './progress.js';
+import { readVersion } from './runtime/version.js';
+import { must } from './text/at.js';
+
+/** Width of text that is not written to a terminal, in columns. */
+const PLAIN_WIDTH = 100;
+/** Least width that `COLUMNS` may ask for. */
+const MIN_WIDTH = 40;
+
+/** What a command line uses of its process. */
+export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
+  readonly stdout: Io['stdout'] & { readonly columns?: number };
+  readonly stderr: Io['stderr'] & { readonly columns?: number };
+  readonly openInput: () => Readable & { readonly isTTY?: boolean };
+}
+
+/** Parses a command line, runs its command, and prints its error, if any; returns the exit code. */
+export async function runProgram(words: readonly string[], host: ProgramHost): Promise<number> {
+  let exitCode = 0;
+  const program = buildProgram(host, async (command, outputs, work) => {
+    exitCode = await runCommand(optionsOf(command), outputs, work, host);
+  });
+  try {
+    await program.parseAsync([...words], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return reportError(error, words, host.stderr);
+    if (error.exitCode === 0) return 0;
+    if (error.code === 'commander.help' && words.length === 0) {
+      await write(host.stdout, program.helpInformation());
+      return 0;
+    }
+    return reportError(usageError(error, words), words, host.stderr);
+  }
+}
+
+function buildProgram(host: ProgramHost, run: Run): Command {
+  const program = new Command('svc-migrate')
+    .version(readVersion(), '-V, --version', 'print the version')
+    .option('--config <file>', 'configuration file (SVC_MIGRATE_CONFIG)')
+    .option('--db <file>', 'database file (SVC_MIGRATE_DB)')
+    .option('--quiet', 'print warnings and results only')
+    .option('--verbose', 'print more: every list, every row')
+    .option('--no-color', 'print without colors (NO_COLOR)')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .usage('COMMAND [options]')
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true, formatHelp: (command, helper) => formatHelp(command, helper) })
+    .configureOutput({
+      writeOut: (text) => host.stdout.write(text),
+      writeErr: () => {},
+      getOutHelpWidth: () => widthOf(host),
+      getErrHelpWidth: () => widthOf(host),
+    });
+  for (const command of buildCommands(run)) {
+    inheritSettings(command, program);
+    program.addCommand(command);
+  }
+  return program;
+}
+
+/** commander copies settings only to commands that it creates itself. */
+function inheritSettings(command: CommandUnknownOpts, parent: CommandUnknownOpts): void {
+  command.copyInheritedSettings(parent).helpCommand(false);
+  for (const child of command.commands) inheritSettings(child, command);
+}
+
+/** The overview takes one screen: without blank lines, and its options on one line. */
+function formatHelp(command: CommandUnknownOpts, helper: Help): string {
+  const isOverview = command.parent === null;
+  if (!isOverview) return Help.prototype.formatHelp.call(helper, command, helper);
+  helper.visibleOptions = () => [];
+  const text = Help.prototype.formatHelp.call(helper, command, helper).replaceAll('\n\n', '\n');
+  return `${text}Options of every command: --config --db --quiet --verbose --no-color --help\n`;
+}
+
+/** Options that every command has, as they were given. */
+interface CommonOptions extends ConfigFlags {
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly color: boolean;
+  /** All options by name. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+function optionsOf(command: Parameters<Run>[0]): CommonOptions {
+  const given: Readonly<Record<string, unknown>> = command.optsWithGlobals();
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return {
+    given,
+    config: textOf(given['config']),
+    db: textOf(given['db']),
+    quiet: given['quiet'] === true,
+    verbose: given['verbose'] === true,
+    color: given['color'] !== false,
+  };
+}
+
+/** An output by the name of its option, such as `json`; `-` is stdout. */
+type NamedOutput = readonly [name: string, target: string];
+
+/**
+ * Runs a command's work. Requested files never hold the result of an earlier run: they are removed before it starts, and
+ * `--json` holds its error if it fails.
+ */
+async function runCommand(
+  options: CommonOptions,
+  outputNames: readonly string[],
+  work: (io: Io) => Promise<Result>,
+  host: ProgramHost,
+): Promise<number> {
+  assertFolder();
+  const outputs = outputNames.flatMap((name): NamedOutput[] => {
+    const target = options.given[name];
+    return typeof target === 'string' ? [[name, target]] : [];
+  });
+  const progress = await createProgressOf(options, host);
+  const io = buildIo(options, host, progress);
+  const { assertTargets, removeOutput } = await import('./runtime/write-output.js');
+  if (outputs.length > 0) {
+    await assertTargets(
+      outputs.map(([, target]) => target),
+      await listProtectedFiles(options, io),
+    );
+    for (const [, target] of outputs) await removeOutput(target);
+  }
+  try {
+    const result = await work(io);
+    progress.stop('done');
+    await writeResult(result, outputs, io);
+    return result.exitCode;
+  } catch (error) {
+    progress.stop('failed');
+    await writeErrorDocument(error, outputs, io);
+    throw error;
+  }
+}
+
+/** @throws SvcError `bad_input` if the working folder was removed */
+function assertFolder(): void {
+  try {
+    cwd();
+  } catch (cause) {
+    throw new SvcError('bad_input', 'The working folder no longer exists.', {
+      hint: 'Change to another folder.',
+      cause,
+    });
+  }
+}
+
+async function createProgressOf(options: CommonOptions, { stderr, env }: ProgramHost): Promise<Progress> {
+  const { createProgress } = await import('./progress.js');
+  const isTty = stderr.isTTY === true;
+  return createProgress({
+    stream: stderr,
+    isTty,
+    width: () => stderr.columns ?? PLAIN_WIDTH,
+    color: isTty && isColored(options, env),
+    quiet: options.quiet,
+    verbose: options.verbose,
+    clock: { now: Date.now },
+  });
+}
+
+function buildIo(options: CommonOptions, host: ProgramHost, progress: Progress): Io {
+  const { stdout, stderr, env, signal, runUninterruptible } = host;
+  const clock = { now: Date.now };
+  let config: Promise<Config> | undefined;
+  const load = async () => {
+    const { loadConfig } = await import('./config/load-config.js');
+    return loadConfig({ env, flags: options, nowMs: clock.now() });
+  };
+  return {
+    get stdin() {
+      return host.openInput();
+    },
+    stdout: progress.clearBefore(stdout),
+    stderr: progress.clearBefore(stderr),
+    env,
+    clock,
+    style: {
+      width: widthOf(host),
+      color: stdout.isTTY === true && isColored(options, env),
+      verbose: options.verbose,
+    },
+    signal,
+    onProgress: progress.onProgress,
+    runUninterruptible,
+    config: () => {
+      config ??= load();
+      return config;
+    },
+  };
+}
+
+/** The files that outputs must not replace, as far as they are known. */
+async function listProtectedFiles(options: CommonOptions, io: Io): Promise<string[]> {
+  const { DEFAULT_CONFIG_FILES, findConfigFile } = await import('./config/load-config.js');
+  const { listInputFiles } = await import('./config/user-files.js');
+  const config = await orError(() => io.config());
+  if (config instanceof SvcError) {
+    const database = options.db ?? io.env['SVC_MIGRATE_DB'] ?? 'svc-migrate.db';
+    return [...DEFAULT_CONFIG_FILES, findConfigFile(io.env, options.config), database];
+  }
+  const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
+  const targets = config.apply.targets.flatMap((target) => ('file' in target ? [target.file] : []));
+  const inputs = Object.values(listInputFiles(config)).map((file) => must(file));
+  return [config.database, config.file, ...inputs, ...keyFiles, ...targets].map((file) => resolve(file));
+}
+
+/** Writes a result in every requested format, and as text unless an output goes to stdout. */
+async function writeResult(result: Result, outputs: readonly NamedOutput[], io: Io): Promise<void> {
+  const { isStdout, writeOutput } = await import('./runtime/write-output.js');
+  for (const [name, target] of outputs) {
+    const chunks = await contentOf(name, result, io.style);
+    if (chunks !== null) await writeOutput(target, chunks, io);
+  }
+  const text = outputs.some(([, target]) => isStdout(target)) ? undefined : result.text?.(io.style);
+  if (text !== undefined && text !== '') await writeOutput('-', [text], io);
+}
+
+/** The content of an output; null if the command wrote it itself. */
+async function contentOf(name: string, result: Result, style: Style): Promise<Iterable<string> | null> {
+  if (name !== 'json' || result.json === undefined) return result.outputs?.[name]?.(style) ?? null;
+  const { renderJson } = await import('./text/escape.js');
+  return [renderJson(result.json)];
+}
+
+async function writeErrorDocument(thrown: unknown, outputs: readonly NamedOutput[], io: Io): Promise<void> {
+  const { removeOutput, writeOutput } = await import('./runtime/write-output.js');
+  const { renderJson } = await import('./text/escape.js');
+  const {
+    code,
+    message,
+    hint = null,
+  } = expectedError(thrown) ?? new SvcError('internal', `This is a bug: ${String(thrown)}`);
+  const text = renderJson({ outcome: 'error', code, message, hint, exitCode: exitCodeOf(thrown) });
+  // The signal that stopped the command must not stop this write.
+  const { signal } = new AbortController();
+  for (const [name, target] of outputs) {
+    // The error that stopped the command is reported, not that its file cannot be written either.
+    await orError(() =>
+      name === 'json' ? writeOutput(target, [text], { stdout: io.stdout, signal }) : removeOutput(target),
+    );
+  }
+}
+
+/**
+ * Width of what goes to stdout. A pipe mostly ends on the terminal that shows stderr, as in `| less`, and otherwise on
+ * a terminal that `COLUMNS` describes.
+ */
+function widthOf({ stdout, stderr, env }: Pick<ProgramHost, 'stdout' | 'stderr' | 'env'>): number {
+  const columns = /^\d{2,5}$/.test(env['COLUMNS'] ?? '') ? Number(env['COLUMNS']) : PLAIN_WIDTH;
+  const fallback = columns >= MIN_WIDTH ? columns : PLAIN_WIDTH;
+  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? fallback);
+}
+
+/** Whether neither `--no-color`, NO_COLOR (https://no-color.org) nor the terminal rules out color. */
+function isColored({ color }: CommonOptions, { NO_COLOR = '', TERM }: Io['env']): boolean {
+  return color && NO_COLOR === '' && TERM !== 'dumb';
+}
+
+/** Prints an error, once; returns its exit code. */
+async function reportError(
+  error: unknown,
+  words: readonly string[],
+  stderr: ProgramHost['stderr'],
+): Promise<number> {
+  const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
+  if (!isPipe) {
+    const { describeError } = await import('./text/describe-error.js');
+    const { wrapLines } = await import('./text/wrap.js');
+    const text = describeError(error, words.includes('--verbose'));
+    const { columns } = stderr;
+    await write(stderr, columns === undefined ? text : wrapLines(text.trimEnd().split('\n'), columns));
+  }
+  return exitCodeOf(error);
+}
+
+/** Turns an error of the parser into an SvcError, with its suggestion as the hint. */
+function usageError(error: CommanderError, words: readonly string[]): SvcError {
+  const command = words.find((word) => !word.startsWith('-')) ?? '';
+  const help = `Run \`svc-migrate ${command === '' ? '' : `${command} `}--help\`.`;
+  if (error.code === 'commander.help') {
+    return new SvcError('usage', `\`${command}\` needs a command of its own.`, { hint: help });
+  }
+  const [sentence = error.message, suggestion] = error.message.replace(/^error: /, '').split('\n');
+  const hint = suggestion?.replace(/^\((.*)\)$/, '$1') ?? help;
+  return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
+}
+
+/** Writes text, and waits until it is written. */
+export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
+  return new Promise((done) => {
+    stream.write(text, () => done());
+  });
+}
