@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Sqlite } from '../../src/store/sqlite.js';
+import { readCells } from '../contract.js';
+import { campaignSize } from '../support/campaign.js';
+import { openProject } from '../support/project.js';
+import type { Ended } from '../support/run-cli.js';
+import { spawnCli } from '../support/spawn-cli.js';
+
+/** A signal ends everything within two seconds; machines that run tests may be this much slower. */
+const WITHIN_MS = 2000 * 5;
+/** Copies of each record: long statements take longer with more. */
+const COPIES = campaignSize({ small: 100, full: 400 });
+const MOMENTS = campaignSize({ small: [0.5], full: [0.2, 0.4, 0.6, 0.8] });
+
+const { at, cwd: folder } = await openProject({ seed: 31, scale: 100, companies: 1 });
+let before: string;
+
+beforeAll(async () => {
+  expect((await start(['run', '--quiet'])).code).toBe(0);
+  multiplyRecords();
+  expect((await start(['remap', '--quiet'])).code).toBe(0);
+  before = contents();
+});
+
+/** Gives each live record copies with ids and keys of their own; twins stay twins. */
+function multiplyRecords(): void {
+  const db = new Sqlite(join(folder, 'svc-migrate.db'));
+  db.exec(`
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${COPIES})
+    insert into record(stream_id, svc_id, company_id, platform_id, deleted, updated_ms, latest_ms, latest_from, created_ms, walk)
+    select r.stream_id, r.svc_id + n.i * 1000000, r.company_id, r.platform_id || '-' || n.i, 0, r.updated_ms, r.latest_ms,
+      r.latest_from, r.created_ms, r.walk
+    from record as r cross join n where r.platform_id is not null and r.deleted = 0;
+    update stream set unique_records = (select count(*) from record where stream_id = stream.id)`);
+  db.close();
+}
+
+/** The digest of the remap, and whether the file is sound. */
+function contents(): string {
+  const file = join(folder, 'svc-migrate.db');
+  return JSON.stringify([
+    readCells(file, 'select sha256 from remap_run'),
+    readCells(file, 'pragma quick_check'),
+  ]);
+}
+
+function start(args: readonly string[], kill?: { signals: readonly NodeJS.Signals[]; afterMs: number }) {
+  const startedMs = performance.now();
+  let signalledMs = Number.NaN;
+  return spawnCli(args, {
+    ...at,
+    onStart: (child) => {
+      if (kill === undefined) return;
+      setTimeout(() => {
+        signalledMs = performance.now();
+        for (const signal of kill.signals) child.kill(signal);
+      }, kill.afterMs);
+    },
+  }).then((ended) => ({
+    ...ended,
+    tookMs: performance.now() - startedMs,
+    waitedMs: performance.now() - signalledMs,
+  }));
+}
+
+function expectStopped(ended: Ended & { readonly waitedMs: number }, codes: readonly number[]): void {
+  expect(codes, ended.stderr).toContain(ended.code);
+  expect(ended.waitedMs).toBeLessThan(WITHIN_MS);
+  expect(ended.stderr).not.toMatch(/\n\s+at |this is a bug/);
+}
+
+describe('a signal in the middle of long work', () => {
+  const commands = [
+    ['remap'],
+    ['report', '--ndjson', 'findings.ndjson', '--html', 'report.html'],
+    ['check'],
+    ['dump', '--output', 'remap.csv'],
+  ];
+  it.each(commands)('ends %s at any moment, and everything stays as it was', async (...args) => {
+    const { tookMs } = await start([...args, '--quiet']);
+    const startMs = (await start(['--version'])).tookMs;
+    if (!files.includes(name)) writeFileSync(join(folder, name), 'earlier');
+    for (const share of MOMENTS) {
+      for (const [signal, code] of [
+        ['SIGINT', 130],
+        ['SIGTERM', 143],
+      ] as const) {
+        const afterMs = startMs + (tookMs - startMs) * share;
+        const ended = await start([...args, '--quiet'], { signals: [signal], afterMs });
+        // 0 and 1: it was faster this time.
+        expectStopped(ended, [code, 0, 1]);
+        expect(contents()).toBe(before);
+      }
+    }
+  });
+
+  it('is answered by the second one at once', async () => {
+    const { tookMs } = await start(['remap', '--quiet']);
+    const ended = await start(['remap', '--quiet'], { signals: ['SIGINT', 'SIGTERM'], afterMs: tookMs / 2 });
+    expectStopped(ended, [130, 143, 0]);
+    expect(contents()).toBe(before);
+  });
+
+  it('ends an export, which goes on afterwards', async () => {
+    const database = ['--db', join(folder, 'other.db')];
+    const ended = await start(['export', '--quiet', ...database], { signals: ['SIGINT'], afterMs: 450 });
+    expectStopped(ended, [130, 0]);
+    expect((await start(['run', '--quiet', ...database])).code).toBe(0);
+  });
+});
