@@ -1,4 +1,4 @@
-import type { CompanyMatch, Decision, Generation, StaleReason } from '../domain.js';
+import type { CompanyMatch, Decision, Generation, StaleReason, StreamState } from '../domain.js';
 import type { Status } from '../reasons.js';
 import type { Scope } from './remap.js';
 import type { Db } from './sqlite.js';
@@ -205,4 +205,45 @@ export function readDecisionRows(db: Db, scope: Scope): DecisionRow[] {
     )
     .all(scopeParams(scope))
     .map((row) => ({ ...row, line: Number(row.line) }));
+}
+
+/** A list as a report shows it. */
+export interface ListRow {
+  readonly generation: Generation;
+  readonly region: string;
+  readonly model: string;
+  readonly companyId: bigint | null;
+  readonly state: StreamState;
+  readonly endReason: string | null;
+  readonly pages: bigint;
+  readonly records: bigint;
+  readonly uniqueRecords: bigint;
+  readonly duplicates: bigint;
+  readonly rejected: bigint;
+  readonly totalCountFirst: bigint | null;
+  readonly totalCountLast: bigint | null;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+  /** Start of the last walk or sweep that reached its end. */
+  readonly readAt: string | null;
+  readonly phase: 'walk' | 'sweep';
+  readonly rounds: bigint;
+}
+
+/** V4's list of companies is in every scope. */
+export function readLists(db: Db, scope: Scope): ListRow[] {
+  return db
+    .prepare<[ScopeParams], ListRow>(
+      `select generation, region, model, company_id as companyId, state, end_reason as endReason, pages, records,
+         unique_records as uniqueRecords, duplicates, rejected, total_count_first as totalCountFirst,
+         total_count_last as totalCountLast, started_at as startedAt, finished_at as finishedAt, read_at as readAt, phase, rounds
+       from stream
+       where (@models is null or model = 'core/companies' or model in (select value from json_each(@models)))
+         and (@companies is null or company_id is null
+           or (generation = 'v3' and company_id in (select value from json_each(@companies)))
+           or (generation = 'v4' and company_id in (
+             select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))
+       order by generation, region, model, company_id`,
+    )
+    .all(scopeParams(scope));
 }

@@ -1,0 +1,99 @@
+import { Command } from '@commander-js/extra-typings';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import type { Report } from '../report/report-schema.js';
+import type { Scope } from '../store/remap.js';
+import type { Db } from '../store/sqlite.js';
+import type { DefineCommand, Io, Result } from './command.js';
+import { type Narrowing, narrowingOf, repeatable, repeatableId } from './options.js';
+
+/** Options that name the files of a report. */
+export const REPORT_OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit'] as const;
+
+export const reportCommand: DefineCommand = (run) =>
+  new Command('report')
+    .summary('what matched and what did not, and why; no network')
+    .description(
+      'Shows what the last remap found. It works on incomplete and outdated data and says so; only check judges.',
+    )
+    .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
+    .option('--company <id>', 'only this V3 company (repeatable)', repeatableId)
+    .option('--json <file>', 'write the report as JSON (- is stdout)')
+    .option('--ndjson <file>', 'write every finding, one a line')
+    .option('--markdown <file>', 'write the report as Markdown')
+    .option('--html <file>', 'write the report as one HTML page')
+    .option('--junit <file>', 'write limits and lists as JUnit XML')
+    .addHelpText('after', '\nExample:\n  svc-migrate report --html report.html')
+    .action((options, command) =>
+      run(command, REPORT_OUTPUTS, async (io) => {
+        const config = await io.config();
+        const report = await readReport(io, config, narrowingOf(options, config));
+        if (report.outcome === 'incomplete') {
+          for (const { text } of report.blockers) io.onProgress({ kind: 'note', level: 'warning', text });
+        }
+        return { ...(await printReport(report, config, scopeOf(narrowingOf(options, config)))), exitCode: 0 };
+      }),
+    );
+
+/** The scope of a report; no limits for what is not narrowed. */
+export function scopeOf({ models, companies }: Narrowing): Scope {
+  return {
+    models: models.length === 0 ? null : models,
+    companies: companies.length === 0 ? null : companies,
+  };
+}
+
+/**
+ * Builds the report from the database.
+ *
+ * @param inspect runs first, on the same snapshot
+ * @throws SvcError as `readDatabase` and `buildReport` do
+ */
+export async function readReport(
+  io: Io,
+  config: Config,
+  narrowing: Narrowing,
+  inspect: (db: Db) => void = () => {},
+): Promise<Report> {
+  io.onProgress({ kind: 'stage', name: 'report' });
+  const { buildReport } = await import('../report/build-report.js');
+  const { readVersion } = await import('../runtime/version.js');
+  const { readDatabase } = await import('./read-database.js');
+  const scope = scopeOf(narrowing);
+  return readDatabase(config, (db) => {
+    inspect(db);
+    assertCompanies(db, narrowing.companies);
+    return buildReport(db, { config, scope, nowMs: io.clock.now(), toolVersion: readVersion() });
+  });
+}
+
+/** @throws SvcError `usage` if the remap does not know a company */
+export function assertCompanies(db: Db, companies: readonly bigint[]): void {
+  const find = db.prepare('select 1 from company where v3_company_id = ?');
+  if (db.prepare('select 1 from remap_run').get() === undefined) return;
+  for (const id of companies) {
+    if (find.get(id) === undefined) throw new SvcError('usage', `The database has no V3 company ${id}.`);
+  }
+}
+
+/** Prints a report in every format. */
+export async function printReport(report: Report, config: Config, scope: Scope): Promise<Result> {
+  const { buildDocument } = await import('../report/document.js');
+  const { renderHtml } = await import('../report/render-html.js');
+  const { renderJunit } = await import('../report/render-junit.js');
+  const { renderMarkdown } = await import('../report/render-markdown.js');
+  const { renderText } = await import('../report/render-text.js');
+  const { readFindingLines } = await import('./finding-lines.js');
+  const document = buildDocument(report);
+  return {
+    exitCode: report.exitCode,
+    json: report,
+    text: (style) => renderText(document, style),
+    outputs: {
+      ndjson: () => readFindingLines(config, scope, report.evidence.remap?.sha256 ?? null),
+      markdown: () => [renderMarkdown(document)],
+      html: () => [renderHtml(document, report)],
+      junit: () => renderJunit(report),
+    },
+  };
+}
