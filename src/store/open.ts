@@ -5,9 +5,9 @@ import { type Db, Sqlite } from './sqlite.js';
 
 export type OpenMode = 'create' | 'write' | 'read';
 
-/** `svcM` */
-const APPLICATION_ID = 0x7376634d;
-const SCHEMA_VERSION = 100;
+/** `SVCM` */
+const APPLICATION_ID = 0x5356434d;
+const SCHEMA_VERSION = 9;
 
 /** The first version of SQLite without the WAL-reset corruption bug. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -185,8 +185,8 @@ const DAMAGED = 'Move it away and export again; nothing was repaired.';
 function assertSqliteVersion(db: Db): void {
   const text = String(db.prepare('select sqlite_version()').pluck().get());
   const parts = text.split('.').map(Number);
-  const [at] = OLDEST_SQLITE.entries().find(([index, least]) => parts[index] !== least) ?? [];
-  if (at === undefined || (parts[at] ?? 0) > (OLDEST_SQLITE[at] ?? 0)) return;
+  const at = OLDEST_SQLITE.findIndex((least, index) => parts[index] !== least);
+  if (at < 0 || (parts[at] ?? 0) > (OLDEST_SQLITE[at] ?? 0)) return;
   throw new SvcError('internal', `SQLite ${text} is too old: ${OLDEST_SQLITE.join('.')} or later is needed.`);
 }
 
