@@ -1,18 +1,21 @@
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
+import { applyCommand } from './apply.js';
+import { checkCommand } from './check.js';
 import type { DefineCommand, Run } from './command.js';
 import { demoCommand } from './demo.js';
 import { dumpCommand } from './dump.js';
 import { helpCommand } from './help.js';
 import { initCommand } from './init.js';
 import { lookupCommand } from './lookup.js';
+import { reportCommand } from './report.js';
 import { sandboxCommand } from './sandbox.js';
 
 /** Every command by its group, in the order of `--help`. */
 const GROUPS: Readonly<Record<string, readonly DefineCommand[]>> = {
   'Start:': [initCommand, demoCommand, sandboxCommand],
-  'Look:': [],
+  'Look:': [reportCommand, checkCommand],
   'Decide:': [],
-  'Use:': [lookupCommand, dumpCommand, helpCommand],
+  'Use:': [lookupCommand, dumpCommand, applyCommand, helpCommand],
 };
 
 export function buildCommands(run: Run): CommandUnknownOpts[] {
