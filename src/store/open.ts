@@ -6,7 +6,7 @@ import { type Db, Sqlite } from './sqlite.js';
 export type OpenMode = 'create' | 'write' | 'read';
 
 /** `SVCM` */
-const APPLICATION_ID = 0x5356434d;
+export const APPLICATION_ID = 0x5356434d;
 const SCHEMA_VERSION = 9;
 
 /** The first version of SQLite without the WAL-reset corruption bug. */

@@ -2,13 +2,12 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { SvcError } from '../../errors.js';
+import { APPLICATION_ID } from '../../store/open.js';
 import { type Db, Sqlite } from '../../store/sqlite.js';
 import { inBatches } from '../../text/rows.js';
 import { type Connection, type Database, throwIfAborted, type Value } from './database.js';
 import { introspectSqlite, listSqliteTables } from './sqlite-catalog.js';
 
-/** `application_id` of the database of svc-migrate: "svcm". */
-const OWN_APPLICATION_ID = 0x73_76_63_6d;
 /** Short, because signals are not heard while SQLite waits; `transaction` waits again. */
 const BUSY_MS = 100;
 const BATCH_ROWS = 1000;
@@ -118,7 +117,7 @@ export function openSqlite(file: string, mode: 'read' | 'write', connection: Con
 
 function connect(file: string, mode: 'read' | 'write'): Db {
   const db = mode === 'write' ? open(file, false) : openReader(file);
-  if (db.pragma('application_id', { simple: true }) === OWN_APPLICATION_ID) {
+  if (db.pragma('application_id', { simple: true }) === APPLICATION_ID) {
     db.close();
     throw new SvcError('bad_input', `${file} is the svc-migrate database, not your own data.`, {
       hint: 'Name the database that holds your records.',
