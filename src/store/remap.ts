@@ -99,8 +99,6 @@ export function readRemapRun(db: Db): RemapRun | null {
 }
 
 function parseInputs(text: string): Record<string, string> {
-  const inputs: unknown = JSON.parse(text);
-  return Object.fromEntries(
-    Object.entries(must(inputs, 'list of inputs')).map(([name, value]) => [name, String(value)]),
-  );
+  const inputs: object = must(JSON.parse(text), 'list of inputs');
+  return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, String(value)]));
 }

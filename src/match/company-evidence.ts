@@ -1,0 +1,288 @@
+import type { Db } from '../store/sqlite.js';
+import { append } from '../text/rows.js';
+import { type CompanyRecord, FactIndex } from './fact-index.js';
+import type { CompanyEvidence, Uncounted } from './pair-companies.js';
+import { compareFacts, type FactReader, type FactVerdict } from './record-facts.js';
+
+/**
+ * Limits on the company pairs whose shared keys are counted. If all companies use the same numbers as keys, the pairs
+ * grow with the square of the companies; beyond the limits only pairs that agree on a sampled key are counted.
+ */
+const MAX_PAIRS = 250_000;
+const MAX_COUNTED = 10_000_000;
+
+/** Shared keys of a pair that are compared at most; fewer if there are many pairs. */
+const MAX_SAMPLES = 200;
+const MIN_SAMPLES = 4;
+const MAX_SAMPLES_OF_ALL = 400_000;
+
+/** Keys by which companies are found that may be pairs, and records of these keys at most. */
+const SAMPLED_KEYS = 8;
+const MAX_SAMPLED_RECORDS = 400_000;
+
+export interface CompanyCounts {
+  /** Company pairs that share a key or, if these are too many, that agree on one. */
+  readonly evidence: readonly CompanyEvidence[];
+  readonly uncounted: Uncounted;
+  /** Number of keys of each company. */
+  readonly keys: { readonly v3: ReadonlyMap<number, number>; readonly v4: ReadonlyMap<number, number> };
+}
+
+/** Counts shared and agreeing keys of companies, from the places in lists that were read in full. */
+export function readCompanyEvidence(
+  db: Db,
+  facts: FactReader,
+  companies: { readonly v3: readonly { companyId: bigint }[]; readonly v4: readonly { companyId: bigint }[] },
+  throwIfStopped: () => void,
+): CompanyCounts {
+  const sets = new KeySets(db);
+  for (const set of sets.read()) {
+    throwIfStopped();
+    sets.count(set);
+  }
+  const { keys } = sets;
+  let { pairs } = sets;
+  const uncounted = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  if (!sets.isAffordable) {
+    pairs = findAgreeingPairs(db, facts, sets, uncounted, throwIfStopped);
+    const v4Ids = new Map(companies.v4.map(({ companyId }, id) => [companyId, id]));
+    for (const [v3, { companyId }] of companies.v3.entries()) {
+      const v4 = v4Ids.get(companyId);
+      if (v4 !== undefined) pairs.set(pairKey(v3, v4), pairs.get(pairKey(v3, v4)) ?? null);
+    }
+  }
+  const evidence = [...pairs].map(([key, shared]): Counted => {
+    const [v3, v4] = [Math.floor(key / COMPANIES), key % COMPANIES];
+    const smallerKeys = Math.min(keys.v3.get(v3) ?? 0, keys.v4.get(v4) ?? 0);
+    const counts = { shared: shared ?? 0, sampled: 0, comparable: 0, agreeing: 0 };
+    return { v3, v4, smallerKeys, ...counts, isShared: shared !== null };
+  });
+  compareSamples(db, facts, evidence, throwIfStopped);
+  const sharing = evidence.filter(({ shared }) => shared > 0).map(({ isShared: _, ...row }) => row);
+  return { evidence: sharing.sort((a, b) => a.v3 - b.v3 || a.v4 - b.v4), uncounted, keys };
+}
+
+type Counted = { -readonly [Name in keyof CompanyEvidence]: CompanyEvidence[Name] } & {
+  /** Whether the shared keys were counted; otherwise the compared ones count. */
+  readonly isShared: boolean;
+};
+
+/** More than there can be companies. */
+const COMPANIES = 2 ** 26;
+
+function pairKey(v3: number, v4: number): number {
+  return v3 * COMPANIES + v4;
+}
+
+/** Keys that the same companies have. */
+interface KeySet {
+  readonly v3: ReadonlySet<number>;
+  readonly v4: ReadonlySet<number>;
+  readonly model: string;
+  readonly count: number;
+  /** One of them. */
+  readonly key: string;
+}
+
+interface Place {
+  readonly generation: bigint;
+  readonly company: bigint;
+  readonly model: string;
+}
+
+/** Keys with the same companies are counted together, so that numbered keys (1, 2, 3 … in every company) stay cheap. */
+class KeySets {
+  readonly #db: Db;
+  readonly #places: ReadonlyMap<string, Place>;
+  readonly keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  /** Shared keys by pair. */
+  readonly pairs = new Map<number, number | null>();
+  #counted = 0;
+
+  constructor(db: Db) {
+    this.#db = db;
+    const places = db.prepare<[], Place & { id: bigint }>(
+      'select id, generation, company, model from temp.place',
+    );
+    this.#places = new Map(places.all().map((place) => [String(place.id), place]));
+  }
+
+  get isAffordable(): boolean {
+    return this.#counted <= MAX_COUNTED && this.pairs.size <= MAX_PAIRS;
+  }
+
+  *read(): Generator<KeySet> {
+    const rows = this.#db.prepare<[], { places: string; count: bigint; key: string }>(`
+      select places, count(*) as count, min(platform_id) as key
+      from (
+        select r.platform_id, group_concat(w.id) as places
+        from record as r indexed by record_key
+          cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
+        where r.platform_id is not null and w.read_in_full
+        group by r.platform_id)
+      group by places
+      order by count desc, places`);
+    for (const { places, count, key } of rows.iterate()) {
+      const models = new Map<string, { v3: Set<number>; v4: Set<number> }>();
+      for (const id of places.split(',')) {
+        const place = this.#places.get(id);
+        if (place === undefined) continue;
+        const sides = models.get(place.model) ?? { v3: new Set<number>(), v4: new Set<number>() };
+        models.set(place.model, sides);
+        sides[place.generation === 3n ? 'v3' : 'v4'].add(Number(place.company));
+      }
+      for (const [model, sides] of models) yield { ...sides, model, count: Number(count), key };
+    }
+  }
+
+  count({ v3, v4, count }: KeySet): void {
+    for (const company of v3) this.keys.v3.set(company, (this.keys.v3.get(company) ?? 0) + count);
+    for (const company of v4) this.keys.v4.set(company, (this.keys.v4.get(company) ?? 0) + count);
+    this.#counted += v3.size * v4.size;
+    if (!this.isAffordable) return;
+    for (const a of v3) {
+      for (const b of v4) this.pairs.set(pairKey(a, b), (this.pairs.get(pairKey(a, b)) ?? 0) + count);
+    }
+  }
+}
+
+/** Finds the company pairs that agree on one of a few keys of each V4 company. What cannot be compared is uncounted. */
+function findAgreeingPairs(
+  db: Db,
+  facts: FactReader,
+  sets: KeySets,
+  uncounted: { v3: Map<number, number>; v4: Map<number, number> },
+  throwIfStopped: () => void,
+): Map<number, null> {
+  const sample = sampleKeys(sets);
+  const select = db.prepare<[string, string], { id: bigint; generation: bigint; company: bigint }>(`
+    select r.id, w.generation, w.company
+    from record as r indexed by record_key
+      cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
+    where r.platform_id = ? and w.model = ? and w.read_in_full`);
+  const groups = sample.sampled.map(({ key, model }) => select.all(key, model));
+  const read = facts.read(groups.flatMap((rows) => rows.map(({ id }) => id)));
+  const pairs = new Map<number, null>();
+  const addUncounted = (side: 'v3' | 'v4', company: number) =>
+    uncounted[side].set(company, (uncounted[side].get(company) ?? 0) + 1);
+  for (const company of sample.unsampled) addUncounted('v4', company);
+  for (const rows of groups) {
+    throwIfStopped();
+    const recordsOf = (generation: bigint): CompanyRecord[] =>
+      rows.flatMap((row) => {
+        const own = row.generation === generation ? read.get(row.id) : undefined;
+        return own === undefined ? [] : [{ company: Number(row.company), facts: own }];
+      });
+    const index = new FactIndex(recordsOf(4n));
+    const hidden = { v3: new Set<number>(), v4: new Set<number>() };
+    const hide = new Set<readonly CompanyRecord[]>();
+    for (const record of recordsOf(3n)) {
+      const { companies, uncompared } = index.find(record.facts);
+      for (const company of companies) {
+        if (pairs.size < MAX_PAIRS) pairs.set(pairKey(record.company, company), null);
+        else {
+          hidden.v3.add(record.company);
+          hidden.v4.add(company);
+        }
+      }
+      if (uncompared.some(({ length }) => length > 0)) hidden.v3.add(record.company);
+      for (const bucket of uncompared) hide.add(bucket);
+    }
+    for (const bucket of hide) for (const { company } of bucket) hidden.v4.add(company);
+    for (const company of hidden.v3) addUncounted('v3', company);
+    for (const company of hidden.v4) addUncounted('v4', company);
+  }
+  return pairs;
+}
+
+/** One key of each of the most frequent sets of companies, until each V4 company has a few. */
+function sampleKeys(sets: KeySets): { sampled: { key: string; model: string }[]; unsampled: Set<number> } {
+  const samples = new Map<number, number>();
+  const sampled: { key: string; model: string }[] = [];
+  const unsampled = new Set<number>();
+  let records = 0;
+  for (const { v3, v4, key, model } of sets.read()) {
+    if (v3.size === 0 || v4.size === 0) continue;
+    const open = [...v4].filter((company) => (samples.get(company) ?? 0) < SAMPLED_KEYS);
+    if (open.length === 0) continue;
+    if (records + v3.size + v4.size > MAX_SAMPLED_RECORDS) {
+      for (const company of open) if (!samples.has(company)) unsampled.add(company);
+      continue;
+    }
+    records += v3.size + v4.size;
+    sampled.push({ key, model });
+    for (const company of v4) samples.set(company, (samples.get(company) ?? 0) + 1);
+  }
+  for (const company of samples.keys()) unsampled.delete(company);
+  return { sampled, unsampled };
+}
+
+interface Sample {
+  readonly a: bigint;
+  readonly b: bigint;
+  readonly key: string;
+}
+
+/**
+ * Compares up to 200 shared keys of each pair that could be the best of one of its companies or, with half as many
+ * agreeing keys, rival it. The pairs with the most shared keys go first.
+ */
+function compareSamples(db: Db, facts: FactReader, evidence: Counted[], throwIfStopped: () => void): void {
+  const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
+  const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
+  const select = db.prepare<[bigint, bigint, bigint], Sample>(`
+    select a.id as a, b.id as b, w4.model || ' ' || a.platform_id as key
+    from temp.place as w4
+      cross join temp.place as w3 on w3.generation = 3 and w3.company = ? and w3.model = w4.model and w3.read_in_full
+      cross join record as b on b.stream_id = w4.stream_id
+      cross join record as a indexed by record_key
+        on a.platform_id = b.platform_id and a.stream_id = w3.stream_id and a.company_id = w3.company_id
+    where w4.generation = 4 and w4.company = ? and w4.read_in_full
+    limit ?`);
+  const best = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  const canMatter = ({ v3, v4, shared, isShared }: Counted) => {
+    const most = isShared ? Math.min(shared, limit) : limit;
+    return most * 2 >= (best.v3.get(v3) ?? 0) || most * 2 >= (best.v4.get(v4) ?? 0);
+  };
+  const [first, others] = splitByShared(evidence);
+  for (const round of [first, others]) {
+    const wanted = round.filter(canMatter).map((pair) => {
+      throwIfStopped();
+      return { pair, samples: select.all(BigInt(pair.v3), BigInt(pair.v4), BigInt(limit)) };
+    });
+    const read = facts.read(wanted.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b])));
+    for (const { pair, samples } of wanted) {
+      countVerdicts(pair, samples, (sample) => {
+        const [a, b] = [read.get(sample.a), read.get(sample.b)];
+        return a === undefined || b === undefined ? 'incomparable' : compareFacts(a, b);
+      });
+      best.v3.set(pair.v3, Math.max(best.v3.get(pair.v3) ?? 0, pair.agreeing));
+      best.v4.set(pair.v4, Math.max(best.v4.get(pair.v4) ?? 0, pair.agreeing));
+    }
+  }
+}
+
+/** For each company the pair with the most shared keys, and all others. */
+function splitByShared(evidence: readonly Counted[]): [Counted[], Counted[]] {
+  const top = { v3: new Map<number, Counted>(), v4: new Map<number, Counted>() };
+  for (const pair of evidence) {
+    for (const side of ['v3', 'v4'] as const) {
+      const before = top[side].get(pair[side]);
+      if (before === undefined || pair.shared > before.shared) top[side].set(pair[side], pair);
+    }
+  }
+  const first = new Set([...top.v3.values(), ...top.v4.values()]);
+  return [[...first], evidence.filter((pair) => !first.has(pair))];
+}
+
+/** A key agrees if any of its records do. */
+function countVerdicts(pair: Counted, samples: readonly Sample[], judge: (sample: Sample) => FactVerdict): void {
+  const verdicts = new Map<string, FactVerdict[]>();
+  for (const sample of samples) append(verdicts, sample.key, judge(sample));
+  pair.sampled = verdicts.size;
+  for (const ofKey of verdicts.values()) {
+    if (ofKey.some((verdict) => verdict !== 'incomparable')) pair.comparable += 1;
+    if (ofKey.includes('agrees')) pair.agreeing += 1;
+  }
+  if (!pair.isShared) pair.shared = verdicts.size;
+}

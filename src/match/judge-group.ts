@@ -1,0 +1,204 @@
+/** An object that is joined by its key: a record within a company pair, or a child within a pair of records. */
+export interface KeyMember {
+  readonly gen: 3 | 4;
+  readonly svcId: bigint;
+  /** `platform_unique_id`. */
+  readonly uid: string | null;
+  readonly deleted: boolean;
+}
+
+/**
+ * | kind       | of   | meaning                                                                      |
+ * | ---------- | ---- | ---------------------------------------------------------------------------- |
+ * | pair       | 3    | `twin` is its V4 object; `merged` names the other live V3 objects that have it |
+ * | superseded | 3, 4 | deleted, and the group has a live object of the same generation              |
+ * | absent     | 3, 4 | the other generation has no object with this key                             |
+ * | dup_v3     | 3, 4 | several live V3 objects, and it is open which V4 object this is              |
+ * | dup_v4     | 3, 4 | several V4 candidates, and none is singled out                               |
+ * | claimed    | 4    | the twin of a V3 object                                                      |
+ */
+export type GroupVerdict<M> =
+  | {
+      readonly kind: 'pair';
+      readonly twin: M;
+      readonly by: 'platform_id' | 'platform_unique_id';
+      readonly merged: readonly bigint[];
+    }
+  | { readonly kind: 'superseded' | 'absent' | 'dup_v3' | 'dup_v4' | 'claimed' };
+
+type PairVerdict<M> = Extract<GroupVerdict<M>, { readonly kind: 'pair' }>;
+
+const ABSENT = { kind: 'absent' } as const;
+const CLAIMED = { kind: 'claimed' } as const;
+const SUPERSEDED = { kind: 'superseded' } as const;
+const DUP_V3 = { kind: 'dup_v3' } as const;
+const DUP_V4 = { kind: 'dup_v4' } as const;
+
+/**
+ * Judges a group: all objects of both generations with one key, within one company pair (records) or one field of one
+ * pair of records (children). Returns the verdicts in the order of the members.
+ */
+export function judgeGroup<M extends KeyMember>(members: readonly M[]): readonly GroupVerdict<M>[] {
+  const v3 = members.filter(({ gen }) => gen === 3);
+  const v4 = describeV4(members.filter(({ gen }) => gen === 4));
+  const ofV3 = judgeV3Members(v3, v4);
+  const verdicts = new Map<M, GroupVerdict<M>>(v3.map((member, at) => [member, ofV3[at] ?? ABSENT]));
+  const claimed = new Set(ofV3.flatMap((verdict) => (verdict.kind === 'pair' ? [verdict.twin] : [])));
+  const side = describeV3(v3);
+  return members.map((member) => verdicts.get(member) ?? judgeV4Member(member, side, v4, claimed));
+}
+
+/** The number of V3 objects of a group. */
+export interface V3Side {
+  readonly count: number;
+  readonly live: number;
+}
+
+export function describeV3(v3: readonly KeyMember[]): V3Side {
+  return { count: v3.length, live: v3.filter(({ deleted }) => !deleted).length };
+}
+
+/** Judges a V4 object after the V3 objects of its group, which claim some of the V4 objects. */
+export function judgeV4Member<M extends KeyMember>(
+  member: M,
+  v3: V3Side,
+  { live }: V4Side<M>,
+  claimed: ReadonlySet<M>,
+): GroupVerdict<M> {
+  if (claimed.has(member)) return CLAIMED;
+  if (member.deleted && live > 0) return SUPERSEDED;
+  if (v3.count === 0) return ABSENT;
+  return v3.live > 1 ? DUP_V3 : DUP_V4;
+}
+
+/** The V4 objects of a group. */
+export interface V4Side<M> {
+  readonly live: number;
+  /** The live ones, or the deleted ones if none is live. */
+  readonly candidates: readonly M[];
+  /** Candidates by unique id; null if several have it. */
+  readonly byUid: ReadonlyMap<string, M | null>;
+}
+
+export function describeV4<M extends KeyMember>(v4: readonly M[]): V4Side<M> {
+  const live = v4.filter(({ deleted }) => !deleted);
+  const candidates = live.length > 0 ? live : v4;
+  const byUid = new Map<string, M | null>();
+  for (const member of candidates) {
+    if (member.uid !== null) byUid.set(member.uid, byUid.has(member.uid) ? null : member);
+  }
+  return { live: live.length, candidates, byUid };
+}
+
+/** The verdicts of the V3 objects of a group, in their order. Takes time linear in their number. */
+export function judgeV3Members<M extends KeyMember>(v3: readonly M[], v4: V4Side<M>): GroupVerdict<M>[] {
+  const { live } = describeV3(v3);
+  const verdicts = v3.map((member) => judgeV3Member(member, live, v4));
+  return live > 1 ? nameMerged(v3, verdicts) : verdicts;
+}
+
+function judgeV3Member<M extends KeyMember>(
+  member: M,
+  live: number,
+  { candidates, byUid }: V4Side<M>,
+): GroupVerdict<M> {
+  if (member.deleted && live > 0) return SUPERSEDED;
+  const [candidate] = candidates;
+  if (candidate === undefined) return ABSENT;
+  const isOneOfSeveral = live > 1;
+  if (candidates.length > 1) {
+    const twin = member.uid === null ? null : byUid.get(member.uid);
+    if (twin != null) return { kind: 'pair', twin, by: 'platform_unique_id', merged: [] };
+    return isOneOfSeveral ? DUP_V3 : DUP_V4;
+  }
+  if (isOneOfSeveral && areDifferent(member.uid, candidate.uid)) return DUP_V3;
+  return { kind: 'pair', twin: candidate, by: 'platform_id', merged: [] };
+}
+
+/** Names for each live V3 object the others with the same twin. */
+function nameMerged<M extends KeyMember>(
+  v3: readonly M[],
+  verdicts: readonly GroupVerdict<M>[],
+): GroupVerdict<M>[] {
+  const isPair = (verdict: GroupVerdict<M> | undefined): verdict is PairVerdict<M> =>
+    verdict?.kind === 'pair';
+  const sharers = new Map<M, { count: number; lowest: bigint[] }>();
+  for (const [at, { svcId }] of v3.entries()) {
+    const verdict = verdicts[at];
+    if (!isPair(verdict)) continue;
+    const { count, lowest } = sharers.get(verdict.twin) ?? { count: 0, lowest: [] };
+    sharers.set(verdict.twin, {
+      count: count + 1,
+      lowest: lowestIds([...lowest, svcId], MAX_NAMED_IDS + 1),
+    });
+  }
+  return verdicts.map((verdict, at) => {
+    if (!isPair(verdict)) return verdict;
+    const lowest = sharers.get(verdict.twin)?.lowest ?? [];
+    return { ...verdict, merged: lowest.filter((id) => id !== v3[at]?.svcId).slice(0, MAX_NAMED_IDS) };
+  });
+}
+
+/** Whether both unique ids are set and differ. */
+export function areDifferent(uid: string | null, other: string | null): boolean {
+  return uid !== null && other !== null && uid !== other;
+}
+
+/** Evidence names at most this many ids. */
+const MAX_NAMED_IDS = 5;
+
+function lowestIds(ids: readonly bigint[], count: number): bigint[] {
+  return [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).slice(0, count);
+}
+
+/** The lowest ids as text, for evidence. */
+export function nameIds(ids: readonly bigint[]): readonly string[] {
+  return lowestIds(ids, MAX_NAMED_IDS).map(String);
+}
+
+/** Ids of the objects of a group, for evidence. */
+export interface GroupIds {
+  readonly v3Live: readonly string[];
+  readonly v4Live: readonly string[];
+  readonly v4: readonly string[];
+}
+
+export function listGroupIds(members: readonly KeyMember[]): GroupIds {
+  const idsOf = (gen: 3 | 4, isLive: boolean) =>
+    nameIds(
+      members.flatMap((member) =>
+        member.gen === gen && !(isLive && member.deleted) ? [member.svcId] : [],
+      ),
+    );
+  return { v3Live: idsOf(3, true), v4Live: idsOf(4, true), v4: idsOf(4, false) };
+}
+
+/** The evidence of a verdict as JSON; null if it needs none. */
+export function renderGroupEvidence<M extends KeyMember>(
+  verdict: GroupVerdict<M>,
+  gen: 3 | 4,
+  ids: () => GroupIds,
+): string | null {
+  switch (verdict.kind) {
+    case 'pair':
+      return verdict.merged.length === 0
+        ? null
+        : JSON.stringify({ merged_v3_svc_ids: verdict.merged.map(String) });
+    case 'superseded':
+      return JSON.stringify(gen === 3 ? { live_v3_svc_ids: ids().v3Live } : { live_v4_svc_ids: ids().v4Live });
+    case 'dup_v3':
+    case 'dup_v4':
+      return JSON.stringify({ v3_svc_ids: ids().v3Live, v4_svc_ids: ids().v4 });
+    case 'absent':
+    case 'claimed':
+      return null;
+  }
+}
+
+/** The reason of a pair, by which of its objects are deleted; null if it is `matched`. */
+export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason | null {
+  if (v3Deleted) return v4Deleted ? 'deleted_in_both' : 'deleted_in_v3';
+  return v4Deleted ? 'deleted_in_v4' : null;
+}
+
+type PairReason = 'deleted_in_v3' | 'deleted_in_v4' | 'deleted_in_both';
