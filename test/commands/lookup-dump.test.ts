@@ -106,7 +106,7 @@ describe('lookup', () => {
 
 describe('dump', () => {
   const textOf = (row: RemapCells) => Object.values(row).map((cell) => (cell === null ? null : String(cell)));
-  const valueOf = (cell: unknown) => (cell === null || cell === undefined ? null : String(cell));
+  const cellTextOf = (cell: unknown) => (cell === null || cell === undefined ? null : String(cell));
 
   it('writes the rows of the remap, in its order, in every format', async () => {
     const csv = await run('dump');
@@ -120,14 +120,14 @@ describe('dump', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(
-      lines.map(({ evidence, ...row }) => [...Object.values(row).map(valueOf), JSON.stringify(evidence)]),
+      lines.map(({ evidence, ...row }) => [...Object.values(row).map(cellTextOf), JSON.stringify(evidence)]),
     ).toEqual(
       rows.map((row) => [...textOf(row).slice(0, -1), JSON.stringify(JSON.parse(String(row.evidence)))]),
     );
     expect((await run('dump', '--format', 'parquet', '--output', 'remap.parquet')).code).toBe(0);
     const bytes = readFileSync(join(cwd, 'remap.parquet'));
     const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
-    expect((await parquetReadObjects({ file })).map((row) => Object.values(row).map(valueOf))).toEqual(
+    expect((await parquetReadObjects({ file })).map((row) => Object.values(row).map(cellTextOf))).toEqual(
       rows.map(textOf),
     );
     const [{ sha256 } = { sha256: '' }] = readCells<{ sha256: string }>(

@@ -17,8 +17,8 @@ describe('check judges only what is complete, current and of this configuration'
   const base = sandbox.config();
   const configure = (settings: Settings) =>
     writeFileSync(join(cwd, 'svc-migrate.config.json'), JSON.stringify({ ...base, ...settings }));
-  const withModels = (change: (model: Settings) => Settings) =>
-    (base['models'] as unknown as Settings[]).map((model) => change(model));
+  const withModels = (change: (model: object) => object) =>
+    (base['models'] as unknown as object[]).map((model) => change(model));
   writeFileSync(join(cwd, 'companies.csv'), 'region,v3_company_id,v4_company_id\n');
   writeFileSync(join(cwd, 'decisions.csv'), `${DECISIONS_HEADER}\n`);
 
