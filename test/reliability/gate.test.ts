@@ -93,7 +93,7 @@ describe('run ends with the code of what it met', () => {
     ['malformed objects', { quirks: { malformed: 0.05 } }, 1],
     ['a count that is too high', { quirks: { totalCount: 1_000_000 } }, 1],
   ];
-  it.each(CASES)('%s', async (_, options, code, settings = {}) => {
+  it.each(CASES)('%s', async (_, options, code, settings: object = {}) => {
     const sandbox = await openSandbox({ seed: 5, ...options });
     const cwd = makeFolder({ ...sandbox.config(), ...settings });
     const ended = await runCli(['run', '--quiet', '--json', '-'], { cwd, env: keysOf(sandbox.apiKey) });

@@ -80,7 +80,6 @@ describe('a signal in the middle of long work', () => {
   it.each(commands)('ends %s at any moment, and everything stays as it was', async (...args) => {
     const { tookMs } = await start([...args, '--quiet']);
     const startMs = (await start(['--version'])).tookMs;
-    if (!files.includes(name)) writeFileSync(join(folder, name), 'earlier');
     for (const share of MOMENTS) {
       for (const [signal, code] of [
         ['SIGINT', 130],
