@@ -13,6 +13,7 @@ import { openPlace, placeKey } from './open-target.js';
 import { type ColumnPlan, planTable } from './plan-columns.js';
 import type { RemapIds } from './remap-ids.js';
 import type { Selection } from './select-targets.js';
+import { dropEmptyStates } from './state.js';
 import { findSwitchObstacles, RefusedSwitch, type SwitchedColumn, switchTable } from './switch-columns.js';
 import { type ApplyTable, openTable, openWrittenTables } from './tables.js';
 import { type OutcomeCount, sumOf, unmappedOf } from './tally.js';
@@ -71,6 +72,10 @@ class Databases {
     const db = await openPlace(place, this.#mode, this.#context.connection, this.#context.env);
     this.#open.set(key, db);
     return db;
+  }
+
+  all(): Iterable<Database> {
+    return this.#open.values();
   }
 
   async close(): Promise<void> {
@@ -189,6 +194,7 @@ export function writeTargets(
       ].filter(({ counts }) => unmappedOf(counts).length > 0);
       if (refused.length > 0 && !isPartial) {
         await discard(loads);
+        for (const db of databases.all()) await dropEmptyStates(db);
         return { written: [], switchedBefore, refused };
       }
     } catch (error) {
@@ -451,6 +457,7 @@ export function undoTargets(selections: readonly Selection[], context: ApplyCont
       const columns = await orStoppedAfter(undone.length > 0, () => undoTable(table));
       undone.push(...columns.map((column) => ({ ...nameOf(table), ...column })));
     }
+    for (const db of databases.all()) await dropEmptyStates(db);
     const files: UndoResult['files'][number][] = [];
     for (const target of filesOfSelections(selections)) {
       const { undoFile } = await import('./files/file-targets.js');

@@ -115,14 +115,21 @@ export async function changeState(
   });
 }
 
-/** Forgets a column; the last one takes the table along. */
+/** Forgets a column. */
 export async function deleteState(db: Database, column: CrosswalkColumn): Promise<void> {
   const { where, table } = rowOf(db, column);
-  await db.transaction('write', async () => {
-    await db.execute(`delete from ${table} where ${where}`);
-    const rows = await db.query(`select 1 from ${table} limit 1`);
-    if (rows.length === 0) await db.execute(`drop table ${table}`);
-  });
+  await db.transaction('write', () => db.execute(`delete from ${table} where ${where}`));
+}
+
+/** Drops state tables that record nothing. */
+export async function dropEmptyStates(db: Database): Promise<void> {
+  for (const { schema } of (await db.listTables()).filter(({ name }) => name === STATE_TABLE)) {
+    const table = besideTable(db, { schema }, STATE_TABLE);
+    await db.transaction('write', async () => {
+      const rows = await db.query(`select 1 from ${table} limit 1`);
+      if (rows.length === 0) await db.execute(`drop table ${table}`);
+    });
+  }
 }
 
 function rowOf(db: Database, column: CrosswalkColumn): { readonly table: string; readonly where: string } {

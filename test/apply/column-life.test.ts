@@ -37,12 +37,20 @@ describe('the life of a column', () => {
   it('takes rows that came since, and refuses to switch before it did', async () => {
     const scene = openScene({ sql: PLAIN });
     await scene.write();
-    execute(scene.file, "insert into o(id, item) values (7, 40); update o set item = 50 where id = 1");
+    execute(scene.file, 'insert into o(id, item) values (7, 40); update o set item = 50 where id = 1');
     expect((await scene.check()).map(({ missing, wrongCount }) => [missing, wrongCount])).toEqual([[0, 2]]);
     await expect(scene.switch()).rejects.toMatchObject({ code: 'incomplete' });
     await scene.write();
     await scene.switch();
-    expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([[51], [40], [20], [51], [null], [30], [20]]);
+    expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([
+      [51],
+      [40],
+      [20],
+      [51],
+      [null],
+      [30],
+      [20],
+    ]);
   });
 
   it('never takes V4 ids for V3 ids after a switch', async () => {
@@ -56,7 +64,15 @@ describe('the life of a column', () => {
     expect(dumpOf(scene.file)).toBe(before);
     expect((await scene.check())[0]).toMatchObject({ cameSince: 1, wrongCount: 0, changedSinceCount: 0 });
     expect((await scene.undo())[0]).toMatchObject({ restored: 5, changedSinceCount: 1, changedSince: ['7'] });
-    expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([[20], [30], [40], [50], [null], [20], [40]]);
+    expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([
+      [20],
+      [30],
+      [40],
+      [50],
+      [null],
+      [20],
+      [40],
+    ]);
   });
 
   it('leaves cells without a V4 id out, refuses to switch them, and empties them on request', async () => {
@@ -94,18 +110,21 @@ describe('the life of a column', () => {
     ]);
   });
 
-  it.each(['item integer unique', 'item integer', 'item', 'item int not null'])('switches ids that swap: %s', async (column) => {
-    const key = column === 'item integer' ? ', primary key (item)' : ', unique (item, id)';
-    const scene = openScene({
-      sql: `create table o(id integer, ${column}${key}); insert into o values (1, 20), (2, 30), (3, 40), (4, 50)`,
-    });
-    const before = dumpOf(scene.file);
-    await scene.write();
-    await scene.switch();
-    expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([[30], [40], [20], [51]]);
-    await scene.undo();
-    expect(dumpOf(scene.file)).toBe(before);
-  });
+  it.each(['item integer unique', 'item integer', 'item', 'item int not null'])(
+    'switches ids that swap: %s',
+    async (column) => {
+      const key = column === 'item integer' ? ', primary key (item)' : ', unique (item, id)';
+      const scene = openScene({
+        sql: `create table o(id integer, ${column}${key}); insert into o values (1, 20), (2, 30), (3, 40), (4, 50)`,
+      });
+      const before = dumpOf(scene.file);
+      await scene.write();
+      await scene.switch();
+      expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([[30], [40], [20], [51]]);
+      await scene.undo();
+      expect(dumpOf(scene.file)).toBe(before);
+    },
+  );
 
   it('swaps ids under a unique key beside negative numbers', async () => {
     const scene = openScene({
@@ -132,7 +151,12 @@ describe('the life of a column', () => {
       [null, 'null'],
       [null, 'null'],
     ]);
-    expect(rowsOf(scene.file, `select reason, count(*) from "${String(rowsOf(scene.file, 'select crosswalk from svc_migrate_state')[0]?.[0])}" group by 1`)).toEqual([
+    expect(
+      rowsOf(
+        scene.file,
+        `select reason, count(*) from "${String(rowsOf(scene.file, 'select crosswalk from svc_migrate_state')[0]?.[0])}" group by 1`,
+      ),
+    ).toEqual([
       [null, 2],
       ['empty', 1],
       ['unknown/decimal', 1],
@@ -179,14 +203,30 @@ describe('the life of a column', () => {
       map: { 't/a eu 20': 1, 't/b eu 20': 2, 't/a us 20': 3 },
     });
     await scene.write();
-    expect(rowsOf(scene.file, 'select item_v4 from o order by id')).toEqual([[1], [2], [null], [3], [null], [null]]);
+    expect(rowsOf(scene.file, 'select item_v4 from o order by id')).toEqual([
+      [1],
+      [2],
+      [null],
+      [3],
+      [null],
+      [null],
+    ]);
     await scene.switch(true);
-    expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([[1], [2], [20], [3], [null], [null]]);
+    expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([
+      [1],
+      [2],
+      [20],
+      [3],
+      [null],
+      [null],
+    ]);
     expect((await scene.undo())[0]?.changedSinceCount).toBe(0);
   });
 
   it('refuses a column of the user that has the name of a new one', async () => {
-    const scene = openScene({ sql: 'create table o(id integer primary key, item integer, item_v3 integer); insert into o values (1, 20, 3)' });
+    const scene = openScene({
+      sql: 'create table o(id integer primary key, item integer, item_v3 integer); insert into o values (1, 20, 3)',
+    });
     await scene.write();
     await expect(scene.switch()).rejects.toMatchObject({ code: 'bad_input' });
     await scene.undo();

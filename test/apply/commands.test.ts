@@ -4,11 +4,18 @@ import { Sqlite } from '../../src/store/sqlite.js';
 import { ITEMS, openJob, saveRemap } from './support/job.js';
 import { dumpOf, execute, rowsOf } from './support/scene.js';
 
-const SHOP = "create table o(id integer primary key, item integer, name text); insert into o values (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c')";
+const SHOP =
+  "create table o(id integer primary key, item integer, name text); insert into o values (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c')";
 const TARGETS = {
   apply: {
     targets: [
-      { name: 'orders', kind: 'sqlite', file: 'shop.db', table: 'o', ids: [{ column: 'item', model: 'payments/items' }] },
+      {
+        name: 'orders',
+        kind: 'sqlite',
+        file: 'shop.db',
+        table: 'o',
+        ids: [{ column: 'item', model: 'payments/items' }],
+      },
     ],
   },
 };
@@ -35,14 +42,23 @@ describe('apply', () => {
     });
     expect(dumpOf(shop)).toBe(before);
     expect((await run('apply', 'write')).code).toBe(2);
-    expect(await json('apply', 'write', '--yes')).toMatchObject({ code: 0, json: { written: [{ changed: 3 }] } });
+    expect(await json('apply', 'write', '--yes')).toMatchObject({
+      code: 0,
+      json: { written: [{ changed: 3 }] },
+    });
     expect(await json('apply', 'check')).toMatchObject({ code: 0, json: { checked: [{ checked: 3 }] } });
-    expect(await json('apply', 'switch', '--yes')).toMatchObject({ code: 0, json: { switched: [{ switched: 3 }] } });
+    expect(await json('apply', 'switch', '--yes')).toMatchObject({
+      code: 0,
+      json: { switched: [{ switched: 3 }] },
+    });
     expect(items()).toEqual([38, 45, 52]);
     expect((await run('apply', 'check')).code).toBe(0);
     expect((await run('apply', 'write', '--yes')).code).toBe(6);
     expect((await run('apply', 'switch', '--yes')).code).toBe(6);
-    expect(await json('apply', 'undo', '--yes')).toMatchObject({ code: 0, json: { undone: [{ restored: 3 }] } });
+    expect(await json('apply', 'undo', '--yes')).toMatchObject({
+      code: 0,
+      json: { undone: [{ restored: 3 }] },
+    });
     expect(dumpOf(shop)).toBe(before);
   });
 
@@ -76,7 +92,10 @@ describe('apply', () => {
     expect(dumpOf(shop)).toBe(before);
     expect((await run('apply', 'write', '--yes', '--partial')).code).toBe(0);
     expect((await run('apply', 'check')).code).toBe(1);
-    expect((await json('apply', 'switch', '--yes'))).toMatchObject({ code: 1, json: { refused: { column: 'o.item' } } });
+    expect(await json('apply', 'switch', '--yes')).toMatchObject({
+      code: 1,
+      json: { refused: { column: 'o.item' } },
+    });
     expect(items()).toEqual([1, 2, 3, 60, 61, 999]);
     expect((await run('apply', 'switch', '--yes', '--empty')).code).toBe(0);
     expect(items()).toEqual([38, 45, 52, null, null, null]);
@@ -90,7 +109,8 @@ describe('apply', () => {
     const before = dumpOf(shop);
     await run('apply', 'write', '--yes');
     const { rmSync } = await import('node:fs');
-    for (const name of ['svc-migrate.db', 'svc-migrate.db-wal', 'svc-migrate.db-shm']) rmSync(file(name), { force: true });
+    for (const name of ['svc-migrate.db', 'svc-migrate.db-wal', 'svc-migrate.db-shm'])
+      rmSync(file(name), { force: true });
     expect(existsSync(`${cwd}/svc-migrate.db`)).toBe(false);
     expect((await run('apply', 'check')).code).toBe(0);
     execute(shop, 'update o set item_v4 = 1 where id = 1');

@@ -49,7 +49,9 @@ export async function saveRemap(cwd: string, rows: readonly IdRow[]): Promise<vo
   const flags = { config: join(cwd, 'svc-migrate.config.json'), db: undefined };
   const config = await loadConfig({ env: {}, flags, nowMs: Date.parse('2026-11-01') });
   const db = openDatabase(config.database, 'create');
-  db.exec('delete from remap_run; delete from remap_row; delete from remap_group; delete from exported_count');
+  db.exec(
+    'delete from remap_run; delete from remap_row; delete from remap_group; delete from exported_count',
+  );
   const group = db.prepare(
     `insert into remap_group(id, model, path, region, v3_company_id, v4_company_id, status, reason, matched_by, provisional,
        unique_id_conflict, merged, count, v3_count) values (?, ?, ?, ?, 1, 1, ?, ?, null, 0, 0, 0, 1, 1)`,
@@ -59,8 +61,12 @@ export async function saveRemap(cwd: string, rows: readonly IdRow[]): Promise<vo
     'insert into exported_count(generation, region, model, company_id, records, children, deleted, rejected) values (?, ?, ?, 1, 1, 0, 0, 0)',
   );
   db.transaction(() => {
-    for (const [at, { v3, v4 = null, model = 'payments/items', path = '', region = 'default', ...given }] of rows.entries()) {
-      const { status = v4 === null ? 'unmatched' : 'matched', reason = v4 === null ? 'unexplained' : null } = given;
+    for (const [
+      at,
+      { v3, v4 = null, model = 'payments/items', path = '', region = 'default', ...given },
+    ] of rows.entries()) {
+      const { status = v4 === null ? 'unmatched' : 'matched', reason = v4 === null ? 'unexplained' : null } =
+        given;
       group.run(at + 1, model, path, region, status, reason);
       row.run(at + 1, at + 1, v3, v4);
       exported.run('v3', region, model);

@@ -6,6 +6,7 @@ import type { Connection, Database } from '../../../src/apply/db/database.js';
 import { LOCK_TIMEOUT_MS } from '../../../src/apply/db/database.js';
 import { openSqlite } from '../../../src/apply/db/sqlite.js';
 import type { RemapIds } from '../../../src/apply/remap-ids.js';
+import { dropEmptyStates } from '../../../src/apply/state.js';
 import { switchTable } from '../../../src/apply/switch-columns.js';
 import { openTable, openWrittenTables } from '../../../src/apply/tables.js';
 import { undoTable } from '../../../src/apply/undo-columns.js';
@@ -29,10 +30,19 @@ export function fakeRemap(ids: FakeMap, sha256 = 'sha'): RemapIds {
     builtAt: '2026-01-01T00:00:00.000Z',
     hasModel: () => true,
     judge: ({ model, path }, region, id) => {
-      const names = [`${model}#${path} ${region} ${id}`, `${model} ${region} ${id}`, `${model} ${id}`, String(id)];
+      const names = [
+        `${model}#${path} ${region} ${id}`,
+        `${model} ${region} ${id}`,
+        `${model} ${id}`,
+        String(id),
+      ];
       const found = names.map((name) => ids[name]).find((value) => value !== undefined);
       if (typeof found === 'number') return { v4: BigInt(found), reason: null };
-      return { v4: null, reason: found ?? 'unknown/not_in_remap', isAccepted: found?.startsWith('deleted/') === true };
+      return {
+        v4: null,
+        reason: found ?? 'unknown/not_in_remap',
+        isAccepted: found?.startsWith('deleted/') === true,
+      };
     },
   };
 }
@@ -95,7 +105,14 @@ export interface SceneOptions {
   readonly file?: string;
 }
 
-export function openScene({ sql, ids = [id()], map = CYCLE, table = 'o', wrap = (db) => db, file = makeFile(sql) }: SceneOptions): Scene {
+export function openScene({
+  sql,
+  ids = [id()],
+  map = CYCLE,
+  table = 'o',
+  wrap = (db) => db,
+  file = makeFile(sql),
+}: SceneOptions): Scene {
   const remap = fakeRemap(map);
   const use = async <T>(work: (db: Database) => Promise<T>): Promise<T> => {
     const db = openSqlite(file, 'write', CONNECTION);
@@ -105,7 +122,9 @@ export function openScene({ sql, ids = [id()], map = CYCLE, table = 'o', wrap = 
       await db.close();
     }
   };
-  const written = async <T>(work: (opened: Awaited<ReturnType<typeof openTable>>) => Promise<T[]>): Promise<T[]> =>
+  const written = async <T>(
+    work: (opened: Awaited<ReturnType<typeof openTable>>) => Promise<T[]>,
+  ): Promise<T[]> =>
     use(async (db) => {
       const results: T[] = [];
       for (const opened of await openWrittenTables(db, null)) results.push(...(await work(opened)));
@@ -121,6 +140,12 @@ export function openScene({ sql, ids = [id()], map = CYCLE, table = 'o', wrap = 
       }),
     check: (given = remap) => written((opened) => checkTable(opened, given)),
     switch: (isEmptying = false) => written((opened) => switchTable(opened, isEmptying)),
-    undo: () => written(undoTable),
+    undo: () =>
+      use(async (db) => {
+        const results: Awaited<ReturnType<typeof undoTable>> = [];
+        for (const opened of await openWrittenTables(db, null)) results.push(...(await undoTable(opened)));
+        await dropEmptyStates(db);
+        return results;
+      }),
   };
 }
