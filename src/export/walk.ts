@@ -48,6 +48,8 @@ export interface ErrorOutcome {
   /** The HTTP status of an `http_status` error. */
   readonly status: number | null;
   readonly sentence: string;
+  /** Whether records of the list are stored. */
+  readonly holdsRecords: boolean;
 }
 
 /** The next state of a list, to be saved in one transaction with the page that led to it. */
@@ -227,7 +229,7 @@ function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): S
   const isExpired =
     error.code === 'http_status' && row.cursor !== null && EXPIRED_STATUSES.includes(error.status);
   if (isExpired) return afterExpiry(row, error);
-  if (error.status === 404 && isAbsence(row, rules)) {
+  if (error.status === 404 && isAbsence(row, error, rules)) {
     const readAt = isoOf(error.askedMs);
     return end({ ...row, state: 'absent', endReason: 'not_found', readAt }, error.nowMs);
   }
@@ -244,11 +246,10 @@ function afterExpiry(row: StreamRow, error: ErrorOutcome): Step {
   return fail(row, 'cursor_expired', sentence);
 }
 
-/** A list cannot be absent if it answered in this reading, or if records of an earlier one must be kept. */
-function isAbsence(row: StreamRow, rules: ReadingRules): boolean {
+/** A list cannot be absent if it answered in this reading, or if its stored records must be kept. */
+function isAbsence(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): boolean {
   const isFirstPage = row.phase === 'walk' && row.walk === row.readingWalk && row.cursor === null;
-  const mayHoldRecords = row.readingWalk > 1;
-  return isFirstPage && (rules.dropsMissingLists || !mayHoldRecords);
+  return isFirstPage && (rules.dropsMissingLists || !error.holdsRecords);
 }
 
 function fail(row: StreamRow, code: ErrorCode, sentence: string): Step {

@@ -1,0 +1,305 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import type { Api } from '../api/client.js';
+import type { Config } from '../config/config.js';
+import { type Clock, type Generation, isUnfinished, type OnProgress, progressOf } from '../domain.js';
+import { EXIT_BY_CODE, SvcError } from '../errors.js';
+import { guardDatabase, transact } from '../store/open.js';
+import { dropUnusedPages } from '../store/pages.js';
+import { dropStream, listV4Companies, saveNamedCompanies } from '../store/records.js';
+import type { Db } from '../store/sqlite.js';
+import {
+  isCompanyList,
+  listStreams,
+  readCompanyList,
+  type StreamRow,
+  streamKeyOf,
+} from '../store/streams.js';
+import { must } from '../text/at.js';
+import { countOf } from '../text/numbers.js';
+import {
+  beginCompanyList,
+  beginLists,
+  openExport,
+  planV3,
+  planV4,
+  READING_RULES,
+  type Selection,
+} from './plan.js';
+import { orAborted, readStream, type StreamReading } from './read-stream.js';
+import { createSaver, type Saver } from './save-page.js';
+import { waitSettled } from './settle.js';
+
+export interface ExportOptions {
+  /** Opened for writing. */
+  readonly db: Db;
+  readonly config: Config;
+  readonly api: Pick<Api, 'fetchPage' | 'fetchRawList'>;
+  readonly generations: readonly Generation[];
+  /** Walks every selected list anew, instead of continuing or updating. */
+  readonly restart?: boolean;
+  /** V3 paths; empty: all. */
+  readonly models?: readonly string[];
+  /** Company ids of either generation; empty: all. Lists that hold all companies are always read. */
+  readonly companies?: readonly bigint[];
+  /** How V4 waits until its backfill has settled; null: it does not. */
+  readonly wait?: { readonly settleMs: number; readonly timeoutMs: number } | null;
+  readonly clock: Clock;
+  readonly sleep?: (ms: number) => Promise<void>;
+  readonly onProgress: OnProgress;
+  /** Stops the export after the current transaction; its reason is thrown if it is an error other than AbortError. */
+  readonly signal: AbortSignal;
+}
+
+/** What became of the export of one generation. */
+export interface GenerationExport {
+  readonly generation: Generation;
+  /** Every list of the generation, including those that were not selected. */
+  readonly streams: readonly StreamRow[];
+  readonly selectedLists: number;
+  /** Selected lists that were not read in full. */
+  readonly openLists: number;
+  /** Why it was not read in full: an error that does not keep the other generation from being read. Null if it was. */
+  readonly error: SvcError | null;
+}
+
+export interface ExportSummary {
+  /** Whether every selected list was read in full or is known to be absent. */
+  readonly complete: boolean;
+  readonly generations: readonly GenerationExport[];
+}
+
+/**
+ * Reads the lists of the generations into the database, all at the same time, the pages of each in order. If a list or a
+ * generation fails, the others are read to their end, unless its error concerns all of them.
+ *
+ * @throws SvcError `interrupted`, `other_configuration`, `usage`, `auth`, `disk`, `locked`, `corrupt_database`
+ */
+export async function runExport(options: ExportOptions): Promise<ExportSummary> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  // Every list that waits adds a listener.
+  setMaxListeners(0, signal);
+  const readOne = async (generation: Generation): Promise<GenerationExport> => {
+    const onProgress = progressOf(generation, options.onProgress);
+    try {
+      const ended = await exportGeneration(generation, { ...options, signal, onProgress });
+      onProgress({ kind: 'end', how: ended.error === null ? 'done' : 'failed' });
+      return ended;
+    } catch (error) {
+      onProgress({ kind: 'end', how: 'failed' });
+      if (concernsOne(error)) return { ...countLists(options.db, generation, []), error };
+      stop.abort(error);
+      throw error;
+    }
+  };
+  const settled = await Promise.allSettled(options.generations.map(readOne));
+  if (stop.signal.aborted) throw stop.signal.reason;
+  inTransaction(options, () => dropUnusedPages(options.db));
+  const generations = settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
+  return { complete: generations.every(({ error }) => error === null), generations };
+}
+
+/** Whether the error of one generation leaves the other one to be read. */
+function concernsOne(error: unknown): error is SvcError {
+  if (!(error instanceof SvcError)) return false;
+  const { code, exitCode } = error;
+  const isIncomplete = exitCode === EXIT_BY_CODE.incomplete || exitCode === EXIT_BY_CODE.not_settled;
+  return isIncomplete || code === 'config' || code === 'redirect';
+}
+
+async function exportGeneration(generation: Generation, options: ExportOptions): Promise<GenerationExport> {
+  const {
+    db,
+    config,
+    clock,
+    wait = null,
+    restart = false,
+    models = [],
+    companies = [],
+    onProgress,
+  } = options;
+  const saver = createSaver({ db, config, rules: READING_RULES[generation], clock });
+  const settledCounts =
+    generation === 'v4' && wait !== null ? await waitForBackfill({ ...options, wait }) : null;
+  onProgress({ kind: 'stage', name: `export ${generation}` });
+  const mayBeEmpty = options.generations.length > 1;
+  const selection: Selection = {
+    db,
+    config,
+    generation,
+    clock,
+    restart,
+    models,
+    companies: generation === 'v4' ? withPairedCompanies(db, companies) : companies,
+    mayBeEmpty,
+    settledCounts,
+  };
+  const continued = inTransaction(options, () => openExport(selection, saver));
+  const listing = generation === 'v4' ? await readCompanies(selection, continued, saver, options) : null;
+  if (listing?.error) return { ...countLists(db, generation, [listing.row]), error: listing.error };
+  const planned = generation === 'v3' ? planV3(config) : planV4(config, listV4Companies(db));
+  const begun = inTransaction(options, () => beginLists(selection, planned, continued, saver));
+  if (continued) onProgress(describeResume(begun));
+  onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.selected.length });
+  const readings = await readLists(begun.rows, generation, saver, options);
+  if (generation === 'v3') warnOfAbsent(readings, onProgress);
+  return summarise(options, generation, begun.selected, readings);
+}
+
+/** V4 ids that the last remap paired with the named V3 companies are named too. */
+function withPairedCompanies(db: Db, companies: readonly bigint[]): bigint[] {
+  const paired = db
+    .prepare<[string], bigint>(`
+      select v4_company_id from company
+      where v4_company_id is not null and v3_company_id in (select value from json_each(?))`)
+    .pluck()
+    .all(`[${companies.join(',')}]`);
+  return [...companies, ...paired];
+}
+
+async function waitForBackfill(
+  options: ExportOptions & { readonly wait: NonNullable<ExportOptions['wait']> },
+): Promise<Selection['settledCounts']> {
+  const { config, api, wait, clock, signal, onProgress } = options;
+  onProgress({ kind: 'stage', name: 'backfill' });
+  const sleep = options.sleep ?? ((ms: number) => setTimeout(ms, undefined, { signal }));
+  const work = waitSettled({ config, api, ...wait, clock, sleep, onProgress });
+  const counts = await orAborted(signal, work);
+  onProgress({
+    kind: 'note',
+    level: 'info',
+    text: `The backfill has settled in ${countOf(counts.size, 'list')}.`,
+  });
+  return counts;
+}
+
+/** Reads V4's list of companies, or takes the companies that the configuration names. Null if there is nothing to read. */
+async function readCompanies(
+  selection: Selection,
+  continued: boolean,
+  saver: Saver,
+  options: ExportOptions,
+): Promise<StreamReading | null> {
+  const { db, config } = selection;
+  if (config.v4.companies.length > 0) {
+    inTransaction(options, () => {
+      const list = readCompanyList(db);
+      if (list !== null) dropStream(db, list.id);
+      saveNamedCompanies(db, config.v4.companies);
+    });
+    return null;
+  }
+  const row = inTransaction(options, () => beginCompanyList(selection, continued, saver));
+  const reading = await readStream(row, null, { ...options, saver });
+  if (reading.row.state === 'absent') {
+    const text = `V4 has no list of companies: it answered 404 at ${config.v4.baseUrl}.`;
+    throw new SvcError('config', text, { hint: 'Check v4.baseUrl; `svc-migrate doctor` tries both APIs.' });
+  }
+  if (reading.error === null && listV4Companies(db).length === 0) {
+    options.onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
+  }
+  return reading;
+}
+
+/** Reads lists at the same time, as many as the endpoint of their region allows. */
+async function readLists(
+  rows: readonly StreamRow[],
+  generation: Generation,
+  saver: Saver,
+  options: ExportOptions,
+): Promise<StreamReading[]> {
+  const { config } = options;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  setMaxListeners(0, signal);
+  const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
+  const endpoints = generation === 'v3' ? config.v3.regions : [config.v4];
+  const limits = new Map(endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
+  const readOne = async (row: StreamRow) => {
+    try {
+      return await readStream(row, must(pairs.get(row.model), 'model'), { ...options, signal, saver });
+    } catch (error) {
+      stop.abort(error);
+      throw error;
+    }
+  };
+  const settled = await Promise.allSettled(
+    rows.map((row) => must(limits.get(row.region), `region ${row.region}`)(readOne, row)),
+  );
+  if (stop.signal.aborted) throw stop.signal.reason;
+  return settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
+}
+
+/** What an earlier process of a continued export has read. */
+function describeResume({ rows, selected }: ReturnType<typeof beginLists>): Parameters<OnProgress>[0] {
+  const open = new Set(rows.map(({ id }) => id));
+  const ended = selected.filter(({ id }) => !open.has(id));
+  return {
+    kind: 'resume',
+    lists: ended.length,
+    records: ended.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0),
+    open: rows
+      .filter(({ pages }) => pages > 0)
+      .map((row) => ({
+        stream: streamKeyOf(row),
+        records: row.uniqueRecords,
+        totalCount: row.totalCountLast,
+      })),
+  };
+}
+
+/** One warning for all lists that a region of V3 does not have. */
+function warnOfAbsent(readings: readonly StreamReading[], onProgress: OnProgress): void {
+  const absent = readings.map(({ row }) => row).filter(({ state }) => state === 'absent');
+  for (const region of new Set(absent.map((row) => row.region))) {
+    const names = absent.filter((row) => row.region === region).map(({ route }) => route);
+    const text = `V3 has no ${names.length === 1 ? 'list' : 'lists'} ${names.join(', ')} in region ${region} (404).`;
+    onProgress({ kind: 'note', level: 'warning', text });
+  }
+}
+
+function summarise(
+  { db }: ExportOptions,
+  generation: Generation,
+  selected: readonly StreamRow[],
+  readings: readonly StreamReading[],
+): GenerationExport {
+  const counted = countLists(db, generation, selected);
+  const { streams, selectedLists, openLists } = counted;
+  const name = generation.toUpperCase();
+  const lists = streams.filter((row) => !isCompanyList(row) && row.startedAt !== null);
+  if (lists.length > 0 && lists.every(({ state }) => state === 'absent')) {
+    const text = `${name} has none of the configured lists: it answered 404 to all of them.`;
+    const hint = 'Check the addresses and the model names; `svc-migrate doctor` tries near names.';
+    return { ...counted, error: new SvcError('config', text, { hint }) };
+  }
+  if (openLists === 0) return { ...counted, error: null };
+  const errors = readings.flatMap(({ error }) => error ?? []);
+  // Another run may mend errors of other codes.
+  const first = errors.find(({ code }) => code !== 'http_status') ?? errors[0] ?? null;
+  const why = first === null ? '' : ` First: ${first.message}`;
+  const text = `${openLists} of ${countOf(selectedLists, `${name} list`)} could not be read to the end.${why}`;
+  const error = new SvcError('incomplete', text, {
+    hint: first?.hint,
+    facts: first?.facts,
+    cause: first ?? undefined,
+  });
+  return { ...counted, error };
+}
+
+function countLists(
+  db: Db,
+  generation: Generation,
+  selected: readonly StreamRow[],
+): Omit<GenerationExport, 'error'> {
+  const streams = listStreams(db, generation);
+  const ids = new Set(selected.map(({ id }) => id));
+  const open = streams.filter((stream) => ids.has(stream.id) && isUnfinished(stream));
+  return { generation, streams, selectedLists: ids.size, openLists: open.length };
+}
+
+function inTransaction<T>({ db, config }: ExportOptions, work: () => T): T {
+  return guardDatabase(config.database, () => transact(db, work));
+}
