@@ -80,6 +80,7 @@ function formatHelp(command: CommandUnknownOpts, helper: Help): string {
   const isOverview = command.parent === null;
   if (!isOverview) return Help.prototype.formatHelp.call(helper, command, helper);
   helper.visibleOptions = () => [];
+  helper.subcommandTerm = (child) => child.name();
   const text = Help.prototype.formatHelp.call(helper, command, helper).replaceAll('\n\n', '\n');
   return `${text}Options of every command: --config --db --quiet --verbose --no-color --help\n`;
 }
@@ -276,6 +277,14 @@ async function reportError(
   words: readonly string[],
   stderr: ProgramHost['stderr'],
 ): Promise<number> {
+  if (error instanceof SvcError && error.code === 'usage' && error.hint === undefined) {
+    const { message, facts } = error;
+    return reportError(
+      new SvcError('usage', message, { hint: helpHint(words), facts, cause: error }),
+      words,
+      stderr,
+    );
+  }
   const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
   if (!isPipe) {
     const { describeError } = await import('./text/describe-error.js');
@@ -289,14 +298,18 @@ async function reportError(
 
 /** Turns an error of the parser into an SvcError, with its suggestion as the hint. */
 function usageError(error: CommanderError, words: readonly string[]): SvcError {
-  const command = words.find((word) => !word.startsWith('-')) ?? '';
-  const help = `Run \`svc-migrate ${command === '' ? '' : `${command} `}--help\`.`;
+  const help = helpHint(error.code === 'commander.unknownCommand' ? [] : words);
   if (error.code === 'commander.help') {
-    return new SvcError('usage', `\`${command}\` needs a command of its own.`, { hint: help });
+    return new SvcError('usage', `\`${words.join(' ')}\` is not complete.`, { hint: help });
   }
   const [sentence = error.message, suggestion] = error.message.replace(/^error: /, '').split('\n');
   const hint = suggestion?.replace(/^\((.*)\)$/, '$1') ?? help;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
+}
+
+function helpHint(words: readonly string[]): string {
+  const command = words.find((word) => !word.startsWith('-'));
+  return `Run \`svc-migrate ${command === undefined ? '' : `${command} `}--help\`.`;
 }
 
 /** Writes text, and waits until it is written. */

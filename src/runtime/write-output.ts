@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fstatSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { fstatSync, lstatSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -249,6 +249,9 @@ function realPath(target: string): string {
     return realpathSync(file);
   } catch (error) {
     if (errorCodeOf(error) !== 'ENOENT' || dirname(file) === file) throw error;
-    return join(realPath(dirname(file)), basename(file));
+    const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink
+      ? realPath(resolve(dirname(file), readlinkSync(file)))
+      : join(realPath(dirname(file)), basename(file));
   }
 }
