@@ -150,6 +150,6 @@ export function readConservation(
 const REPEATED_RECORDS = 'select count(b) - count(distinct b) from temp.twin where hard';
 
 const REPEATED_CHILDREN = `
-  select count(*) - count(distinct t.b || ' ' || r.group_id / ${GROUP_OF.path} || ' ' || r.v4_svc_id)
+  select count(*) - count(distinct t.b || ' ' || (r.group_id / ${GROUP_OF.path}) || ' ' || r.v4_svc_id)
   from remap_row as r cross join temp.twin as t on t.id = r.parent
   where r.v4_svc_id is not null and r.parent in (select id from temp.twin where hard and b is not null)`;

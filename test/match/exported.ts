@@ -143,15 +143,19 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
       }
     }
     const save = prepareSave(db);
-    for (const one of exported.v3) save('v3', one);
-    for (const one of exported.v4) save('v4', one);
+    for (const one of exported.v3) save.thing('v3', one);
+    for (const one of exported.v4) save.thing('v4', one);
+    save.pages();
     saveDerivation(db, config);
   }).immediate();
 }
 
 /** Each list has one page, with the compared field of its records. */
-function prepareSave(db: Db): (generation: 'v3' | 'v4', thing: Thing) => void {
-  const streams = new Map<string, { id: bigint; page: bigint; objects: string[] }>();
+function prepareSave(db: Db): {
+  readonly thing: (generation: 'v3' | 'v4', thing: Thing) => void;
+  readonly pages: () => void;
+} {
+  const streams = new Map<string, { generation: string; id: bigint; page: bigint; objects: string[] }>();
   const find = db.prepare<[string, string, string, bigint, bigint], bigint>(
     'select id from stream where generation = ? and region = ? and model = ? and ifnull(company_id, ?) = ?',
   );
@@ -169,20 +173,22 @@ function prepareSave(db: Db): (generation: 'v3' | 'v4', thing: Thing) => void {
     const place = generation === 'v3' ? region : '';
     const id = find.pluck().get(generation, place, model, BigInt(company), BigInt(company));
     if (id === undefined) throw new Error(`no list ${name}`);
-    const page = BigInt(addPage.run(id, '').lastInsertRowid);
-    const created = { id, page, objects: [] };
+    const page = BigInt(addPage.run(id, Buffer.from('{}')).lastInsertRowid);
+    const created = { generation, id, page, objects: [] };
     streams.set(name, created);
     return created;
   };
   const setPage = db.prepare('update page set body = ? where id = ?');
-  return (generation, one) => {
+  const pages = () => {
+    for (const { generation, page, objects } of streams.values()) {
+      const text = `{"data":[${objects.join(',')}],"next":null}`;
+      setPage.run(Buffer.from(generation === 'v4' ? `{"data":${text}}` : text), page);
+    }
+  };
+  const saveThing = (generation: 'v3' | 'v4', one: Thing) => {
     const { id, key = `k${id}`, uid = null, deleted = false, company = 1, facts = '', kids = [] } = one;
     const list = ofList(generation, one);
     list.objects.push(`{"svc_id":${id}${facts === '' ? '' : `,"code":${JSON.stringify(facts)}`}}`);
-    const text = `{"data":[${list.objects.join(',')}],"next":null}`;
-    if (facts !== '' || list.objects.length === 1) {
-      setPage.run(Buffer.from(generation === 'v4' ? `{"data":${text}}` : text), list.page);
-    }
     const keys = kids.flatMap(({ id: kidId, key: kidKey = `c${kidId}` }) => (kidKey === null ? [] : [kidKey]));
     const latest = msOf(one.latest);
     const { lastInsertRowid } = record.run(
@@ -195,6 +201,7 @@ function prepareSave(db: Db): (generation: 'v3' | 'v4', thing: Thing) => void {
       child.run(lastInsertRowid, BigInt(at), BigInt(kid.id), kidKey, kidUid, kidDeleted ? 1n : 0n);
     }
   };
+  return { thing: saveThing, pages };
 }
 
 function msOf(text: string | null | undefined): bigint | null {

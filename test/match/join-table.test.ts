@@ -364,7 +364,7 @@ describe('reasons that come from the scope', () => {
     ['v4', '1→- unmatched/scope_incomplete'],
   ])('does not take a list of %s that was never begun for an empty one', (generation, expected) => {
     const { db, close } = openExported(twoModels, { v3: [{ id: 1, key: 'a' }, known], v4: things('9 b') });
-    db.exec(`DELETE FROM stream WHERE generation = '${generation}' AND model = '${INVOICES}';
+    db.exec(`delete from stream where generation = '${generation}' AND model = '${INVOICES}';
       DELETE FROM record WHERE stream_id NOT IN (SELECT id FROM stream)`);
     const rows = remapOf(db, twoModels).map(brief);
     close();
@@ -378,30 +378,44 @@ describe('reasons that come from the scope', () => {
         v3: [{ id: 1, company: 2 }],
         v4: [{ id: 9, company: 3 }],
       });
-      db.exec(`DELETE FROM stream WHERE generation = '${generation}' AND model = 'crm/stages'`);
+      db.exec(`delete from stream where generation = '${generation}' and model = 'crm/stages'`);
       const rows = remapOf(db, twoModels).map(brief);
       close();
       expect(rows).toEqual(['1→- unmatched/scope_incomplete', '-→9 v4_only/scope_incomplete']);
     },
   );
 
-  it('infers the window of each company from all of its records in V4', () => {
+  it('infers the window of each company and model, and says from which record', () => {
     const dated = (first: number, company: number, model: string, latest: string, count: number): Thing[] =>
       Array.from({ length: count }, (_, at) => ({
         id: first + at,
         key: `v${first + at}`,
         company,
         model,
-        latest: at === 0 ? latest : NEW,
+        latest: at === 3 ? latest : NEW,
       }));
     const v4 = [
-      ...dated(100, 2, INVOICES, '2026-05-01T00:00:00Z', 10),
-      ...dated(200, 2, 'crm/stages', NEW, 10),
+      ...dated(100, 2, INVOICES, '2026-05-01T12:00:00Z', 20),
+      ...dated(200, 2, 'crm/stages', '2024-01-01T00:00:00Z', 20),
       ...dated(300, 1, INVOICES, '2025-01-01T00:00:00Z', 20),
+      ...dated(400, 1, 'crm/stages', '2025-01-01T00:00:00Z', 19),
     ];
     const v3 = things('1 a company=2 latest=2026-06-01T00:00:00Z; 2 b company=2 latest=2026-01-01T00:00:00Z');
-    const reasons = remapRows(twoModels, { v3, v4 }).map(({ reason }) => reason);
+    const { db, close } = openExported(twoModels, { v3, v4 });
+    const reasons = remapOf(db, twoModels).map(({ reason }) => reason);
+    const windows = db
+      .prepare('select model, v4_company_id, source, since_ms, records, v4_svc_id, nine_tenths_ms from backfill_window')
+      .raw()
+      .all();
+    close();
     expect(reasons.slice(0, 2)).toEqual(['unexplained', 'outside_backfill_window']);
+    const ms = (text: string) => BigInt(Date.parse(text));
+    expect(windows).toEqual([
+      [INVOICES, 1n, 'inferred', ms('2025-01-01'), 20n, 303n, ms('2026-10-01')],
+      [INVOICES, 2n, 'inferred', ms('2026-05-01T12:00:00Z'), 20n, 103n, ms('2026-10-01')],
+      ['crm/stages', 1n, 'unknown', null, 19n, null, ms('2026-10-01')],
+      ['crm/stages', 2n, 'inferred', ms('2024-01-01'), 20n, 203n, ms('2026-10-01')],
+    ]);
   });
 
   it.each([
@@ -420,30 +434,28 @@ describe('reasons that come from the scope', () => {
   );
 
   it.each([
-    ['relative', '2026-08-01', '2026-08-10', null],
-    ['relative', '2026-08-01', '2026-01-01', 'inferred'],
-    ['relative', '2026-09-10', '2026-09-01', null],
-    ['relative', '2026-09-10', '2026-08-01', 'configured'],
-    ['fixed', '2026-08-01', '2026-08-10', 'configured'],
-    ['fixed', '2026-08-01', '2026-08-20', null],
-  ])(
-    'moves a %s start at 2026-08-20, where V4 begins at %s: a date of %s is before the %s one',
-    (kind, inV4, latest, window) => {
-      const backfill = { ...since.backfill, isRelative: kind === 'relative' };
-      const v4 = Array.from(
-        { length: 20 },
-        (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: inV4 }),
-      );
-      const v3: Thing[] = [{ id: 1, key: 'a', latest, latestFrom: 'service' }];
-      const [row] = remapRows(configOf({ backfill }), { v3, v4 });
-      const evidence = JSON.parse(row?.evidence ?? '');
-      expect([row?.reason, evidence.window, evidence.latest_from]).toEqual(
-        window === null
-          ? ['unexplained', undefined, undefined]
-          : ['outside_backfill_window', window, 'service'],
-      );
-    },
-  );
+    ['2026-08-01', '2026-08-19', 'configured'],
+    ['2026-08-01', '2026-08-20', null],
+    ['2026-09-10', '2026-08-19', 'configured'],
+  ])('takes a configured start whatever V4 holds: from %s, a date of %s is before the %s one', (inV4, latest, window) => {
+    const v4 = Array.from({ length: 20 }, (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: inV4 }));
+    const v3: Thing[] = [{ id: 1, key: 'a', latest, latestFrom: 'service' }];
+    const [row] = remapRows(configOf(since), { v3, v4 });
+    const evidence = JSON.parse(row?.evidence ?? '');
+    expect([row?.reason, evidence]).toEqual(
+      window === null
+        ? ['unexplained', {}]
+        : [
+            'outside_backfill_window',
+            {
+              latest_date: `${latest}T00:00:00.000Z`,
+              latest_from: 'service',
+              window_start: '2026-08-20T00:00:00.000Z',
+              window,
+            },
+          ],
+    );
+  });
 
   it('counts records by day, with the first and the last time of each', () => {
     const times = ['10', '08', '12', '09'].map((hour) => `1969-12-31T${hour}:00:00Z`);
@@ -451,7 +463,7 @@ describe('reasons that come from the scope', () => {
     const { db, close } = openExported(configOf(), { v3: [...dated, { id: 9 }], v4: [] });
     remapOf(db, configOf());
     const days = db
-      .prepare('SELECT day, count, earliest_ms, latest_ms FROM remap_day ORDER BY 1')
+      .prepare('select day, count, earliest_ms, latest_ms from remap_day order by 1')
       .raw()
       .all();
     close();
