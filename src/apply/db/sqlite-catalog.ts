@@ -3,6 +3,8 @@ import { groupBy } from '../../text/rows.js';
 import type { ColumnFacts, ForeignKey, ListedTable, Obstacle, TableFacts } from './database.js';
 import { quote } from './sqlite.js';
 
+export type OpenWriter = (() => Db) | null;
+
 /** Every table and view but those of SQLite itself. */
 export function listSqliteTables(db: Db): ListedTable[] {
   const sql = `select name, type from pragma_table_list
@@ -17,8 +19,8 @@ export function listSqliteTables(db: Db): ListedTable[] {
     }));
 }
 
-/** `canTry`: whether the file can be written, so that a statement may be tried and rolled back. */
-export function introspectSqlite(db: Db, name: string, canTry: boolean): TableFacts | null {
+/** `openWriter`: opens the file, so that a statement may be tried and rolled back; null if it cannot be written. */
+export function introspectSqlite(db: Db, name: string, openWriter: OpenWriter): TableFacts | null {
   const sql = `select name, type from pragma_table_list where schema = 'main' and lower(name) = lower(?)`;
   const found = db.prepare<[string], { name: string; type: string }>(sql).get(name);
   if (found === undefined) return null;
@@ -35,7 +37,7 @@ export function introspectSqlite(db: Db, name: string, canTry: boolean): TableFa
     uniques,
     foreignKeys: [...readForeignKeys(db, table, 'out'), ...readForeignKeys(db, table, 'in')],
     triggers: readTriggers(db, table),
-    obstacles: isTable ? tryUpdates(db, table, info, canTry) : [isNoTable(table, type)],
+    obstacles: isTable ? tryUpdates(db, table, info, openWriter) : [isNoTable(table, type)],
   };
 }
 
@@ -148,14 +150,14 @@ function readForeignKeys(db: Db, table: string, direction: ForeignKey['direction
  * Compiles an UPDATE of each column, which finds triggers, checks, collations and functions that only the application's
  * SQLite knows. Where that fails, an UPDATE of a new column is compiled in a transaction that is rolled back.
  */
-function tryUpdates(db: Db, table: string, info: readonly ColumnInfo[], canTry: boolean): Obstacle[] {
+function tryUpdates(db: Db, table: string, info: readonly ColumnInfo[], openWriter: OpenWriter): Obstacle[] {
   const stored = info.filter(({ hidden }) => hidden === 0);
   const refused = stored.flatMap(({ name }) => {
     const problem = compile(db, `update ${quote(table)} set ${quote(name)} = ${quote(name)} where 0`);
     return problem === null ? [] : [{ name, problem }];
   });
   if (refused.length === 0) return [];
-  const atAll = canTry ? tryNewColumn(db, table) : null;
+  const atAll = openWriter === null || db.inTransaction ? null : tryNewColumn(openWriter, table);
   if (atAll !== null)
     return [
       {
@@ -172,16 +174,18 @@ function tryUpdates(db: Db, table: string, info: readonly ColumnInfo[], canTry: 
   }));
 }
 
-function tryNewColumn(db: Db, table: string): string | null {
-  if (!canBegin(db)) return null;
+function tryNewColumn(openWriter: () => Db, table: string): string | null {
+  const db = openWriter();
   try {
+    if (!canBegin(db)) return null;
     const column = quote('svc_migrate_probe');
     db.exec(`alter table ${quote(table)} add column ${column}`);
     return compile(db, `update ${quote(table)} set ${column} = null where 0`);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   } finally {
-    db.exec('rollback');
+    // Rolls back.
+    db.close();
   }
 }
 

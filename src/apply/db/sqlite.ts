@@ -80,7 +80,8 @@ export function openSqlite(file: string, mode: 'read' | 'write', connection: Con
     // BEGIN IMMEDIATE has locked the whole database.
     lockTable: () => [],
 
-    introspect: async (table) => guard(file, () => introspectSqlite(db, table, isWritable(file))),
+    introspect: async (table) =>
+      guard(file, () => introspectSqlite(db, table, isWritable(file) ? () => open(file, false) : null)),
     listTables: async () => guard(file, () => listSqliteTables(db)),
     query: async (sql) =>
       guard(file, () => db.prepare<[], unknown[]>(sql).raw().safeIntegers().all().map(toValues)),
