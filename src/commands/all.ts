@@ -4,17 +4,19 @@ import { checkCommand } from './check.js';
 import type { DefineCommand, Run } from './command.js';
 import { demoCommand } from './demo.js';
 import { dumpCommand } from './dump.js';
+import { findingsCommand } from './findings.js';
 import { helpCommand } from './help.js';
 import { initCommand } from './init.js';
 import { lookupCommand } from './lookup.js';
 import { reportCommand } from './report.js';
 import { sandboxCommand } from './sandbox.js';
+import { statusCommand } from './status.js';
 
 /** Every command by its group, in the order of `--help`. */
 const GROUPS: Readonly<Record<string, readonly DefineCommand[]>> = {
   'Start:': [initCommand, demoCommand, sandboxCommand],
-  'Look:': [reportCommand, checkCommand],
-  'Decide:': [],
+  'Look:': [reportCommand, checkCommand, statusCommand],
+  'Decide:': [findingsCommand],
   'Use:': [lookupCommand, dumpCommand, applyCommand, helpCommand],
 };
 

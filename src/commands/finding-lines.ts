@@ -9,12 +9,14 @@ import { renderNdjson } from './dump-formats.js';
  * Reads findings as NDJSON, one row of the remap a line, while they are written.
  *
  * @param sha256 of the remap that the command read before; null if there was none
+ * @param isStale adds `"stale":true` to each row
  * @throws SvcError `incomplete` if another remap was built meanwhile
  */
 export function* readFindingLines(
   config: Config,
   filter: FindingFilter,
   sha256: string | null,
+  isStale = false,
 ): Generator<string> {
   const db = openDatabase(config.database, 'read');
   try {
@@ -24,7 +26,9 @@ export function* readFindingLines(
         hint: 'Run the command again.',
       });
     }
-    yield* renderNdjson(iterateFindings(db, filter));
+    for (const line of renderNdjson(iterateFindings(db, filter))) {
+      yield isStale ? line.replace(/\}\n$/, ',"stale":true}\n') : line;
+    }
   } finally {
     closeDatabase(db);
   }

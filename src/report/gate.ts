@@ -73,9 +73,27 @@ export function judge(
       addTo(slot, { model, key: counter, unit: null, count });
     }
   }
-  const judged = [...slots.values()].map((slot) => conclude(slot, counts.v3Rows));
+  const sorted = [...slots.values()].sort((a, b) => rankOf(a.limit) - rankOf(b.limit));
+  const judged = sorted.map((slot) => conclude(slot, counts.v3Rows));
   judged.push(judgeAge(counts.ageMs, maxAgeMs));
   return { pass: judged.every(({ pass }) => pass), limits: judged };
+}
+
+/** The order of default limits, after the configured ones. */
+const DEFAULTS: readonly string[] = [
+  'unmatched',
+  'ambiguous',
+  'v4_only/unexplained',
+  ...COUNTERS,
+  'unmatched/decided_none',
+  'v4_only/decided_none',
+  'v4_only',
+  'deleted',
+  'matched',
+];
+
+function rankOf({ name, configured }: Limit): number {
+  return configured ? -1 : DEFAULTS.indexOf(name);
 }
 
 function slotFor(slots: Map<string, Slot>, limit: Limit): Slot {

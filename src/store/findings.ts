@@ -87,10 +87,11 @@ export function readFirstFindings(
   }
   const ids: bigint[] = [];
   let open = [...wanted.values()].reduce((sum, rows) => sum + rows, 0);
-  const rows = db
-    .prepare<[], { id: bigint; group_id: bigint }>('select id, group_id from remap_row order by id')
-    .iterate();
-  for (const { id, group_id } of open === 0 ? [] : rows) {
+  if (open === 0) return [];
+  const rows = db.prepare<[], { id: bigint; group_id: bigint }>(
+    'select id, group_id from remap_row order by id',
+  );
+  for (const { id, group_id } of rows.iterate()) {
     const kind = kinds.get(group_id);
     const left = kind === undefined ? 0 : must(wanted.get(kind));
     if (kind === undefined || left === 0) continue;
@@ -177,17 +178,21 @@ export function prepareFindStored(db: Db): (place: RecordPlace) => StoredRecord 
   return (place) => statement.get(place);
 }
 
-/** Makes the function that returns the V3 id that became a V4 id; null if none did. */
-export function prepareFindTwin(db: Db): (row: TwinPlace) => bigint | null {
-  const statement = db.prepare<[TwinPlace], { v3: bigint }>(
-    `select v3_svc_id as v3 from remap_entry
-     where v4_svc_id = @v4SvcId and model = @model and path = @path and v3_svc_id is not null`,
+/** Makes the function that returns the id on the other side that an id is paired with; null if there is none. */
+export function prepareFindTwin(db: Db): (place: TwinPlace) => bigint | null {
+  const statement = db.prepare<[TwinPlace], { twin: bigint }>(
+    `select v3_svc_id as twin from remap_entry
+     where v4_svc_id = @svcId and @generation = 'v4' and model = @model and path = @path and v3_svc_id is not null
+     union all
+     select v4_svc_id from remap_entry
+     where v3_svc_id = @svcId and @generation = 'v3' and model = @model and path = @path and v4_svc_id is not null`,
   );
-  return (place) => statement.get(place)?.v3 ?? null;
+  return (place) => statement.get(place)?.twin ?? null;
 }
 
 interface TwinPlace {
+  readonly generation: Generation;
   readonly model: string;
   readonly path: string;
-  readonly v4SvcId: bigint;
+  readonly svcId: bigint;
 }

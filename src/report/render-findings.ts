@@ -1,0 +1,97 @@
+import { outcomeKey, rankOfKey } from '../reasons.js';
+import type { FindingCount } from '../store/findings.js';
+import type { RemapRow } from '../store/remap.js';
+import { escapeUnseen } from '../text/escape.js';
+import { countOf, groupDigits } from '../text/numbers.js';
+import { groupBy } from '../text/rows.js';
+import { renderTable } from '../text/table.js';
+import { cutText, wrapText } from '../text/wrap.js';
+import { actionFor, describeKey } from './next-steps.js';
+import type { Report } from './report-schema.js';
+
+/** Longest platform_id that is shown whole, in characters. */
+const MAX_CHARS = 60;
+
+const COLUMNS = [
+  { title: 'V3 id', numeric: true, keep: true },
+  { title: 'V4 id', numeric: true, keep: true },
+  { title: 'Company', numeric: true },
+  { title: 'Model', keep: true },
+  { title: 'platform_id' },
+];
+
+interface ShownFindings {
+  /** The first of each reason. */
+  readonly rows: readonly RemapRow[];
+  readonly counts: readonly FindingCount[];
+  readonly windows: Report['windows'];
+  readonly width: number;
+}
+
+/** The first findings of each reason for a terminal, with the number of all, and what settles the most frequent. */
+export function renderFindings({ rows, counts, windows, width }: ShownFindings): string {
+  if (counts.length === 0) return 'No findings.\n';
+  const keyOf = ({ status, reason }: Pick<RemapRow, 'status' | 'reason'>) => outcomeKey(status, reason);
+  const byKey = [...groupBy(counts, keyOf)].sort(([a], [b]) => rankOfKey(a) - rankOfKey(b));
+  const rowsByKey = groupBy(rows, keyOf);
+  const wrap = (text: string, indent = '') => wrapText(text, width, indent);
+  const blocks = byKey.map(([key, own]) => {
+    const { title, meaning } = describeKey(key);
+    const shown = rowsByKey.get(key) ?? [];
+    const head = title === '' ? key : `${title} (${key})`;
+    return [
+      ...wrap(`${head}: ${describeCounts(own)}`),
+      ...wrap(meaning, '  '),
+      ...(shown.length === 0 ? [] : renderTable(COLUMNS, shown.map(cellsOf), width)),
+    ];
+  });
+  const total = sum(counts);
+  const shown = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown; line items of records that are findings are counted only. --limit 0 shows all, --json FILE writes all.`;
+  const next = nextFor(byKey, windows);
+  return `${[...blocks, [...wrap(shown), ...wrap(`Next: ${next}`)]].map((block) => block.join('\n')).join('\n\n')}\n`;
+}
+
+/** The step for what is most among findings that default limits refuse, else among all. */
+function nextFor(
+  byKey: readonly (readonly [string, readonly FindingCount[]])[],
+  windows: Report['windows'],
+): string {
+  const isRefused = ([key]: readonly [string, unknown]) =>
+    /^(?:unmatched|ambiguous|v4_only\/unexplained)/.test(key) && !key.endsWith('decided_none');
+  const sorted = [...byKey].sort(
+    (a, b) => Number(isRefused(b)) - Number(isRefused(a)) || sum(b[1]) - sum(a[1]),
+  );
+  return actionFor(sorted[0]?.[0] ?? '', windows);
+}
+
+function sum(counts: readonly FindingCount[]): number {
+  return counts.reduce((all, { rows }) => all + Number(rows), 0);
+}
+
+/** `3 V3 records, 12 V3 line items, 1 V4 record`. */
+function describeCounts(counts: readonly FindingCount[]): string {
+  const numberOf = (isChild: bigint, pick: (row: FindingCount) => bigint) =>
+    counts.filter((row) => row.isChild === isChild).reduce((all, row) => all + Number(pick(row)), 0);
+  const ofV3 = ({ v3Rows }: FindingCount) => v3Rows;
+  const ofV4 = ({ rows, v3Rows }: FindingCount) => rows - v3Rows;
+  return [
+    { count: numberOf(0n, ofV3), noun: 'V3 record' },
+    { count: numberOf(1n, ofV3), noun: 'V3 line item' },
+    { count: numberOf(0n, ofV4), noun: 'V4 record' },
+    { count: numberOf(1n, ofV4), noun: 'V4 line item' },
+  ]
+    .filter(({ count }) => count > 0)
+    .map(({ count, noun }) => countOf(count, noun))
+    .join(', ');
+}
+
+function cellsOf(row: RemapRow): string[] {
+  const company = row.v3_company_id === null ? `V4 ${row.v4_company_id}` : `${row.v3_company_id}`;
+  return [
+    row.v3_svc_id?.toString() ?? '–',
+    row.v4_svc_id?.toString() ?? '–',
+    company,
+    row.path === '' ? row.model : `${row.model} ${row.path}`,
+    escapeUnseen(cutText(row.platform_id ?? '–', MAX_CHARS)),
+  ];
+}
