@@ -112,19 +112,16 @@ function judgeHardPairs(db: Db, paths: readonly string[], throwIfStopped: () => 
   for (const pairs of sharedPairs(db.prepare<[], HardPair>(SELECT_HARD_PAIRS).all())) {
     const first = must(pairs[0], 'pair');
     const twin = new TwinChildren(children(4, first.b));
-    for (const pair of pairs) {
+    const judged = pairs.map((pair) => {
       throwIfStopped();
-      const judged = twin.judge(children(3, pair.a));
-      const isAlone = pairs.length === 1 && inheritedFrom(pair) === null;
-      const unclaimed = isAlone ? twin.judgeUnclaimed() : [];
-      const near = isAlone ? findNear([...judged, ...unclaimed]) : undefined;
-      write(pair, rowsOf(judged, inheritedFrom(pair), near));
-      if (isAlone) write(pair, rowsOf(unclaimed, null, near));
-    }
+      return twin.judge(children(3, pair.a));
+    });
+    const unclaimed = twin.judgeUnclaimed();
+    // the rows of V4 children without a V3 child belong to a matched pair, if there is one
     const holder = pairs.find((pair) => inheritedFrom(pair) === null) ?? first;
-    if (pairs.length > 1 || inheritedFrom(first) !== null) {
-      write(holder, rowsOf(twin.judgeUnclaimed(), inheritedFrom(holder)));
-    }
+    const near = inheritedFrom(holder) === null ? findNear([...judged.flat(), ...unclaimed]) : undefined;
+    for (const [at, pair] of pairs.entries()) write(pair, rowsOf(judged[at] ?? [], inheritedFrom(pair), near));
+    write(holder, rowsOf(unclaimed, inheritedFrom(holder), near));
   }
 }
 

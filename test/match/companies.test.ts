@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import type { NamedCompanyPair } from '../../src/domain.js';
+import { configOf, type Exported, INVOICES, modelOf, openExported, remapOf, type Thing } from './exported.js';
+
+/** Records `first` to `first + count − 1` of a company; records of one number agree on both sides. */
+function records(company: number, first: number, count: number): Thing[] {
+  return Array.from({ length: count }, (_, at) => ({
+    id: company * 1000 + first + at,
+    company,
+    key: `k${first + at}`,
+    facts: `nm${String(first + at).padStart(5, '0')}`,
+  }));
+}
+
+const CONFIG = configOf({ models: [modelOf(INVOICES), modelOf('crm/stages')] });
+
+/** The remap's companies, `v3→v4 matched_by agreeing/shared of v3_keys/v4_keys`, and how many of its rows have each outcome. */
+function pairingOf(exported: Exported, named: readonly NamedCompanyPair[] = []) {
+  const { db, close } = openExported(CONFIG, exported);
+  try {
+    const outcomes: Record<string, number> = {};
+    for (const row of remapOf(db, CONFIG, named)) {
+      const outcome = `${row.v3_company_id ?? '-'}→${row.v4_company_id ?? '-'} ${row.status}/${row.reason ?? ''}`;
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+    }
+    const companies = db
+      .prepare(
+        `SELECT ifnull(v3_company_id, '-') || '→' || ifnull(v4_company_id, '-') || ' ' || matched_by || ' ' || agreeing_keys || '/' || shared_keys
+           || ' of ' || v3_keys || '/' || v4_keys
+         FROM company ORDER BY v3_company_id IS NULL, v3_company_id, v4_company_id`,
+      )
+      .pluck()
+      .all();
+    return { companies, outcomes };
+  } finally {
+    close();
+  }
+}
+
+const AGREES_WITH_PAIRED = {
+  v3: [...records(1, 0, 40), ...records(2, 0, 100)],
+  v4: records(11, 0, 100),
+  v4Companies: [1],
+} satisfies Exported;
+
+describe('companies whose evidence points to a company that is already paired', () => {
+  it('are ambiguous if evidence paired it, even beside an empty company with their id', () => {
+    expect(pairingOf(AGREES_WITH_PAIRED)).toEqual({
+      companies: ['1→- ambiguous 40/40 of 40/0', '2→11 overlap 100/100 of 100/100', '-→1 none 0/0 of 0/0'],
+      outcomes: { '1→- unmatched/company_ambiguous': 40, '2→11 matched/': 100 },
+    });
+  });
+
+  it('are ambiguous if companies.csv paired it', () => {
+    const exported = { ...AGREES_WITH_PAIRED, v3: [...records(1, 0, 40), ...records(2, 500, 3)] };
+    const named = [{ line: 2, region: 'default', v3CompanyId: 2n, v4CompanyId: 11n }];
+    expect(pairingOf(exported, named)).toEqual({
+      companies: ['1→- ambiguous 40/40 of 40/0', '2→11 file 0/0 of 3/100', '-→1 none 0/0 of 0/0'],
+      outcomes: {
+        '1→- unmatched/company_ambiguous': 40,
+        '2→11 unmatched/unexplained': 3,
+        '-→11 v4_only/unexplained': 100,
+      },
+    });
+  });
+
+  it('are not joined with the records of a company with their id', () => {
+    const exported = {
+      ...AGREES_WITH_PAIRED,
+      v4: [...records(11, 0, 100), { id: 1, company: 1, key: 'k1' }],
+    };
+    expect(pairingOf(exported).outcomes).toEqual({
+      '1→- unmatched/company_ambiguous': 40,
+      '2→11 matched/': 100,
+      '-→1 v4_only/company_not_in_v3': 1,
+    });
+  });
+});
+
+describe('the counts of a company', () => {
+  const likeliest = records(12, 0, 4);
+  const longest = records(11, 0, 10).map((thing, at) => (at < 2 ? thing : { ...thing, facts: 'nm99999' }));
+  it.each([
+    [
+      'of its pair',
+      [{ line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: 11n }],
+      '1→11 file 2/10 of 10/10',
+    ],
+    ['of the likeliest one if it has no pair', [], '1→- ambiguous 4/4 of 10/0'],
+  ])('are those %s', (_, named, expected) => {
+    const { companies } = pairingOf({ v3: records(1, 0, 10), v4: [...longest, ...likeliest] }, named);
+    expect(companies[0]).toBe(expected);
+  });
+
+  it('are kept of its pair, also where three other companies are likelier', () => {
+    const own = records(11, 0, 10).map((thing, at) => (at < 6 ? { ...thing, facts: '' } : thing));
+    const rivals = [12, 13, 14, 15].flatMap((company) => records(company, 0, 10));
+    const { db, close } = openExported(CONFIG, { v3: records(1, 0, 10), v4: [...own, ...rivals] });
+    remapOf(db, CONFIG, [{ line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: 11n }]);
+    const notes = db.prepare('SELECT note FROM company WHERE v3_company_id = 1').pluck().all();
+    close();
+    const kept: object[] = JSON.parse(String(notes));
+    expect(kept).toHaveLength(4);
+    const counts = { shared_keys: 10, comparable_keys: 4, agreeing_keys: 4 };
+    expect(kept[3]).toEqual({ v4_company_id: '11', ...counts });
+  });
+});
+
+describe('companies are paired', () => {
+  const one = { id: 1, key: 'k', facts: 'nm00001' };
+  it.each([
+    [
+      'by few keys of a small one',
+      one,
+      [{ ...one, id: 2 }, ...records(11, 0, 250)],
+      '1→11 overlap 1/1 of 1/251',
+    ],
+    [
+      'by no record without a key',
+      { ...one, key: null },
+      [{ ...one, id: 2, key: null }],
+      '1→- none 0/0 of 0/0',
+    ],
+    ['by no key of another model', one, [{ ...one, id: 2, model: 'crm/stages' }], '1→- none 0/0 of 1/0'],
+  ])('%s', (_, v3, v4, expected) => {
+    const { companies } = pairingOf({ v3: [v3], v4: v4.map((thing) => ({ ...thing, company: 11 })) });
+    expect(companies[0]).toBe(expected);
+  });
+});
+
+/** More company pairs than are counted one by one. */
+const MANY = 600;
+
+/** A record of each company under one key; `factOf` says which are alike. */
+function onePerCompany(
+  key: string,
+  companyOf: (at: number) => number,
+  factOf: (at: number) => number,
+): Thing[] {
+  return Array.from({ length: MANY }, (_, at) => ({
+    id: companyOf(at),
+    company: companyOf(at),
+    key,
+    facts: `nm${String(factOf(at)).padStart(5, '0')}`,
+  }));
+}
+
+function matchedBy({ companies }: ReturnType<typeof pairingOf>): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const line of companies) {
+    const [, by = ''] = String(line).split(' ');
+    counts[by] = (counts[by] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe(`${MANY} companies that use the same numbers as keys`, () => {
+  it('pair by evidence, whatever their ids', () => {
+    const exported = {
+      v3: onePerCompany(
+        '1',
+        (at) => at + 1,
+        (at) => at,
+      ),
+      v4: onePerCompany(
+        '1',
+        (at) => MANY - at,
+        (at) => at,
+      ),
+    };
+    const pairing = pairingOf(exported);
+    expect(matchedBy(pairing)).toEqual({ overlap: MANY });
+    expect(pairing.companies[0]).toBe(`1→${MANY} overlap 1/1 of 1/1`);
+  });
+
+  it('do not pair by equal ids if all agree with all', () => {
+    const same = onePerCompany(
+      '1',
+      (at) => at + 1,
+      () => 7,
+    );
+    expect(matchedBy(pairingOf({ v3: same, v4: same }))).toEqual({ ambiguous: 2 * MANY });
+  });
+
+  it('do not pair by equal ids if none agree', () => {
+    const v3 = onePerCompany(
+      '1',
+      (at) => at + 1,
+      (at) => at,
+    );
+    const v4 = onePerCompany(
+      '1',
+      (at) => at + 1,
+      (at) => MANY + at,
+    );
+    expect(matchedBy(pairingOf({ v3, v4 }))).toEqual({ ambiguous: 2 * MANY });
+  });
+
+  it('pair by equal ids if no fields can be compared', () => {
+    const same = onePerCompany(
+      '1',
+      (at) => at + 1,
+      () => 0,
+    ).map((thing) => ({ ...thing, facts: '' }));
+    expect(matchedBy(pairingOf({ v3: same, v4: same }))).toEqual({ same_id: MANY });
+  });
+});
+
+describe('a V4 company that companies.csv names and V4 does not list', () => {
+  const named = [{ line: 7, region: 'default', v3CompanyId: 2n, v4CompanyId: 99n }];
+  it.each([
+    ['is an error of the file', undefined, 'bad_input'],
+    ['may be on the part of the list that was not read', { 'v4 companies': 'failed' }, 'incomplete'],
+  ] as const)('%s', (_, states, code) => {
+    const exported = { ...AGREES_WITH_PAIRED, ...(states === undefined ? {} : { states }) };
+    const message = expect.stringMatching(/\b[Ll]ine 7 of the companies file/);
+    expect(() => pairingOf(exported, named)).toThrow(expect.objectContaining({ code, message }));
+  });
+});
