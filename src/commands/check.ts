@@ -44,7 +44,7 @@ export async function judgeRemap(io: Io, config: Config, narrowing: Narrowing): 
 }
 
 /** @throws SvcError `config` if a generation answered 404 to every list */
-function assertListsExist(db: Db, generation: Generation): void {
+export function assertListsExist(db: Db, generation: Generation): void {
   const states = db
     .prepare<[string], string>(
       "select distinct state from stream where generation = ? and model <> 'core/companies'",
