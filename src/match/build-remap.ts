@@ -70,11 +70,21 @@ const DROP_TABLES = ['twin', 'place', 'scope', 'path', 'o', 'wanted', 'open_pair
   .map((table) => `drop table if exists temp.${table};`)
   .join('\n');
 
-const EMPTY_TABLES = ['remap_run', 'company', 'remap_row', 'remap_group', 'remap_day', 'backfill_window', 'decision', 'exported_count']
+const EMPTY_TABLES = [
+  'remap_run',
+  'company',
+  'remap_row',
+  'remap_group',
+  'remap_day',
+  'backfill_window',
+  'decision',
+  'exported_count',
+]
   .map((table) => `delete from ${table};`)
   .join('\n');
 
-const DROP_INDEXES = 'drop index if exists remap_v3; drop index if exists remap_v4; drop index if exists remap_key;';
+const DROP_INDEXES =
+  'drop index if exists remap_v3; drop index if exists remap_v4; drop index if exists remap_key;';
 
 function buildInTransaction(options: RemapOptions): RemapSummary {
   const { db, config, named, clock, onProgress, decisions = [], throwIfStopped = () => {} } = options;
@@ -159,7 +169,9 @@ const CREATE_INDEXES = [
 ];
 
 /** @throws SvcError `internal`: a remap that does not account for every record is a bug, and is discarded */
-function assertConserved(counts: ReturnType<typeof readConservation>): Conservation & { readonly rows: number } {
+function assertConserved(
+  counts: ReturnType<typeof readConservation>,
+): Conservation & { readonly rows: number } {
   const { v3Exported, v3Rows, v4Exported, v4Seen, children, childRows } = counts;
   if (v3Exported === v3Rows && v4Exported === v4Seen && children === childRows) return counts;
   throw new SvcError('internal', 'The remap does not account for every record; it was discarded.', {

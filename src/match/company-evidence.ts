@@ -276,7 +276,11 @@ function splitByShared(evidence: readonly Counted[]): [Counted[], Counted[]] {
 }
 
 /** A key agrees if any of its records do. */
-function countVerdicts(pair: Counted, samples: readonly Sample[], judge: (sample: Sample) => FactVerdict): void {
+function countVerdicts(
+  pair: Counted,
+  samples: readonly Sample[],
+  judge: (sample: Sample) => FactVerdict,
+): void {
   const verdicts = new Map<string, FactVerdict[]>();
   for (const sample of samples) append(verdicts, sample.key, judge(sample));
   pair.sampled = verdicts.size;

@@ -3,7 +3,12 @@ import type { Db } from '../store/sqlite.js';
 import { groupBy } from '../text/rows.js';
 import { prepareChildren } from './join-children.js';
 import type { ChildMember } from './judge-children.js';
-import { type DecisionFacts, type DecisionVerdict, judgeDecision, type NamedObject } from './judge-decision.js';
+import {
+  type DecisionFacts,
+  type DecisionVerdict,
+  judgeDecision,
+  type NamedObject,
+} from './judge-decision.js';
 import { areDifferent } from './judge-group.js';
 import { baseOf, describeOutcome, GROUP_OF, numberOf, withFlags } from './outcomes.js';
 
@@ -126,7 +131,9 @@ function prepareApply(db: Db): (v3: RecordRow | undefined, v4: readonly RecordRo
   const share = db.prepare('update temp.twin set hard = 1 where b = ?');
   const drop = db.prepare('delete from temp.twin where b = ? and a is null');
   const addLeft = db.prepare(ADD_LEFT_RECORD);
-  const accept = db.prepare('update temp.twin set outcome = ?, evidence = ?, b = null, v4 = null where id = ?');
+  const accept = db.prepare(
+    'update temp.twin set outcome = ?, evidence = ?, b = null, v4 = null where id = ?',
+  );
   return (v3, [v4], note) => {
     const row = v3 ?? v4;
     if (row === undefined) return;
@@ -226,9 +233,7 @@ export function decideChildren(
       continue;
     }
     const find = (side: 'v3' | 'v4', svcId: bigint | null) =>
-      svcId === null
-        ? []
-        : rows[side].all({ scope: scope.id, path: BigInt(paths.indexOf(path) + 1), svcId });
+      svcId === null ? [] : rows[side].all({ scope: scope.id, path: BigInt(paths.indexOf(path) + 1), svcId });
     const own = v3SvcId === null ? find('v4', v4SvcId) : find('v3', v3SvcId);
     const parents = groupBy(own, ({ parent, b }) => (v3SvcId === null ? (b ?? parent) : parent));
     const [row] = own;

@@ -1,5 +1,5 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { pageFormat, pageParser, type ParsePage } from '../api/pages.js';
+import { type ParsePage, pageFormat, pageParser } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { iteratePages } from '../store/pages.js';

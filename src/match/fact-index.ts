@@ -29,7 +29,9 @@ export class FactIndex {
   readonly #records: readonly CompanyRecord[];
 
   constructor(records: readonly CompanyRecord[]) {
-    this.#records = [...new Map(records.map((record) => [`${record.company} ${record.facts}`, record])).values()];
+    this.#records = [
+      ...new Map(records.map((record) => [`${record.company} ${record.facts}`, record])).values(),
+    ];
     const shapes = new Map<string, Map<string, CompanyRecord[]>>();
     for (const record of this.#records) {
       const fields = fieldsOf(record.facts);
@@ -41,7 +43,10 @@ export class FactIndex {
   }
 
   /** The companies with a record that agrees, and records of which it is unknown whether they do. */
-  find(facts: RecordFacts): { readonly companies: ReadonlySet<number>; readonly uncompared: readonly Bucket[] } {
+  find(facts: RecordFacts): {
+    readonly companies: ReadonlySet<number>;
+    readonly uncompared: readonly Bucket[];
+  } {
     if (this.#shapes.size > MAX_SHAPES) return { companies: new Set(), uncompared: [this.#records] };
     const companies = new Set<number>();
     const uncompared: Bucket[] = [];

@@ -120,7 +120,8 @@ function judgeHardPairs(db: Db, paths: readonly string[], throwIfStopped: () => 
     // the rows of V4 children without a V3 child belong to a matched pair, if there is one
     const holder = pairs.find((pair) => inheritedFrom(pair) === null) ?? first;
     const near = inheritedFrom(holder) === null ? findNear([...judged.flat(), ...unclaimed]) : undefined;
-    for (const [at, pair] of pairs.entries()) write(pair, rowsOf(judged[at] ?? [], inheritedFrom(pair), near));
+    for (const [at, pair] of pairs.entries())
+      write(pair, rowsOf(judged[at] ?? [], inheritedFrom(pair), near));
     write(holder, rowsOf(unclaimed, inheritedFrom(holder), near));
   }
 }

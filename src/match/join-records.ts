@@ -145,7 +145,10 @@ interface ScopeFacts {
 const GROUPS_PER_STEP = 1024;
 
 function judgeSeveral(db: Db, throwIfStopped: () => void): void {
-  const groups = db.prepare<[], bigint>('select id from temp.twin where outcome is null order by id').pluck().all();
+  const groups = db
+    .prepare<[], bigint>('select id from temp.twin where outcome is null order by id')
+    .pluck()
+    .all();
   if (groups.length === 0) return;
   const scopeOf = db.prepare<[bigint], ScopeFacts>(`
     select v3_known as v3Known, v4_known as v4Known, inert, window_ms as windowMs, v4_live as v4Live,

@@ -166,9 +166,7 @@ export interface GroupIds {
 export function listGroupIds(members: readonly KeyMember[]): GroupIds {
   const idsOf = (gen: 3 | 4, isLive: boolean) =>
     nameIds(
-      members.flatMap((member) =>
-        member.gen === gen && !(isLive && member.deleted) ? [member.svcId] : [],
-      ),
+      members.flatMap((member) => (member.gen === gen && !(isLive && member.deleted) ? [member.svcId] : [])),
     );
   return { v3Live: idsOf(3, true), v4Live: idsOf(4, true), v4: idsOf(4, false) };
 }
@@ -185,7 +183,9 @@ export function renderGroupEvidence<M extends KeyMember>(
         ? null
         : JSON.stringify({ merged_v3_svc_ids: verdict.merged.map(String) });
     case 'superseded':
-      return JSON.stringify(gen === 3 ? { live_v3_svc_ids: ids().v3Live } : { live_v4_svc_ids: ids().v4Live });
+      return JSON.stringify(
+        gen === 3 ? { live_v3_svc_ids: ids().v3Live } : { live_v4_svc_ids: ids().v4Live },
+      );
     case 'dup_v3':
     case 'dup_v4':
       return JSON.stringify({ v3_svc_ids: ids().v3Live, v4_svc_ids: ids().v4 });

@@ -137,9 +137,7 @@ function addClearPairs(evidence: CountedEvidence, links: Links): void {
       [rivals.v3.get(v3), rivals.v4.get(v4)].every(
         (rival) => rival?.first === agreeing && rival.second * 2 < agreeing,
       );
-    const clear = candidates.filter(
-      (row) => !links.v3.has(row.v3) && !links.v4.has(row.v4) && isClear(row),
-    );
+    const clear = candidates.filter((row) => !links.v3.has(row.v3) && !links.v4.has(row.v4) && isClear(row));
     if (clear.length === 0) return;
     links.add(
       clear.map(({ v3, v4 }) => [v3, v4]),

@@ -46,7 +46,12 @@ export class ModelLists {
   }
 }
 
-function placeOf({ generation, region, model, companyId }: Omit<ModelList, 'id' | 'state' | 'readAt'>): string {
+function placeOf({
+  generation,
+  region,
+  model,
+  companyId,
+}: Omit<ModelList, 'id' | 'state' | 'readAt'>): string {
   return `${generation} ${model} ${companyId} ${region}`;
 }
 
@@ -130,7 +135,12 @@ export interface Companies {
  * The companies in the export. It is certain that a V3 company has no pair once its region and all of V4 were read in
  * full; for a V4 company, once everything was.
  */
-export function listCompanies(db: Db, config: Config, lists: ModelLists, places: readonly Place[]): Companies {
+export function listCompanies(
+  db: Db,
+  config: Config,
+  lists: ModelLists,
+  places: readonly Place[],
+): Companies {
   const listed = db.prepare<[], bigint>('select company_id from v4_company').pluck().all();
   const v3 = new Map<string, Pick<Company, 'region' | 'companyId'>>();
   const v4 = new Set(listed);
@@ -148,7 +158,11 @@ export function listCompanies(db: Db, config: Config, lists: ModelLists, places:
   return {
     v3: [...v3.values()]
       .sort((a, b) => compare(a.region, b.region) || compare(a.companyId, b.companyId))
-      .map((company, id) => ({ id, ...company, scopeFull: isV4Full && isRegionFull.get(company.region) === true })),
+      .map((company, id) => ({
+        id,
+        ...company,
+        scopeFull: isV4Full && isRegionFull.get(company.region) === true,
+      })),
     v4: [...v4].sort(compare).map((companyId, id) => ({ id, region: '', companyId, scopeFull: isAllFull })),
   };
 }

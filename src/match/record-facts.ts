@@ -8,7 +8,15 @@ import { decodeBody } from './derive-again.js';
 const FIELDS = [
   ...['platform_unique_id', 'posted_date', 'created_at', 'updated_at', 'org_created_at', 'fiscal_start_at'],
   ...['document_number', 'reference', 'code', 'name', 'legal_name', 'order_name', 'order_number'],
-  ...['currency_id', 'base_currency', 'total_amount', 'remaining_credit', 'tax_amount', 'amount', 'amount_due'],
+  ...[
+    'currency_id',
+    'base_currency',
+    'total_amount',
+    'remaining_credit',
+    'tax_amount',
+    'amount',
+    'amount_due',
+  ],
   ...['unit_price', 'sub_total', 'total_discount', 'shipping_amount'],
 ];
 

@@ -76,7 +76,10 @@ export function createScopes({ db, config, companies, pairing, ...input }: Scope
   );
   db.exec('create index temp.place_company on place(model, generation, company)');
   const placed = new Set(
-    db.prepare<[], string>("select model || ' ' || generation || ' ' || company from temp.place").pluck().all(),
+    db
+      .prepare<[], string>("select model || ' ' || generation || ' ' || company from temp.place")
+      .pluck()
+      .all(),
   );
   const unpaired = companies.v4.filter(({ id }) => (pairing.v4.get(id)?.v3 ?? null) === null);
   const pairs: [Company | null, Company | null][] = [
@@ -119,7 +122,9 @@ function prepareScope({ config, lists, places, pairing, windows }: ScopeInput): 
   const isInert = (v4: Company): boolean => {
     const before = inert.get(v4);
     if (before !== undefined) return before;
-    const allRead = [...inV4].every(([model, isInV4]) => !isInV4 || isReadInFull(lists.find('v4', model, v4)));
+    const allRead = [...inV4].every(
+      ([model, isInV4]) => !isInV4 || isReadInFull(lists.find('v4', model, v4)),
+    );
     inert.set(v4, allRead && !holding.has(v4.companyId));
     return inert.get(v4) === true;
   };

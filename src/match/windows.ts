@@ -42,7 +42,8 @@ export function readWindows(
   for (const { id, generation, model, companyId } of lists) {
     if (generation === 'v3' || companyId === null) continue;
     const ofList = dates.get(id);
-    const records = ofList === undefined ? 0 : [...ofList.byDay.values()].reduce((sum, count) => sum + count, 0);
+    const records =
+      ofList === undefined ? 0 : [...ofList.byDay.values()].reduce((sum, count) => sum + count, 0);
     const isInferred = sinceMs === null && ofList !== undefined && records >= MIN_RECORDS;
     const configured = sinceMs === null ? 'unknown' : 'configured';
     windows.set(id, {
@@ -71,7 +72,10 @@ function readDates(db: Db, throwIfStopped: () => void): ReadonlyMap<bigint, Date
     group by 1, 2`);
   for (const range of blocksOf(db, 'record', RECORDS_PER_BLOCK, throwIfStopped)) {
     for (const { stream, day, count, earliestMs } of block.all(...range)) {
-      const ofList = dates.get(stream) ?? { earliestMs: Number(earliestMs), byDay: new Map<number, number>() };
+      const ofList = dates.get(stream) ?? {
+        earliestMs: Number(earliestMs),
+        byDay: new Map<number, number>(),
+      };
       ofList.earliestMs = Math.min(ofList.earliestMs, Number(earliestMs));
       ofList.byDay.set(Number(day), (ofList.byDay.get(Number(day)) ?? 0) + Number(count));
       dates.set(stream, ofList);

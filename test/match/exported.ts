@@ -68,7 +68,9 @@ export const INVOICES = 'accounting/invoices';
 const FINISHED = '2026-11-01T00:00:00.000Z';
 
 export function configOf(
-  overrides: Partial<Pick<Config, 'companies' | 'backfill' | 'models'>> & { regions?: readonly string[] } = {},
+  overrides: Partial<Pick<Config, 'companies' | 'backfill' | 'models'>> & {
+    regions?: readonly string[];
+  } = {},
 ): Config {
   const endpoint = {
     baseUrl: 'http://127.0.0.1:1',
@@ -189,7 +191,9 @@ function prepareSave(db: Db): {
     const { id, key = `k${id}`, uid = null, deleted = false, company = 1, facts = '', kids = [] } = one;
     const list = ofList(generation, one);
     list.objects.push(`{"svc_id":${id}${facts === '' ? '' : `,"code":${JSON.stringify(facts)}`}}`);
-    const keys = kids.flatMap(({ id: kidId, key: kidKey = `c${kidId}` }) => (kidKey === null ? [] : [kidKey]));
+    const keys = kids.flatMap(({ id: kidId, key: kidKey = `c${kidId}` }) =>
+      kidKey === null ? [] : [kidKey],
+    );
     const latest = msOf(one.latest);
     const { lastInsertRowid } = record.run(
       ...[list.id, BigInt(id), BigInt(company), key, uid, deleted ? 1n : 0n],

@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import {
+  brief,
   configOf,
   type Exported,
   INVOICES,
   modelOf,
   openExported,
+  remapOf,
+  remapRows,
+  rowsOf,
   type Thing,
   things,
-  brief, remapOf, remapRows, rowsOf,
 } from './exported.js';
 
 /** Same ids pair company 1 with company 1: nothing is comparable. */
@@ -404,7 +407,9 @@ describe('reasons that come from the scope', () => {
     const { db, close } = openExported(twoModels, { v3, v4 });
     const reasons = remapOf(db, twoModels).map(({ reason }) => reason);
     const windows = db
-      .prepare('select model, v4_company_id, source, since_ms, records, v4_svc_id, nine_tenths_ms from backfill_window')
+      .prepare(
+        'select model, v4_company_id, source, since_ms, records, v4_svc_id, nine_tenths_ms from backfill_window',
+      )
       .raw()
       .all();
     close();
@@ -437,25 +442,31 @@ describe('reasons that come from the scope', () => {
     ['2026-08-01', '2026-08-19', 'configured'],
     ['2026-08-01', '2026-08-20', null],
     ['2026-09-10', '2026-08-19', 'configured'],
-  ])('takes a configured start whatever V4 holds: from %s, a date of %s is before the %s one', (inV4, latest, window) => {
-    const v4 = Array.from({ length: 20 }, (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: inV4 }));
-    const v3: Thing[] = [{ id: 1, key: 'a', latest, latestFrom: 'service' }];
-    const [row] = remapRows(configOf(since), { v3, v4 });
-    const evidence = JSON.parse(row?.evidence ?? '');
-    expect([row?.reason, evidence]).toEqual(
-      window === null
-        ? ['unexplained', {}]
-        : [
-            'outside_backfill_window',
-            {
-              latest_date: `${latest}T00:00:00.000Z`,
-              latest_from: 'service',
-              window_start: '2026-08-20T00:00:00.000Z',
-              window,
-            },
-          ],
-    );
-  });
+  ])(
+    'takes a configured start whatever V4 holds: from %s, a date of %s is before the %s one',
+    (inV4, latest, window) => {
+      const v4 = Array.from(
+        { length: 20 },
+        (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: inV4 }),
+      );
+      const v3: Thing[] = [{ id: 1, key: 'a', latest, latestFrom: 'service' }];
+      const [row] = remapRows(configOf(since), { v3, v4 });
+      const evidence = JSON.parse(row?.evidence ?? '');
+      expect([row?.reason, evidence]).toEqual(
+        window === null
+          ? ['unexplained', {}]
+          : [
+              'outside_backfill_window',
+              {
+                latest_date: `${latest}T00:00:00.000Z`,
+                latest_from: 'service',
+                window_start: '2026-08-20T00:00:00.000Z',
+                window,
+              },
+            ],
+      );
+    },
+  );
 
   it('counts records by day, with the first and the last time of each', () => {
     const times = ['10', '08', '12', '09'].map((hour) => `1969-12-31T${hour}:00:00Z`);

@@ -1,7 +1,16 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { campaignSize } from '../support/campaign.js';
-import { brief, configOf, INVOICES, type Kid, openExported, remapOf, saveExported, type Thing } from './exported.js';
+import {
+  brief,
+  configOf,
+  INVOICES,
+  type Kid,
+  openExported,
+  remapOf,
+  saveExported,
+  type Thing,
+} from './exported.js';
 import { oracleLines } from './oracle.js';
 
 const SEED = 20261101;
@@ -73,7 +82,9 @@ describe('the join against the oracle', () => {
       fc.property(cases, ([things3, things4, state]) => {
         const v3 = [...numbered(things3), { id: 1000, key: 'pins the company', deleted: true }];
         const v4 = numbered(things4);
-        opened.db.exec('delete from record; delete from child; delete from page; delete from stream; delete from v4_company');
+        opened.db.exec(
+          'delete from record; delete from child; delete from page; delete from stream; delete from v4_company',
+        );
         saveExported(opened.db, config, {
           v3,
           v4,
@@ -81,7 +92,10 @@ describe('the join against the oracle', () => {
         });
         const all = remapOf(opened.db, config);
         const merged = new Set(all.flatMap(({ id, merged: isMerged }) => (isMerged === 1n ? [id] : [])));
-        const found = all.filter(({ parent }) => parent === null || !merged.has(parent)).map(brief).sort();
+        const found = all
+          .filter(({ parent }) => parent === null || !merged.has(parent))
+          .map(brief)
+          .sort();
         rows += found.length;
         const rules = {
           windowStart: WINDOW,

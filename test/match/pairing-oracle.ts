@@ -20,8 +20,7 @@ export function oraclePairing(input: ListedInput): {
       (a) =>
         a.id === id &&
         input.named.some(
-          (pair) =>
-            pair.v4CompanyId === null && pair.region === a.region && pair.v3CompanyId === a.companyId,
+          (pair) => pair.v4CompanyId === null && pair.region === a.region && pair.v3CompanyId === a.companyId,
         ),
     );
   const evidence = input.evidence.filter((row) => !isAbsent(row.v3));
@@ -78,7 +77,9 @@ export function oraclePairing(input: ListedInput): {
     v3.every((other) => other === a || has3(other) || agreeing(other, b) < agreeing(a, b) / 2);
   for (let before = -1; mode !== 'same_id' && before !== clear.size; ) {
     before = clear.size;
-    const next = v3.flatMap((a) => v4.flatMap((b) => (!has3(a) && !has4(b) && isClear(a, b) ? [`${a.id} ${b.id}`] : [])));
+    const next = v3.flatMap((a) =>
+      v4.flatMap((b) => (!has3(a) && !has4(b) && isClear(a, b) ? [`${a.id} ${b.id}`] : [])),
+    );
     for (const pair of next) clear.add(pair);
   }
   const isOverlap = (a: CompanySide, b: CompanySide) => clear.has(`${a.id} ${b.id}`);
@@ -97,7 +98,8 @@ export function oraclePairing(input: ListedInput): {
         v4.every((other) => agreeing(a, other) === 0) &&
         v3.every((other) => agreeing(other, b) === 0) &&
         numbers(a, b).comparable === 0;
-  const bears = (b: CompanySide) => v3.filter((a) => a.companyId === b.companyId && !isProven3(a) && !isGone(a));
+  const bears = (b: CompanySide) =>
+    v3.filter((a) => a.companyId === b.companyId && !isProven3(a) && !isGone(a));
   const isClaimed = (a: CompanySide, b: CompanySide) =>
     bears(b).includes(a) && !isNamed3(a) && !isNamed4(b) && !isProven4(b);
   const isSameId = (a: CompanySide, b: CompanySide) =>
