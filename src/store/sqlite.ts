@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type BetterSqlite3 from 'better-sqlite3';
 import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
 
 /** An open database. Integers read from it are `bigint`, so that ids are exact. */
 export type Db = BetterSqlite3.Database;
@@ -13,7 +15,13 @@ export type Db = BetterSqlite3.Database;
  */
 const NODE_API_OF_13 = 10;
 
-const INSTALLER = new URL('../../bin/install-sqlite.js', import.meta.url);
+/** Beside the bundle, and beside the sources. */
+const INSTALLER = must(
+  ['../bin/install-sqlite.js', '../../bin/install-sqlite.js']
+    .map((place) => new URL(place, import.meta.url))
+    .find((url) => existsSync(url)),
+  'installer',
+);
 
 /** The better-sqlite3 that this version of Node can run. If there is none, opening a database throws `sqlite_missing`. */
 export const Sqlite: typeof BetterSqlite3 = loadSqlite(process.versions.napi ?? '0', (folder) =>
