@@ -25,27 +25,48 @@ export function parseCompanyPage(text: string, format: CompanyListFormat): Parse
   const quoted = companyIdField === null ? names : [at(companyIdField.split('.'), -1)];
   parseJson(text);
   const { list, next, totalCount, path } = openCompanyEnvelope(parseJson(quoteIntegers(text, quoted)));
-  const ids = companyIdField === null ? findIds(list, names) : idsAt(list, companyIdField.split('.'));
-  if (ids === null) throw badCompanyList(describeFields(list, companyIdField ?? names.join(', ')));
+  const idPath = companyIdField === null ? findIdPath(list, names) : companyIdField.split('.');
+  const ids = idPath === null ? null : idsAt(list, idPath);
+  if (ids === null) throw badCompanyList(describeMissing(list, companyIdField ?? names.join(', ')));
   const start = valueStart(text, path);
   const bodies = start === null ? [] : [...itemTexts(text, start)];
   const companies = ids.map((companyId, index): V4Company => ({ companyId, body: at(bodies, index) }));
   return { records: ids.map(recordOf), rejected: [], companies, next, totalCount };
 }
 
+/** The field that holds the id of a listed company, and all of its fields. */
+export function describeCompany(
+  { companyId, body }: V4Company,
+  { fieldPrefix: prefix, companyIdField }: CompanyListFormat,
+): { readonly idField: string; readonly fields: readonly string[] } {
+  const names = [`${prefix}id`, `${prefix}company_id`, 'id'];
+  const company = parseJson(quoteIntegers(body, names));
+  const fields = isMembers(company) ? fieldsOf(company) : [];
+  const candidates = [
+    ...names,
+    ...fields.filter((field) => names.some((name) => field.endsWith(`.${name}`))),
+  ];
+  const holdsId = (field: string) => idsAt([company], field.split('.'))?.[0] === companyId;
+  return { idField: companyIdField ?? candidates.find(holdsId) ?? 'id', fields };
+}
+
 /** The first field that holds an id in every company: of the company itself, else one object deeper. */
-function findIds(list: readonly unknown[], names: readonly string[]): readonly CompanyId[] | null {
-  const own = names.map((name) => idsAt(list, [name])).find((ids) => ids !== null);
-  if (own !== undefined) return own;
-  const objects = Object.entries(list.find(isMembers) ?? {}).filter(([, value]) => isMembers(value));
+function findIdPath(list: readonly unknown[], names: readonly string[]): readonly string[] | null {
+  const top = names.find((name) => idsAt(list, [name]) !== null);
+  if (top !== undefined) return [top];
+  const objects = Object.entries(list.find(isMembers) ?? {}).flatMap(([name, value]) =>
+    isMembers(value) ? [name] : [],
+  );
   for (const name of names) {
     const nested = objects
-      .map(([object]) => idsAt(list, [object, name]))
-      // An id that all companies share is that of something else.
-      .filter((ids) => ids !== null && new Set(ids).size === ids.length);
+      .map((object) => [object, name])
+      .filter((path) => {
+        const ids = idsAt(list, path);
+        // An id that all companies share is that of something else.
+        return ids !== null && new Set(ids).size === ids.length;
+      });
     // Two such objects: only `v4.companyIdField` can say which is the company.
-    if (nested.length > 1) return null;
-    if (nested[0]) return nested[0];
+    if (nested.length > 0) return nested.length === 1 ? at(nested, 0) : null;
   }
   return null;
 }
@@ -73,20 +94,20 @@ function readId(value: unknown): CompanyId | null {
 
 const MAX_FIELDS = 30;
 
-function describeFields(list: readonly unknown[], where: string): string {
+function describeMissing(list: readonly unknown[], where: string): string {
   const company = list.find((item) => !isMembers(item)) ?? list[0];
   if (!isMembers(company)) return 'one of its companies is not an object';
-  const fields = fieldsOf(list.find(isMembers) ?? {});
-  return `not every company has an id in ${where}; the first one has the fields ${fields}`;
+  const fields = fieldsOf(company).join(', ') || 'none';
+  return `not every company has an id in ${where}; one has the fields ${fields}`;
 }
 
 /** The members of a company, and of the objects in it. */
-function fieldsOf(company: Members): string {
+function fieldsOf(company: Members): string[] {
   const names = Object.entries(company).flatMap(([name, value]) =>
     isMembers(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name],
   );
   const shown = names.slice(0, MAX_FIELDS).map((name) => name.slice(0, 60));
-  return [...shown, ...(names.length > MAX_FIELDS ? ['…'] : [])].join(', ') || 'none';
+  return [...shown, ...(names.length > MAX_FIELDS ? ['…'] : [])];
 }
 
 function recordOf(companyId: CompanyId): PageRecord {

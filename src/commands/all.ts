@@ -3,6 +3,7 @@ import { applyCommand } from './apply.js';
 import { checkCommand } from './check.js';
 import type { DefineCommand, Run } from './command.js';
 import { demoCommand } from './demo.js';
+import { doctorCommand } from './doctor.js';
 import { dumpCommand } from './dump.js';
 import { explainCommand } from './explain.js';
 import { exportCommand } from './export.js';
@@ -19,7 +20,7 @@ import { verifyCommand } from './verify.js';
 
 /** Every command by its group, in the order of `--help`. */
 const GROUPS: Readonly<Record<string, readonly DefineCommand[]>> = {
-  'Start:': [initCommand, demoCommand, sandboxCommand],
+  'Start:': [initCommand, doctorCommand, demoCommand, sandboxCommand],
   'Look:': [runCommand, exportCommand, remapCommand, reportCommand, checkCommand, statusCommand],
   'Decide:': [findingsCommand, explainCommand, verifyCommand],
   'Use:': [lookupCommand, dumpCommand, applyCommand, helpCommand],

@@ -1,0 +1,138 @@
+import type { Generation } from '../domain.js';
+import type { RemapRow } from './remap.js';
+import type { Db } from './sqlite.js';
+
+/** A row of the remap, and the ids of the record that holds it if it is a child. */
+export interface StoryRow extends RemapRow {
+  readonly id: bigint;
+  readonly parent_v3_svc_id: bigint | null;
+  readonly parent_v4_svc_id: bigint | null;
+}
+
+const STORY_ROWS = `
+  select e.id, e.model, e.path, e.region, e.v3_company_id, e.v4_company_id, e.platform_id, e.parent_platform_id,
+    e.v3_svc_id, e.v4_svc_id, e.status, e.reason, e.matched_by, e.evidence,
+    p.v3_svc_id as parent_v3_svc_id, p.v4_svc_id as parent_v4_svc_id
+  from remap_entry as e left join remap_row as p on p.id = e.parent`;
+
+export interface StoryQuestion {
+  readonly model: string;
+  /** Null: records and children. */
+  readonly path: string | null;
+  readonly region: string | null;
+  /** A V3 or V4 company. */
+  readonly companyId: bigint | null;
+  /** A V3 or V4 id. */
+  readonly id: bigint;
+}
+
+/** The rows with a V3 or V4 id, in the order of the remap. */
+export function readStoryRows(db: Db, question: StoryQuestion, limit: number): StoryRow[] {
+  return db
+    .prepare<[object], StoryRow>(`
+      ${STORY_ROWS}
+      where (e.v3_svc_id = @id or e.v4_svc_id = @id) and e.model = @model
+        and (@path is null or e.path = @path)
+        and (@region is null or e.region = @region or (e.region is null and e.v4_svc_id = @id))
+        and (@companyId is null or e.v3_company_id = @companyId or e.v4_company_id = @companyId)
+      order by e.id limit @limit`)
+    .all({ ...question, limit });
+}
+
+export interface StoredPlace {
+  readonly generation: Generation;
+  /** '' for V4. */
+  readonly region: string;
+  readonly model: string;
+  readonly companyId: bigint;
+  readonly svcId: bigint;
+}
+
+/** A stored record, and the page that holds it. */
+export interface StoredSide {
+  readonly platform_id: string | null;
+  readonly unique_id: string | null;
+  readonly deleted: bigint;
+  readonly updated_ms: bigint | null;
+  /** Null with `payload: "ids"`. */
+  readonly encoding: string | null;
+  readonly body: Uint8Array | null;
+}
+
+export function readStoredSide(db: Db, place: StoredPlace): StoredSide | undefined {
+  return db
+    .prepare<[StoredPlace], StoredSide>(`
+      select r.platform_id, r.unique_id, r.deleted, r.updated_ms, p.encoding, p.body
+      from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @svcId
+        left join page as p on p.id = r.page_id
+      where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId
+      limit 1`)
+    .get(place);
+}
+
+export interface CompanyPairing {
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly matched_by: string;
+  readonly shared_keys: bigint;
+  readonly agreeing_keys: bigint;
+}
+
+/** How the companies of a row were paired. */
+export function readCompanyPairing(db: Db, row: RemapRow): CompanyPairing | undefined {
+  return db
+    .prepare<[object], CompanyPairing>(`
+      select region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys
+      from company
+      where iif(@v3 is null, v4_company_id = @v4, region = @region and v3_company_id = @v3)`)
+    .get({ region: row.region, v3: row.v3_company_id, v4: row.v4_company_id });
+}
+
+/** Why an object that holds this id was rejected. */
+export interface RejectedWith {
+  readonly generation: Generation;
+  readonly company_id: bigint | null;
+  readonly reason: string;
+}
+
+export function readRejectedWith(db: Db, model: string, digits: string, limit: number): RejectedWith[] {
+  return db
+    .prepare<[string, string, number], RejectedWith>(`
+      select generation, company_id, reason from rejected where model = ? and instr(raw, ?) > 0 limit ?`)
+    .all(model, digits, limit);
+}
+
+/** Rows with both ids, in the order of the remap. `wanted`: about so many, at least one of each group; null: all. */
+export function readPairSample(db: Db, wanted: number | null): StoryRow[] {
+  return db
+    .prepare<[object], StoryRow>(`
+      ${STORY_ROWS}
+      where e.id in (
+        select id from (
+          select r.id, row_number() over (partition by r.group_id order by r.id) as place,
+            count(*) over (partition by r.group_id) as size, count(*) over () as total
+          from remap_row as r
+          where r.v3_svc_id is not null and r.v4_svc_id is not null)
+        where @wanted is null or place = 1
+          -- A share of each group, evenly spaced.
+          or (place * @wanted) / total > ((place - 1) * @wanted) / total)
+      order by e.id`)
+    .all({ wanted: wanted === null ? null : BigInt(wanted) });
+}
+
+/** Pairs with both ids, those of them that are matched, and the groups of model, companies and outcome they are in. */
+export function countPairs(db: Db): {
+  readonly pairs: bigint;
+  readonly matched: bigint;
+  readonly strata: bigint;
+} {
+  return (
+    db
+      .prepare<[], { pairs: bigint; matched: bigint; strata: bigint }>(`
+      select count(*) as pairs, ifnull(sum(g.status = 'matched'), 0) as matched, count(distinct r.group_id) as strata
+      from remap_row as r cross join remap_group as g on g.id = r.group_id
+      where r.v3_svc_id is not null and r.v4_svc_id is not null`)
+      .get() ?? { pairs: 0n, matched: 0n, strata: 0n }
+  );
+}
