@@ -1,6 +1,6 @@
 import type { Api } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import type { Clock, ModelPair, OnProgress, StreamKey } from '../domain.js';
+import { type Clock, type ModelPair, type OnProgress, REFUSED_STATUSES, type StreamKey } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { streamName } from '../store/streams.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
@@ -111,7 +111,7 @@ async function fetchObservation(options: SettleOptions): Promise<Observation> {
   // The client limits the requests of a host.
   await Promise.all(
     lists.map(async ({ stream, pair }) => {
-      counts.set(streamName(stream), await fetchCount(options.api, stream, pair));
+      counts.set(streamName(stream), await fetchCount(options, stream, pair));
     }),
   );
   return { atMs: clock.now(), counts };
@@ -139,20 +139,24 @@ async function fetchCompanyIds({ api }: SettleOptions): Promise<bigint[]> {
   return [...ids];
 }
 
+/** The count of a list, asked for like the export asks, but with one record. */
 async function fetchCount(
-  api: SettleOptions['api'],
+  { api, config }: Pick<SettleOptions, 'api' | 'config'>,
   stream: StreamKey,
   pair: ModelPair,
+  includeDeleted = config.v4.includeDeleted !== false,
 ): Promise<number | null> {
-  const label = labelOf(streamName(stream));
+  const deleted = includeDeleted ? [['include_deleted_records', 'true'] as const] : [];
   try {
-    const { totalCount } = await api.fetchPage({ stream, pair, cursor: null, updatedSince: null });
+    const { totalCount } = await api.fetchRawList({ stream, pair, parameters: [['limit', '1'], ...deleted] });
     if (totalCount !== null) return totalCount;
   } catch (error) {
     if (isNotFound(error)) return null;
-    throw error;
+    const isRefused = error instanceof SvcError && REFUSED_STATUSES.includes(error.facts['status']);
+    if (!isRefused || !includeDeleted || config.v4.includeDeleted !== 'auto') throw error;
+    return await fetchCount({ api, config }, stream, pair, false);
   }
-  throw new SvcError('not_settled', `V4 gives no total_count for ${label}.`, {
+  throw new SvcError('not_settled', `V4 gives no total_count for ${labelOf(streamName(stream))}.`, {
     hint: 'Without counts a backfill cannot be watched: leave out --wait, and export once you know that it is over.',
   });
 }
