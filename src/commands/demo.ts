@@ -108,7 +108,7 @@ async function openDemo(folder: string, sandbox: Sandbox, io: Io): Promise<Demo>
       await print(`$ svc-migrate ${line}`);
       const words = line.split(' ').map((word) => (word === DECISIONS ? join(folder, word) : word));
       const config = () => loadConfig({ env: {}, flags: { config: file }, nowMs: io.clock.now() });
-      const result = await runWords(commands, words, { ...io, env: {}, style, config });
+      const result = await runWords(commands, words, { ...io, env: {}, style, config, onProgress: () => {} });
       const text = await show(result, style);
       const lines = text.replaceAll(`${folder}/`, '').trimEnd().split('\n');
       await print(...lines.map((shown) => `${INDENT}${shown}`.trimEnd()));
@@ -171,7 +171,7 @@ async function decide({ folder, sandbox, print, run, configure }: Demo): Promise
     '',
     `$ cd ${folder}`,
   );
-  await run('run');
+  await run('run', (result, style) => showVerdict(result, style, true));
 
   await print('', '2. Ask the operator for a full sync. It arrives: V4 loads the empty company.', '');
   sandbox.completeFullSync();
@@ -197,16 +197,20 @@ async function decide({ folder, sandbox, print, run, configure }: Demo): Promise
   await run('check', showVerdict);
 }
 
-/** The verdict of a report, without its tables. */
-async function showVerdict({ json }: Result, { width }: Style): Promise<string> {
+/** The verdict of a report, without its tables; with `isWhole`, what stands in the way. */
+async function showVerdict({ json }: Result, { width }: Style, isWhole = false): Promise<string> {
   const { buildDocument } = await import('../report/document.js');
   const { reportSchema } = await import('../report/report-schema.js');
   const { digitsOfId } = await import('../text/escape.js');
-  const { wrapLines } = await import('../text/wrap.js');
-  const { title, lead, next } = buildDocument(
-    reportSchema.parse(JSON.parse(JSON.stringify(json, digitsOfId))),
+  const { wrapText } = await import('../text/wrap.js');
+  const report = reportSchema.parse(JSON.parse(JSON.stringify(json, digitsOfId)));
+  const { title, lead, sections, next } = buildDocument(report);
+  const items = sections.flatMap((section) =>
+    isWhole && section.id === 'obstacles' ? (section.items ?? []) : [],
   );
-  return wrapLines([title, ...lead, `Next: ${next}`], width);
+  return [title, ...lead, ...items.map((item) => `- ${item.title}`), `Next: ${next}`]
+    .flatMap((line) => wrapText(line, width))
+    .join('\n');
 }
 
 /** The draft of a record that V4 has twice, filled in: it became the first one, and the other is new in V4. */
