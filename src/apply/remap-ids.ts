@@ -35,6 +35,11 @@ interface IdRow {
 
 type Group = Omit<IdRow, 'v4'>;
 
+interface GroupedRow {
+  readonly group: Group;
+  readonly v4: bigint | null;
+}
+
 /** Ids of a model that are looked up one by one before all of them are loaded. */
 const SINGLE_LOOKUPS = 2_000;
 
@@ -55,7 +60,13 @@ export function openRemapIds(db: Db, limits: Limits): RemapIds {
     builtAt,
     judge: (ref, region, id) => {
       const ids = idsOf(ref);
-      return decide(ids.find(id), region, () => ids.isV4(id));
+      const rows = ids.find(id);
+      const [first] = rows;
+      const isPlain =
+        rows.length === 1 && first !== undefined && (region === null || first.group.region === region);
+      if (isPlain && first.v4 !== null) return { v4: first.v4, reason: null };
+      const described = rows.map(({ group, v4 }) => ({ ...group, v4 }));
+      return decide(described, region, () => ids.isV4(id));
     },
     hasModel: (ref) => idsOf(ref).groups.size > 0,
   };
@@ -101,7 +112,7 @@ class ModelIds {
     this.#v4Of = prepare(select('v4_svc_id'));
   }
 
-  find(id: bigint): IdRow[] {
+  find(id: bigint): GroupedRow[] {
     this.#lookups += 1;
     if (this.#lookups > SINGLE_LOOKUPS && this.#isExact) {
       this.#loaded ??= loadIds(this.#db, this.#ref);
@@ -115,7 +126,7 @@ class ModelIds {
     return this.#v4Of.get(id, this.#ref.model, this.#ref.path) !== undefined;
   }
 
-  #search({ v3, v4, group }: LoadedIds, id: number): IdRow[] {
+  #search({ v3, v4, group }: LoadedIds, id: number): GroupedRow[] {
     if (!Number.isSafeInteger(id)) return [];
     let low = 0;
     let high = v3.length;
@@ -124,7 +135,7 @@ class ModelIds {
       if (at(v3, middle) < id) low = middle + 1;
       else high = middle;
     }
-    const rows: IdRow[] = [];
+    const rows: GroupedRow[] = [];
     for (let slot = low; v3[slot] === id; slot += 1) {
       const target = at(v4, slot);
       rows.push(this.#describe(at(group, slot), Number.isNaN(target) ? null : BigInt(target)));
@@ -132,8 +143,8 @@ class ModelIds {
     return rows;
   }
 
-  #describe(group: number, v4: bigint | null): IdRow {
-    return { ...must(this.groups.get(group), 'group of the remap'), v4 };
+  #describe(group: number, v4: bigint | null): GroupedRow {
+    return { group: must(this.groups.get(group), 'group of the remap'), v4 };
   }
 }
 

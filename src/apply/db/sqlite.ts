@@ -11,6 +11,7 @@ import { introspectSqlite, listSqliteTables } from './sqlite-catalog.js';
 /** Short, because signals are not heard while SQLite waits; `transaction` waits again. */
 const BUSY_MS = 100;
 const BATCH_ROWS = 1000;
+const ROWS_PER_INSERT = 100;
 
 /**
  * Opens a SQLite file of the user.
@@ -90,21 +91,25 @@ export function openSqlite(file: string, mode: 'read' | 'write', connection: Con
       return runUninterruptible(() => guard(file, () => db.prepare(sql).run().changes));
     },
     read: async function* (sql) {
-      const rows = guard(file, () => db.prepare<[], unknown[]>(sql).raw().safeIntegers().iterate());
+      const rows = guard(file, () => db.prepare<[], Value[]>(sql).raw().safeIntegers().iterate());
       for (const batch of inBatches(rows, BATCH_ROWS)) {
         throwIfAborted(connection);
-        yield batch.map(toValues);
+        yield batch;
       }
     },
     insert: async (table, columns, rows) => {
-      const statement = guard(file, () =>
-        db.prepare(
-          `insert into ${table}(${columns.map(quote).join(', ')}) values (${columns.map(() => '?').join(', ')})`,
-        ),
-      );
+      const names = columns.map(quote).join(', ');
+      const marks = `(${columns.map(() => '?').join(', ')})`;
       await runUninterruptible(() =>
         guard(file, () => {
-          for (const row of rows) statement.run(...row);
+          const prepare = (count: number) =>
+            db.prepare(`insert into ${table}(${names}) values ${Array(count).fill(marks).join(', ')}`);
+          const whole = rows.length < ROWS_PER_INSERT ? null : prepare(ROWS_PER_INSERT);
+          for (const some of inBatches(rows, ROWS_PER_INSERT)) {
+            const values: Value[] = [];
+            for (const row of some) values.push(...row);
+            (some.length === ROWS_PER_INSERT && whole !== null ? whole : prepare(some.length)).run(values);
+          }
         }),
       );
     },
