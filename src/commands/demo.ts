@@ -227,11 +227,11 @@ function fillIn(sandbox: Sandbox): string[] {
 
 /** A table of stored ids: planned, written, checked, switched and taken back. */
 async function rewrite({ print, run }: Demo): Promise<void> {
-  await print('', '5. Write V4 ids beside the V3 ids that you store: here the table sales of shop.db.', '');
+  await print('', '5. Write V4 ids beside the V3 ids that you store: table sales in shop.db.', '');
   await run('apply plan');
   await run('apply write --yes');
   await run('apply check');
-  await print('', '6. At the cutover, switch: the column holds V4 ids, and the V3 ids stand beside it.', '');
+  await print('', '6. At the cutover, switch: the column holds V4 ids, V3 ids move beside it.', '');
   await run('apply switch --yes');
   await run('apply check');
   await print('', '7. And back: every value as it was.', '');

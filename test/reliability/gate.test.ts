@@ -32,7 +32,7 @@ describe('check judges only what is complete, current and of this configuration'
     ['backfill.since', { backfill: { since: '2019-01-01T00:00:00Z' } }, 1],
     ['backfill.days', { backfill: { days: 36_000 } }, 1],
     ['backfill.dateFields', { backfill: { ...Object(base['backfill']), dateFields: ['created_at'] } }, 0],
-    ['companies.match', { companies: { match: { file: 'companies.csv' } } }, 1],
+    ['companies.match', { companies: { match: { file: 'companies.csv' } } }, 0],
     ['a decisions file', { decisions: 'decisions.csv' }, 0],
     ['children', { models: withModels((model) => ({ ...model, children: [] })) }, 0],
   ];
