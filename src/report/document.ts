@@ -4,7 +4,7 @@ import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '.
 import { groupBy } from '../text/rows.js';
 import { cutText } from '../text/wrap.js';
 import { nameOfStream } from './cannot-see.js';
-import { actionFor, describeKey } from './next-steps.js';
+import { actionFor, describeKey, titleOfKey } from './next-steps.js';
 import { listObstacles, type Obstacle } from './obstacles.js';
 import type { Counts, Report } from './report-schema.js';
 
@@ -92,6 +92,7 @@ export function buildDocument(report: Report): ReportDocument {
     listSection(report),
     limitationSection(report),
     evidenceSection(report),
+    settingSection(report),
   ];
   return {
     outcome: report.outcome,
@@ -195,7 +196,7 @@ function obstacleSection({ blockers, gate, windows, evidence }: Report): Section
     action: next.startsWith('svc-migrate ') ? `Run \`${next}\`.` : next,
   }));
   const items = obstacles.map((obstacle) => ({
-    title: titled(obstacle.key),
+    title: describeKey(obstacle.key).title || obstacle.key,
     text: obstacle.limit.name === 'maxAge' ? ageText(obstacle.limit, evidence) : modelsText(obstacle),
     action: actionFor(obstacle.key, windows),
   }));
@@ -219,9 +220,9 @@ function titled(key: string): string {
 }
 
 const UNIT_NAMES: Readonly<Record<ReportLimit['unit'], string>> = {
-  ids: 'V3 and V4',
-  v3_ids: 'V3',
-  v4_ids: 'V4',
+  ids: 'V3 and V4 ids',
+  v3_ids: 'V3 ids',
+  v4_ids: 'V4 ids',
   pairs: 'pairs',
   objects: 'objects',
   streams: 'lists',
@@ -438,7 +439,7 @@ function fullSyncSection({ fullSync }: Report): Section | null {
   const columns = [
     ...texts('V3 company'),
     ...numbers('Records', 'Line items'),
-    ...texts('Dates', 'V4 company', 'Model'),
+    ...texts('Dates', 'Model', 'V4 company'),
   ];
   return {
     ...section('full-sync', 'Full sync to ask for'),
@@ -526,7 +527,7 @@ function sampleSection({ findings }: Report): Section | null {
       titled(row.reason === null ? row.status : `${row.status}/${row.reason}`),
       cutText(JSON.stringify(row.evidence), MAX_CHARS),
     ]);
-  const columns = texts('Model', 'V3 id', 'V4 id', 'platform_id', 'Finding', 'Evidence');
+  const columns = texts('Model', 'V3 id', 'V4 id', 'Finding', 'platform_id', 'Evidence');
   return {
     ...section('samples', 'Samples: the first findings of each reason', true),
     texts: [
@@ -590,9 +591,18 @@ function evidenceSection({ evidence, tool, generatedAt, findings }: Report): Sec
     ['V3 ids', `${groupDigits(all.v3Exported)} exported, ${groupDigits(all.v3Rows)} in exactly one row`],
     ['V4 ids', `${groupDigits(all.v4Exported)} exported, ${groupDigits(all.v4Seen)} in at least one row`],
     ['Findings', `${groupDigits(findings.total)} ids; all of them: ${findings.fullList}`],
-    ...Object.entries(evidence.fingerprint),
   ];
   return { ...section('evidence', 'Evidence'), table: tableOf(texts('What', 'Value'), rows) };
+}
+
+/** What the export fixed: hosts, prefix, models and filters. */
+function settingSection({ evidence }: Report): Section | null {
+  const rows = Object.entries(evidence.fingerprint);
+  if (rows.length === 0) return null;
+  return {
+    ...section('settings', 'Settings of the export', true),
+    table: tableOf(texts('Setting', 'Value'), rows),
+  };
 }
 
 function section(id: string, title: string, isDetail = false): Section {

@@ -45,8 +45,8 @@ const COUNTERS: Readonly<Record<string, KeyText>> = {
   },
 };
 
-/** What changes the verdict where the start of V4's history is doubtful or unknown, and records are unmatched. */
-export const SET_BACKFILL =
+/** What changes the verdict for unexplained records where the start of V4's history is doubtful or unknown. */
+const SET_BACKFILL =
   'Ask the operator since when V4 holds data, set "backfill": {"since": "…"}, and run `svc-migrate remap`.';
 
 const ACCEPT = 'Accept these ids with a higher limit in "limits", or look why they are deleted.';
@@ -66,10 +66,11 @@ export function titleOfKey(key: string): string {
 }
 
 /** What changes the verdict about findings of a `status/reason` or a counter that a limit refuses. */
-export function actionFor(key: string, windows: Report['windows']): string {
+export function actionFor(fullKey: string, windows: Report['windows']): string {
+  const [status = '', reason = null] = fullKey.split('/');
+  const key = outcomeKey(status, reason);
   const isDoubtful = windows.some(({ doubtful, source }) => doubtful > 0 || source === 'unknown');
-  const dependsOnWindow = key === 'unmatched/unexplained' || key === 'unmatched/outside_backfill_window';
-  if (dependsOnWindow && isDoubtful) return SET_BACKFILL;
+  if (key === 'unmatched/unexplained' && isDoubtful) return SET_BACKFILL;
   if (key.startsWith('deleted')) return ACCEPT;
   return describeKey(key).action;
 }

@@ -6,7 +6,7 @@ import { type Html, html, trusted } from './html.js';
 import type { Report } from './report-schema.js';
 
 /** Tables with more columns become a list of labelled values on narrow screens. */
-const MAX_NARROW_COLUMNS = 4;
+const MAX_NARROW_COLUMNS = 5;
 
 /** The report as one HTML page without scripts and external resources. */
 export function renderHtml(report: ReportDocument, { evidence, generatedAt, tool }: Report): string {
@@ -46,11 +46,16 @@ function renderSection({ id, title, texts, table, items = [], chart }: Section):
   const parts = [
     ...texts.map((text) => html`<p>${inline(text)}</p>\n`),
     ...(chart === undefined ? [] : [renderAgeChart(chart)]),
-    ...(table === undefined ? [] : [renderTable(table, title)]),
+    ...(table === undefined ? [] : [chart === undefined ? renderTable(table, title) : fold(table, title)]),
     ...(items.length === 0 ? [] : [html`<ul class="items">${items.map(renderItem)}</ul>\n`]),
   ];
   return html`<section id="${id}"><h2>${title}</h2>
 ${parts}</section>
+`;
+}
+
+function fold(table: DocumentTable, title: string): Html {
+  return html`<details><summary>The numbers in this chart</summary>${renderTable(table, title)}</details>
 `;
 }
 
@@ -112,7 +117,8 @@ code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 nav ul, .key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; font-size: .92rem; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
-th { color: var(--soft); font-weight: 600; }
+th { color: var(--soft); font-weight: 600; overflow-wrap: normal; }
+summary { cursor: pointer; color: var(--link); }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th.n { white-space: normal; }
 .items { padding-left: 1.2rem; } .items li { margin-bottom: .6rem; }

@@ -1,4 +1,4 @@
-import { isUnfinished, type ReportLimit } from '../domain.js';
+import { isUnfinished, type ReportLimit, type RowUnit } from '../domain.js';
 import { escapeMarkup } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
@@ -59,13 +59,18 @@ function limitCase(limit: ReportLimit, windows: Report['windows']): Case {
   const head = { suite: limit.model ?? ALL_MODELS, name: `limit ${limit.name}` };
   if (limit.pass) return { ...head, ...PASS };
   const rows = limit.contributors.map(({ model, key, count, unit }) => {
-    const ids = unit === null ? '' : ` ${unit.replace('_', ' ')}s`;
+    const ids = unit === null ? '' : ` ${nameOfUnit(unit)}s`;
     return `${model}: ${groupDigits(count)}${ids}, ${titleOfKey(key)} (${key})`;
   });
   const keys = limit.contributors.length === 0 ? [limit.name] : limit.contributors.map(({ key }) => key);
   const actions = [...new Set(keys.map((key) => actionFor(key, windows)))];
   const lines = [...(limit.detail === null ? [] : [limit.detail]), ...rows, ...actions];
   return { ...head, kind: 'failure', type: 'limit', message: describeLimit(limit), text: lines.join('\n') };
+}
+
+/** `V3 line item` */
+function nameOfUnit(unit: RowUnit): string {
+  return `${unit.slice(0, 2).toUpperCase()} ${unit.slice(3).replace('_', ' ')}`;
 }
 
 function streamCase(stream: ReportStream, next: string): Case {
