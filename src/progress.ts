@@ -145,7 +145,7 @@ function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display 
 
 type Spinner = import('ora').Ora;
 
-function createLineDisplay({ stream, width, color }: ProgressOptions): Display {
+function createLineDisplay({ stream, width, color, clock }: ProgressOptions): Display {
   let spinner: Spinner | null = null;
   let loading = false;
   // Loaded with the first line: it takes a tenth of the time of a short command.
@@ -172,7 +172,7 @@ function createLineDisplay({ stream, width, color }: ProgressOptions): Display {
         return;
       }
       const columns = Math.max(1, width() - SPINNER_COLUMNS);
-      spinner.text = stages.map((stage) => stage.renderLine(Date.now(), columns)).join(`\n${UNDER_SPINNER}`);
+      spinner.text = stages.map((stage) => stage.renderLine(clock.now(), columns)).join(`\n${UNDER_SPINNER}`);
       if (spinner.isSpinning) spinner.render();
       else spinner.start();
     },

@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
 import type { DefineCommand } from './command.js';
 
 export const helpCommand: DefineCommand = (run) =>
@@ -10,17 +11,17 @@ export const helpCommand: DefineCommand = (run) =>
     )
     .argument('[words...]', 'a topic, or a command')
     .action((words, _, command) =>
-      run(command, [], async () => {
+      run(command, [], async (io) => {
         const { readTopic, listTopics } = await import('../docs/topics.js');
-        const program = command.parent;
-        if (words.length === 0 || program === null) {
-          return { exitCode: 0, text: () => `${program?.helpInformation() ?? ''}\n${listTopics()}` };
-        }
-        const found = findCommand(program.commands, words);
-        const texts = [readTopic(words.join(' ')), found?.helpInformation() ?? null];
-        const pages = texts.filter((text) => text !== null);
-        if (pages.length === 0) throw await unknownTopic(words.join(' '), program.commands);
-        return { exitCode: 0, text: () => pages.join('\n') };
+        const program = must(command.parent);
+        const named = words.length === 0 ? program : findCommand(program.commands, words);
+        const page = words.length === 0 ? listTopics() : readTopic(words.join(' '));
+        if (page === null && named === undefined) throw await unknownTopic(words.join(' '), program.commands);
+        if (words.length > 0)
+          io.stdout.write(page === null ? '' : `${page}${named === undefined ? '' : '\n'}`);
+        named?.outputHelp();
+        if (words.length === 0) io.stdout.write(`\n${page}`);
+        return { exitCode: 0 };
       }),
     );
 

@@ -1,0 +1,83 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeFolder } from '../support/run-cli.js';
+import { runShell, spawnCli } from '../support/spawn-cli.js';
+
+const SERVICE = {
+  v3: { regions: { default: { baseUrl: 'https://127.0.0.1:9/v3' } } },
+  v4: { baseUrl: 'https://127.0.0.1:9' },
+};
+/** A signal ends everything within two seconds; machines that run tests may be slower. */
+const WITHIN_MS = 2000 * 4;
+
+const cwd = makeFolder(SERVICE);
+await runShell('mkfifo pipe', { cwd });
+
+describe('a process', () => {
+  it.each([
+    ['an output', ['status', '--json', 'pipe'], 'SIGINT', 130],
+    ['an output', ['status', '--json', 'pipe'], 'SIGTERM', 143],
+    ['the configuration', ['status', '--config', 'pipe'], 'SIGINT', 130],
+  ] as const)('that waits for the partner of a pipe, %s, ends at a signal', async (_, args, signal, code) => {
+    let signalledMs = Number.NaN;
+    const ended = await spawnCli(args, {
+      cwd,
+      onStart: (child) =>
+        setTimeout(() => {
+          signalledMs = performance.now();
+          child.kill(signal);
+        }, 700),
+    });
+    expect([ended.code, performance.now() - signalledMs < WITHIN_MS]).toEqual([code, true]);
+  });
+
+  it('ends at once at the second signal', async () => {
+    let timer: NodeJS.Timeout | undefined;
+    const ended = await spawnCli(['status', '--json', 'pipe'], {
+      cwd,
+      onStart: (child) => {
+        timer = setInterval(() => child.kill('SIGINT'), 400);
+      },
+    });
+    clearInterval(timer);
+    expect(ended.code).toBe(130);
+  });
+
+  it('writes to open files and to other processes', async () => {
+    for (const line of ['--json /dev/fd/3 3>open.json', '--json >(cat > sub.json)']) {
+      const ended = await runShell(`svc-migrate status ${line}`, { cwd });
+      expect(ended.stderr).not.toContain('Cannot write');
+    }
+    for (const file of ['open.json', 'sub.json']) {
+      expect(JSON.parse(readFileSync(join(cwd, file), 'utf8'))).toMatchObject({
+        outcome: expect.any(String),
+      });
+    }
+  });
+
+  it('says in one sentence that its folder was removed', async () => {
+    const { code, stderr } = await runShell('mkdir gone && cd gone && rmdir ../gone && svc-migrate status', {
+      cwd,
+    });
+    expect([code, stderr.split('\n').length]).toEqual([6, 3]);
+  });
+
+  it('reads no endless file', async () => {
+    const { code, stderr } = await spawnCli(['status', '--config', '/dev/zero'], { cwd });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('/dev/zero is larger than')]);
+  });
+
+  it('without a stdout to write to ends with 6', async () => {
+    expect((await runShell('svc-migrate status --json - >&-', { cwd })).code).toBe(6);
+  });
+
+  it('that meets a bug ends with 70, never with the 1 of a failed gate', async () => {
+    writeFileSync(join(cwd, 'bug.mjs'), 'setTimeout(() => { throw new Error("boom"); }, 1500);');
+    const { code, stderr } = await runShell(
+      'export NODE_OPTIONS="--import ./bug.mjs"; svc-migrate sandbox --quiet',
+      { cwd },
+    );
+    expect([code, stderr]).toEqual([70, expect.stringContaining('this is a bug')]);
+  });
+});
