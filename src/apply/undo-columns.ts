@@ -51,20 +51,21 @@ function addedColumns(now: ApplyTable, column: TableColumn): string[] {
 
 type Back = Pick<UndoneColumn, 'restored' | 'changedSinceCount' | 'changedSince'>;
 
+/** One transaction, whose state says that it must not be repeated: cells may be changed again by their application. */
 async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<Back> {
   const { db } = table;
+  const state = column.state?.state;
   const now = await refreshIfThere(table);
-  const isSwitched = column.state?.state === 'switched' || column.state?.state === 'undoing';
   const canCompare = [column.column.name, column.v3, column.v4].every((name) => hasColumn(now, name));
-  if (!isSwitched || !canCompare) {
-    // `writing`: COLUMN_v4 is ours and may be missing, and COLUMN_v3 is not ours.
-    const hasV3 = isSwitched || column.state?.state === 'switching';
-    await changeState(db, column, ANY, hasV3 ? 'undoing' : 'writing');
-    return { restored: 0, changedSinceCount: 0, changedSince: [] };
-  }
-  await executeAll(db, db.lockTable(tableSql(db, table.facts)));
-  await changeState(db, column, ANY, 'undoing');
-  const changed = await nameChanged(table, column);
+  const isSwitched = state === 'switched' && canCompare;
+  if (isSwitched) await executeAll(db, db.lockTable(tableSql(db, table.facts)));
+  // `writing`: COLUMN_v4 is ours and may be missing, and COLUMN_v3 is not ours.
+  const hasV3 = state === 'switched' || state === 'switching' || state === 'undoing';
+  await changeState(db, column, ANY, hasV3 ? 'undoing' : 'writing');
+  const named = state === 'undoing' ? ['changed'] : ['changed', 'since'];
+  const changed =
+    canCompare && (isSwitched || state === 'undoing') ? await nameChanged(table, column, named) : NO_CHANGES;
+  if (!isSwitched) return { restored: 0, ...changed };
   const parking = await chooseParking(db, column, column.v3);
   const [first, ...others] = switchBack(db, column, parking);
   const restored = await executeAll(db, first === undefined ? [] : [first]);
@@ -72,24 +73,24 @@ async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<B
   return { restored, ...changed };
 }
 
-const CHANGED = ['changed', 'since'];
+type Changes = Pick<Back, 'changedSince' | 'changedSinceCount'>;
+const NO_CHANGES: Changes = { changedSinceCount: 0, changedSince: [] };
 
 /** The crosswalk tells rows that came since from those that are none of the service's; a user may have dropped it. */
 async function nameChanged(
   { db, facts }: ApplyTable,
   column: TableColumn,
-): Promise<Pick<Back, 'changedSince' | 'changedSinceCount'>> {
+  named: readonly string[],
+): Promise<Changes> {
   const tables = await db.listTables();
   const hasCrosswalk = tables.some(
     ({ schema, name }) => name === column.crosswalk && schema === facts.schema,
   );
-  if (!hasCrosswalk || column.state?.state !== 'switched') return { changedSinceCount: 0, changedSince: [] };
+  if (!hasCrosswalk) return NO_CHANGES;
   const states = await readRowStates(db, column, 'switched');
-  const changedSinceCount = CHANGED.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
-  return {
-    changedSinceCount,
-    changedSince: await nameFirst(db, column, 'switched', CHANGED, changedSinceCount),
-  };
+  const changedSinceCount = named.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
+  const changedSince = await nameFirst(db, column, 'switched', named, changedSinceCount);
+  return { changedSinceCount, changedSince };
 }
 
 /** Names the first rows in some states by their key. */
