@@ -113,7 +113,7 @@ export function storedRecords(db: Db): StoredRecord[] {
         r.svc_id as svcId, r.company_id as companyId, r.platform_id as platformId, r.deleted,
         r.updated_ms as updatedMs, r.page_id as pageId,
         (select json_group_array(json_array(path, svc_id, platform_id)) from
-          (select * from child c where c.record_id = r.id order by svc_id)) as children
+          (select * from child c where c.record_id = r.id order by position)) as children
       from record r join stream s on s.id = r.stream_id
       order by s.generation, s.region, s.model, s.company_id, r.svc_id`)
     .all()
@@ -138,7 +138,6 @@ export function expectedRecords(list: string, records: readonly FakeRecord[]): S
   const sorted = [...records].sort((a, b) => (a.svcId < b.svcId ? -1 : 1));
   return sorted.map((record) => {
     const { svcId, companyId, platformId, deleted = false, updatedMs, children = [] } = record;
-    const lines = [...children].sort((a, b) => (a.svcId < b.svcId ? -1 : 1));
     return {
       list,
       svcId,
@@ -147,7 +146,9 @@ export function expectedRecords(list: string, records: readonly FakeRecord[]): S
       deleted: deleted ? 1n : 0n,
       updatedMs: updatedMs === null ? null : BigInt(updatedMs),
       body: bodyOf(record),
-      children: JSON.stringify(lines.map((child) => ['line_items', Number(child.svcId), child.platformId])),
+      children: JSON.stringify(
+        children.map((child) => ['line_items', Number(child.svcId), child.platformId]),
+      ),
     };
   });
 }
