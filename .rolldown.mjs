@@ -5,7 +5,7 @@ const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.
 const packages = Object.keys({ ...dependencies, ...optionalDependencies });
 
 export default {
-  input: { cli: 'src/cli.ts', index: 'src/index.ts' },
+  input: { cli: 'src/cli.ts', index: 'src/index.ts', 'write-schemas': 'src/write-schemas.ts' },
   platform: 'node',
   // zod is a hundred modules of its own: bundled, it loads faster.
   external: (id) => packages.some((name) => name !== 'zod' && (id === name || id.startsWith(`${name}/`))),

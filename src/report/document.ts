@@ -523,8 +523,8 @@ function sampleSection({ findings }: Report): Section | null {
       row.path === '' ? row.model : `${row.model} ${row.path}`,
       row.v3_svc_id ?? '–',
       row.v4_svc_id ?? '–',
+      titleOfKey(row.reason === null ? row.status : `${row.status}/${row.reason}`),
       cutText(row.platform_id ?? '–', MAX_CHARS),
-      titled(row.reason === null ? row.status : `${row.status}/${row.reason}`),
       cutText(JSON.stringify(row.evidence), MAX_CHARS),
     ]);
   const columns = texts('Model', 'V3 id', 'V4 id', 'Finding', 'platform_id', 'Evidence');

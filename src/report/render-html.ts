@@ -64,7 +64,7 @@ function renderTable({ columns, rows, total }: DocumentTable, caption: string): 
   const head = columns.map(({ title }, index) => html`<th scope="col"${classOf(index)}>${title}</th>`);
   const body = rows.map(
     (row) =>
-      html`<tr>${row.map((cell, index) => html`<td${classOf(index)} data-title="${columns[index]?.title ?? ''}">${cell}</td>`)}</tr>
+      html`<tr>${row.map((cell, index) => html`<td${classOf(index)} data-title="${columns[index]?.title ?? ''}">${breakable(cell)}</td>`)}</tr>
 `,
   );
   const more = total - rows.length;
@@ -77,6 +77,12 @@ function renderItem({ title, text, action }: Item): Html {
   const rest = text === '' ? html`` : html`: ${inline(text)}`;
   return html`<li><strong>${inline(title)}</strong>${rest}${action === undefined ? html`` : html`<br>→ ${inline(action)}`}</li>
 `;
+}
+
+/** Text that may break between the words of a code such as `unmatched/key_changed`. */
+function breakable(text: string): Html {
+  const parts = text.split(/(?<=[a-z][/_])(?=[a-z])/);
+  return html`${parts.map((part, index) => (index === 0 ? html`${part}` : html`<wbr>${part}`))}`;
 }
 
 /** Text in which backticks mark commands. */
@@ -117,7 +123,7 @@ code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 nav ul, .key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; font-size: .92rem; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
-th { color: var(--soft); font-weight: 600; overflow-wrap: normal; }
+th { color: var(--soft); font-weight: 600; overflow-wrap: normal; } td:not(:last-child) { overflow-wrap: break-word; }
 summary { cursor: pointer; color: var(--link); }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th.n { white-space: normal; }

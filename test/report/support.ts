@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { Command } from '@commander-js/extra-typings';
+import type { DefineCommand, Io, Result, Style } from '../../src/commands/command.js';
 import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
 import { digestInputFiles } from '../../src/config/user-files.js';
-import type { StreamState } from '../../src/domain.js';
 import type { Status } from '../../src/reasons.js';
 import { buildReport } from '../../src/report/build-report.js';
 import type { Report } from '../../src/report/report-schema.js';
@@ -14,6 +16,7 @@ import { buildRemapInputs } from '../../src/store/remap-inputs.js';
 import { saveFingerprint } from '../../src/store/settings.js';
 import type { Db } from '../../src/store/sqlite.js';
 import { digestRemap } from '../../src/store/verify-remap.js';
+import { must } from '../../src/text/at.js';
 
 export const INVOICES = 'accounting/invoices';
 export const ORDERS = 'payments/orders';
@@ -249,9 +252,6 @@ function fillWindow(db: Db, window: SceneWindow): void {
   );
 }
 
-/** The states that leave a list unread. */
-export const UNREAD: readonly StreamState[] = ['running', 'failed'];
-
 /** Matched records and line items, one before V4's history, one nobody can explain, one deleted, one only in V4. */
 export const MIXED: Scene = {
   rows: [
@@ -278,3 +278,38 @@ export const CLEAN: Scene = {
     { model: ORDERS, status: 'matched', ids: [[5, 6]], day: '2026-10-01' },
   ],
 };
+
+/** What a command works with; `notes` collects warnings. */
+export function ioOf({ config }: Pick<TestScene, 'config'>, notes: string[] = []): Io {
+  return {
+    stdin: Readable.from([]),
+    stdout: new PassThrough(),
+    stderr: new PassThrough(),
+    env: {},
+    clock: { now: () => NOW },
+    style: { width: 80, color: false, verbose: false },
+    signal: new AbortController().signal,
+    onProgress: (event) => {
+      if (event.kind === 'note') notes.push(event.text);
+    },
+    runUninterruptible: async (work) => work(),
+    config: async () => config,
+  };
+}
+
+/** Runs a command line in the scene. */
+export async function runIn(define: DefineCommand, words: readonly string[], io: Io): Promise<Result> {
+  let result: Result | undefined;
+  const program = new Command('svc-migrate').exitOverride().addCommand(
+    define(async (_command, _outputs, work) => {
+      result = await work(io);
+    }),
+  );
+  await program.parseAsync([...words], { from: 'user' });
+  return must(result, 'result');
+}
+
+/** The text that a command prints. */
+export function textOf(result: Result, style: Partial<Style> = {}): string {
+  return result.text?.({ width: 80, color: false, verbose: false, ...style }) ?? '';
+}
