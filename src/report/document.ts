@@ -431,8 +431,8 @@ function fullSyncSection({ fullSync }: Report): Section | null {
       groupDigits(row.records),
       groupDigits(row.children),
       `${row.earliest?.slice(0, 10) ?? '–'} to ${row.latest?.slice(0, 10) ?? '–'}`,
-      row.v4CompanyId ?? '–',
       row.model,
+      row.v4CompanyId ?? '–',
     ]);
   const companies = new Set(fullSync.map(({ region, v3CompanyId }) => `${v3CompanyId} ${region}`)).size;
   const all = (pick: 'records' | 'children') => fullSync.reduce((total, row) => total + row[pick], 0);
