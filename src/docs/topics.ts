@@ -1,9 +1,12 @@
+import apply from './apply.md';
 import ci from './ci.md';
 import config from './config.md';
 import exitCodes from './exit-codes.md';
 import guarantees from './guarantees.md';
+import library from './library.md';
 import scan from './scan.md';
 import start from './start.md';
+import warehouses from './warehouses.md';
 
 /** A page of the manual, printed by `help` and linked from the README. */
 export interface Topic {
@@ -21,8 +24,15 @@ export const TOPICS: readonly Topic[] = [
     page: config,
   },
   { name: 'exit-codes', summary: 'what each exit code means', page: exitCodes },
+  { name: 'apply', summary: 'rewrite stored ids: what each step does to a table', page: apply },
   { name: 'scan', summary: 'find what still uses V3 in your code', page: scan },
   { name: 'ci', summary: 'workflows for GitHub Actions and GitLab CI', page: ci },
+  {
+    name: 'warehouses',
+    summary: 'DuckDB, ClickHouse, Spark, BigQuery, Snowflake, pandas, polars',
+    page: warehouses,
+  },
+  { name: 'library', summary: 'look ids up from a Node.js program', page: library },
   {
     name: 'guarantees',
     summary: 'what is promised and tested, and what no report can prove',

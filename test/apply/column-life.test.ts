@@ -223,6 +223,19 @@ describe('the life of a column', () => {
     expect((await scene.undo())[0]?.changedSinceCount).toBe(0);
   });
 
+  it('gives a column one owner if three first writers come at once', async () => {
+    const scene = openScene({ sql: PLAIN });
+    const before = dumpOf(scene.file);
+    const ends = await Promise.allSettled([scene.write(), scene.write(), scene.write()]);
+    const codes = ends.map((end) => (end.status === 'fulfilled' ? 'written' : end.reason.code));
+    expect(codes).toContain('written');
+    expect(codes.every((code) => code === 'written' || code === 'locked')).toBe(true);
+    expect(rowsOf(scene.file, 'select count(*) from svc_migrate_state')).toEqual([[1]]);
+    expect((await scene.check()).every(isRight)).toBe(true);
+    await scene.undo();
+    expect(dumpOf(scene.file)).toBe(before);
+  });
+
   it('refuses a column of the user that has the name of a new one', async () => {
     const scene = openScene({
       sql: 'create table o(id integer primary key, item integer, item_v3 integer); insert into o values (1, 20, 3)',
