@@ -26,9 +26,9 @@ process.stdout.write(`${records}\n`);
 
 async function exportAll(table, addresses) {
   db.exec(`
-    create table ${table}(svc_id integer primary key, platform_id text, body text);
+    create table ${table}(model text, svc_id integer, platform_id text, body text, primary key (model, svc_id));
     create table ${table}_position(address text primary key, next text)`);
-  const insert = db.prepare(`insert or replace into ${table} values (?, ?, ?)`);
+  const insert = db.prepare(`insert or replace into ${table} values ('notes', ?, ?, ?)`);
   const move = db.prepare(`insert or replace into ${table}_position values (?, ?)`);
   const save = db.transaction((address, page) => {
     for (const record of page.data) insert.run(record.svc_id, record.platform_id, JSON.stringify(record));
@@ -51,21 +51,20 @@ async function exportAll(table, addresses) {
 
 function joinExports() {
   db.exec(
-    'create table remap(path text, v3_svc_id integer, v4_svc_id integer, primary key (path, v3_svc_id))',
+    'create table remap(model text, path text, v3_svc_id integer, v4_svc_id integer, primary key (model, path, v3_svc_id))',
   );
-  const insert = db.prepare('insert into remap values (?, ?, ?)');
+  const insert = db.prepare("insert into remap values ('notes', ?, ?, ?)");
   const read = (table) => db.prepare(`select body from ${table}`).pluck().all();
-  const keyOf = (record) => `${record.svc_company_id} ${record.platform_id}`;
   const twins = new Map(
     read('v4').map((body) => {
       const record = JSON.parse(body);
-      return [keyOf(record), record];
+      return [record.platform_id, record];
     }),
   );
   db.transaction(() => {
     for (const body of read('v3')) {
       const record = JSON.parse(body);
-      const twin = twins.get(keyOf(record));
+      const twin = twins.get(record.platform_id);
       insert.run('', record.svc_id, twin?.svc_id ?? null);
       const items = new Map((twin?.line_items ?? []).map((item) => [item.platform_id, item.svc_id]));
       for (const item of record.line_items ?? [])

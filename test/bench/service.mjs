@@ -16,8 +16,10 @@ const DIGITS = new Uint8Array(ID_WIDTH - 1);
 const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
 const COMPANY = '"svc_company_id":1';
 
-const { companies, records, pageSize } = JSON.parse(process.argv[2]);
-const perCompany = Math.ceil(records / companies);
+const { companies: wanted, records, pageSize } = JSON.parse(process.argv[2]);
+// whole pages, in which a record has the same values in both generations
+const perCompany = Math.ceil(records / wanted / pageSize) * pageSize;
+const companies = Math.ceil(records / perCompany);
 if (companies > MAX_COMPANIES || records > MAX_RECORDS) throw new Error('too many ids');
 const templates = { v3: buildTemplate(pageSize, 'v3'), v4: buildTemplate(pageSize, 'v4') };
 /** Pages that no answer needs any more. */
