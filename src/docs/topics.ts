@@ -1,9 +1,13 @@
 import apply from './apply.md';
 import ci from './ci.md';
 import config from './config.md';
+import database from './database.md';
+import decisions from './decisions.md';
 import exitCodes from './exit-codes.md';
 import guarantees from './guarantees.md';
 import library from './library.md';
+import reasons from './reasons.md';
+import report from './report.md';
 import scan from './scan.md';
 import start from './start.md';
 import warehouses from './warehouses.md';
@@ -23,6 +27,10 @@ export const TOPICS: readonly Topic[] = [
     summary: 'the configuration file, limits, companies.csv and decisions.csv',
     page: config,
   },
+  { name: 'reasons', summary: 'every status and reason, and what changes the verdict', page: reasons },
+  { name: 'report', summary: 'formats and sections of the report, and what is judged', page: report },
+  { name: 'decisions', summary: 'decisions.csv: settle by hand what the data cannot tell', page: decisions },
+  { name: 'database', summary: 'public tables of the SQLite file, with queries', page: database },
   { name: 'exit-codes', summary: 'what each exit code means', page: exitCodes },
   { name: 'apply', summary: 'rewrite stored ids: what each step does to a table', page: apply },
   { name: 'scan', summary: 'find what still uses V3 in your code', page: scan },
