@@ -430,8 +430,8 @@ function fullSyncSection({ fullSync }: Report): Section | null {
       `${row.v3CompanyId} in ${row.region}`,
       groupDigits(row.records),
       groupDigits(row.children),
+      [row.earliest, row.latest].map((date) => date?.slice(0, 10) ?? '').join('–'),
       row.model,
-      `${row.earliest?.slice(0, 10) ?? '–'} to ${row.latest?.slice(0, 10) ?? '–'}`,
       row.v4CompanyId ?? '–',
     ]);
   const companies = new Set(fullSync.map(({ region, v3CompanyId }) => `${v3CompanyId} ${region}`)).size;
@@ -439,7 +439,7 @@ function fullSyncSection({ fullSync }: Report): Section | null {
   const columns = [
     ...texts('V3 company'),
     ...numbers('Records', 'Line items'),
-    ...texts('Model', 'Dates', 'V4 company'),
+    ...texts('Dates', 'Model', 'V4 company'),
   ];
   return {
     ...section('full-sync', 'Full sync to ask for'),
