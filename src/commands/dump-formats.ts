@@ -51,7 +51,9 @@ export async function* renderParquet(
   const send = (): Promise<void> => {
     const bytes = writer.getBytes().slice();
     writer.index = 0;
-    return new Promise((done) => stream.write(bytes, () => done()));
+    return new Promise((done, fail) => {
+      stream.write(bytes, (error) => (error ? fail(error) : done()));
+    });
   };
   const kvMetadata = [
     { key: 'svc_migrate.built_at', value: builtAt },
@@ -68,9 +70,14 @@ export async function* renderParquet(
     });
     await send();
   };
-  write().then(
-    () => stream.end(),
-    (error: Error) => stream.destroy(error),
+  const written = write().then(
+    () => void stream.end(),
+    (error: Error) => void stream.destroy(error),
   );
-  yield* stream;
+  try {
+    yield* stream;
+  } finally {
+    stream.destroy();
+    await written;
+  }
 }

@@ -42,7 +42,7 @@ async function dump({ format, output = '-', allowIncomplete }: DumpOptions, io: 
   return readDatabase(config, async (db) => {
     assertUsableRemap(db, config, { allowIncomplete: allowIncomplete === true });
     verifyRemap(db);
-    const rows = readRemap(db);
+    const rows = readLater(() => readRemap(db));
     if (format === 'parquet') {
       await writeOutput(output, renderParquet(rows, must(readRemapRun(db), 'remap')), io);
     } else {
@@ -51,4 +51,9 @@ async function dump({ format, output = '-', allowIncomplete }: DumpOptions, io: 
     }
     return { exitCode: 0 };
   });
+}
+
+/** Begins to read when the first row is needed, and ends with the reader. */
+function* readLater<T>(read: () => Iterable<T>): Generator<T> {
+  yield* read();
 }

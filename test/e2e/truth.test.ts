@@ -117,7 +117,8 @@ describe.each(Array.from({ length: SEEDS.ugly }, (_, at) => at + 1))('a run of t
         if (id === null || BigInt(id) < 0n) continue;
         total.explained += 1;
         const model = row.path === '' ? String(row.model) : `${row.model}#${row.path}`;
-        const ended = await job.run('explain', model, String(id), '--json', '-');
+        const region = String(row.region ?? 'eu');
+        const ended = await job.run('explain', model, String(id), '--region', region, '--json', '-');
         const isShown = ended.code === 0 && ended.stdout.includes(`"${row.status}"`);
         if (!isShown) missing.push(`${ended.code} ${side} ${model} ${id} ${outcomeOf(row)} ${ended.stderr}`);
       }

@@ -131,6 +131,9 @@ describe('an output that cannot be written', () => {
     const name = 'n'.repeat(300);
     const lines = [
       'report --quiet --json no/x.json',
+      'report --quiet --ndjson no/x.ndjson',
+      'findings --quiet --json /dev/full',
+      'lookup crm/stages 1 2 --json no/x',
       'dump --output no/x',
       'dump --output /dev/full',
       `dump --output ${name}`,

@@ -28,9 +28,9 @@ function multiplyRecords(): void {
   const db = new Sqlite(join(folder, 'svc-migrate.db'));
   db.exec(`
     with recursive n(i) as (select 1 union all select i + 1 from n where i < ${COPIES})
-    insert into record(stream_id, svc_id, company_id, platform_id, deleted, updated_ms, latest_ms, latest_from, created_ms, walk)
+    insert into record(stream_id, svc_id, company_id, platform_id, deleted, updated_ms, latest_ms, latest_from, created_ms, walk, child_count)
     select r.stream_id, r.svc_id + n.i * 1000000, r.company_id, r.platform_id || '-' || n.i, 0, r.updated_ms, r.latest_ms,
-      r.latest_from, r.created_ms, r.walk
+      r.latest_from, r.created_ms, r.walk, 0
     from record as r cross join n where r.platform_id is not null and r.deleted = 0;
     update stream set unique_records = (select count(*) from record where stream_id = stream.id)`);
   db.close();
