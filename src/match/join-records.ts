@@ -304,9 +304,7 @@ const DESCRIBE_WINDOWS = `
         'latest_from', r.latest_from,
         'window_start', strftime('%Y-%m-%dT%H:%M:%fZ', s.window_ms / 1000.0, 'unixepoch'),
         'window', s.window_source)
-      else json_object(
-        'created', strftime('%Y-%m-%dT%H:%M:%fZ', r.created_ms / 1000.0, 'unixepoch'),
-        'v3_read_until', strftime('%Y-%m-%dT%H:%M:%fZ', s.v3_read_until_ms / 1000.0, 'unixepoch')) end
+      else json_object('created', strftime('%Y-%m-%dT%H:%M:%fZ', r.created_ms / 1000.0, 'unixepoch')) end
     from record as r cross join temp.scope as s cross join temp.o as o
     where r.id = ifnull(t.a, t.b) and s.id = t.scope_id)
   where t.outcome in (

@@ -112,7 +112,9 @@ function judgeV3Member<M extends KeyMember>(
     return isOneOfSeveral ? DUP_V3 : DUP_V4;
   }
   if (isOneOfSeveral && areDifferent(member.uid, candidate.uid)) return DUP_V3;
-  return { kind: 'pair', twin: candidate, by: 'platform_id', merged: [] };
+  const isToldApart = isOneOfSeveral && member.uid !== null && member.uid === candidate.uid;
+  const by = isToldApart ? 'platform_unique_id' : 'platform_id';
+  return { kind: 'pair', twin: candidate, by, merged: [] };
 }
 
 /** Names for each live V3 object the others with the same twin. */

@@ -35,10 +35,10 @@ const CASES = rowsOf(`
   several deleted ones share the twin | 1 a deleted; 2 a deleted | 9 a | 1→9 deleted/deleted_in_v3, 2→9
     deleted/deleted_in_v3
   two live V3 records, no unique ids | 1 a; 2 a | 9 a | 1→9 matched merged, 2→9 matched merged
-  two live V3 records, one with the unique id | 1 a uid=u; 2 a | 9 a uid=u | 1→9 matched merged, 2→9 matched merged
-  two live V3 records with one unique id between them | 1 a uid=u; 2 a uid=u | 9 a uid=u | 1→9 matched merged, 2→9
-    matched merged
-  two live V3 records, one with another unique id | 1 a uid=u; 2 a uid=v | 9 a uid=u | 1→9 matched, 2→-
+  two live V3 records, one with the unique id | 1 a uid=u; 2 a | 9 a uid=u | 1→9 matched by uid merged, 2→9 matched merged
+  two live V3 records with one unique id between them | 1 a uid=u; 2 a uid=u | 9 a uid=u | 1→9 matched by uid merged, 2→9
+    matched by uid merged
+  two live V3 records, one with another unique id | 1 a uid=u; 2 a uid=v | 9 a uid=u | 1→9 matched by uid, 2→-
     ambiguous/duplicate_platform_id_v3
   two live V3 records with other unique ids | 1 a uid=u; 2 a uid=v | 9 a uid=w | 1→- ambiguous/duplicate_platform_id_v3,
     2→- ambiguous/duplicate_platform_id_v3, -→9 ambiguous/duplicate_platform_id_v3

@@ -100,7 +100,7 @@ function outcomeOf<T extends Item>(
   if (!a.deleted && live3.length > 1) {
     twin = sharedTwin(a, candidates);
     if (twin === undefined) return none('ambiguous/duplicate_platform_id_v3');
-    if (candidates.length > 1) by = ' by uid';
+    if (candidates.length > 1 || (a.uid != null && a.uid === twin.uid)) by = ' by uid';
     const sharers = live3.filter((other) => sharedTwin(other, candidates) === twin);
     if (sharers.length > 1) by += ' merged';
   } else if (candidates.length > 1) {
