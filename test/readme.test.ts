@@ -68,7 +68,7 @@ describe('the documentation', () => {
 
 /** The command lines of a page that no command takes. */
 function findWrongLines(text: string): string[] {
-  const lines = [...text.matchAll(/svc-migrate ((?:[a-z][\w-]*)(?: (?!#|→|\\)[^\s`|"]+)*)/g)].map(
+  const lines = [...text.matchAll(/(?:^|`|npx )svc-migrate ((?:[a-z][\w-]*)(?: (?!#|→|\\)[^\s`|"]+)*)/gm)].map(
     ([, line = '']) => line,
   );
   return lines.filter((line) => {
