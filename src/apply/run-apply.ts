@@ -11,6 +11,7 @@ import { type CheckedColumn, checkTable } from './check-columns.js';
 import type { Connection, Database, Obstacle } from './db/database.js';
 import { openPlace, placeKey } from './open-target.js';
 import { type ColumnPlan, planTable } from './plan-columns.js';
+import { printScripts, type Scripts } from './print.js';
 import type { RemapIds } from './remap-ids.js';
 import type { Selection } from './select-targets.js';
 import { dropEmptyStates } from './state.js';
@@ -469,4 +470,38 @@ export function undoTargets(selections: readonly Selection[], context: ApplyCont
 
 function orStoppedAfter<T>(isBegun: boolean, work: () => Promise<T>): Promise<T> {
   return isBegun ? orStopped(work) : work();
+}
+
+/**
+ * apply sql. Changes nothing.
+ *
+ * @throws SvcError `usage` for a target of another kind; `bad_input` for a column that was written
+ */
+export function printTargets(
+  targets: readonly ApplyTarget[],
+  remap: RemapIds,
+  { dialect, isEmptying }: { readonly dialect: Database['kind']; readonly isEmptying: boolean },
+  context: ApplyContext,
+): Promise<Scripts> {
+  return withDatabases(context, 'read', async (databases) => {
+    const tables: ApplyTable[] = [];
+    for (const target of targets) {
+      if (target.kind !== dialect) {
+        throw new SvcError('usage', `The target ${target.name} is ${target.kind}, not ${dialect}.`, {
+          hint: `Name targets of ${dialect}.`,
+        });
+      }
+      if (!isFile(target)) tables.push(await openTable(await databases.open(placeOf(target)), target));
+    }
+    for (const table of tables) {
+      assertWritable(table);
+      const written = table.columns.find(({ state }) => state !== null);
+      if (written !== undefined) {
+        throw new SvcError('bad_input', `${table.facts.table}.${written.column.name} was written already.`, {
+          hint: 'Go on with `svc-migrate apply check`, or take it back with `svc-migrate apply undo`.',
+        });
+      }
+    }
+    return printScripts(tables, remap, { isEmptying }, context.onProgress);
+  });
 }

@@ -237,6 +237,13 @@ export function nameRows(
   return `select ${terms.join(', ')} from ${from} where ${state} in (${list}) order by ${order} limit ${most}`;
 }
 
+/** Rows that keep a column from being switched. */
+export function guardRows(db: Database, column: CrosswalkColumn, isEmptying: boolean): string {
+  const { from, state } = joinRows(db, column, 'written');
+  const unmapped = isEmptying ? '' : ` or m.reason not in ${NO_IDS}`;
+  return `select 1 from ${from} where ${state} in ('missing', 'wrong')${unmapped}`;
+}
+
 /** What names a row for people: its key, or else its value. */
 export function keyNames({ table, column }: CrosswalkColumn): readonly string[] {
   return table.key.length === 0 ? [column.name] : table.key;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { Command } from '@commander-js/extra-typings';
+import { Argument, Command } from '@commander-js/extra-typings';
 import type { RemapIds } from '../apply/remap-ids.js';
 import type { ApplyContext, TargetPlan } from '../apply/run-apply.js';
 import type { Selection } from '../apply/select-targets.js';
@@ -20,7 +20,8 @@ export const applyCommand: DefineCommand = (run) =>
     .addCommand(writeCommand(run))
     .addCommand(checkCommand(run))
     .addCommand(switchCommand(run))
-    .addCommand(undoCommand(run));
+    .addCommand(undoCommand(run))
+    .addCommand(sqlCommand(run));
 
 function targetCommand(name: string, summary: string) {
   return new Command(name)
@@ -88,6 +89,31 @@ const undoCommand = (run: Run) =>
       '\nRows that were changed since the switch stay and are named.\n\nExample:\n  svc-migrate apply undo --yes',
     )
     .action((words, options, command) => run(command, ['json'], (io) => undo({ ...options, words }, io)));
+
+const sqlCommand = (run: Run) =>
+  new Command('sql')
+    .summary('the same statements as files: write.sql, check.sql, switch.sql, undo.sql')
+    .description(
+      'Writes the statements of write, check, switch and undo as files, for the shell of the database. Changes nothing else.',
+    )
+    .addArgument(
+      new Argument('<dialect>', 'kind of the database').choices(['sqlite', 'postgres', 'mysql'] as const),
+    )
+    .argument(
+      '[targets...]',
+      'configured targets (default: all of the kind), or one file or environment variable',
+    )
+    .requiredOption('--output <folder>', 'folder for the files')
+    .option('--table <name>', 'table in a database that is not configured')
+    .option('--ids <column=model>', 'column with ids and their V3 model; repeatable', repeatable)
+    .option('--partial', 'leave the new cells of ids without a V4 id empty')
+    .option('--empty', 'let switch.sql set cells without a V4 id to NULL')
+    .option(...INCOMPLETE)
+    .option('--json <file>', 'write the result as JSON (- is stdout)')
+    .addHelpText('after', '\nExample:\n  svc-migrate apply sql postgres --output sql')
+    .action((dialect, words, options, command) =>
+      run(command, ['json'], (io) => printSql({ ...options, words }, dialect, options.output, io)),
+    );
 
 interface Options {
   readonly words: readonly string[];
@@ -418,5 +444,71 @@ async function undo(options: Options, io: Io): Promise<Result> {
     exitCode,
     json: { action: 'undo', ...result, exitCode, next },
     text: (style) => `${renderUndone(result, style)}${lines([`Next: ${next}`], style)}`,
+  };
+}
+
+async function printSql(
+  options: Options,
+  dialect: 'sqlite' | 'postgres' | 'mysql',
+  folder: string,
+  io: Io,
+): Promise<Result> {
+  const config = await io.config();
+  const { requireTargets } = await import('../apply/select-targets.js');
+  const named = requireTargets(await select(options, config, io));
+  const targets = options.words.length === 0 ? named.filter(({ kind }) => kind === dialect) : named;
+  if (targets.length === 0) throw new SvcError('usage', `No target of ${dialect} is configured.`);
+  return withRemap(config, options, async (remap) => {
+    const { printTargets } = await import('../apply/run-apply.js');
+    const context = await contextOf('sql', io);
+    const scripts = await printTargets(
+      targets,
+      remap,
+      { dialect, isEmptying: options.empty === true },
+      context,
+    );
+    return sqlResult(scripts, remap, { options, dialect, folder }, io);
+  });
+}
+
+async function sqlResult(
+  { files, counts, values }: Awaited<ReturnType<typeof import('../apply/run-apply.js')['printTargets']>>,
+  remap: RemapIds,
+  {
+    options,
+    dialect,
+    folder,
+  }: { readonly options: Options; readonly dialect: string; readonly folder: string },
+  io: Io,
+): Promise<Result> {
+  const { lines, renderRefusedWrite } = await import('./apply-text.js');
+  const { unmappedOf } = await import('../apply/tally.js');
+  const ids = await countIds(counts);
+  const refused = counts
+    .filter((column) => unmappedOf(column.counts).length > 0)
+    .map((column) => ({ ...column, place: column.target }));
+  const base = { action: 'sql', dialect, remap: remapOf(remap), ids };
+  if (refused.length > 0 && options.partial !== true) {
+    const next = 'give these ids a V4 id or a decision, or pass --partial';
+    return {
+      exitCode: 1,
+      json: { ...base, refused, exitCode: 1, next },
+      text: (style) => `${renderRefusedWrite({ refused }, style)}${lines([`Next: ${next}`], style)}`,
+    };
+  }
+  const { mkdirSync } = await import('node:fs');
+  const { join } = await import('node:path');
+  const { writeOutput } = await import('../runtime/write-output.js');
+  mkdirSync(folder, { recursive: true });
+  const written: string[] = [];
+  for (const [name, text] of Object.entries(files)) {
+    await writeOutput(join(folder, name), [text], io);
+    written.push(join(folder, name));
+  }
+  const next = `run ${written[0]}, look at the new columns, then run ${written[1]} and ${written[2]}`;
+  return {
+    exitCode: 0,
+    json: { ...base, folder, files: written, values, exitCode: 0, next },
+    text: (style) => lines([...written, `Next: ${next}`], style),
   };
 }
