@@ -1,0 +1,160 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AttemptOutcome } from '../../src/api/http.js';
+import { backoffMs, classify, parseRequestedWait } from '../../src/api/retry.js';
+
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+
+function answer(status: number): AttemptOutcome {
+  return {
+    kind: 'answer',
+    status,
+    headers: { retryAfter: null, rateLimitReset: null, date: null, location: null },
+    body: { decoded: new Uint8Array(), sent: new Uint8Array(), encoding: 'identity' },
+  };
+}
+
+describe('classify', () => {
+  it.each([
+    [200, 'parse', null],
+    [201, 'retry', 'bad_response'],
+    [204, 'retry', 'bad_response'],
+    [206, 'retry', 'bad_response'],
+    [301, 'fail', 'redirect'],
+    [302, 'fail', 'redirect'],
+    [304, 'fail', 'redirect'],
+    [307, 'fail', 'redirect'],
+    [308, 'fail', 'redirect'],
+    [400, 'fail', 'http_status'],
+    [401, 'fail', 'auth'],
+    [403, 'fail', 'auth'],
+    [404, 'fail', 'http_status'],
+    [407, 'fail', 'http_status'],
+    [408, 'retry', 'unavailable'],
+    [409, 'fail', 'http_status'],
+    [410, 'fail', 'http_status'],
+    [418, 'fail', 'http_status'],
+    [422, 'fail', 'http_status'],
+    [425, 'fail', 'http_status'],
+    [429, 'retry', 'unavailable'],
+    [500, 'retry', 'unavailable'],
+    [501, 'retry', 'http_status'],
+    [502, 'retry', 'unavailable'],
+    [503, 'retry', 'unavailable'],
+    [504, 'retry', 'unavailable'],
+    [599, 'retry', 'unavailable'],
+  ])('%i: %s %s', (status, kind, code) => {
+    expect(classify(answer(status))).toEqual(code === null ? { kind } : { kind, code });
+  });
+
+  it.each([
+    ['network', 'retry', 'network'],
+    ['timeout', 'retry', 'timeout'],
+    ['broken_body', 'retry', 'bad_response'],
+    ['body_too_large', 'fail', 'body_too_large'],
+    ['tls', 'fail', 'network'],
+  ] as const)('%s: %s %s', (failure, kind, code) => {
+    expect(classify({ kind: 'failure', failure, detail: '' })).toEqual({ kind, code });
+  });
+});
+
+describe('backoffMs', () => {
+  it.each([
+    [1, 500],
+    [2, 1000],
+    [3, 2000],
+    [6, 16_000],
+    [7, 30_000],
+    [50, 30_000],
+    [5000, 30_000],
+  ])('after attempt %i is anything below %i ms', (attempt, cap) => {
+    expect(backoffMs(attempt, () => 0)).toBe(0);
+    expect(backoffMs(attempt, () => 0.5)).toBe(cap / 2);
+    expect(backoffMs(attempt, () => 1 - 2 ** -53)).toBeLessThan(cap);
+  });
+});
+
+function parseRetryAfter(retryAfter: string | null, nowMs: number): number | null {
+  return parseRequestedWait(503, { retryAfter, rateLimitReset: null }, nowMs);
+}
+
+describe('the end of a rate window', () => {
+  it.each([
+    ['seconds to wait', 429, null, '60', 60_000],
+    ['seconds since 1970', 429, null, String(NOW / 1000 + 60), 60_000],
+    ['milliseconds since 1970', 429, null, String(NOW + 60_000), 60_000],
+    ['a moment in the past', 429, null, String(NOW / 1000 - 60), null],
+    ['no number', 429, null, 'soon', null],
+    ['a year 5195', 429, null, '101772860400', 101_772_860_400_000 - NOW],
+    ['a Retry-After beside it, which counts', 429, '5', '60', 5000],
+    ['another status, where it says nothing', 503, null, '60', null],
+  ])('as %s', (_name, status, retryAfter, rateLimitReset, waitMs) => {
+    expect(parseRequestedWait(status, { retryAfter, rateLimitReset }, NOW)).toBe(waitMs);
+  });
+});
+
+describe('Retry-After', () => {
+  it.each([
+    ['0', 0],
+    ['1', 1000],
+    [' 120 ', 120_000],
+    ['007', 7000],
+    ['1.5', 1500],
+    ['0.0001', 1],
+    ['99999999999999999999', Number.MAX_SAFE_INTEGER],
+    ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
+    ['Sun, 01 Mar 2026 12:00:30 GMT', 30_000],
+    ['Sunday, 01-Mar-26 12:00:30 GMT', 30_000],
+    ['Sun Mar  1 12:00:30 2026', 30_000],
+    ['Sun, 01 Mar 2026 12:00:00 GMT', 0],
+  ])('"%s" asks for %i ms', (header, ms) => {
+    expect(parseRetryAfter(header, NOW)).toBe(ms);
+  });
+
+  it.each([
+    null,
+    '',
+    ' ',
+    '-1',
+    '+1',
+    '1s',
+    '1e3',
+    '0x10',
+    'soon',
+    'NaN',
+    'Infinity',
+    '1,2',
+    '5, 10',
+    '１２',
+    'Sun, 01 Mar 2026 11:59:59 GMT',
+    'Sun, 01 Mar 2020 12:00:30 GMT',
+    'Sun, 31 Feb 2026 12:00:30 GMT',
+    'Sun, 01 Mar 2026 24:00:30 GMT',
+    'Sun, 01 Mar 2026 12:60:30 GMT',
+    'Sun, 01 Mar 2026 12:00:30 CET',
+    'Sun, 01 Mar 2026 12:00:30',
+    '2026-03-01T12:00:30Z',
+    'Sun, 1 Mar 2026 12:00:30 GMT',
+    'Foo, 01 Mar 2026 12:00:30 GMT',
+  ])('%j asks for nothing', (header) => {
+    expect(parseRetryAfter(header, NOW)).toBeNull();
+  });
+
+  it('is never negative, never NaN, and never earlier than the date it names', () => {
+    const header = fc.oneof(
+      fc.string(),
+      fc.nat().map(String),
+      fc
+        .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
+        .map((date) => date.toUTCString()),
+    );
+    fc.assert(
+      fc.property(header, fc.integer({ min: 0, max: 4_000_000_000_000 }), (text, now) => {
+        const ms = parseRetryAfter(text, now);
+        if (ms === null) return;
+        expect(ms).toBeGreaterThanOrEqual(0);
+        if (/GMT$/.test(text)) expect(now + ms).toBeGreaterThanOrEqual(Date.parse(text));
+      }),
+    );
+  });
+});
