@@ -207,6 +207,7 @@ function nearNamesOf({ v3, v4 }: ModelPair, taken: ReadonlySet<string>): readonl
     toCamelCase(model),
     `${singular(category)}-${model}`.replaceAll('_', '-'),
     toCamelCase(`${singular(category)}_${model}`),
+    toCamelCase(`${category}_${model}`),
   ];
   return [...new Set(names)].filter((name) => name !== configured && !taken.has(name)).slice(0, MAX_NAMES);
 }
