@@ -1,9 +1,11 @@
 import { Command, Option } from '@commander-js/extra-typings';
+import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { bareReason, DECIDABLE_REASONS, isReason, REASONS, STATUSES, type Status } from '../reasons.js';
 import type { Undecided } from '../report/draft-answers.js';
 import type { FindingFilter } from '../store/findings.js';
+import type { RemapRow } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
@@ -67,7 +69,7 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
     const sha256 = readRemapRun(db)?.sha256 ?? null;
     const outputs = { json: () => readFindingLines(config, filter, sha256, changes.length > 0) };
     const drafts = await writeDrafts(db, filter, options);
-    const text = drafts.length > 0 ? printDrafts(drafts) : await listFindings(db, filter, options);
+    const text = drafts.length > 0 ? printDrafts(drafts) : await listFindings(db, config, filter, options);
     return { exitCode: 0, text, outputs };
   });
 }
@@ -85,6 +87,7 @@ function withParents(reason: string): string[] {
 
 async function listFindings(
   db: Db,
+  { limits }: Config,
   filter: FindingFilter,
   { limit, reason = [] }: FindingsOptions,
 ): Promise<(style: Style) => string> {
@@ -97,7 +100,7 @@ async function listFindings(
   const counts = countFindings(db, filter);
   const newest = db.prepare<[], string | null>('select max(read_at) from stream').pluck().get();
   const windows = summarizeWindows(readWindows(db, filter), Date.parse(newest ?? ''));
-  return ({ width }) => renderFindings({ rows, counts, windows, width });
+  return ({ width }) => renderFindings({ rows, counts, windows, limits, width });
 }
 
 /** A file that was drafted, and what to do with it. */
@@ -152,14 +155,18 @@ async function listUndecided(db: Db, filter: FindingFilter): Promise<Undecided[]
   const { iterateFindings, idsInEvidence, prepareFindStored, prepareFindTwin } = await import(
     '../store/findings.js'
   );
+  const { readCompanies } = await import('../store/report-rows.js');
   const findStored = prepareFindStored(db);
   const findTwin = prepareFindTwin(db);
+  const pairs = new Map(readCompanies(db, filter).map((pair) => [pair.v4CompanyId, pair]));
   const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
   const reasons = filter.reasons?.filter((reason) => decidable.includes(reason)) ?? decidable;
-  const rows = [...iterateFindings(db, { ...filter, reasons })].filter(
-    ({ v3_svc_id, v3_company_id, reason }) =>
-      v3_company_id !== null && (v3_svc_id === null || reason !== 'unexplained'),
-  );
+  const rows = [...iterateFindings(db, { ...filter, reasons })].flatMap((row): RemapRow[] => {
+    if (row.v3_svc_id !== null) return row.reason === 'unexplained' ? [] : [row];
+    const pair = pairs.get(row.v4_company_id);
+    const isPaired = pair !== undefined && pair.v3CompanyId !== null;
+    return isPaired ? [{ ...row, region: pair.region, v3_company_id: pair.v3CompanyId }] : [];
+  });
   return rows.map((row) => {
     const { model, path } = row;
     const find = (generation: Generation, svcId: bigint) => {

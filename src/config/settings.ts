@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { DEFAULT_MAX_AGE_MS, MAX_INT64, type ModelPair } from '../domain.js';
-import { REASONS, STATUSES } from '../reasons.js';
+import { LIMIT_NAMES, type LimitValue } from '../limits.js';
 import { baseUrlProblem } from '../text/addresses.js';
 import { instantOf, parseDuration } from '../text/numbers.js';
 import { applySettings } from './apply-targets.js';
 
-export const DEFAULT_DATABASE = 'svc-migrate.db';
-export const DEFAULT_FIELD_PREFIX = 'svc_';
+const DEFAULT_DATABASE = 'svc-migrate.db';
+const DEFAULT_FIELD_PREFIX = 'svc_';
 export const DEFAULT_V3_KEY_ENV = 'SVC_MIGRATE_V3_API_KEY';
 export const DEFAULT_V4_KEY_ENV = 'SVC_MIGRATE_V4_API_KEY';
 
@@ -51,21 +51,6 @@ function resolveModel(given: z.output<typeof model>): ModelPair {
     v4Guessed: given.v4 === undefined && usual.v4Guessed,
   };
 }
-
-/** Names of limits besides statuses and reasons. */
-const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'merged', 'decision_stale'] as const;
-
-/** Everything that can be limited: all but `matched`, which is the goal. */
-const LIMIT_NAMES: readonly string[] = [
-  ...STATUSES.filter((status) => status !== 'matched'),
-  ...REASONS,
-  ...COUNTERS,
-];
-
-/** A limit: a count of rows, or a share of the rows with a V3 id in the same scope. */
-export type LimitValue =
-  | { readonly kind: 'count'; readonly count: number }
-  | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
 
 const A_LIMIT = { error: 'must be a whole number of at least 0, or a share from "0%" to "100%"' };
 

@@ -1,3 +1,4 @@
+import { isAccepted, type Limits } from '../limits.js';
 import { outcomeKey, rankOfKey } from '../reasons.js';
 import type { FindingCount } from '../store/findings.js';
 import type { RemapRow } from '../store/remap.js';
@@ -25,11 +26,12 @@ interface ShownFindings {
   readonly rows: readonly RemapRow[];
   readonly counts: readonly FindingCount[];
   readonly windows: Report['windows'];
+  readonly limits: Limits;
   readonly width: number;
 }
 
 /** The first findings of each reason for a terminal, with the number of all, and what settles the most frequent. */
-export function renderFindings({ rows, counts, windows, width }: ShownFindings): string {
+export function renderFindings({ rows, counts, windows, limits, width }: ShownFindings): string {
   if (counts.length === 0) return 'No findings.\n';
   const keyOf = ({ status, reason }: Pick<RemapRow, 'status' | 'reason'>) => outcomeKey(status, reason);
   const byKey = [...groupBy(counts, keyOf)].sort(([a], [b]) => rankOfKey(a) - rankOfKey(b));
@@ -47,22 +49,21 @@ export function renderFindings({ rows, counts, windows, width }: ShownFindings):
   });
   const total = sum(counts);
   const shown = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown; line items of records that are findings are counted only. --limit 0 shows all, --json FILE writes all.`;
-  const next = nextFor(byKey, windows);
+  const next = nextFor(counts, windows, limits);
   return `${[...blocks, [...wrap(shown), ...wrap(`Next: ${next}`)]].map((block) => block.join('\n')).join('\n\n')}\n`;
 }
 
-/** The step for what is most among findings that default limits refuse, else among all. */
-function nextFor(
-  byKey: readonly (readonly [string, readonly FindingCount[]])[],
-  windows: Report['windows'],
-): string {
-  const isRefused = ([key]: readonly [string, unknown]) =>
-    /^(?:unmatched|ambiguous|v4_only\/unexplained)/.test(key) && !key.endsWith('decided_none');
-  const sorted = [...byKey].sort(
-    (a, b) => Number(isRefused(b)) - Number(isRefused(a)) || sum(b[1]) - sum(a[1]),
+/** The step for what is most among the findings that no limit accepts. */
+function nextFor(counts: readonly FindingCount[], windows: Report['windows'], limits: Limits): string {
+  const refused = groupBy(
+    counts.filter((row) => !isAccepted(limits, row)),
+    ({ status, reason }) => outcomeKey(status, reason),
   );
-  return actionFor(sorted[0]?.[0] ?? '', windows);
+  const [most] = [...refused].sort(([, a], [, b]) => sum(b) - sum(a));
+  return most === undefined ? ALL_ACCEPTED : actionFor(most[0], windows);
 }
+
+const ALL_ACCEPTED = 'Nothing to decide: limits and decisions accept all of them.';
 
 function sum(counts: readonly FindingCount[]): number {
   return counts.reduce((all, { rows }) => all + Number(rows), 0);

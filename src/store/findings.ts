@@ -12,8 +12,9 @@ export interface FindingFilter extends Scope {
   readonly reasons?: readonly string[] | null;
 }
 
-/** Findings with the same outcome: of records, or of line items. */
+/** Findings of a model with the same outcome: of records, or of line items. */
 export interface FindingCount {
+  readonly model: string;
   readonly status: Status;
   readonly reason: string;
   readonly isChild: bigint;
@@ -40,11 +41,11 @@ function filterParams({ statuses = null, reasons = null, ...scope }: FindingFilt
 export function countFindings(db: Db, filter: FindingFilter): FindingCount[] {
   return db
     .prepare<[FilterParams], FindingCount>(
-      `select status, reason, path <> '' as isChild, sum(count) as rows, sum(v3_count) as v3Rows
+      `select model, status, reason, path <> '' as isChild, sum(count) as rows, sum(v3_count) as v3Rows
        from remap_group as g
        where ${WANTED}
-       group by 1, 2, 3
-       order by 1, 2, 3`,
+       group by 1, 2, 3, 4
+       order by 1, 2, 3, 4`,
     )
     .all(filterParams(filter));
 }

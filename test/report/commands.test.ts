@@ -216,10 +216,9 @@ const OPEN: Scene = {
     {
       status: 'v4_only',
       reason: 'key_changed',
-      v3Company: 1,
       ids: [[null, 22, '7', { v3_svc_ids: ['11'] }]],
     },
-    { status: 'v4_only', reason: 'unexplained', v3Company: 1, ids: [[null, 23, 'evil\r\n=1+1']] },
+    { status: 'v4_only', reason: 'unexplained', ids: [[null, 23, 'evil\r\n=1+1']] },
     { status: 'unmatched', reason: 'unexplained', ids: [[12, null]] },
   ],
 };

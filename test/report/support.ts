@@ -6,7 +6,7 @@ import { Command } from '@commander-js/extra-typings';
 import type { DefineCommand, Io, Result, Style } from '../../src/commands/command.js';
 import type { Config } from '../../src/config/config.js';
 import { parseConfigValue } from '../../src/config/load-config.js';
-import { digestInputFiles } from '../../src/config/user-files.js';
+import { digestInputFiles } from '../../src/config/config.js';
 import type { Status } from '../../src/reasons.js';
 import { buildReport } from '../../src/report/build-report.js';
 import type { Report } from '../../src/report/report-schema.js';
@@ -188,7 +188,7 @@ function fillStreams(db: Db, config: Config): ReadonlyMap<string, bigint> {
 function fillRows(db: Db, rows: SceneRows, streams: ReadonlyMap<string, bigint>): void {
   const { model = INVOICES, path = '', status, reason = null, region = 'default', ids, day } = rows;
   const v3Count = ids.filter(([v3]) => v3 !== null).length;
-  const { v3Company = v3Count > 0 || status === 'ambiguous' ? 1 : null, v4Company = 1 } = rows;
+  const { v3Company = v3Count > 0 ? 1 : null, v4Company = 1 } = rows;
   const by = rows.by ?? (status === 'matched' ? 'platform_id' : null);
   const group = db
     .prepare(
