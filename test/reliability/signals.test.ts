@@ -23,15 +23,23 @@ beforeAll(async () => {
   before = contents();
 });
 
-/** Gives each live record copies with ids and keys of their own; twins stay twins. */
+/** Gives each live record copies with ids and keys of their own; twins stay twins. Copies have no children. */
 function multiplyRecords(): void {
-  const db = new Sqlite(join(folder, 'svc-migrate.db'));
+  const file = join(folder, 'svc-migrate.db');
+  const names = readCells<{ name: string }>(file, "select name from pragma_table_info('record')").map(
+    ({ name }) => name,
+  );
+  const copied = names.filter((name) => name !== 'id');
+  const values = copied.map((name) => {
+    if (name === 'svc_id') return 'svc_id + n.i * 1000000';
+    if (name === 'platform_id') return "platform_id || '-' || n.i";
+    return name === 'unique_id' ? 'null' : name.startsWith('child_') ? '0' : name;
+  });
+  const db = new Sqlite(file);
   db.exec(`
     with recursive n(i) as (select 1 union all select i + 1 from n where i < ${COPIES})
-    insert into record(stream_id, svc_id, company_id, platform_id, deleted, updated_ms, latest_ms, latest_from, created_ms, walk, child_count)
-    select r.stream_id, r.svc_id + n.i * 1000000, r.company_id, r.platform_id || '-' || n.i, 0, r.updated_ms, r.latest_ms,
-      r.latest_from, r.created_ms, r.walk, 0
-    from record as r cross join n where r.platform_id is not null and r.deleted = 0;
+    insert into record(${copied.join(', ')})
+    select ${values.join(', ')} from record cross join n where platform_id is not null and deleted = 0;
     update stream set unique_records = (select count(*) from record where stream_id = stream.id)`);
   db.close();
 }
