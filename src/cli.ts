@@ -1,9 +1,8 @@
 import { writeSync } from 'node:fs';
 import process from 'node:process';
 import type { Io } from './commands/command.js';
-import { describeFileError, errorCodeOf, exitCodeOf, SvcError } from './errors.js';
+import { describeFileError, errorCodeOf, exitCodeOf, SvcError, throwIfInterrupted } from './errors.js';
 import { runProgram, write } from './program.js';
-import { throwIfInterrupted } from './runtime/pause.js';
 
 /** Exit codes of the signals that stop a command: 128 + their number. */
 const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;

@@ -92,6 +92,16 @@ export async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcErr
   }
 }
 
+/**
+ * Yields to the event loop once, so that pending signals are handled.
+ *
+ * @throws SvcError `interrupted` if the signal was aborted
+ */
+export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resume) => setImmediate(resume));
+  if (signal.aborted) throw new SvcError('interrupted', 'Stopped before the end.');
+}
+
 /** Error codes for exhausted resources, each with the rest of a sentence that begins with `The system`, and a hint. */
 const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>> = {
   EMFILE: ['allows this process no more open files', 'Raise the limit (ulimit -n).'],

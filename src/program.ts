@@ -207,7 +207,7 @@ function buildIo(options: CommonOptions, host: ProgramHost, progress: Progress):
 /** The files that outputs must not replace, as far as they are known. */
 async function listProtectedFiles(options: CommonOptions, io: Io): Promise<string[]> {
   const { DEFAULT_CONFIG_FILES, findConfigFile } = await import('./config/load-config.js');
-  const { listInputFiles } = await import('./config/user-files.js');
+  const { listInputFiles } = await import('./config/config.js');
   const config = await orError(() => io.config());
   if (config instanceof SvcError) {
     const database = options.db ?? io.env['SVC_MIGRATE_DB'] ?? 'svc-migrate.db';

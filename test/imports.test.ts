@@ -184,7 +184,7 @@ const WORDS: readonly RegExp[] = [
   /\b(?:those|that) of\b/,
   /\bas of\b/,
   /\bso many\b/,
-  /\bis none\b/,
+  /(?<!there )\bis none\b/,
   /stands? in the place of/,
   /\bwhat tells\b/,
   /\bat which one\b/,

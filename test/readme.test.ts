@@ -68,9 +68,9 @@ describe('the documentation', () => {
 
 /** The command lines of a page that no command takes. */
 function findWrongLines(text: string): string[] {
-  const lines = [...text.matchAll(/(?:^|`|npx )svc-migrate ((?:[a-z][\w-]*)(?: (?!#|→|\\)[^\s`|"]+)*)/gm)].map(
-    ([, line = '']) => line,
-  );
+  const lines = [
+    ...text.matchAll(/(?:^|`|npx )svc-migrate ((?:[a-z][\w-]*)(?: (?!#|→|\\)[^\s`|"]+)*)/gm),
+  ].map(([, line = '']) => line);
   return lines.filter((line) => {
     const [name, second, ...words] = line.replace(/[.,;:)]+$/, '').split(' ');
     const command = commands.find((candidate) => candidate.name() === name);

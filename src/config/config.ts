@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import type { ModelPair } from '../domain.js';
 import type { ApplyTarget } from './apply-targets.js';
 import type { Settings } from './settings.js';
@@ -43,6 +45,34 @@ export interface Config
   };
   /** A list read longer ago than this fails the gate. */
   readonly maxAgeMs: number;
-  /** Files that may be named in the sections that were left out because of a mistake. */
-  readonly possibleInputs?: readonly string[];
+}
+
+/** The input files of a remap, by the setting that names them. */
+export function listInputFiles({
+  companies,
+  decisions,
+}: Pick<Config, 'companies' | 'decisions'>): Readonly<Partial<Record<string, string>>> {
+  return {
+    ...(typeof companies.match === 'string' ? {} : { 'companies.match.file': companies.match.file }),
+    ...(decisions === null ? {} : { decisions }),
+  };
+}
+
+/** The SHA-256 of each input file by its setting; '' if it cannot be read. */
+export function digestInputFiles(
+  config: Pick<Config, 'companies' | 'decisions'>,
+): Readonly<Record<string, string>> {
+  const files = Object.entries(listInputFiles(config));
+  return Object.fromEntries(
+    files.map(([setting, file]) => [setting, file === undefined ? '' : digestOf(file)]),
+  );
+}
+
+function digestOf(file: string): string {
+  try {
+    // Reading a pipe would wait and take what it holds.
+    return statSync(file).isFile() ? createHash('sha256').update(readFileSync(file)).digest('hex') : '';
+  } catch {
+    return '';
+  }
 }

@@ -1,18 +1,16 @@
-import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
 import * as z from 'zod';
 import { type Decision, type ModelPair, type NamedCompanyPair, parseId, parseSvcId } from '../domain.js';
 import { describeFileError, SvcError } from '../errors.js';
 import { readInput } from '../runtime/read-input.js';
 import { didYouMeanClause } from '../text/suggest.js';
-import type { Config } from './config.js';
+import { type Config, listInputFiles } from './config.js';
 
 export const COMPANIES_HEADER = 'region,v3_company_id,v4_company_id';
 export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
 
 /** Marks an id as undecided in a draft. */
-export const UNDECIDED = '?';
+const UNDECIDED = '?';
 
 const MAX_BYTES = 128 * 1_048_576;
 
@@ -252,35 +250,5 @@ async function readText(file: string, setting: string): Promise<string> {
     if (cause instanceof SvcError) throw cause;
     const hint = `Check ${setting} in the configuration.`;
     throw new SvcError('bad_input', `${file} cannot be read: ${describeFileError(cause)}.`, { hint, cause });
-  }
-}
-
-/** The input files of a remap, by the setting that names them. */
-export function listInputFiles({
-  companies,
-  decisions,
-}: Pick<Config, 'companies' | 'decisions'>): Readonly<Partial<Record<string, string>>> {
-  return {
-    ...(typeof companies.match === 'string' ? {} : { 'companies.match.file': companies.match.file }),
-    ...(decisions === null ? {} : { decisions }),
-  };
-}
-
-/** The SHA-256 of each input file by its setting; '' if it cannot be read. */
-export function digestInputFiles(
-  config: Pick<Config, 'companies' | 'decisions'>,
-): Readonly<Record<string, string>> {
-  const files = Object.entries(listInputFiles(config));
-  return Object.fromEntries(
-    files.map(([setting, file]) => [setting, file === undefined ? '' : digestOf(file)]),
-  );
-}
-
-function digestOf(file: string): string {
-  try {
-    // Reading a pipe would wait and take what it holds.
-    return statSync(file).isFile() ? createHash('sha256').update(readFileSync(file)).digest('hex') : '';
-  } catch {
-    return '';
   }
 }

@@ -3,8 +3,7 @@ import { fstatSync, lstatSync, readFileSync, readlinkSync, realpathSync, rmSync,
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
-import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
-import { throwIfInterrupted } from './pause.js';
+import { describeFileError, errorCodeOf, SvcError, throwIfInterrupted } from '../errors.js';
 
 /** Text or bytes in pieces. */
 export type Chunks = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;

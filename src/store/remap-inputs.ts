@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js';
-import { digestInputFiles } from '../config/user-files.js';
+import { digestInputFiles } from '../config/config.js';
 import { readExportSeq } from './meta.js';
 import { readRemapRun } from './remap.js';
 import type { Db } from './sqlite.js';

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { digestInputFiles } from '../../src/config/config.js';
 import {
   COMPANIES_HEADER,
   DECISIONS_HEADER,
-  digestInputFiles,
   parseCompanies,
   parseDecisions,
   readCompaniesFile,

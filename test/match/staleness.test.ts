@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
-import { digestInputFiles } from '../../src/config/user-files.js';
+import { digestInputFiles } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { writeMeta } from '../../src/store/meta.js';
 import { assertUsableRemap, findIncomplete, findNotReady, readReadiness } from '../../src/store/readiness.js';

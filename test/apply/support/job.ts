@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { digestInputFiles } from '../../../src/config/config.js';
 import { loadConfig } from '../../../src/config/load-config.js';
-import { digestInputFiles } from '../../../src/config/user-files.js';
 import { closeDatabase, openDatabase } from '../../../src/store/open.js';
 import { buildRemapInputs } from '../../../src/store/remap-inputs.js';
 import { digestRemap } from '../../../src/store/verify-remap.js';
