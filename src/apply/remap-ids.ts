@@ -21,6 +21,8 @@ export interface RemapIds {
   readonly builtAt: string;
   /** `region`: null if it is not known; ids that differ between regions are then ambiguous. */
   judge(ref: ModelRef, region: string | null, id: bigint): Judgement;
+  /** Every model and child path with V3 ids. */
+  readonly refs: readonly ModelRef[];
   /** Whether the remap has rows of a model. */
   hasModel(ref: ModelRef): boolean;
 }
@@ -58,6 +60,9 @@ export function openRemapIds(db: Db, limits: Limits): RemapIds {
   return {
     sha256,
     builtAt,
+    refs: db
+      .prepare<[], ModelRef>('select distinct model, path from remap_group where v3_count > 0 order by 1, 2')
+      .all(),
     judge: (ref, region, id) => {
       const ids = idsOf(ref);
       const rows = ids.find(id);

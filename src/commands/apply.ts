@@ -7,6 +7,8 @@ import type { OutcomeCount } from '../apply/tally.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
+import { findCommand } from './apply-find.js';
+import { withRemap } from './apply-remap.js';
 import type { DefineCommand, Io, Result, Run } from './command.js';
 import { repeatable } from './options.js';
 
@@ -16,6 +18,7 @@ export const applyCommand: DefineCommand = (run) =>
     .description(
       'Writes V4 ids beside the V3 ids, checks them, and switches. Each step can be looked at and taken back: svc-migrate help apply.',
     )
+    .addCommand(findCommand(run))
     .addCommand(planCommand(run))
     .addCommand(writeCommand(run))
     .addCommand(checkCommand(run))
@@ -165,29 +168,6 @@ async function select(options: Options, config: Config | null, io: Io): Promise<
   const { selectTargets } = await import('../apply/select-targets.js');
   const { words, table, ids = [] } = options;
   return selectTargets({ words, table, ids }, config?.apply.targets ?? [], io.env);
-}
-
-/** Runs work with the verified remap of the configured database. @throws SvcError `incomplete`, `corrupt_database` */
-async function withRemap<T>(
-  config: Config,
-  options: Options,
-  work: (remap: RemapIds, gate: (io: Io) => Promise<string>) => Promise<T>,
-): Promise<T> {
-  const { openRemapIds } = await import('../apply/remap-ids.js');
-  const { assertUsableRemap } = await import('../store/readiness.js');
-  const { verifyRemap } = await import('../store/verify-remap.js');
-  const { readDatabase } = await import('./read-database.js');
-  return readDatabase(config, async (db) => {
-    assertUsableRemap(db, config, { allowIncomplete: options.allowIncomplete === true });
-    verifyRemap(db);
-    const gate = async (io: Io) => {
-      const { buildReport } = await import('../report/build-report.js');
-      const { readVersion } = await import('../runtime/version.js');
-      return buildReport(db, { config, scope: {}, nowMs: io.clock.now(), toolVersion: readVersion() })
-        .outcome;
-    };
-    return work(openRemapIds(db, config.limits), gate);
-  });
 }
 
 function remapOf({ sha256, builtAt }: RemapIds): { readonly sha256: string; readonly builtAt: string } {
