@@ -12,7 +12,7 @@ import type { IdColumn } from '../../src/config/apply-targets.js';
 import { CONNECTION, CYCLE, type FakeMap, fakeRemap, id } from './support/scene.js';
 import { startMariadb, startMysql, startPostgres, type TestServer } from './support/servers.js';
 
-export function openServer(kind: TestServer['kind'], url: string): Promise<Database> {
+function openServer(kind: TestServer['kind'], url: string): Promise<Database> {
   const options = {
     ...CONNECTION,
     url,

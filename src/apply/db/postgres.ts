@@ -124,7 +124,11 @@ class PostgresSession {
     if (signal.aborted) throw SERVER_ERRORS.interrupted();
     // Only closing the connection stops a running statement at once; the server rolls its transaction back.
     signal.addEventListener('abort', this.#stop);
-    await this.#guard(() => this.#client.connect());
+    await this.#guard(() =>
+      this.#client.connect().catch((error: unknown) => {
+        throw connectError(error, this.place);
+      }),
+    );
   }
 
   /** Runs work in the open transaction, or else in one of its own. */
@@ -366,21 +370,28 @@ const SOCKET_GONE =
 const DRIVER_GONE =
   /connection (?:terminated|ended)|timeout exceeded|client (?:was closed|has encountered)|not queryable|timeout expired/i;
 
+/** A failure to connect that comes neither from the server nor from the network: TLS, certificates, a missing password. */
+function connectError(error: unknown, place: string): unknown {
+  if (!(error instanceof Error) || error instanceof pg.DatabaseError || isLost(error)) return error;
+  return new SvcError('config', `Cannot connect to ${place}: ${error.message}.`, {
+    hint: 'Check certificates, sslmode and the password in the connection string.',
+    cause: error,
+  });
+}
+
+/** Whether the connection was lost, so that the last statement may or may not have been carried out. */
+function isLost(error: Error): boolean {
+  const code = 'code' in error ? String(error.code) : '';
+  if (error instanceof pg.DatabaseError) return SERVER_GONE.test(code);
+  return SOCKET_GONE.test(code) || DRIVER_GONE.test(error.message);
+}
+
 /** Errors of the driver and the server as SvcErrors, without the connection string; others unchanged. */
 function postgresError(error: unknown, place: string): unknown {
   if (error instanceof SvcError || !(error instanceof Error)) return error;
   const code = 'code' in error ? String(error.code) : '';
-  const isServer = error instanceof pg.DatabaseError;
-  if (isServer ? SERVER_GONE.test(code) : SOCKET_GONE.test(code) || DRIVER_GONE.test(error.message))
-    return SERVER_ERRORS.lost(place, code === '' ? error.message : code);
-  if (!isServer) {
-    // TLS, certificate files, a missing password.
-    if (error instanceof TypeError || error instanceof RangeError) return error;
-    return new SvcError('config', `Cannot connect to ${place}: ${error.message}.`, {
-      hint: 'Check certificates, sslmode and the password in the connection string.',
-      cause: error,
-    });
-  }
+  if (isLost(error)) return SERVER_ERRORS.lost(place, code === '' ? error.message : code);
+  if (!(error instanceof pg.DatabaseError)) return error;
   const detail = error.detail === undefined ? '' : ` (${error.detail})`;
   const sentence = `PostgreSQL: ${error.message}${detail}.`;
   const isCatalog = code === '23505' && error.constraint?.startsWith('pg_') === true;
