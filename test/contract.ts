@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Sqlite } from '../src/store/sqlite.js';
 import { CONTRACT_COLUMNS, type RemapCells } from './support/remap-cells.js';
@@ -38,8 +37,4 @@ export function readCells<Row>(file: string, query: string): Row[] {
   } finally {
     db.close();
   }
-}
-
-export function readBytes(folder: string, file: string): Buffer {
-  return readFileSync(join(folder, file));
 }

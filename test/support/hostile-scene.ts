@@ -3,7 +3,7 @@ import { HOSTILE_VALUES } from './hostile-values.js';
 
 /** Beyond what JavaScript numbers tell apart. */
 export const V3_COMPANY = 2n ** 53n + 1n;
-export const V4_COMPANY = 2n ** 63n - 1n;
+const V4_COMPANY = 2n ** 63n - 1n;
 
 export interface HostilePair {
   readonly value: string;

@@ -28,7 +28,7 @@ export function runShell(line: string, options: SpawnOptions): Promise<Ended> {
   return spawnProgram('bash', ['--norc', '-c', `${program}; ${line}`], options);
 }
 
-export function spawnProgram(file: string, args: readonly string[], options: SpawnOptions): Promise<Ended> {
+function spawnProgram(file: string, args: readonly string[], options: SpawnOptions): Promise<Ended> {
   const { PATH = '' } = process.env;
   const child = spawn(file, args, { cwd: options.cwd, env: { PATH, ...options.env }, stdio: 'pipe' });
   const out: Buffer[] = [];
