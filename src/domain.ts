@@ -87,19 +87,6 @@ export interface Blocker {
   readonly next: string;
 }
 
-/** A V3 company that could not be paired beyond doubt, with the V4 companies that it may be, likeliest first. */
-export interface AmbiguousCompany {
-  readonly region: string;
-  readonly v3CompanyId: string;
-  readonly candidates: readonly {
-    readonly v4CompanyId: string;
-    /** Shared keys whose fields could be compared. */
-    readonly comparableKeys: number;
-    /** Those of them whose fields agree. */
-    readonly agreeingKeys: number;
-  }[];
-}
-
 /** Databases behind a connection string that `apply` rewrites. */
 export const SERVERS = [
   { kind: 'postgres', product: 'PostgreSQL' },
@@ -243,7 +230,7 @@ export type ProgressEvent = StageEvent & {
 };
 
 type StageEvent =
-  /** Begins a stage: that of the event's generation, or the only one. */
+  /** Begins a stage, of the event's generation if it names one. */
   | { readonly kind: 'stage'; readonly name: string }
   /** Ends the stage of the event's generation. */
   | { readonly kind: 'end'; readonly how: 'done' | 'failed' }
@@ -286,7 +273,7 @@ type StageEvent =
 
 export type OnProgress = (event: ProgressEvent) => void;
 
-/** Passes events on as those of a generation. */
+/** Marks events with their generation. */
 export function progressOf(generation: Generation, onProgress: OnProgress): OnProgress {
   return (event) => onProgress({ ...event, generation });
 }

@@ -9,7 +9,7 @@ const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
 /** Columns for the spinner, a space, and the last column, which stays empty. */
 const SPINNER_COLUMNS = 3;
-/** Indents the lines below that of the spinner. */
+/** Indents the lines below the spinner. */
 const UNDER_SPINNER = '  ';
 /** The step by which an export reports the number of its lists. */
 const LISTS = 'lists';

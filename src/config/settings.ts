@@ -3,7 +3,7 @@ import { DEFAULT_MAX_AGE_MS, MAX_INT64, type ModelPair } from '../domain.js';
 import { LIMIT_NAMES, type LimitValue } from '../limits.js';
 import { baseUrlProblem } from '../text/addresses.js';
 import { instantOf, parseDuration } from '../text/numbers.js';
-import { applySettings } from './apply-targets.js';
+import { applySettings, environmentName } from './apply-targets.js';
 
 const DEFAULT_DATABASE = 'svc-migrate.db';
 const DEFAULT_FIELD_PREFIX = 'svc_';
@@ -88,9 +88,6 @@ const fieldName = z.string().regex(new RegExp(`^${NAME}$`), 'must be a field nam
 const fieldPath = z
   .string()
   .regex(new RegExp(`^${NAME}(?:\\.${NAME})*$`), 'must be a field name, or a path such as "company.svc_id"');
-const environmentName = z
-  .string()
-  .regex(new RegExp(`^${NAME}$`), 'must be the name of an environment variable');
 const modelPath = z
   .string()
   .regex(/^[A-Za-z0-9_-]+\/[A-Za-z0-9_-]+$/, 'must be category/model, such as "accounting/invoices"');

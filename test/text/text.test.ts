@@ -165,7 +165,7 @@ describe('laying out text', () => {
       '4444',
       'ask the operator for a full sync',
     ];
-    for (const width of [200, 80, 60, 45]) {
+    for (const width of [200, 80, 60, 50]) {
       const lines = renderTable(columns, [row, row], width);
       expect(lines.filter((line) => displayWidth(line) > width)).toEqual([]);
       expect(lines.some((line) => line.includes('not shown'))).toBe(width < 80);
