@@ -6,4 +6,10 @@ if (major < 20 || (major === 20 && minor < 18)) {
   process.stderr.write(`svc-migrate needs Node.js 20.18.1 or later; this is ${process.versions.node}.\n`);
   process.exit(2);
 }
-await import('../dist/cli.js');
+try {
+  await import('../dist/cli.js');
+} catch (error) {
+  // Node.js would exit with 1, which means a failed gate.
+  process.stderr.write(`svc-migrate cannot be loaded; install it again.\n${error.stack}\n`);
+  process.exit(70);
+}

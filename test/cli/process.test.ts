@@ -73,7 +73,14 @@ describe('a process', () => {
   });
 
   it('that meets a bug ends with 70, never with the 1 of a failed gate', async () => {
-    writeFileSync(join(cwd, 'bug.mjs'), 'setTimeout(() => { throw new Error("boom"); }, 1500);');
+    // It comes up once the program listens for bugs.
+    const bug = `
+      const timer = setInterval(() => {
+        if (process.listenerCount('uncaughtException') === 0) return;
+        clearInterval(timer);
+        throw new Error('boom');
+      }, 50);`;
+    writeFileSync(join(cwd, 'bug.mjs'), bug);
     const { code, stderr } = await runShell(
       'export NODE_OPTIONS="--import ./bug.mjs"; svc-migrate sandbox --quiet',
       { cwd },
