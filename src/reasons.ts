@@ -14,8 +14,6 @@ export interface ReasonText {
 interface ReasonDescriptor extends ReasonText {
   /** The statuses that a row with this reason can have. */
   readonly statuses: readonly Exclude<Status, 'matched'>[];
-  /** Set if V3 rows with this reason claim that V4 has no record with their key; `verify` holds them to it. */
-  readonly claimsNoKeyInV4?: true;
   /** Set if a person can settle it in the decisions file. */
   readonly isDecidable?: true;
   /** Texts that differ for one of the statuses. */
@@ -82,7 +80,6 @@ const DESCRIPTORS = {
     meaning: 'The V4 company exists and holds no record in any model.',
     action:
       'Ask the operator when V4 supports the platforms of these companies, or accept them with "connection_inert" in "limits".',
-    claimsNoKeyInV4: true,
   },
   key_changed: {
     statuses: ['unmatched', 'v4_only'],
@@ -91,7 +88,6 @@ const DESCRIPTORS = {
     action:
       'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".',
     isDecidable: true,
-    claimsNoKeyInV4: true,
   },
   outside_backfill_window: {
     statuses: ['unmatched'],
@@ -99,7 +95,6 @@ const DESCRIPTORS = {
     meaning: "All its dates are before the start of V4's history, so V4 did not load it.",
     action:
       'Ask the operator for a full sync of the companies listed under "Full sync", or accept it with "outside_backfill_window" in "limits".',
-    claimsNoKeyInV4: true,
   },
   created_after_export: {
     statuses: ['v4_only'],
@@ -113,7 +108,6 @@ const DESCRIPTORS = {
     meaning: 'None of the known reasons applies.',
     action:
       'Name these records to the operator by company, model and platform_id, or accept them with "unexplained" in "limits".',
-    claimsNoKeyInV4: true,
     variants: {
       v4_only: {
         title: 'Missing from V3, cause unknown',
@@ -147,7 +141,6 @@ const DESCRIPTORS = {
     title: 'Deleted in V3, not in V4',
     meaning: 'It is deleted in V3 and V4 does not have it.',
     action: NOTHING,
-    claimsNoKeyInV4: true,
   },
   deleted_in_v3: {
     statuses: ['deleted'],
@@ -197,9 +190,6 @@ export type Reason = keyof typeof DESCRIPTORS;
 const BY_REASON: Readonly<Record<Reason, ReasonDescriptor>> = DESCRIPTORS;
 
 export const REASONS: readonly Reason[] = Object.keys(DESCRIPTORS).filter(isReason);
-
-/** Reasons whose V3 rows claim that V4 has no record with their key. */
-export const REASONS_WITHOUT_V4_KEY = REASONS.filter((reason) => BY_REASON[reason].claimsNoKeyInV4);
 
 /** Reasons that a person can settle in the decisions file. */
 export const DECIDABLE_REASONS = REASONS.filter((reason) => BY_REASON[reason].isDecidable);

@@ -167,7 +167,7 @@ export function nameOfStream({
 const MAX_NAMED = 3;
 
 /** The first few names, and the number of others. */
-export function nameFirst(names: readonly string[]): string {
+function nameFirst(names: readonly string[]): string {
   const shown = names.slice(0, MAX_NAMED).join('; ');
   return names.length > MAX_NAMED ? `${shown}; and ${names.length - MAX_NAMED} more` : shown;
 }

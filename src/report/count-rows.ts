@@ -70,7 +70,7 @@ export function countRows({ models, companies, exported, groups }: Counted): Cou
   return { totals, models: byModel, companies: listed, rows: [...rows.values()], v3Rows, deleted };
 }
 
-export function newCounts(): Counts {
+function newCounts(): Counts {
   return {
     v3Records: 0,
     v3Children: 0,

@@ -276,7 +276,7 @@ function describeAllowed({ allowed, unit }: ReportLimit): string {
 }
 
 /** `unmatched for crm/companies`. */
-export function nameOfLimit({ name, model }: Pick<ReportLimit, 'name' | 'model'>): string {
+function nameOfLimit({ name, model }: Pick<ReportLimit, 'name' | 'model'>): string {
   return model === null ? name : `${name} for ${model}`;
 }
 

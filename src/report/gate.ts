@@ -137,7 +137,7 @@ function unitOfRows(rows: ReportLimit['contributors']): ReportLimit['unit'] {
 }
 
 /** Judges the age of the evidence. Hours are rounded so that `actual` and `allowed` never contradict the verdict. */
-export function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
+function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
   const isFromFuture = ageMs !== null && ageMs < -CLOCK_TOLERANCE_MS;
   const pass = ageMs !== null && !isFromFuture && ageMs <= maxAgeMs;
   const hours = ageMs === null ? null : Math.max(0, ageMs / HOUR_MS);

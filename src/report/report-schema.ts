@@ -88,7 +88,7 @@ const stream = z.strictObject({
 });
 
 /** One row of the remap in JSON. */
-export const findingSchema = z.strictObject({
+const findingSchema = z.strictObject({
   model: z.string(),
   path: z.string(),
   region: z.string().nullable(),

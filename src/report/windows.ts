@@ -13,7 +13,7 @@ const LEAST_GAP_MS = 7 * DAY_MS;
  *
  * @param newestMs when the newest list was read, ms since 1970
  */
-export function isDoubtful({ source, sinceMs, nineTenthsMs }: WindowRow, newestMs: number): boolean {
+function isDoubtful({ source, sinceMs, nineTenthsMs }: WindowRow, newestMs: number): boolean {
   if (source !== 'inferred' || sinceMs === null || nineTenthsMs === null) return false;
   const gap = Number(nineTenthsMs - sinceMs);
   return gap >= LEAST_GAP_MS && gap * 3 > newestMs - Number(sinceMs);

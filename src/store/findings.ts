@@ -1,8 +1,8 @@
 import type { Generation } from '../domain.js';
 import { outcomeKey, type Status } from '../reasons.js';
 import { must } from '../text/at.js';
-import type { RemapRow, Scope } from './remap.js';
-import { GROUP_SCOPE, scopeParams } from './report-rows.js';
+import { type RemapRow, type Scope, type ScopeParams, scopeParams } from './remap.js';
+import { GROUP_SCOPE } from './report-rows.js';
 import type { Db } from './sqlite.js';
 
 /** Filters of findings; null or left out: no filter. */
@@ -26,9 +26,7 @@ const WANTED = `g.status <> 'matched' and ${GROUP_SCOPE}
   and (@statuses is null or g.status in (select value from json_each(@statuses)))
   and (@reasons is null or g.reason in (select value from json_each(@reasons)))`;
 
-interface FilterParams {
-  readonly models: string | null;
-  readonly companies: string | null;
+interface FilterParams extends ScopeParams {
   readonly statuses: string | null;
   readonly reasons: string | null;
 }

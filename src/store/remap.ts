@@ -58,7 +58,13 @@ export function readRemap(db: Db, scope: Scope = {}): IterableIterator<RemapRow>
     .iterate(scopeParams(scope));
 }
 
-function scopeParams({ models, companies }: Scope): object {
+/** Parameters of a scope in statements: JSON lists, or null for everything. */
+export interface ScopeParams {
+  readonly models: string | null;
+  readonly companies: string | null;
+}
+
+export function scopeParams({ models, companies }: Scope): ScopeParams {
   return {
     models: models == null ? null : JSON.stringify(models),
     companies: companies == null ? null : `[${companies.join(',')}]`,

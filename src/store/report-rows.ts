@@ -1,20 +1,7 @@
 import type { CompanyMatch, Decision, Generation, StaleReason, StreamState } from '../domain.js';
 import type { Status } from '../reasons.js';
-import type { Scope } from './remap.js';
+import { type Scope, type ScopeParams, scopeParams } from './remap.js';
 import type { Db } from './sqlite.js';
-
-/** Parameters of the scope in the statements below: JSON lists, or null for everything. */
-interface ScopeParams {
-  readonly models: string | null;
-  readonly companies: string | null;
-}
-
-export function scopeParams({ models, companies }: Scope): ScopeParams {
-  return {
-    models: models == null ? null : JSON.stringify(models),
-    companies: companies == null ? null : `[${companies.join(',')}]`,
-  };
-}
 
 /** Rows of `remap_group g` in the scope. V4-only rows belong to the V3 company that theirs is paired with. */
 export const GROUP_SCOPE = `(@models is null or g.model in (select value from json_each(@models)))
