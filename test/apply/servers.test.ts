@@ -99,7 +99,7 @@ describe.each(SERVERS)('%s', (_, start) => {
 
   /** A test on a new database; skipped where the server is missing. */
   function on(name: string, work: (server: TestServer, url: string) => Promise<void>): void {
-    it(name, async (context) => {
+    it(name, { timeout: 60_000 }, async (context) => {
       if (server === null) return context.skip();
       count += 1;
       await work(server, await server.createDatabase(`shop${count}`));
@@ -243,26 +243,22 @@ describe.each(SERVERS)('%s', (_, start) => {
     expect(await db.run(url, 'select * from o')).toEqual([['1', '20', '40']]);
   });
 
-  on(
-    'has one owner of a column when three first writers come at once',
-    async (db, url) => {
-      for (let round = 0; round < 4; round += 1) {
-        await db.run(url, `drop table if exists o; ${TABLES['integers']}; ${ROWS}`);
-        const run = job(db, url);
-        const results = await Promise.allSettled([run.write(), run.write(), run.write()]);
-        const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-        expect(failures.map((error) => error.code)).toEqual(failures.map(() => 'locked'));
-        expect(failures.length).toBeLessThan(3);
-        await run.write();
-        expect((await run.check()).map(isRight)).toEqual([true]);
-        await run.undo();
-        expect((await use(db.kind, url, (opened) => opened.listTables())).map((table) => table.name)).toEqual(
-          ['o'],
-        );
-      }
-    },
-    60_000,
-  );
+  on('has one owner of a column when three first writers come at once', async (db, url) => {
+    for (let round = 0; round < 4; round += 1) {
+      await db.run(url, `drop table if exists o; ${TABLES['integers']}; ${ROWS}`);
+      const run = job(db, url);
+      const results = await Promise.allSettled([run.write(), run.write(), run.write()]);
+      const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+      expect(failures.map((error) => error.code)).toEqual(failures.map(() => 'locked'));
+      expect(failures.length).toBeLessThan(3);
+      await run.write();
+      expect((await run.check()).map(isRight)).toEqual([true]);
+      await run.undo();
+      expect((await use(db.kind, url, (opened) => opened.listTables())).map((table) => table.name)).toEqual([
+        'o',
+      ]);
+    }
+  });
 
   on('refuses parameters of the address that it does not honour', async (db, url) => {
     for (const more of [
@@ -275,5 +271,33 @@ describe.each(SERVERS)('%s', (_, start) => {
       await expect(openServer(db.kind, url + more)).rejects.toMatchObject({ code: 'config', exitCode: 2 });
     }
     await (await openServer(db.kind, `${url}?connection_limit=5&pool_timeout=3`)).close();
+  });
+
+  on('says before it writes what MySQL would refuse', async (db, url) => {
+    if (db.kind === 'postgres') return;
+    const columns = Array.from({ length: 1015 }, (_, index) => `c${index} tinyint`).join(', ');
+    await db.run(
+      url,
+      `create table o(id int primary key, item int, ${columns}); insert into o(id, item) values (1, 20)`,
+    );
+    const codes = () =>
+      use(db.kind, url, async (opened) => (await opened.introspect('o'))?.obstacles.map(({ code }) => code));
+    expect(await codes()).toEqual(['too_many_columns']);
+    await db.run(
+      url,
+      'drop table o; create table o(id int primary key, item int); insert into o values (1, 20)',
+    );
+    await db.run(
+      url,
+      "create definer = 'ghost'@'%' trigger tr before update on o for each row set new.id = new.id",
+    );
+    expect(await codes()).toEqual(['lost_definer']);
+    await db.run(
+      url,
+      'drop table o; create table o(id int primary key, item varchar(20), filler varchar(65435)) character set latin1; insert into o(id, item) values (1, 20)',
+    );
+    await expect(job(db, url).write()).rejects.toMatchObject({ code: 'bad_input' });
+    await job(db, url).undo();
+    expect(await db.run(url, 'select * from o')).toEqual([['1', '20', null]]);
   });
 });

@@ -100,7 +100,6 @@ class PostgresSession {
   readonly #begin: string;
   readonly #stop = () => this.#client.connection.stream.destroy();
   #isInTransaction = false;
-  #isSqlAscii = false;
   #cursors = 0;
 
   constructor(options: ServerOptions, url: URL) {
@@ -110,13 +109,6 @@ class PostgresSession {
     this.place = place;
     this.#begin = `${SETTINGS} set local lock_timeout = ${options.lockTimeoutMs}; ${addressSettings(url)}`;
     this.#client.on('error', () => {});
-    this.#client.connection.on(
-      'parameterStatus',
-      (message: { parameterName: string; parameterValue: string }) => {
-        if (message.parameterName === 'server_encoding')
-          this.#isSqlAscii = message.parameterValue === 'SQL_ASCII';
-      },
-    );
   }
 
   async connect(): Promise<void> {
@@ -207,18 +199,6 @@ class PostgresSession {
     const { rows } = await this.#client.query<Value[]>(
       values.length === 0 ? query : { ...query, values: [...values] },
     );
-    if (
-      this.#isSqlAscii &&
-      rows.some((row) => row.some((cell) => typeof cell === 'string' && cell.includes('\ufffd')))
-    ) {
-      throw new SvcError(
-        'bad_input',
-        `${this.place} has the encoding SQL_ASCII, and a text in it is not UTF-8: it cannot be read exactly.`,
-        {
-          hint: 'Convert the database to UTF8, or write by way of an export: `pg_dump`, `iconv`, `createdb -E UTF8`.',
-        },
-      );
-    }
     return rows;
   }
 
@@ -392,6 +372,14 @@ function postgresError(error: unknown, place: string): unknown {
   const code = 'code' in error ? String(error.code) : '';
   if (isLost(error)) return SERVER_ERRORS.lost(place, code === '' ? error.message : code);
   if (!(error instanceof pg.DatabaseError)) return error;
+  if (code === '22021') {
+    const what = `${place} holds text that is not UTF-8, as a database with the encoding SQL_ASCII may`;
+    return new SvcError('bad_input', `${what}: it cannot be read exactly.`, {
+      hint: 'Convert the database to UTF8: pg_dump, iconv, createdb -E UTF8.',
+      facts: { sqlstate: code },
+      cause: error,
+    });
+  }
   const detail = error.detail === undefined ? '' : ` (${error.detail})`;
   const sentence = `PostgreSQL: ${error.message}${detail}.`;
   const isCatalog = code === '23505' && error.constraint?.startsWith('pg_') === true;
@@ -403,7 +391,6 @@ function postgresError(error: unknown, place: string): unknown {
 function hintOf(code: string): string {
   if (code === '42501' || code.startsWith('28'))
     return 'Check the user and its password, or grant it the rights for this.';
-  if (code === '22021') return 'The database holds text that is not in its encoding: repair it first.';
   if (code.startsWith('23')) return CONSTRAINT_HINT;
   if (code === '2BP01') return 'Drop what uses the column, then run the same command again.';
   if (code === '25006') return 'This server is read-only: connect to the primary.';

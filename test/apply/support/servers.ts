@@ -244,21 +244,23 @@ export async function runMysql(url: string, sql: string): Promise<Cells[]> {
     typeCast: (field) => field.buffer()?.toString('utf8') ?? null,
   });
   try {
-    const [result] = await client.query(sql);
-    const last: unknown =
-      Array.isArray(result) && !Array.isArray(result[0]?.[0])
-        ? result
-        : Array.isArray(result)
-          ? result.at(-1)
-          : [];
-    return Array.isArray(last)
-      ? last.map((row: unknown) =>
-          Array.isArray(row) ? row.map((cell) => (cell === null ? null : String(cell))) : [],
-        )
-      : [];
+    const [result]: [unknown, unknown] = await client.query(sql);
+    return lastRows(result);
   } finally {
     await client.end();
   }
+}
+
+/** The rows of a result, or of the last one of several. */
+function lastRows(result: unknown): Cells[] {
+  if (!Array.isArray(result)) return [];
+  const results: readonly unknown[] = result;
+  const isRow = (row: unknown) =>
+    Array.isArray(row) && !row.some((cell) => typeof cell === 'object' && cell !== null);
+  if (!results.every(isRow)) return lastRows(results.at(-1));
+  return results.map((row) =>
+    Array.isArray(row) ? row.map((cell) => (cell === null ? null : String(cell))) : [],
+  );
 }
 
 export const startMariadb = () => startMysqlKind('MariaDB', findMariadb(), 'apt-get install mariadb-server');
