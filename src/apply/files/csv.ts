@@ -2,7 +2,7 @@ import type { CsvTarget, IdColumn } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { at, must } from '../../text/at.js';
 import { didYouMeanClause } from '../../text/suggest.js';
-import type { FileFormat, RewriteCell, Splitter } from './file-targets.js';
+import type { FileFormat, RewriteCell, Splitter } from './file-format.js';
 
 /** How a file is written. Texts are bytes in Latin-1, so that every encoding that contains ASCII stays as it is. */
 interface CsvDialect {

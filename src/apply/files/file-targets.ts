@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   closeSync,
   createReadStream,
@@ -19,27 +20,15 @@ import { at } from '../../text/at.js';
 import { judgeValue } from '../judge.js';
 import type { RemapIds } from '../remap-ids.js';
 import { type OutcomeCount, Tally } from '../tally.js';
-import { isUnmapped, type RowScope, type Verdict } from '../verdict.js';
+import { isUnmapped, type Verdict } from '../verdict.js';
 import { openCsv } from './csv.js';
+import type { FileFormat, RewriteCell } from './file-format.js';
 import { openNdjson } from './ndjson.js';
 
 /**
  * Files are a filter: records are read, their ids are mapped, and a new file is written beside. Every other byte stays:
  * texts here are bytes in Latin-1.
  */
-
-/** Returns the new text of the id in `ids[index]`, '' to empty it, null to leave it. */
-export type RewriteCell = (index: number, value: string, scope: RowScope) => string | null;
-/** The end of the record at `start`; null if it is not whole yet. */
-export type Splitter = (text: string, start: number, isLast: boolean) => number | null;
-
-export interface FileFormat {
-  /** Offset of the first record. */
-  readonly dataStart: number;
-  readonly split: Splitter;
-  /** `row`: counted from 1. @throws SvcError `bad_input` for a malformed record */
-  readonly rewrite: (record: string, row: number, rewriteCell: RewriteCell) => string;
-}
 
 export interface FilePlan {
   readonly rows: number;
@@ -97,7 +86,7 @@ export async function writeFile(
   const output = outputOf(target);
   const isThere = await isWritten(target);
   const mapper = buildMapper(target, remap);
-  const temporary = `${output}.${process.pid}.svc-migrate-tmp`;
+  const temporary = `${output}.${randomUUID()}.svc-migrate-tmp`;
   let rows = 0;
   await onDisk(output, async () => {
     const fd = openSync(temporary, 'w', statSync(target.file).mode & 0o777);
@@ -169,7 +158,7 @@ export async function undoFile(
     if (removed) rmSync(output);
     const [folder, prefix] = [dirname(output), `${basename(output)}.`];
     const isOurs = (name: string) =>
-      name.startsWith(prefix) && /^\d+\.svc-migrate-tmp$/.test(name.slice(prefix.length));
+      name.startsWith(prefix) && /^[0-9a-f-]{36}\.svc-migrate-tmp$/.test(name.slice(prefix.length));
     for (const name of readdirSync(folder).filter(isOurs)) rmSync(join(folder, name), { force: true });
   });
   return { output, removed };
@@ -221,12 +210,12 @@ interface JudgedId {
 function buildMapper(target: FileTarget, remap: RemapIds) {
   const judged = target.ids.map(() => new Map<string, JudgedId>());
   const rewrite: RewriteCell = (index, value, scope) => {
-    const known = at(judged, index);
+    const ids = at(judged, index);
     const key = scope.model === null && scope.region === null ? value : JSON.stringify([value, scope]);
-    let id = known.get(key);
+    let id = ids.get(key);
     if (id === undefined) {
       id = { value, verdict: judgeValue(remap, at(target.ids, index), value, scope), rows: 0 };
-      known.set(key, id);
+      ids.set(key, id);
     }
     id.rows += 1;
     if (isUnmapped(id.verdict.reason)) return '';

@@ -4,7 +4,7 @@ import { SvcError } from '../../errors.js';
 import { must } from '../../text/at.js';
 import { parseJsonPath } from '../../text/json-path.js';
 import { type JsonIds, rewriteJson } from '../json-ids.js';
-import type { FileFormat, RewriteCell } from './file-targets.js';
+import type { FileFormat, RewriteCell } from './file-format.js';
 
 const BOM = '\u00ef\u00bb\u00bf';
 /** Stands for a value that becomes null, whether it was a number or a string. */
