@@ -26,9 +26,9 @@ export async function introspectMysql(
   const isFolded = server[4] !== 0n;
   const fold = (text: string) => (isFolded ? text.toLowerCase() : text);
   const tables = await query(TABLES);
-  const found = tables.find(([name]) => fold(String(name)) === fold(wanted));
-  if (found === undefined) return null;
-  const [table, kind, engine, hasTransactions] = found.map(String);
+  const match = tables.find(([name]) => fold(String(name)) === fold(wanted));
+  if (match === undefined) return null;
+  const [table, kind, engine, hasTransactions] = match.map(String);
   const name = String(table);
   const read = (sql: string) => query(sql.replaceAll('$1', () => literal(name)));
   const described = await read(COLUMNS);

@@ -165,7 +165,7 @@ export async function undoFile(
 }
 
 /**
- * Whether the new file exists. It is recognized by its records: they are those of the old file, but for the ids; the old
+ * Whether the new file exists. It is recognized by its records, which differ from the old file only in their ids; the old
  * file may have got more since.
  */
 async function isWritten(target: FileTarget): Promise<boolean> {
