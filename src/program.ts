@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { cwd } from 'node:process';
 import type { Readable } from 'node:stream';
@@ -211,7 +212,9 @@ async function listProtectedFiles(options: CommonOptions, io: Io): Promise<strin
   const config = await orError(() => io.config());
   if (config instanceof SvcError) {
     const database = options.db ?? io.env['SVC_MIGRATE_DB'] ?? 'svc-migrate.db';
-    return [...DEFAULT_CONFIG_FILES, findConfigFile(io.env, options.config), database];
+    const files = [...DEFAULT_CONFIG_FILES, findConfigFile(io.env, options.config)];
+    // `sandbox --config-out` may write the first configuration.
+    return [...files.filter((file) => existsSync(file)), database];
   }
   const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
   const targets = config.apply.targets.flatMap((target) => ('file' in target ? [target.file] : []));

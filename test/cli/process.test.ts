@@ -32,6 +32,20 @@ describe('a process', () => {
     expect([ended.code, performance.now() - signalledMs < WITHIN_MS]).toEqual([code, true]);
   });
 
+  it('writes the first configuration for a sandbox, and replaces none', async () => {
+    const folder = makeFolder();
+    const sandbox = () =>
+      spawnCli(['sandbox', '--config-out', 'svc-migrate.config.json'], {
+        cwd: folder,
+        onStart: (child) => child.stdout?.once('data', () => child.kill('SIGINT')),
+      });
+    expect((await sandbox()).code).toBe(130);
+    const config = join(folder, 'svc-migrate.config.json');
+    const text = readFileSync(config, 'utf8');
+    expect((await sandbox()).code).toBe(2);
+    expect(readFileSync(config, 'utf8')).toBe(text);
+  });
+
   it('ends at once at the second signal', async () => {
     let timer: NodeJS.Timeout | undefined;
     const ended = await spawnCli(['status', '--json', 'pipe'], {
