@@ -22,7 +22,7 @@ describe('a list of V3', () => {
     let path = '';
     nock(V3, { reqheaders: { api_key: V3_KEY, 'accept-encoding': 'gzip' } })
       .get(V3_PATH)
-      .reply(({ url }) => {
+      .reply(({ url }: Request) => {
         path = url;
         return [200, V3_PAGE];
       });
@@ -75,7 +75,7 @@ describe('a list of V4', () => {
     let path = '';
     nock(V4)
       .get(V4_PATH)
-      .reply(({ url }) => {
+      .reply(({ url }: Request) => {
         path = url;
         return [200, V4_PAGE];
       });
@@ -92,7 +92,7 @@ describe('a list of V4', () => {
     nock(V4)
       .persist()
       .get(V4_PATH)
-      .reply(({ url: path }) => {
+      .reply(({ url: path }: Request) => {
         const asks = path.includes('include_deleted_records');
         asked.push(Number(asks));
         return asks ? [status, message] : [200, V4_PAGE];

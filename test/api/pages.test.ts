@@ -208,20 +208,31 @@ describe('an envelope', () => {
 
 describe('a body of a few bytes for each object', () => {
   const MIB = 2 ** 20;
-  const repeat = (item: string, mib: number) =>
-    Buffer.from(`[${`${item},`.repeat(Math.floor((mib * MIB) / (item.length + 1)))}0]`);
-  it.each([
-    ['empty objects', '{}'],
-    ['empty lists', '[]'],
-    ['small records', '{"svc_id":1,"svc_company_id":2}'],
+  const repeat = (item: (at: number) => string, mib: number) => {
+    const parts: string[] = [];
+    for (let at = 0, length = 0; length < mib * MIB; at++) {
+      const part = item(at);
+      parts.push(part);
+      length += part.length + 1;
+    }
+    return Buffer.from(`[${parts.join(',')}]`);
+  };
+  it.each<[string, (at: number) => string]>([
+    ['empty objects', () => '{}'],
+    ['empty lists', () => '[]'],
+    ['new names in every record', (at) => `{"svc_id":1,"n${at}":1,"m${at}":2}`],
   ])('is refused before it is parsed: %s', (_name, item) => {
-    expect(codeOf(() => assertParsable(repeat(item, 32), 32 * MIB))).toBe('body_too_large');
+    expect(codeOf(() => assertParsable(repeat(item, 31), 32 * MIB))).toBe('body_too_large');
   });
 
-  it.each([
-    ['records of the usual size', `{"svc_id":1,"memo":"${'x'.repeat(400)}","line_items":[{"svc_id":2}]}`, 32],
-    ['small records on a smaller page', '{"svc_id":1,"svc_company_id":2}', 8],
-    ['one long text', JSON.stringify('{:,['.repeat(1_000_000)), 4],
+  it.each<[string, (at: number) => string, number]>([
+    [
+      'records of the usual size',
+      (at) => `{"svc_id":${at},"memo":"${'x'.repeat(400)}","line_items":[{"svc_id":2}]}`,
+      31,
+    ],
+    ['small records', (at) => `{"svc_id":${at},"svc_company_id":2}`, 31],
+    ['one long text', () => JSON.stringify('{:,["'.repeat(1_000_000)), 5],
   ])('is taken: %s', (_name, item, mib) => {
     expect(() => assertParsable(repeat(item, mib), 32 * MIB)).not.toThrow();
   });
