@@ -138,7 +138,8 @@ class KeySets {
   count({ v3, v4, count }: KeySet): void {
     for (const company of v3) this.keys.v3.set(company, (this.keys.v3.get(company) ?? 0) + count);
     for (const company of v4) this.keys.v4.set(company, (this.keys.v4.get(company) ?? 0) + count);
-    this.#counted += v3.size * v4.size;
+    // the pairs of one set can exceed the limit
+    this.#counted += v3.size * v4.size > MAX_PAIRS ? Number.POSITIVE_INFINITY : v3.size * v4.size;
     if (!this.isAffordable) return;
     for (const a of v3) {
       for (const b of v4) this.pairs.set(pairKey(a, b), (this.pairs.get(pairKey(a, b)) ?? 0) + count);

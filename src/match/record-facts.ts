@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import type { Statement } from 'better-sqlite3';
 import { openEnvelope } from '../api/envelope.js';
 import type { Db } from '../store/sqlite.js';
 import { must } from '../text/at.js';
@@ -43,12 +44,14 @@ export class FactReader {
   readonly #idField: string;
   readonly #fields: readonly string[];
   readonly #throwIfStopped: () => void;
+  readonly #page: Statement<[bigint], { encoding: string; body: Buffer }>;
 
   constructor(db: Db, fieldPrefix: string, dateFields: readonly string[], throwIfStopped: () => void) {
     this.#db = db;
     this.#idField = `${fieldPrefix}id`;
     this.#fields = [...new Set([...FIELDS, ...dateFields])];
     this.#throwIfStopped = throwIfStopped;
+    this.#page = db.prepare('select encoding, body from page where id = ?');
   }
 
   /** The facts of each record, by its id in the table `record`. Each page is unpacked once. */
@@ -76,12 +79,7 @@ export class FactReader {
 
   /** The records of a page by their rounded ids; null where several ids are the same when rounded. */
   #readPage(id: bigint, generation: 'v3' | 'v4'): ReadonlyMap<number, object | null> {
-    const page = must(
-      this.#db
-        .prepare<[bigint], { encoding: string; body: Buffer }>('select encoding, body from page where id = ?')
-        .get(id),
-      'page',
-    );
+    const page = must(this.#page.get(id), 'page');
     const json: unknown = JSON.parse(decodeBody(page.encoding, page.body).toString());
     const objects = new Map<number, object | null>();
     for (const object of openEnvelope(generation, json).list) {

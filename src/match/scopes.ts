@@ -16,6 +16,7 @@ const SCHEMA = `
     read_in_full integer not null,
     scope_id integer, joined integer, -- 1: by key
     unique (stream_id, company_id)) strict;
+  create index temp.place_company on place(generation, company, model);
   -- a model of a company pair, or of a company without a pair
   create temp table scope(
     id integer primary key, model text not null, region text, v3_company_id integer, v4_company_id integer,
@@ -74,7 +75,6 @@ export function createScopes({ db, config, companies, pairing, ...input }: Scope
   const assign = db.prepare(
     'update temp.place set scope_id = ?, joined = ? where generation = ? and model = ? and company = ?',
   );
-  db.exec('create index temp.place_company on place(model, generation, company)');
   const placed = new Set(
     db
       .prepare<[], string>("select model || ' ' || generation || ' ' || company from temp.place")
@@ -103,7 +103,7 @@ export function createScopes({ db, config, companies, pairing, ...input }: Scope
       if (v4 !== null) assign.run(id, joined ? 1 : 0, 4, model, v4.id);
     }
   }
-  db.exec('drop index temp.place_company; create index temp.place_scope on place(scope_id)');
+  db.exec('create index temp.place_scope on place(scope_id)');
 }
 
 type Describe = (
