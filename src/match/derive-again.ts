@@ -2,10 +2,10 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { type ParsePage, pageFormat, pageParser } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { iteratePages } from '../store/pages.js';
+import { isDerivedWith, saveDerivation } from '../store/fingerprint.js';
 import { prepareDeriveAgain } from '../store/records.js';
-import { isDerivedWith, saveDerivation } from '../store/settings.js';
 import type { Db } from '../store/sqlite.js';
+import { iteratePages } from '../store/stored-pages.js';
 import { listStreams } from '../store/streams.js';
 
 /**

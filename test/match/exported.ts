@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Config } from '../../src/config/config.js';
 import type { Decision, ModelPair, NamedCompanyPair, StreamState } from '../../src/domain.js';
 import { buildRemap } from '../../src/match/build-remap.js';
+import { saveDerivation } from '../../src/store/fingerprint.js';
 import { openDatabase } from '../../src/store/open.js';
-import { saveDerivation } from '../../src/store/settings.js';
 import type { Db } from '../../src/store/sqlite.js';
 
 /** One exported object as a test states it; what it leaves out has a plain default. */
