@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
+import { assertSameExport } from '../store/fingerprint.js';
 import { closeDatabase, guardDatabase, openDatabase } from '../store/open.js';
-import { assertSameExport } from '../store/settings.js';
 import type { Db } from '../store/sqlite.js';
 
 /**

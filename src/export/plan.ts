@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
 import { type Clock, type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { assertMayExport, noteDerivation, saveFingerprint } from '../store/fingerprint.js';
 import { dropStream } from '../store/records.js';
-import { assertMayExport, noteDerivation, saveFingerprint } from '../store/settings.js';
 import type { Db } from '../store/sqlite.js';
 import {
   COMPANY_LIST_PLAN,
@@ -27,7 +27,7 @@ export const READING_RULES: Readonly<Record<Generation, ReadingRules>> = {
 };
 
 /** What an export reads, and how it begins. */
-export interface Selection {
+export interface ExportSelection {
   readonly db: Db;
   readonly config: Config;
   readonly generation: Generation;
@@ -80,7 +80,7 @@ export function planV4({ models }: Config, companyIds: readonly bigint[]): Plann
  *
  * @throws SvcError `other_configuration`
  */
-export function openExport(selection: Selection, saver: Saver): boolean {
+export function openExport(selection: ExportSelection, saver: Saver): boolean {
   const { db, config, generation, restart, clock } = selection;
   assertMayExport(db, config, generation, restart);
   const isOther = saveFingerprint(db, config, generation);
@@ -94,13 +94,13 @@ export function openExport(selection: Selection, saver: Saver): boolean {
 }
 
 /**
- * Begins the planned lists; those of an unfinished export that were read are not read again. Deletes lists that are no
+ * Begins the planned lists; an unfinished export does not read its finished lists again. Deletes lists that are no
  * longer planned. Call it inside a transaction.
  *
  * @throws SvcError `usage` if no list belongs to the selection
  */
 export function beginLists(
-  selection: Selection,
+  selection: ExportSelection,
   planned: readonly PlannedStream[],
   continued: boolean,
   saver: Saver,
@@ -117,14 +117,14 @@ export function beginLists(
 }
 
 /** Begins V4's list of companies, as `beginLists`. */
-export function beginCompanyList(selection: Selection, continued: boolean, saver: Saver): StreamRow {
+export function beginCompanyList(selection: ExportSelection, continued: boolean, saver: Saver): StreamRow {
   const { db } = selection;
   ensureStreams(db, [COMPANY_LIST_PLAN]);
   const row = must(readCompanyList(db), 'list of companies');
   return beginList(row, selection, continued, saver);
 }
 
-function beginList(row: StreamRow, selection: Selection, continued: boolean, saver: Saver): StreamRow {
+function beginList(row: StreamRow, selection: ExportSelection, continued: boolean, saver: Saver): StreamRow {
   const moved = hasMoved(row, selection);
   if (continued && isFresh(row, selection) && !moved) return row;
   const { generation, clock } = selection;
@@ -133,25 +133,25 @@ function beginList(row: StreamRow, selection: Selection, continued: boolean, sav
 }
 
 /** Lists of the selection that were begun and not read to their end. */
-function listOpen(selection: Selection): StreamRow[] {
+function listOpen(selection: ExportSelection): StreamRow[] {
   return listStreams(selection.db, selection.generation).filter(
     (row) => isUnfinished(row) && (isCompanyList(row) || isSelected(row, selection)),
   );
 }
 
 /** Whether a list was read, and is recent enough for the report that follows: half of the maximum age. */
-function isFresh(row: StreamRow, { clock, config }: Selection): boolean {
+function isFresh(row: StreamRow, { clock, config }: ExportSelection): boolean {
   const { readAt } = row;
   return !isUnfinished(row) && readAt !== null && clock.now() - Date.parse(readAt) < config.maxAgeMs / 2;
 }
 
 /** Whether the backfill went on after the list was read. */
-function hasMoved(row: StreamRow, { settledCounts }: Selection): boolean {
+function hasMoved(row: StreamRow, { settledCounts }: ExportSelection): boolean {
   if (settledCounts === null || isCompanyList(row)) return false;
   return settledCounts.get(streamName(row)) !== row.totalCountLast;
 }
 
-function isSelected({ model, companyId }: StreamRow, { models, companies }: Selection): boolean {
+function isSelected({ model, companyId }: StreamRow, { models, companies }: ExportSelection): boolean {
   const isModel = models.length === 0 || models.includes(model);
   return isModel && (companies.length === 0 || companyId === null || companies.includes(companyId));
 }

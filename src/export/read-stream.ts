@@ -3,7 +3,7 @@ import type { Api } from '../api/client.js';
 import type { Clock, ModelPair, OnProgress } from '../domain.js';
 import { isRequestError, SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/streams.js';
-import type { Answer, Saver } from './save-page.js';
+import type { Saver, StreamAnswer } from './save-page.js';
 
 export interface StreamReader {
   readonly api: Pick<Api, 'fetchPage'>;
@@ -36,7 +36,7 @@ export async function readStream(
   let error: SvcError | null = null;
   let early: EarlyRequest | null = null;
   while (row.state === 'running') {
-    const answer: Answer = await orAborted(
+    const answer: StreamAnswer = await orAborted(
       signal,
       early !== null && fits(early, row) ? early.answer : ask(row, pair, reader),
     );
@@ -61,7 +61,7 @@ export async function readStream(
 interface EarlyRequest {
   readonly walk: number;
   readonly cursor: string;
-  readonly answer: Promise<Answer>;
+  readonly answer: Promise<StreamAnswer>;
 }
 
 function fits(early: EarlyRequest, row: StreamRow): boolean {
@@ -81,7 +81,11 @@ function askEarly(
   return { walk: row.walk, cursor: next, answer };
 }
 
-async function ask(row: StreamRow, pair: ModelPair | null, { api, clock }: StreamReader): Promise<Answer> {
+async function ask(
+  row: StreamRow,
+  pair: ModelPair | null,
+  { api, clock }: StreamReader,
+): Promise<StreamAnswer> {
   const askedMs = clock.now();
   const { cursor, since } = row;
   try {
@@ -93,11 +97,11 @@ async function ask(row: StreamRow, pair: ModelPair | null, { api, clock }: Strea
   }
 }
 
-/** The error of a list that failed: that of its request, or a new one for what its pages say. */
+/** The error of a list that failed: its request's error, or a new one for what its pages say. */
 function buildFailure(
   { generation, region, model, companyId }: StreamRow,
   { code, sentence }: { readonly code: SvcError['code']; readonly sentence: string },
-  result: Answer['result'],
+  result: StreamAnswer['result'],
 ): SvcError {
   const thrown = result instanceof SvcError ? result : undefined;
   if (thrown?.code === code) return thrown;

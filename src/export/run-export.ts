@@ -6,9 +6,9 @@ import type { Config } from '../config/config.js';
 import { type Clock, type Generation, isUnfinished, type OnProgress, progressOf } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { guardDatabase, transact } from '../store/open.js';
-import { dropUnusedPages } from '../store/pages.js';
 import { dropStream, listV4Companies, saveNamedCompanies } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
+import { dropUnusedPages } from '../store/stored-pages.js';
 import {
   isCompanyList,
   listStreams,
@@ -21,11 +21,11 @@ import { countOf } from '../text/numbers.js';
 import {
   beginCompanyList,
   beginLists,
+  type ExportSelection,
   openExport,
   planV3,
   planV4,
   READING_RULES,
-  type Selection,
 } from './plan.js';
 import { orAborted, readStream, type StreamReading } from './read-stream.js';
 import { createSaver, type Saver } from './save-page.js';
@@ -125,7 +125,7 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
     generation === 'v4' && wait !== null ? await waitForBackfill({ ...options, wait }) : null;
   onProgress({ kind: 'stage', name: `export ${generation}` });
   const mayBeEmpty = options.generations.length > 1;
-  const selection: Selection = {
+  const selection: ExportSelection = {
     db,
     config,
     generation,
@@ -161,7 +161,7 @@ function withPairedCompanies(db: Db, companies: readonly bigint[]): bigint[] {
 
 async function waitForBackfill(
   options: ExportOptions & { readonly wait: NonNullable<ExportOptions['wait']> },
-): Promise<Selection['settledCounts']> {
+): Promise<ExportSelection['settledCounts']> {
   const { config, api, wait, clock, signal, onProgress } = options;
   onProgress({ kind: 'stage', name: 'backfill' });
   const sleep = options.sleep ?? ((ms: number) => setTimeout(ms, undefined, { signal }));
@@ -177,7 +177,7 @@ async function waitForBackfill(
 
 /** Reads V4's list of companies, or takes the companies that the configuration names. Null if there is nothing to read. */
 async function readCompanies(
-  selection: Selection,
+  selection: ExportSelection,
   continued: boolean,
   saver: Saver,
   options: ExportOptions,

@@ -3,7 +3,6 @@ import type { Clock, ListPage, PageRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { guardDatabase, transact } from '../store/open.js';
-import { prepareSaveBody } from '../store/pages.js';
 import {
   prepareDiscard,
   prepareRememberCursor,
@@ -13,11 +12,12 @@ import {
   prepareSaveRejected,
 } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
+import { prepareSaveBody } from '../store/stored-pages.js';
 import { isCompanyList, prepareSaveStream, type StreamRow } from '../store/streams.js';
 import { type ErrorOutcome, nextStep, type PageOutcome, type ReadingRules, type Step } from './walk.js';
 
 /** A page that arrived, or the error of its request. */
-export interface Answer {
+export interface StreamAnswer {
   /** When it was requested, ms of the local clock. */
   readonly askedMs: number;
   readonly result: ListPage | SvcError;
@@ -26,7 +26,7 @@ export interface Answer {
 /** Saves what a list answers, each answer in one transaction with the state of the list that follows from it. */
 export interface Saver {
   /** @throws SvcError `disk`, `locked`, `corrupt_database`: what was committed is then unknown, so read the row again */
-  saveAnswer(row: StreamRow, answer: Answer): Step;
+  saveAnswer(row: StreamRow, answer: StreamAnswer): Step;
   /** Saves a step inside the caller's transaction; returns it. */
   saveStep(before: StreamRow, step: Step, changed: boolean): Step;
 }
@@ -107,7 +107,7 @@ function prepareSavePage({ db, config, clock }: SaverOptions) {
   return (row: StreamRow, page: ListPage, askedMs: number): PageOutcome => {
     const filters = excluded.size > 0 && row.companyId === null && !isCompanyList(row);
     const kept = filters ? page.records.filter((record) => !isExcluded(record)) : page.records;
-    const left = filters ? page.records.filter(isExcluded) : [];
+    const dropped = filters ? page.records.filter(isExcluded) : [];
     const keepsBody = config.payload === 'full' && kept.length > 0 && !isCompanyList(row);
     const pageId = keepsBody ? saveBody(row.id, page) : null;
     const tally = isCompanyList(row) ? saveCompanies(row, page.companies) : saveRecords(row, kept, pageId);
@@ -121,7 +121,7 @@ function prepareSavePage({ db, config, clock }: SaverOptions) {
       latestUpdateMs: latestUpdateOf(page.records),
       objects: page.records.length + page.rejected.filter(({ path }) => path === '').length,
       rejected: saveRejected(row, page.rejected).rejected,
-      excluded: { ...saveExcluded(row, left), objects: left.length },
+      excluded: { ...saveExcluded(row, dropped), objects: dropped.length },
       totalCount: page.totalCount,
       next,
       cursorRepeats: next !== null && rememberCursor(row.id, next),

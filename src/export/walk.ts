@@ -165,7 +165,7 @@ function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
 function countPage(row: StreamRow, page: PageOutcome): StreamRow {
   const objects = page.objects - page.excluded.objects;
   const fresh = page.fresh + page.excluded.fresh;
-  // The count of a sweep is that of its filter.
+  // A sweep's count covers its filter only.
   const total = row.phase === 'sweep' ? null : page.totalCount;
   return {
     ...row,

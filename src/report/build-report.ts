@@ -4,6 +4,7 @@ import type { StaleReason } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { type Counter, decideOutcome, EXIT_BY_OUTCOME } from '../limits.js';
 import { readFirstFindings, toFinding } from '../store/findings.js';
+import { readStoredFingerprint } from '../store/fingerprint.js';
 import { findIncomplete, findNotReady, readReadiness } from '../store/readiness.js';
 import type { RemapRun, Scope } from '../store/remap.js';
 import {
@@ -20,7 +21,6 @@ import {
   readWindows,
   type WindowRow,
 } from '../store/report-rows.js';
-import { readStoredFingerprint } from '../store/settings.js';
 import type { Db } from '../store/sqlite.js';
 import { groupBy } from '../text/rows.js';
 import { listCannotSee } from './cannot-see.js';

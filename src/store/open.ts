@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { errorCodeOf, SvcError } from '../errors.js';
+import { at } from '../text/at.js';
 import schema from './schema.sql';
 import { type Db, Sqlite } from './sqlite.js';
 
@@ -185,8 +186,10 @@ const DAMAGED = 'Move it away and export again; nothing was repaired.';
 function assertSqliteVersion(db: Db): void {
   const text = String(db.prepare('select sqlite_version()').pluck().get());
   const parts = text.split('.').map(Number);
-  const at = OLDEST_SQLITE.findIndex((least, index) => parts[index] !== least);
-  if (at < 0 || (parts[at] ?? 0) > (OLDEST_SQLITE[at] ?? 0)) return;
+  const isOld =
+    OLDEST_SQLITE.map((least, index) => Math.sign(at(parts, index) - least)).find((sign) => sign !== 0) ===
+    -1;
+  if (!isOld) return;
   throw new SvcError('internal', `SQLite ${text} is too old: ${OLDEST_SQLITE.join('.')} or later is needed.`);
 }
 

@@ -192,7 +192,7 @@ export function prepareSaveCompanies(
   };
 }
 
-/** Replaces V4's companies by those of the configuration. */
+/** Replaces V4's companies by the configured ones. */
 export function saveNamedCompanies(db: Db, companyIds: readonly bigint[]): void {
   db.prepare('delete from v4_company').run();
   const insert = db.prepare("insert or ignore into v4_company(company_id, body) values (?, '{}')");

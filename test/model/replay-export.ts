@@ -1,6 +1,6 @@
 import type { PageRecord } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
-import { type Answer, createSaver } from '../../src/export/save-page.js';
+import { createSaver, type StreamAnswer } from '../../src/export/save-page.js';
 import { beginReading } from '../../src/export/walk.js';
 import { openEmptyDatabase } from '../../src/store/open.js';
 import type { Db } from '../../src/store/sqlite.js';
@@ -44,7 +44,7 @@ export function replay(db: Db, variant: Variant, actions: readonly Action[]): Pi
   return { row: readRow(db), stored: readStored(db) };
 }
 
-function answerOf({ askedMs, answer }: Flight, { dates }: Variant): Answer {
+function answerOf({ askedMs, answer }: Flight, { dates }: Variant): StreamAnswer {
   if ('code' in answer) {
     const facts = answer.status === null ? {} : { status: answer.status };
     return { askedMs, result: new SvcError(answer.code, 'It broke.', { facts }) };
