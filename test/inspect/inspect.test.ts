@@ -17,7 +17,7 @@ describe('after a run', () => {
   let matched: Row;
 
   beforeAll(async () => {
-    project = await openProject({ seed: 'inspect' });
+    project = await openProject({ seed: 11 });
     await project.run('run');
     const dump = await project.run('dump', '--format', 'ndjson');
     const rows = dump.stdout
