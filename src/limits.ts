@@ -1,9 +1,6 @@
-/** The rules of limits: which limit judges a row of the remap, and what it allows. Pure. */
-
 import type { Outcome } from './domain.js';
 import { bareReason, REASONS, STATUSES, type Status } from './reasons.js';
 
-/** What can be limited besides statuses and reasons. */
 export const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'merged', 'decision_stale'] as const;
 export type Counter = (typeof COUNTERS)[number];
 
@@ -14,15 +11,12 @@ export const LIMIT_NAMES: readonly string[] = [
   ...COUNTERS,
 ];
 
-/** A limit: a count of rows, or a percentage of the rows with a V3 id in the same scope. */
 export type LimitValue =
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
 
-/** The configured limits, by name. */
 export interface Limits {
   readonly global: Readonly<Record<string, LimitValue>>;
-  /** By model, then by name. */
   readonly models: Readonly<Record<string, Readonly<Record<string, LimitValue>>>>;
 }
 
@@ -30,14 +24,12 @@ export interface Limits {
 export interface Limit {
   /** As configured; a default is named by `status` or `status/reason`. */
   readonly name: string;
-  /** Null: all models. */
   readonly model: string | null;
   readonly value: LimitValue | null;
   /** False for a default. */
   readonly configured: boolean;
 }
 
-/** What decides which limit judges a row of the remap. */
 export interface JudgedRow {
   readonly model: string;
   readonly status: Status;
@@ -46,7 +38,6 @@ export interface JudgedRow {
 
 const ZERO: LimitValue = { kind: 'count', count: 0 };
 
-/** Defaults that allow nothing. Everything else is unlimited. */
 const ZERO_BY_DEFAULT: readonly string[] = [
   'unmatched',
   'ambiguous',
@@ -94,7 +85,7 @@ function defaultLimit(name: string): Limit {
   return { name, model: null, value, configured: false };
 }
 
-/** All configured limits: the global ones, then those of each model. */
+/** All configured limits: global ones first. */
 export function listConfigured({ global, models }: Limits): Limit[] {
   const listed = (model: string | null, values: Limits['global']) =>
     Object.entries(values).map(([name, value]) => ({ name, model, value, configured: true }));

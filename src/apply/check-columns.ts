@@ -12,25 +12,20 @@ import { isSwitched, judgeKey } from './write-columns.js';
 export interface CheckedColumn {
   readonly column: string;
   readonly state: 'none' | 'writing' | 'written' | 'switching' | 'switched' | 'undoing';
-  /** Cells that are as crosswalk and remap say. */
   readonly checked: number;
-  /** Cells that differ from the crosswalk. */
   readonly wrongCount: number;
   readonly wrong: readonly string[];
-  /** Cells with an id that the crosswalk does not have yet. */
   readonly missing: number;
-  /** After the switch: cells that were changed since. */
   readonly changedSinceCount: number;
   readonly changedSince: readonly string[];
   /** After the switch: rows that came since; nothing is known of their ids. */
   readonly cameSince: number;
-  /** Cells without a V4 id, by reason. */
   readonly unmapped: readonly {
     readonly name: string;
     readonly rows: number;
     readonly isAccepted: boolean;
   }[];
-  /** Values whose verdict in the crosswalk is not that of the remap; null if there is no remap to compare with. */
+  /** Values whose verdict differs between crosswalk and remap; null without a remap. */
   readonly differs: number | null;
 }
 
@@ -104,7 +99,6 @@ async function checkUnwritten(
   };
 }
 
-/** Judges the crosswalk anew. */
 async function compareCrosswalk(
   db: Database,
   column: TableColumn,

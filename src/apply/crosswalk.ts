@@ -9,7 +9,6 @@ export const STATE_TABLE = 'svc_migrate_state';
 /** The ids of one column; several for the paths of a JSON column. */
 export type ColumnIds = readonly [IdColumn, ...IdColumn[]];
 
-/** A column of a table with ids, everything that its statements depend on. */
 export interface CrosswalkColumn {
   readonly table: TableFacts;
   readonly ids: ColumnIds;
@@ -17,10 +16,8 @@ export interface CrosswalkColumn {
   /** Columns that name model and region of each row; null if all rows have the same. */
   readonly model: ColumnFacts | null;
   readonly region: ColumnFacts | null;
-  /** The names of the columns beside it. */
   readonly v3: string;
   readonly v4: string;
-  /** The name of its crosswalk. */
   readonly crosswalk: string;
   /** Whether a unique key depends on it, so that ids may have to swap places. */
   readonly isUnique: boolean;
@@ -89,7 +86,6 @@ function mustFind(db: Database, table: TableFacts, name: string): ColumnFacts {
   });
 }
 
-/** The column with its paths and models, for people. */
 export function labelOf(ids: ColumnIds): { readonly column: string; readonly model: string } {
   return { column: ids.map(columnLabel).join(', '), model: [...new Set(ids.map(modelLabel))].join(', ') };
 }

@@ -6,7 +6,6 @@ import type { RemapIds } from './remap-ids.js';
 /** Bytes at the start of a file that are looked at. */
 const SAMPLE_BYTES = 2 ** 21;
 
-/** Looks for columns of a CSV file, or paths of an NDJSON file, that hold V3 ids. */
 export function findInFile(file: string, kind: 'csv' | 'ndjson', remap: RemapIds): FindResult {
   const lines = readStart(file).split('\n');
   // The last line may be cut.

@@ -15,15 +15,12 @@ import { tableSql } from './statements.js';
 export type Standing = 'likely' | 'possible' | 'by_chance' | 'v4' | 'rewritten' | 'none';
 
 export interface Proposal {
-  /** Null in a file. */
   readonly table: string | null;
   readonly column: string;
   /** The JSON path of the ids; null if they stand alone. */
   readonly path: string | null;
   readonly standing: Standing;
-  /** The model that fits best. */
   readonly model: string | null;
-  /** Whether the name of the column matches the model. */
   readonly isNamed: boolean;
   /** Distinct values that were seen, and those that are V3 ids and V4 ids of the model. */
   readonly seen: number;
@@ -33,7 +30,6 @@ export interface Proposal {
 
 export interface FindResult {
   readonly columns: readonly Proposal[];
-  /** Tables that could not be read. */
   readonly unseen: readonly { readonly what: string; readonly why: string }[];
 }
 
@@ -46,7 +42,6 @@ const MIN_POSSIBLE = 0.5;
 const MAX_CHANCE = 0.3;
 const PROBES = 100;
 
-/** Looks for columns that hold V3 ids. Reads a sample; changes nothing. */
 export async function findIds(db: Database, remap: RemapIds): Promise<FindResult> {
   const columns: Proposal[] = [];
   const unseen: FindResult['unseen'][number][] = [];
@@ -99,7 +94,6 @@ async function sampleColumn(db: Database, facts: TableFacts, column: ColumnFacts
   return rows.map(([value]) => String(value));
 }
 
-/** Proposals from a sample of a column: for its values, or for each JSON path in them. Pure, but for look-ups. */
 export function propose(
   place: Pick<Proposal, 'table' | 'column'>,
   values: readonly string[],

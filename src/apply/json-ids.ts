@@ -2,7 +2,6 @@ import { type Node, parseTree } from 'jsonc-parser';
 import type { JsonPath } from '../text/json-path.js';
 import { isUnmapped, type RowScope, unknown, type Verdict } from './verdict.js';
 
-/** The ids at one path of a JSON document. */
 export interface JsonIds {
   readonly path: JsonPath;
   /** Where the document itself names model and region; null: the row does, or nobody. */
@@ -12,7 +11,6 @@ export interface JsonIds {
 }
 
 export interface RewrittenJson {
-  /** The document with V4 ids; null if an id has none. Everything but the ids is as it was. */
   readonly text: string | null;
   readonly verdicts: readonly JsonVerdict[];
 }

@@ -10,7 +10,6 @@ import { isUnmapped, type RowScope, unknown, type Verdict } from './verdict.js';
 
 export type Judge = (value: Value, scope: RowScope) => Verdict;
 
-/** Makes the function that judges the values of a column: ids, or JSON documents where the ids have paths. */
 export function buildJudge(remap: RemapIds, ids: ColumnIds): Judge {
   const [first] = ids;
   return first.path === undefined
@@ -57,7 +56,6 @@ export function judgeValue(remap: RemapIds, id: IdColumn, value: Value, scope: R
   return mapped(typeof value === 'bigint' ? judgement.v4 : String(judgement.v4));
 }
 
-/** The model of a row's id; null if it is not known. */
 function modelOf(remap: RemapIds, id: IdColumn, scope: RowScope): ModelRef | 'not_ours' | null {
   if (id.model !== undefined) return parseModelRef(id.model);
   const { models } = id;

@@ -3,7 +3,6 @@ import type { Env } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Connection, Database } from './db/database.js';
 
-/** Opens the database of a target. @throws SvcError */
 export async function openPlace(
   place: DatabasePlace,
   mode: 'read' | 'write',

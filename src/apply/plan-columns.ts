@@ -10,19 +10,16 @@ import type { ApplyTable, TableColumn } from './tables.js';
 import { type OutcomeCount, Tally } from './tally.js';
 import { findWriteObstacles, isSwitched, judgeValues } from './write-columns.js';
 
-/** What is planned for one column. */
 export interface ColumnPlan {
   readonly column: string;
   /** The model, or the column that names it. */
   readonly model: string;
-  /** The new column; null in a file. */
   readonly newColumn: string | null;
   readonly state: ColumnState | 'none';
   readonly counts: readonly OutcomeCount[];
   readonly notes: readonly Obstacle[];
 }
 
-/** Judges every value of a table's columns. Changes nothing. */
 export async function planTable(
   table: ApplyTable,
   remap: RemapIds,

@@ -27,7 +27,6 @@ import type { ApplyTable } from './tables.js';
 import { type OutcomeCount, Tally } from './tally.js';
 import { judgeValues } from './write-columns.js';
 
-/** The statements of apply as files, for the database's own shell. */
 export interface Scripts {
   readonly files: Readonly<Record<'write.sql' | 'check.sql' | 'switch.sql' | 'undo.sql', string>>;
   readonly counts: readonly {
@@ -35,7 +34,6 @@ export interface Scripts {
     readonly column: string;
     readonly counts: readonly OutcomeCount[];
   }[];
-  /** Rows of the crosswalks. */
   readonly values: number;
 }
 
@@ -93,7 +91,6 @@ export async function printScripts(
   };
 }
 
-/** A state table that the scripts create is dropped by them. */
 async function dropStates(tables: readonly ApplyTable[]): Promise<string> {
   const drops = new Set<string>();
   for (const { db, facts } of tables) {

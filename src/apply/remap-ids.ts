@@ -15,19 +15,15 @@ export type Judgement =
       readonly isAccepted: boolean;
     };
 
-/** The remap, as apply needs it. */
 export interface RemapIds {
   readonly sha256: string;
   readonly builtAt: string;
   /** `region`: null if it is not known; ids that differ between regions are then ambiguous. */
   judge(ref: ModelRef, region: string | null, id: bigint): Judgement;
-  /** Every model and child path with V3 ids. */
   readonly refs: readonly ModelRef[];
-  /** Whether the remap has rows of a model. */
   hasModel(ref: ModelRef): boolean;
 }
 
-/** A remap row of a V3 id. */
 interface IdRow {
   readonly region: string | null;
   readonly v4: bigint | null;
@@ -51,8 +47,8 @@ export function openRemapIds(db: Db, limits: Limits): RemapIds {
   const models = new Map<string, ModelIds>();
   const idsOf = (ref: ModelRef): ModelIds => {
     const name = formatModelRef(ref);
-    const known = models.get(name);
-    if (known !== undefined) return known;
+    const loaded = models.get(name);
+    if (loaded !== undefined) return loaded;
     const ids = new ModelIds(db, ref, limits);
     models.set(name, ids);
     return ids;
@@ -177,7 +173,7 @@ function readGroups(db: Db, { model, path }: ModelRef, limits: Limits): Map<numb
   );
 }
 
-/** Sorted by V3 id; a V4 id that there is none of is NaN. */
+/** Sorted by V3 id; a missing V4 id is NaN. */
 interface LoadedIds {
   readonly v3: Float64Array;
   readonly v4: Float64Array;

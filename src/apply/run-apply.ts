@@ -28,7 +28,6 @@ import {
   type WrittenColumn,
 } from './write-columns.js';
 
-/** What the commands of apply need. */
 export interface ApplyContext {
   readonly connection: Connection;
   readonly env: Env;
@@ -40,13 +39,11 @@ export interface TargetPlan {
   readonly kind: ApplyTarget['kind'];
   /** File or table, without secrets. */
   readonly place: string;
-  /** The new file; null for tables. */
   readonly output: string | null;
   readonly columns: readonly ColumnPlan[];
   readonly notes: readonly Obstacle[];
 }
 
-/** A result of one target, with the target's name. */
 export type OfTarget<T> = T & { readonly target: string; readonly place: string };
 
 function placeOf(target: TableTarget): DatabasePlace {
@@ -55,7 +52,6 @@ function placeOf(target: TableTarget): DatabasePlace {
     : { kind: target.kind, urlEnv: target.urlEnv, tls: target.tls };
 }
 
-/** Opens each database once. */
 class Databases {
   readonly #context: ApplyContext;
   readonly #mode: 'read' | 'write';
@@ -68,8 +64,8 @@ class Databases {
 
   async open(place: DatabasePlace): Promise<Database> {
     const key = placeKey(place);
-    const known = this.#open.get(key);
-    if (known !== undefined) return known;
+    const opened = this.#open.get(key);
+    if (opened !== undefined) return opened;
     const db = await openPlace(place, this.#mode, this.#context.connection, this.#context.env);
     this.#open.set(key, db);
     return db;
@@ -99,7 +95,6 @@ async function withDatabases<T>(
 
 const tablePlace = (table: ApplyTable) => `${table.db.place}, table ${table.facts.table}`;
 
-/** apply plan. Changes nothing. */
 export function planTargets(
   targets: readonly ApplyTarget[],
   remap: RemapIds,
@@ -151,7 +146,6 @@ async function planOneFile(
 
 export interface WriteResult {
   readonly written: readonly OfTarget<Omit<WrittenColumn, 'isNew'> & { readonly output: string | null }>[];
-  /** Columns that were switched before, and are left alone. */
   readonly switchedBefore: readonly OfTarget<{ readonly column: string }>[];
   /** If ids have no V4 id and that was not allowed: their counts. Nothing was written then. */
   readonly refused: readonly OfTarget<{
@@ -289,12 +283,12 @@ async function orStopped<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const known = expectedError(error);
-    if (known === null || known.code === 'interrupted' || known.code === 'locked') throw error;
-    throw new SvcError('apply_stopped', `Stopped part-way: ${known.message}`, {
-      hint: `${known.hint ?? ''} Run the same command again, or \`svc-migrate apply undo\`.`.trim(),
-      facts: known.facts,
-      cause: known,
+    const expected = expectedError(error);
+    if (expected === null || expected.code === 'interrupted' || expected.code === 'locked') throw error;
+    throw new SvcError('apply_stopped', `Stopped part-way: ${expected.message}`, {
+      hint: `${expected.hint ?? ''} Run the same command again, or \`svc-migrate apply undo\`.`.trim(),
+      facts: expected.facts,
+      cause: expected,
     });
   }
 }
@@ -326,7 +320,6 @@ async function openSelections(
   return merge(tables);
 }
 
-/** Two targets may be columns of one table. */
 function merge(tables: readonly ApplyTable[]): ApplyTable[] {
   const merged: ApplyTable[] = [];
   for (const table of tables) {
@@ -396,11 +389,9 @@ export interface SwitchResult {
     readonly column: string;
     readonly unmapped: readonly { readonly name: string; readonly rows: number }[];
   }> | null;
-  /** Files have nothing to switch. */
   readonly skipped: readonly string[];
 }
 
-/** apply switch: one transaction for each table. */
 export function switchTargets(
   selections: readonly Selection[],
   { isEmptying }: { readonly isEmptying: boolean },
@@ -450,7 +441,6 @@ export interface UndoResult {
   readonly files: readonly OfTarget<{ readonly output: string; readonly removed: boolean }>[];
 }
 
-/** apply undo: takes back whatever was written at the targets. */
 export function undoTargets(selections: readonly Selection[], context: ApplyContext): Promise<UndoResult> {
   return withDatabases(context, 'write', async (databases) => {
     const undone: OfTarget<UndoneColumn>[] = [];

@@ -115,7 +115,6 @@ function placeOf(word: string, kind: Kind): DatabasePlace {
   throw usage(`${word} is a ${kind} file.`);
 }
 
-/** `column=category/model`, or an entry of "ids" as JSON. */
 function parseId(text: string): unknown {
   if (text.startsWith('{')) {
     try {

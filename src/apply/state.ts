@@ -16,7 +16,6 @@ export type ColumnState = (typeof STATES)[number];
 
 export interface StoredState {
   readonly schema: string | null;
-  /** As `TableFacts.table`. */
   readonly table: string;
   readonly column: string;
   readonly state: ColumnState;
@@ -28,7 +27,6 @@ export interface StoredState {
 
 const definitionSchema = z.tuple([idColumnSchema], idColumnSchema);
 
-/** Reads what was written at a place, in every schema. */
 export async function readStates(db: Database): Promise<StoredState[]> {
   const tables = (await db.listTables()).filter(({ name }) => name === STATE_TABLE);
   const states: StoredState[] = [];
@@ -115,13 +113,11 @@ export async function changeState(
   });
 }
 
-/** Forgets a column. */
 export async function deleteState(db: Database, column: CrosswalkColumn): Promise<void> {
   const { where, table } = rowOf(db, column);
   await db.transaction('write', () => db.execute(`delete from ${table} where ${where}`));
 }
 
-/** Drops state tables that record nothing. */
 export async function dropEmptyStates(db: Database): Promise<void> {
   for (const { schema } of (await db.listTables()).filter(({ name }) => name === STATE_TABLE)) {
     const table = besideTable(db, { schema }, STATE_TABLE);

@@ -63,7 +63,6 @@ export function crosswalkColumns(column: CrosswalkColumn): string[] {
   return ['old', ...scopeNames(column), 'new', 'reason'];
 }
 
-/** What rows name beside their ids. */
 export function scopeNames({ model, region }: CrosswalkColumn): ('model' | 'region')[] {
   return [...(model === null ? [] : (['model'] as const)), ...(region === null ? [] : (['region'] as const))];
 }
@@ -72,11 +71,9 @@ interface Terms {
   readonly t: string;
   readonly m: string;
   readonly q: (name: string) => string;
-  /** A column of `t`. */
   readonly of: (name: string) => string;
   /** A cell as the crosswalk holds it. */
   readonly exact: (name: string) => string;
-  /** Join conditions for a cell of `t`. */
   readonly on: (cell: string) => string;
   readonly scopes: readonly string[];
   readonly fresh: string;
@@ -108,20 +105,17 @@ export function selectValues(db: Database, column: CrosswalkColumn, isLoaded: bo
   return `select ${terms.join(', ')}, count(*) from ${t} as t where ${of(column.column.name)} is not null${isNew} group by ${group}`;
 }
 
-/** The cells that are not NULL. */
 export function countStored(db: Database, column: CrosswalkColumn): string {
   const { t, q } = termsOf(db, column);
   return `select count(${q(column.column.name)}) from ${t}`;
 }
 
-/** The whole crosswalk, to be judged again. */
 export function selectCrosswalk(db: Database, column: CrosswalkColumn, where = ''): string {
   return `select ${crosswalkColumns(column)
     .map((name) => db.quote(name))
     .join(', ')} from ${crosswalkSql(db, column)}${where}`;
 }
 
-/** Replaces the verdict of one value. */
 export function updateCrosswalk(
   db: Database,
   column: CrosswalkColumn,
@@ -136,7 +130,6 @@ export function updateCrosswalk(
   return `update ${crosswalkSql(db, column)} set ${db.quote('new')} = ${db.literal(verdict.new)}, reason = ${db.literal(verdict.reason)} where ${where.join(' and ')}`;
 }
 
-/** The type of a new column is that of its original. */
 export function addColumn(db: Database, column: CrosswalkColumn, name: string): string {
   return `alter table ${tableSql(db, column.table)} add column ${db.quote(name)} ${column.column.type}`.trimEnd();
 }
@@ -150,7 +143,6 @@ export function emptyColumn(db: Database, column: CrosswalkColumn, name: string)
   return `update ${tableSql(db, column.table)} set ${db.quote(name)} = null where ${db.quote(name)} is not null`;
 }
 
-/** write: COLUMN_v4 becomes what the crosswalk says of COLUMN. */
 export function fillColumn(db: Database, column: CrosswalkColumn): string[] {
   const { t, m, q, of, exact, on, fresh } = termsOf(db, column);
   const v4 = of(column.v4);
@@ -197,7 +189,6 @@ function switchedState(db: Database, column: CrosswalkColumn): string {
 /** `loaded`: COLUMN_v4 may not exist yet. */
 export type Phase = 'loaded' | 'written' | 'switched';
 
-/** The state of a row by its value alone. */
 function loadedState(db: Database, column: CrosswalkColumn): string {
   const c = termsOf(db, column).of(column.column.name);
   return `case when ${c} is null then 'null' when m.old is null then 'missing' else coalesce(m.reason, 'mapped') end`;

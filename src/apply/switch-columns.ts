@@ -19,15 +19,12 @@ import { executeAll, isSwitched } from './write-columns.js';
 
 export interface SwitchedColumn {
   readonly column: string;
-  /** Cells that hold a V4 id now. */
   readonly switched: number;
   /** Cells that were set to NULL, because there is no V4 id. */
   readonly emptied: number;
-  /** The column was switched before. */
   readonly alreadyDone: boolean;
 }
 
-/** Rows by their state. */
 export type RowStates = ReadonlyMap<string, number>;
 
 export async function readRowStates(db: Database, column: CrosswalkColumn, phase: Phase): Promise<RowStates> {
@@ -35,7 +32,6 @@ export async function readRowStates(db: Database, column: CrosswalkColumn, phase
   return new Map(rows.map(([state, count]) => [String(state), Number(count)]));
 }
 
-/** Why a column cannot be switched, as far as the catalog knows. */
 export function findSwitchObstacles({ facts }: ApplyTable, column: CrosswalkColumn): Obstacle[] {
   const name = column.column.name;
   const stops = (code: string, text: string): Obstacle => ({ stops: 'switch', code, text });

@@ -11,7 +11,6 @@ export interface TableColumn extends CrosswalkColumn {
   readonly state: StoredState | null;
 }
 
-/** The columns of one table that a command works on. */
 export interface ApplyTable {
   /** The target's name, or the table's where no target names it. */
   readonly target: string;
@@ -20,7 +19,6 @@ export interface ApplyTable {
   readonly columns: readonly TableColumn[];
 }
 
-/** A table to write: ids as they are configured. @throws SvcError `bad_input` */
 export async function openTable(
   db: Database,
   target: { readonly name: string; readonly table: string; readonly ids: readonly IdColumn[] },
@@ -99,7 +97,6 @@ async function introspect(db: Database, table: string): Promise<TableFacts> {
   );
 }
 
-/** The layout of a crosswalk cannot change. */
 function assertSameScope({ ids, table }: CrosswalkColumn, state: StoredState): void {
   const scopeOf = ([{ modelColumn, regionColumn }]: ColumnIds) => JSON.stringify([modelColumn, regionColumn]);
   if (scopeOf(ids) === scopeOf(state.ids)) return;
@@ -110,17 +107,14 @@ function assertSameScope({ ids, table }: CrosswalkColumn, state: StoredState): v
   );
 }
 
-/** Whether a table has a column of this name now. */
 export function hasColumn({ db, facts }: Pick<ApplyTable, 'db' | 'facts'>, name: string): boolean {
   return findColumn(db, facts, name) !== undefined;
 }
 
-/** Reads the catalog again. */
 export async function refresh(table: ApplyTable): Promise<ApplyTable> {
   return { ...table, facts: await introspect(table.db, table.facts.table) };
 }
 
-/** The same; a table that is gone has no columns. */
 export async function refreshIfThere(table: ApplyTable): Promise<ApplyTable> {
   const facts = await table.db.introspect(table.facts.table);
   return { ...table, facts: facts ?? { ...table.facts, columns: [] } };

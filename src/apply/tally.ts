@@ -1,12 +1,10 @@
 import type { Value } from './db/database.js';
 import { isUnmapped, type Verdict } from './verdict.js';
 
-/** The values of one outcome in a column. */
 export interface OutcomeCount {
   /** `mapped`, `empty`, `not_ours`, `status/reason` or `unknown/…`. */
   readonly name: string;
   readonly rows: number;
-  /** Distinct values. */
   readonly ids: number;
   /** Whether the limits of the gate accept values without a V4 id. */
   readonly isAccepted: boolean;
@@ -16,7 +14,6 @@ export interface OutcomeCount {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 const MOST_SAMPLES = 3;
 
-/** Counts values by what becomes of them. */
 export class Tally {
   readonly #counts = new Map<string, Mutable<Omit<OutcomeCount, 'samples'>> & { samples: string[] }>();
 
@@ -34,7 +31,6 @@ export class Tally {
       count.samples.push(String(value).slice(0, 60));
   }
 
-  /** Mapped first, then by rows. */
   list(): OutcomeCount[] {
     const isLast = ({ name }: OutcomeCount) => Number(name !== 'mapped');
     return [...this.#counts.values()].sort(
@@ -43,7 +39,6 @@ export class Tally {
   }
 }
 
-/** The outcomes of values without a V4 id. */
 export function unmappedOf(counts: readonly OutcomeCount[]): OutcomeCount[] {
   return counts.filter(({ name }) => name !== 'mapped' && isUnmapped(name));
 }

@@ -8,11 +8,8 @@ import { executeAll } from './write-columns.js';
 
 export interface UndoneColumn {
   readonly column: string;
-  /** Cells that hold their V3 id again. */
   readonly restored: number;
-  /** Rows that were changed or added since the switch, and stay as they are. */
   readonly changedSinceCount: number;
-  /** The first of them. */
   readonly changedSince: readonly string[];
   /** Columns that the database does not drop, with its reason; they are empty now. */
   readonly emptied: readonly { readonly column: string; readonly why: string }[];
@@ -42,7 +39,6 @@ async function undoColumn(table: ApplyTable, column: TableColumn): Promise<Undon
   return { column: column.column.name, ...back, emptied };
 }
 
-/** The columns that were added and are still there. */
 function addedColumns(now: ApplyTable, column: TableColumn): string[] {
   const state = column.state?.state;
   const hasV3 = state === 'switching' || state === 'switched' || state === 'undoing';

@@ -1,6 +1,5 @@
 import type { Value } from './db/database.js';
 
-/** What a row says of its id: its model and region; null if it says nothing. */
 export interface RowScope {
   readonly model: string | null;
   readonly region: string | null;
@@ -22,7 +21,6 @@ export function isUnmapped(reason: string | null): boolean {
   return reason !== null && reason !== 'empty' && reason !== 'not_ours';
 }
 
-/** The verdict on a value that the remap does not know as a V3 id. */
 export function unknown(why: string): Verdict {
   return { new: null, reason: `unknown/${why}`, isAccepted: false };
 }

@@ -23,14 +23,12 @@ import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.
 import { type OutcomeCount, Tally } from './tally.js';
 import { isUnmapped, type Verdict } from './verdict.js';
 
-/** A value of a column with what its row says, and its number of rows. */
 export interface StoredValue {
   readonly key: readonly Value[];
   readonly verdict: Verdict;
   readonly rows: number;
 }
 
-/** What a write loaded. */
 export interface LoadedColumn {
   readonly column: string;
   /** Whether this write recorded the column, so that a refused write takes it back. */
@@ -40,7 +38,6 @@ export interface LoadedColumn {
 
 export interface WrittenColumn extends LoadedColumn {
   readonly newColumn: string;
-  /** Cells that were filled or changed. */
   readonly changed: number;
 }
 

@@ -76,7 +76,6 @@ async function findInPlace(name: string, remap: RemapIds, io: Io): Promise<Place
   }
 }
 
-/** Targets for the configuration: the likely columns of each table. */
 function targetsOf({ kind, file, urlEnv, columns }: Place): object[] {
   const likely = columns.filter(({ standing }) => standing === 'likely');
   return [...new Set(likely.map(({ table }) => table))].map((table) => ({

@@ -129,7 +129,6 @@ interface Options {
   readonly empty?: true | undefined;
 }
 
-/** The same targets with another command. */
 async function commandOf(
   action: string,
   { words, table, ids = [] }: Options,
@@ -174,7 +173,6 @@ function remapOf({ sha256, builtAt }: RemapIds): { readonly sha256: string; read
   return { sha256, builtAt };
 }
 
-/** How many stored ids have a V4 id. */
 async function countIds(columns: readonly { readonly counts: readonly OutcomeCount[] }[]) {
   const { sumOf, unmappedOf } = await import('../apply/tally.js');
   const counts = columns.flatMap((column) => column.counts);

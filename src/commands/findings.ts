@@ -94,7 +94,7 @@ async function listFindings(
   const { countFindings, readFirstFindings } = await import('../store/findings.js');
   const { readWindows } = await import('../store/report-rows.js');
   const { renderFindings } = await import('../report/render-findings.js');
-  const { summarizeWindows } = await import('../report/windows.js');
+  const { summarizeWindows } = await import('../report/timeline.js');
   const isOfParents = reason.some((name) => name.startsWith('parent_'));
   const rows = readFirstFindings(db, filter, limit === 0 ? Number.MAX_SAFE_INTEGER : limit, isOfParents);
   const counts = countFindings(db, filter);

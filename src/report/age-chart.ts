@@ -17,7 +17,6 @@ const PARTS = [
   { name: 'unmatched', title: 'unmatched' },
 ] as const;
 
-/** V3 records by the month of their latest date, beside V4's history. */
 export function renderAgeChart(timeline: Timeline): Html {
   const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
   const step = PLOT_WIDTH / months.length;

@@ -29,7 +29,7 @@ import { type GateCounts, judge } from './gate.js';
 import { nextStep } from './next-steps.js';
 import { listObstacles } from './obstacles.js';
 import type { Report, ReportStream } from './report-schema.js';
-import { buildMonths, isoTime, summarizeWindows } from './windows.js';
+import { buildMonths, isoTime, summarizeWindows } from './timeline.js';
 
 export interface ReportInputs {
   readonly config: Config;

@@ -6,7 +6,6 @@ import type { RowCount } from './gate.js';
 import { titleOfKey } from './next-steps.js';
 import type { Counts, ReasonCounts } from './report-schema.js';
 
-/** A company or a pair of companies with its counts. */
 interface CountedCompany {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
@@ -17,12 +16,10 @@ interface CountedCompany {
 
 export interface CountedRows {
   readonly totals: Counts;
-  /** By V3 path. */
   readonly models: ReadonlyMap<string, Counts>;
   /** V3 companies in the order of the remap's companies, then those that are only in V4. */
   readonly companies: readonly CountedCompany[];
   readonly rows: readonly RowCount[];
-  /** Rows with a V3 id, by model. */
   readonly v3Rows: ReadonlyMap<string, number>;
   /** Deleted records in the lists. */
   readonly deleted: { readonly v3: number; readonly v4: number };
@@ -149,7 +146,8 @@ function addGroup(counts: Counts, group: GroupCount): void {
     counts.byReason,
     isChild === 0n ? counts.recordsByReason : counts.childrenByReason,
   ]) {
-    byReason[key] = (byReason[key] ?? 0) + rows;
+    const { [key]: before = 0 } = byReason;
+    byReason[key] = before + rows;
   }
 }
 
@@ -164,9 +162,9 @@ function addRows(rows: Map<string, RowCount & { count: number }>, group: GroupCo
   ]) {
     if (count === 0) continue;
     const key = JSON.stringify([model, status, reason, unit]);
-    const known = rows.get(key) ?? { model, status, reason, unit, count: 0 };
-    known.count += count;
-    rows.set(key, known);
+    const row = rows.get(key) ?? { model, status, reason, unit, count: 0 };
+    row.count += count;
+    rows.set(key, row);
   }
 }
 
@@ -212,7 +210,6 @@ function countIds(
   };
 }
 
-/** Rows of the remap by status. */
 export function sumStatuses(counts: Readonly<Partial<Record<Status, number>>>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

@@ -5,10 +5,9 @@ import { groupBy } from '../text/rows.js';
 import { cutText } from '../text/wrap.js';
 import { nameOfStream } from './cannot-see.js';
 import { actionFor, describeKey, titleOfKey } from './next-steps.js';
-import { listObstacles, type Obstacle } from './obstacles.js';
+import { listObstacles, type RefusedFindings } from './obstacles.js';
 import type { Counts, Report } from './report-schema.js';
 
-/** A report for people. Every format prints these sections. Text between backticks is code. */
 export interface ReportDocument {
   readonly outcome: Report['outcome'];
   readonly title: string;
@@ -47,7 +46,6 @@ export interface DocumentColumn {
 export interface Item {
   readonly title: string;
   readonly text: string;
-  /** What to do. */
   readonly action?: string;
 }
 
@@ -73,7 +71,6 @@ const BLOCKERS: Readonly<Record<Report['blockers'][number]['code'], string>> = {
   no_common_key: 'V3 and V4 have nothing in common',
 };
 
-/** Builds the document of a report. Pure. */
 export function buildDocument(report: Report): ReportDocument {
   const sections: readonly (Section | null)[] = [
     obstacleSection(report),
@@ -213,7 +210,6 @@ function obstacleSection({ blockers, gate, windows, evidence }: Report): Section
   };
 }
 
-/** A title with the code beside it. */
 function titled(key: string): string {
   const { title } = describeKey(key);
   return title === '' ? key : `${title} (${key})`;
@@ -231,7 +227,7 @@ const UNIT_NAMES: Readonly<Record<ReportLimit['unit'], string>> = {
 };
 
 /** One row for each side; a counter has a single number. */
-function obstacleRows({ key, limit, v3, v4, count }: Obstacle): string[][] {
+function obstacleRows({ key, limit, v3, v4, count }: RefusedFindings): string[][] {
   const allowed = describeAllowed(limit);
   const name = titled(key);
   const sides = [
@@ -251,7 +247,7 @@ function obstacleRows({ key, limit, v3, v4, count }: Obstacle): string[][] {
   ]);
 }
 
-function modelsText({ key, models, limit }: Obstacle): string {
+function modelsText({ key, models, limit }: RefusedFindings): string {
   const named = models.slice(0, MAX_MODELS).map(({ model, count }) => `${model} ${groupDigits(count)}`);
   const more = models.length > named.length ? [countOf(models.length - named.length, 'more model')] : [];
   const share = limit.actual !== null && models.length > 0 ? whereLimited(limit, key) : '';

@@ -52,8 +52,8 @@ export function draftDecisions(header: string, undecided: Iterable<Undecided>): 
 function describeCandidate({ svcId, stored, twin }: DraftCandidate, other: string, side: string): string {
   const paired = twin === null ? '' : ` | paired with ${side} ${twin}`;
   const deleted = stored?.deleted === 1n ? ' | deleted: cannot be decided' : '';
-  const known = stored === null ? '' : ` | ${describeStored(stored.platformId, stored)}`;
-  return `${other} ${svcId}${known}${deleted}${paired}`;
+  const details = stored === null ? '' : ` | ${describeStored(stored.platformId, stored)}`;
+  return `${other} ${svcId}${details}${deleted}${paired}`;
 }
 
 function describeStored(platformId: string | null, stored: StoredRecord | null): string {

@@ -44,7 +44,6 @@ const COUNTER_UNITS = {
   decision_stale: 'decisions',
 } as const satisfies Record<Counter, ReportLimit['unit']>;
 
-/** One limit, and what it has judged so far. */
 interface Slot {
   readonly limit: Limit;
   actual: number;

@@ -19,7 +19,6 @@ function markupOf(part: string | number | Html | readonly Html[]): string {
   return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
 }
 
-/** Markup that is known to be safe, such as the style sheet. */
 export function trusted(markup: string): Html {
   return { markup };
 }

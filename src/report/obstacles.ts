@@ -3,7 +3,7 @@ import { outcomeKey } from '../reasons.js';
 import { compare, groupBy } from '../text/rows.js';
 
 /** What one failed limit refuses: findings of one reason, or a counter. */
-export interface Obstacle {
+export interface RefusedFindings {
   /** `status/reason`, or the name of a counter. */
   readonly key: string;
   readonly limit: ReportLimit;
@@ -18,7 +18,7 @@ export interface Obstacle {
 type Contributors = ReportLimit['contributors'];
 
 /** What the failed limits refuse, largest first. Line items of a record without a twin count under its reason. */
-export function listObstacles(limits: readonly ReportLimit[]): Obstacle[] {
+export function listObstacles(limits: readonly ReportLimit[]): RefusedFindings[] {
   return limits
     .filter(({ pass }) => !pass)
     .flatMap((limit) =>
@@ -36,7 +36,7 @@ function bareKey(key: string): string {
   return outcomeKey(status, reason);
 }
 
-function describeObstacle(key: string, limit: ReportLimit, rows: Contributors): Obstacle {
+function describeObstacle(key: string, limit: ReportLimit, rows: Contributors): RefusedFindings {
   const sum = (wanted: Contributors) => wanted.reduce((all, { count }) => all + count, 0);
   const ofUnit = (unit: string) => sum(rows.filter((row) => row.unit === unit));
   const models = [...groupBy(rows, ({ model }) => model)]

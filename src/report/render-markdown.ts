@@ -10,7 +10,6 @@ const MAX_TEXT_CHARS = 600;
 
 const MARKS = { pass: '✅', fail: '❌', incomplete: '⏳', not_ready: '⏳' } as const;
 
-/** The report for a job summary or a pull request. */
 export function renderMarkdown({ outcome, title, lead, warnings, sections, next }: ReportDocument): string {
   const blocks = [
     `## ${MARKS[outcome]} ${title}`,

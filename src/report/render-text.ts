@@ -4,7 +4,6 @@ import { renderTable } from '../text/table.js';
 import { wrapText } from '../text/wrap.js';
 import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
 
-/** How text is laid out. */
 export interface TextStyle {
   /** Columns of the longest line. */
   readonly width: number;

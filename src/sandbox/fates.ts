@@ -15,7 +15,6 @@ type KeyKind = 'base' | 'variant' | 'other' | 'none';
 /** `own`: the platform's, often null; `a` and `b`: set, and different. */
 type UniqueIdKind = 'own' | 'a' | 'b' | 'none';
 
-/** One record of a fate on one side. */
 export interface Slot {
   readonly deleted: boolean;
   readonly key: KeyKind;
@@ -24,7 +23,6 @@ export interface Slot {
   readonly entity: 0 | 1;
 }
 
-/** A correct remap row for the V3 and V4 slots with these indexes; null if there is none. */
 export interface FateRow {
   readonly v3: number | null;
   readonly v4: number | null;
@@ -42,7 +40,6 @@ export interface Fate {
   readonly v4: readonly Slot[];
   readonly rows: readonly FateRow[];
   readonly dates: DateKind;
-  /** How often it is drawn in each scenario, relative to the others. */
   readonly weight: Readonly<Record<Scenario, number>>;
 }
 
@@ -109,7 +106,6 @@ near twins, one loaded | 0 8 | live bare, live variant bare | live bare | 0-0 ma
 arriving | 0 0 | live | live | 0-0 matched
 `;
 
-/** Fates of a line item inside a pair of records. */
 const CHILDREN = `
 matched | 100 70 | live | live | 0-0 matched
 not loaded | 0 5 | live | none | 0- unmatched/unexplained
@@ -170,11 +166,9 @@ function parseRows(text: string): readonly FateRow[] {
     });
 }
 
-/** Every fate of a record; a fate's number is its index. */
 export const FATES = parseFates(RECORDS);
 const CHILD_FATES = parseFates(CHILDREN);
 
-/** The numbers of fates, each as often as its weight. */
 const TICKETS = { record: fillTickets(FATES), child: fillTickets(CHILD_FATES) };
 
 function fillTickets(fates: readonly Fate[]): Readonly<Record<Scenario, readonly number[]>> {
@@ -183,20 +177,17 @@ function fillTickets(fates: readonly Fate[]): Readonly<Record<Scenario, readonly
   return { clean: fill('clean'), ugly: fill('ugly') };
 }
 
-/** The number of the fate that a hash draws. */
 export function drawFate(kind: keyof typeof TICKETS, scenario: Scenario, hash: number): number {
   const tickets = TICKETS[kind][scenario];
   return tickets[hash % tickets.length] ?? ORDINARY_FATE;
 }
 
-/** A record that V3 and V4 both hold: `matched`. */
 export const ORDINARY_FATE = 0;
 /** A record that V4 has twice, so that a person must say which of the two it became. */
 export const UNDECIDED_FATE = FATES.findIndex(({ name }) => name === 'twice in V4');
 /** A record that V4 already holds and that is added to V3 while V3 is read. */
 export const ARRIVING_FATE = FATES.length - 1;
 
-/** @throws RangeError */
 export function fateAt(number: number, kind: 'record' | 'child' = 'record'): Fate {
   const fate = (kind === 'record' ? FATES : CHILD_FATES)[number];
   if (fate === undefined) throw new RangeError(`There is no fate ${number}.`);
@@ -211,10 +202,8 @@ const OLDEST_MS = 5 * 365 * DAY_MS;
 /** Later than any export of the sandbox. */
 const FUTURE_MS = Date.UTC(2099, 0, 1);
 
-/** The service's own time, which is fixed, so that the same seed gives the same answers. */
 export interface Times {
   readonly nowMs: number;
-  /** Start of the backfill window. */
   readonly sinceMs: number;
 }
 
@@ -223,7 +212,6 @@ export function defaultNow(hash: number): number {
   return Date.UTC(2026, 0, 10 + (hash % 20));
 }
 
-/** Dates in ms since 1970. */
 export interface ServiceDates {
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -262,7 +250,6 @@ export function isServedBeforeWindow(dates: ServiceDates, times: Times): boolean
   return dates.updatedMs < times.sinceMs - DISTANCE_MS;
 }
 
-/** The platform's dates of one object, as text. */
 export function platformDates(
   kind: DateKind,
   shape: ModelShape,

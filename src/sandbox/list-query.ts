@@ -4,7 +4,6 @@ import { platformFields, uniqueIdOf, writtenKeyOf } from './record-body.js';
 import { mixText } from './seeded-random.js';
 import type { StoredRecord } from './tables.js';
 
-/** A request that the service refuses, with the status and code of the answer. */
 export class RequestError extends Error {
   readonly status: number;
   readonly code: string;
@@ -35,7 +34,6 @@ const OPERATORS: Readonly<Record<string, Compare>> = {
   gte: (value, operand) => value !== null && operand !== null && value >= operand,
 };
 
-/** One `{field}[{operator}]=value`. */
 export interface Filter {
   readonly field: string;
   readonly kind: FieldKind;
@@ -49,7 +47,6 @@ interface Sort {
   readonly descending: boolean;
 }
 
-/** The parameters of a list request. */
 export interface Query {
   readonly limit: number;
   readonly next: string | null;
@@ -67,11 +64,6 @@ export interface Query {
 const PLAIN = ['limit', 'next', 'prev', 'select', 'expand', 'include_deleted_records', 'return_count'];
 const SELECTABLE = ['raw_data', 'data_hash'];
 
-/**
- * Reads the parameters of a list route.
- *
- * @throws RequestError 400 for an unknown parameter or value
- */
 export function parseQuery(route: string, shape: ModelShape, parameters: URLSearchParams): Query {
   const plain = new Map<string, string>();
   const filters: Filter[] = [];
@@ -119,7 +111,6 @@ function textOrNull(value: string | undefined): string | null {
 const DEFAULT_LIMIT = 100;
 const LARGEST_LIMIT = 1000;
 
-/** Parses a limit; larger limits become `LARGEST_LIMIT`. */
 export function parseLimit(value: string | undefined): number {
   const text = textOrNull(value);
   if (text === null) return DEFAULT_LIMIT;
@@ -196,7 +187,6 @@ function serviceField(name: string): ServiceField | undefined {
   return Object.hasOwn(SERVICE_FIELDS, name) ? SERVICE_FIELDS[name] : undefined;
 }
 
-/** Whether the record, or one value of its list, passes the filter. */
 export function passes(record: StoredRecord, { field, kind, operator, operand }: Filter): boolean {
   const ofService = serviceField(field);
   const values =

@@ -17,7 +17,6 @@ const FIRST_DAY = Date.UTC(2015, 0, 1);
 /** Ranges of one length start on this many different days. */
 const RANGE_STARTS = 3000;
 
-/** How platforms number their records. */
 const SCHEMES: readonly ((group: number, hash: number) => string)[] = [
   (group) => String(group + 1),
   (group) => `INV-${String(group + 1).padStart(6, '0')}`,
@@ -81,12 +80,10 @@ function variantOf(key: string, hash: number): string {
   return (hash & 2) === 0 ? `00${recased}` : `  0${key} `;
 }
 
-/** A different key, as after the platform renumbered its records. */
 function otherKey(hash: number): string {
   return `moved/${hexOf(hash)}`;
 }
 
-/** A unique id of the platform. */
 function uniqueIdText(hash: number): string {
   return `u-${hexOf(hash)}`;
 }
@@ -204,7 +201,6 @@ export function childGroupsOf({ table, entityHash }: StoredRecord): readonly Chi
   });
 }
 
-/** The line items of a group in the record of one side. */
 export function childrenIn(record: StoredRecord, group: ChildGroup): readonly ChildRecord[] {
   const { table, member } = record;
   const writtenHash = mix(group.hash, table.generation === 'v3' ? 3 : 4);
@@ -218,7 +214,6 @@ export function childrenIn(record: StoredRecord, group: ChildGroup): readonly Ch
   });
 }
 
-/** A record as sent by the service, as JSON text. */
 export function writeRecord(
   record: StoredRecord,
   { expand, select }: Readonly<Record<'expand' | 'select', ReadonlySet<string>>>,

@@ -11,7 +11,6 @@ import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, regionsOf, type World, type WorldOptions } from './world.js';
 
 export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
-  /** 0 or absent: any free port. */
   readonly port?: number | undefined;
   readonly faults?: readonly FaultSetting[] | undefined;
   readonly quirks?: Partial<Quirks> | undefined;
@@ -36,7 +35,6 @@ export interface Sandbox {
   truth(): Iterable<TruthRow>;
   /** With `isStory`: V4 loads the records of the company that it did not have until now. */
   completeFullSync(): void;
-  /** The last requests, at most 100,000. */
   requests(): readonly RequestLogEntry[];
   close(): Promise<void>;
 }
@@ -120,10 +118,8 @@ function buildConfig(
   };
 }
 
-/** One request to the service. */
 export interface RequestLogEntry {
   readonly method: string;
-  /** Path and query. */
   readonly address: string;
   /** 0 if no status was sent. */
   readonly status: number;
@@ -134,15 +130,12 @@ interface HttpOptions {
   readonly answer: Service;
   readonly faultsFor: (address: string) => AttemptFaults;
   readonly retryAfterSeconds: number;
-  /** How long every answer takes. */
   readonly latencyMs: number;
   readonly quirks: Quirks;
-  /** Wall clock, ms since 1970. */
   readonly clock: () => number;
   readonly onRequest: (entry: RequestLogEntry) => void;
 }
 
-/** Serves on 127.0.0.1 only. */
 async function serve(options: HttpOptions): Promise<{ origin: string; close: () => Promise<void> }> {
   const server = createServer((request, response) => {
     handle(options, request, response).catch((error: unknown) => {
@@ -196,7 +189,6 @@ function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): Ser
   return faults.strikes('500') ? answerError(500, 'internal', 'Something broke.', requestId) : null;
 }
 
-/** Sends half of the body, with or without a Content-Length. */
 function truncate(response: ServerResponse, answer: ServiceAnswer, announcesLength: boolean): void {
   const body = Buffer.from(answer.body, 'utf8');
   const length = announcesLength ? { 'content-length': String(body.length) } : {};

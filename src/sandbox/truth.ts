@@ -5,9 +5,7 @@ import type { Connection, World } from './world.js';
 
 /** The correct remap row of one record or line item. Ids are strings of digits, or null. */
 export interface TruthRow {
-  /** V3 path. */
   readonly model: string;
-  /** '' for records, `line_items` for line items. */
   readonly path: string;
   /** Null, like all V3 columns, on rows without a V3 record. */
   readonly region: string | null;
@@ -28,7 +26,6 @@ export interface TruthRow {
   readonly stable: boolean;
 }
 
-/** The correct rows of a fate in a connection of a kind; `isAbsent`: V4 does not have the model. */
 function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): readonly FateRow[] {
   switch (kind) {
     case 'missing_in_v4':
@@ -44,7 +41,6 @@ function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): reado
   }
 }
 
-/** Rows of V3 records whose company or model is not in V4. */
 function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
   return fate.v3.map((slot, v3) => ({
     v3,
@@ -54,12 +50,10 @@ function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
   }));
 }
 
-/** Whether another record with the key of a slot is live. */
 function isReplaced(slot: Slot, slots: readonly Slot[]): boolean {
   return slots.some((other) => !other.deleted && other.key === slot.key);
 }
 
-/** Rows of V3 records of a connection without records in V4. */
 function rowsWhenInert(fate: Fate): readonly FateRow[] {
   return rowsWithoutPlace(fate, 'connection_inert').map((row, at) => {
     const slot = fate.v3[at];
@@ -68,7 +62,6 @@ function rowsWhenInert(fate: Fate): readonly FateRow[] {
   });
 }
 
-/** Rows of V4 records whose company has no V3 pair. */
 function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
   return fate.v4.map((slot, v4) => {
     const hasKey = slot.key !== 'none';
@@ -78,7 +71,6 @@ function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
   });
 }
 
-/** A model of a pair of companies, or of a single company. */
 interface Scope {
   readonly block: Block;
   readonly v3: TableSide | null;
@@ -87,10 +79,8 @@ interface Scope {
   readonly isPaired: boolean;
 }
 
-/** The records of a company in a table. */
 interface TableSide {
   readonly company: Company;
-  /** Its records, by group. */
   readonly groups: readonly (readonly StoredRecord[])[];
 }
 
@@ -199,7 +189,6 @@ interface ChildRow extends Pick<FateRow, 'status' | 'reason'> {
   readonly v4: ChildRecord | null;
 }
 
-/** The line items of a pair, with their own fates, or of a record without a twin. */
 function childrenOf(
   v3: StoredRecord | null,
   v4: StoredRecord | null,

@@ -12,7 +12,6 @@ export interface FindingFilter extends Scope {
   readonly reasons?: readonly string[] | null;
 }
 
-/** Findings of a model with the same outcome: of records, or of line items. */
 export interface FindingCount {
   readonly model: string;
   readonly status: Status;
@@ -48,7 +47,6 @@ export function countFindings(db: Db, filter: FindingFilter): FindingCount[] {
     .all(filterParams(filter));
 }
 
-/** Rows of the remap that are not matched, in its order. */
 export function iterateFindings(db: Db, filter: FindingFilter): IterableIterator<RemapRow> {
   return db
     .prepare<[FilterParams], RemapRow>(
@@ -92,9 +90,9 @@ export function readFirstFindings(
   );
   for (const { id, group_id } of rows.iterate()) {
     const kind = kinds.get(group_id);
-    const left = kind === undefined ? 0 : must(wanted.get(kind));
-    if (kind === undefined || left === 0) continue;
-    wanted.set(kind, left - 1);
+    const missing = kind === undefined ? 0 : must(wanted.get(kind));
+    if (kind === undefined || missing === 0) continue;
+    wanted.set(kind, missing - 1);
     ids.push(id);
     open -= 1;
     if (open === 0) break;
@@ -116,7 +114,6 @@ function readRowsById(db: Db, ids: readonly bigint[]): RemapRow[] {
 
 type Json<T> = T extends bigint ? string : T;
 
-/** A row of the remap in JSON. */
 export type ReportFinding = { [K in keyof Omit<RemapRow, 'evidence'>]: Json<RemapRow[K]> } & {
   evidence: unknown;
 };

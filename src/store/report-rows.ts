@@ -9,7 +9,7 @@ export const GROUP_SCOPE = `(@models is null or g.model in (select value from js
     or (g.v3_company_id is null and g.v4_company_id in (
       select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))`;
 
-/** Rows of the remap of one model, company and outcome; those of records and of children apart. */
+/** Remap rows of a model, company and outcome; records and children are counted apart. */
 export interface GroupCount {
   readonly model: string;
   readonly isChild: bigint;
@@ -40,7 +40,6 @@ export function iterateGroupCounts(db: Db, scope: Scope): IterableIterator<Group
     .iterate(scopeParams(scope));
 }
 
-/** Exported objects of one model and company. */
 export interface ExportedCount {
   readonly generation: Generation;
   readonly region: string;
@@ -69,7 +68,6 @@ export function readExportedCounts(db: Db, scope: Scope): ExportedCount[] {
     .all(scopeParams(scope));
 }
 
-/** A company, or a pair of companies. */
 export interface CompanyRow {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
@@ -81,7 +79,6 @@ export interface CompanyRow {
   readonly note: string;
 }
 
-/** V3 companies by region and id, then companies that are only in V4. */
 export function readCompanies(db: Db, scope: Scope): CompanyRow[] {
   return db
     .prepare<[ScopeParams], CompanyRow>(
@@ -142,7 +139,6 @@ export function readOutside(db: Db, scope: Scope): OutsideCount[] {
     .all(scopeParams(scope));
 }
 
-/** The start of V4's history for one model of one V4 company. */
 export interface WindowRow {
   readonly model: string;
   readonly v4CompanyId: bigint;
@@ -194,7 +190,6 @@ export function readDecisionRows(db: Db, scope: Scope): DecisionRow[] {
     .map((row) => ({ ...row, line: Number(row.line) }));
 }
 
-/** A list as a report shows it. */
 export interface ListRow {
   readonly generation: Generation;
   readonly region: string;

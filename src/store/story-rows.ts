@@ -20,9 +20,7 @@ export interface StoryQuestion {
   /** Null: records and children. */
   readonly path: string | null;
   readonly region: string | null;
-  /** A V3 or V4 company. */
   readonly companyId: bigint | null;
-  /** A V3 or V4 id. */
   readonly id: bigint;
 }
 
@@ -48,7 +46,6 @@ export interface StoredPlace {
   readonly svcId: bigint;
 }
 
-/** A stored record, and the page that holds it. */
 export interface StoredSide {
   readonly platform_id: string | null;
   readonly unique_id: string | null;
@@ -103,7 +100,7 @@ export function readRejectedWith(db: Db, model: string, digits: string, limit: n
     .all(model, digits, limit);
 }
 
-/** Rows with both ids, in the order of the remap. `wanted`: about so many, at least one of each group; null: all. */
+/** Rows with both ids, in the order of the remap: about `wanted`, at least one of each group; null: all. */
 export function readPairSample(db: Db, wanted: number | null): StoryRow[] {
   return db
     .prepare<[object], StoryRow>(`
@@ -121,7 +118,7 @@ export function readPairSample(db: Db, wanted: number | null): StoryRow[] {
     .all({ wanted: wanted === null ? null : BigInt(wanted) });
 }
 
-/** Pairs with both ids, those of them that are matched, and the groups of model, companies and outcome they are in. */
+/** Counts rows with both ids, the matched rows among them, and their groups of model, companies and outcome. */
 export function countPairs(db: Db): {
   readonly pairs: bigint;
   readonly matched: bigint;

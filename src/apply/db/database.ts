@@ -1,7 +1,6 @@
 import type { RunUninterruptible } from '../../domain.js';
 import { SvcError } from '../../errors.js';
 
-/** A stored value. Integers are `bigint`; everything else is text, exact to the character. */
 export type Value = bigint | string | null;
 
 export interface ColumnFacts {
@@ -20,13 +19,11 @@ export interface ForeignKey {
   readonly name: string;
   /** `out`: this table refers to another; `in`: another refers to this one. */
   readonly direction: 'out' | 'in';
-  /** This table's columns. */
   readonly columns: readonly string[];
   readonly otherTable: string;
   readonly onUpdate: 'none' | 'cascade' | 'set';
 }
 
-/** What stands in the way of a step, found before it is tried. */
 export interface Obstacle {
   /** `write`: nothing can be written. `switch`: only the switch is refused. `none`: a warning. */
   readonly stops: 'write' | 'switch' | 'none';
@@ -45,10 +42,9 @@ export interface TableFacts {
   readonly columns: readonly ColumnFacts[];
   /** The primary key, or else a unique key without nulls: names rows for people. Empty if there is none. */
   readonly key: readonly string[];
-  /** Unique keys with every column that they depend on, those of expressions and conditions included. */
+  /** Unique keys with all columns that they depend on, also through expressions and conditions. */
   readonly uniques: readonly { readonly name: string; readonly columns: readonly string[] }[];
   readonly foreignKeys: readonly ForeignKey[];
-  /** Triggers that an UPDATE fires. */
   readonly triggers: readonly string[];
   /** A view, a missing right, a full row, and so on. */
   readonly obstacles: readonly Obstacle[];
@@ -63,7 +59,6 @@ export interface ListedTable {
 
 /** A table of svc-migrate beside the data. */
 export interface TableDefinition {
-  /** Quoted, with the schema. */
   readonly table: string;
   readonly columns: readonly {
     readonly name: string;
@@ -76,9 +71,7 @@ export interface TableDefinition {
 }
 
 export interface UpdateFrom {
-  /** Quoted; `t` in every term. */
   readonly table: string;
-  /** Quoted; `m` in every term. */
   readonly from: string;
   readonly on: string;
   /** Unquoted column names of `table` with their new values, in this order. */
@@ -97,7 +90,6 @@ export interface Database {
   /** Whether a transaction can hold CREATE, ALTER and DROP. */
   readonly supportsTransactionalDdl: boolean;
 
-  /** Quotes an identifier. */
   quote(name: string): string;
   literal(value: Value): string;
   /** A cell as `old` in the crosswalk holds it: equal exactly where the stored values are, as an integer or as text. */
@@ -108,7 +100,6 @@ export interface Database {
   isOld(column: Pick<ColumnFacts, 'holds' | 'type'>, old: string, cell: string): string;
   /** Equality of two cells of one column, NULL equal to NULL. */
   isSame(column: Pick<ColumnFacts, 'holds' | 'type'>, a: string, b: string): string;
-  /** CREATE TABLE IF NOT EXISTS, with its index. */
   createTable(definition: TableDefinition): readonly string[];
   updateFrom(update: UpdateFrom): string;
   /** Statements that keep other sessions from changing a table until the transaction ends. */
@@ -118,13 +109,10 @@ export interface Database {
   introspect(table: string): Promise<TableFacts | null>;
   listTables(): Promise<readonly ListedTable[]>;
 
-  /** Runs a query with a small result. */
   query(sql: string): Promise<readonly (readonly Value[])[]>;
-  /** Runs a statement and returns the number of changed rows. */
   execute(sql: string): Promise<number>;
   /** Reads a query of any size in batches. Other statements may run between two batches. */
   read(sql: string): AsyncIterable<readonly (readonly Value[])[]>;
-  /** Inserts rows. `table`: quoted. */
   insert(table: string, columns: readonly string[], rows: readonly (readonly Value[])[]): Promise<void>;
   /**
    * Runs work in a transaction. `read`: one snapshot. `write`: each statement sees what was committed before it, or the
@@ -136,12 +124,9 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** What a connection needs of the command that opens it. */
 export interface Connection {
-  /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   readonly runUninterruptible: RunUninterruptible;
-  /** Longest wait for a lock. */
   readonly lockTimeoutMs: number;
 }
 

@@ -4,7 +4,6 @@ import type { ColumnFacts, ForeignKey, ListedTable, Obstacle, TableFacts, Value 
 
 export type MysqlQuery = (sql: string) => Promise<Value[][]>;
 
-/** Every table and view of the connection's database. */
 export async function listMysqlTables(query: MysqlQuery): Promise<ListedTable[]> {
   const rows = await query(
     'select table_name, table_type from information_schema.tables where table_schema = database() order by 1',

@@ -62,7 +62,6 @@ export async function openMysql(options: ServerOptions): Promise<Database> {
   };
 }
 
-/** PostgreSQL's `sslmode` for each `ssl-mode`. */
 const SSL_MODES: Readonly<Record<string, string>> = {
   DISABLED: 'disable',
   PREFERRED: 'prefer',
@@ -159,7 +158,6 @@ class MysqlSession {
   };
   #connection: mysql.Connection | null = null;
   #maxStatementBytes = MAX_STATEMENT_BYTES;
-  /** A collation that compares texts exactly, trailing spaces included. */
   noPad = 'utf8mb4_nopad_bin';
 
   constructor(options: ServerOptions, { place, options: server }: Server) {

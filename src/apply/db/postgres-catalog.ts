@@ -3,7 +3,6 @@ import type { ColumnFacts, ForeignKey, ListedTable, Obstacle, TableFacts, Value 
 
 export type PostgresQuery = (sql: string, values?: readonly string[]) => Promise<Value[][]>;
 
-/** Every table and view outside the system's schemas. */
 export async function listPostgresTables(query: PostgresQuery): Promise<ListedTable[]> {
   const rows = await query(`
     select n.nspname, c.relname, c.relkind, has_table_privilege(c.oid, 'SELECT')
@@ -116,7 +115,6 @@ const namesOf = (relation: string, keys: string) =>
   `(select json_agg(a.attname order by k.at) from unnest(${keys}) with ordinality as k(attnum, at)
     join pg_catalog.pg_attribute a on a.attrelid = ${relation} and a.attnum = k.attnum)`;
 
-/** Without the copies that partitions have. */
 const FOREIGN_KEYS = `
   select f.conname, f.conrelid = $1::oid, f.confrelid = $1::oid, ${namesOf('f.conrelid', 'f.conkey')},
     ${namesOf('f.confrelid', 'f.confkey')}, f.confupdtype, n.nspname || '.' || c.relname

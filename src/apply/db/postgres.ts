@@ -123,7 +123,6 @@ class PostgresSession {
     );
   }
 
-  /** Runs work in the open transaction, or else in one of its own. */
   run<T>(work: (query: PostgresQuery) => Promise<T>, mode: Mode = 'read'): Promise<T> {
     const query: PostgresQuery = (sql, values) => this.#query(sql, values);
     return this.#isInTransaction ? this.#guard(() => work(query)) : this.transaction(mode, () => work(query));
@@ -268,7 +267,6 @@ const COPY_ESCAPES: Readonly<Record<string, string>> = {
   '\r': '\\r',
 };
 
-/** A row in the text format of COPY. */
 function copyLine(row: readonly Value[]): string {
   const fields = row.map((cell) =>
     cell === null ? '\\N' : String(cell).replace(/[\\\t\n\r]/g, (char) => COPY_ESCAPES[char] ?? char),

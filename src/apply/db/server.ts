@@ -4,9 +4,7 @@ import { SvcError } from '../../errors.js';
 import { isLoopback, toUrl } from '../../text/addresses.js';
 import type { Connection } from './database.js';
 
-/** How a database server is reached. */
 export interface ServerOptions extends Connection {
-  /** The connection string. */
   readonly url: string;
   /** The environment variable that contains it, for messages. */
   readonly name: string;
@@ -62,7 +60,6 @@ export function connectTimeout({ searchParams }: URL): number {
   return seconds > 0 ? seconds * 1000 : CONNECT_TIMEOUT_MS;
 }
 
-/** Whether a connection is encrypted, and whether the certificate is checked. */
 export type TlsMode = 'plain' | 'verified' | 'unverified';
 
 /**
@@ -93,7 +90,6 @@ export function chooseTls(
   );
 }
 
-/** The TLS options of a connection. */
 export type TlsOptions = { readonly rejectUnauthorized: boolean } & Partial<
   Record<'ca' | 'cert' | 'key', Buffer>
 >;

@@ -1,11 +1,9 @@
 import type { Db } from '../../store/sqlite.js';
 import { groupBy } from '../../text/rows.js';
 import type { ColumnFacts, ForeignKey, ListedTable, Obstacle, TableFacts } from './database.js';
-import { quote } from './sqlite.js';
 
 export type OpenWriter = (() => Db) | null;
 
-/** Every table and view but those of SQLite itself. */
 export function listSqliteTables(db: Db): ListedTable[] {
   const sql = `select name, type from pragma_table_list
     where schema = 'main' and type <> 'shadow' and name not like 'sqlite\\_%' escape '\\' order by name`;
@@ -22,9 +20,9 @@ export function listSqliteTables(db: Db): ListedTable[] {
 /** `openWriter`: opens the file, so that a statement may be tried and rolled back; null if it cannot be written. */
 export function introspectSqlite(db: Db, name: string, openWriter: OpenWriter): TableFacts | null {
   const sql = `select name, type from pragma_table_list where schema = 'main' and lower(name) = lower(?)`;
-  const found = db.prepare<[string], { name: string; type: string }>(sql).get(name);
-  if (found === undefined) return null;
-  const { name: table, type } = found;
+  const row = db.prepare<[string], { name: string; type: string }>(sql).get(name);
+  if (row === undefined) return null;
+  const { name: table, type } = row;
   const info = readColumns(db, table);
   const uniques = readUniques(db, table, info);
   const isTable = type === 'table';
@@ -58,7 +56,6 @@ function readColumns(db: Db, table: string): ColumnInfo[] {
   return db.prepare<[string], ColumnInfo>(sql).all(table);
 }
 
-/** SQLite's rules of affinity. */
 function describe({ name, type, notnull, hidden }: ColumnInfo): ColumnFacts {
   const isText = /char|clob|text/i.test(type) && !/int/i.test(type);
   const isAny = type === '' || (/blob|any/i.test(type) && !/int/i.test(type));
@@ -184,7 +181,6 @@ function tryNewColumn(openWriter: () => Db, table: string): string | null {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   } finally {
-    // Rolls back.
     db.close();
   }
 }
@@ -205,4 +201,8 @@ function canBegin(db: Db): boolean {
   } catch {
     return false;
   }
+}
+
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }

@@ -6,7 +6,7 @@ import { APPLICATION_ID } from '../../store/open.js';
 import { type Db, Sqlite } from '../../store/sqlite.js';
 import { inBatches } from '../../text/rows.js';
 import { type Connection, type Database, throwIfAborted, type Value } from './database.js';
-import { introspectSqlite, listSqliteTables } from './sqlite-catalog.js';
+import { introspectSqlite, listSqliteTables, quote } from './sqlite-catalog.js';
 
 /** Short, because signals are not heard while SQLite waits; `transaction` waits again. */
 const BUSY_MS = 100;
@@ -78,7 +78,6 @@ export function openSqlite(file: string, mode: 'read' | 'write', connection: Con
       const changes = set.map(([column, term]) => `${quote(column)} = ${term}`).join(', ');
       return `update ${table} as t set ${changes} from ${from} as m where ${on} and ${where}`;
     },
-    // BEGIN IMMEDIATE has locked the whole database.
     lockTable: () => [],
 
     introspect: async (table) =>
@@ -160,7 +159,6 @@ function openReader(file: string): Db {
   return open(file, true);
 }
 
-/** Whether the file and its folder, which holds the journal, can be written. */
 function isWritable(file: string): boolean {
   try {
     accessSync(file, constants.W_OK);
@@ -169,10 +167,6 @@ function isWritable(file: string): boolean {
   } catch {
     return false;
   }
-}
-
-export function quote(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** A text with control characters is written in hexadecimal, so that no shell of SQLite can misread it. */

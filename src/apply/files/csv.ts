@@ -10,13 +10,10 @@ interface CsvDialect {
   /** The end of a record: LF (optionally after CR), or CR in files without LF. */
   readonly terminator: string;
   readonly header: readonly string[];
-  /** Cells of the first record. */
   readonly width: number;
-  /** Offset of the first record after BOM, `sep=` line and header. */
   readonly dataStart: number;
 }
 
-/** Where a cell begins and ends, with its quotes. */
 interface Cell {
   readonly start: number;
   readonly end: number;
@@ -24,7 +21,6 @@ interface Cell {
 
 interface CsvRecord {
   readonly cells: readonly Cell[];
-  /** Start of the next record. */
   readonly next: number;
   readonly isOpen: boolean;
 }
@@ -132,7 +128,6 @@ function readRecord(
   }
 }
 
-/** The offset after the closing quote; -1 if there is none. */
 function endOfQuoted(text: string, start: number): number {
   for (
     let position = text.indexOf('"', start + 1);
@@ -198,7 +193,6 @@ function detectDialect(target: CsvTarget, head: string): CsvDialect {
   });
 }
 
-/** -1 if there is no such column. */
 function indexOf({ header, width }: Pick<CsvDialect, 'header' | 'width'>, name: string): number {
   if (header.length > 0) return header.indexOf(name);
   const [, number] = /^#([1-9]\d{0,5})$/.exec(name) ?? [];

@@ -6,7 +6,6 @@ export type RewriteCell = (index: number, value: string, scope: RowScope) => str
 export type Splitter = (text: string, start: number, isLast: boolean) => number | null;
 
 export interface FileFormat {
-  /** Offset of the first record. */
   readonly dataStart: number;
   readonly split: Splitter;
   /** `row`: counted from 1. @throws SvcError `bad_input` for a malformed record */

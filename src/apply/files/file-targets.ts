@@ -46,9 +46,7 @@ export interface WrittenFile extends FilePlan {
 export interface CheckedFile {
   readonly output: string;
   readonly exists: boolean;
-  /** Ids in records that are as the remap says. */
   readonly checked: number;
-  /** Records that differ. */
   readonly wrongCount: number;
   readonly wrong: readonly string[];
   /** Records that the new file does not have. */
@@ -57,7 +55,6 @@ export interface CheckedFile {
 
 const MOST_NAMED = 5;
 
-/** Counts what would become of the ids. */
 export async function planFile(
   target: FileTarget,
   remap: RemapIds,
@@ -111,7 +108,6 @@ export async function writeFile(
   return { output, rows, columns: mapper.count() };
 }
 
-/** Compares the new file with the remap, record by record. */
 export async function checkFile(
   target: FileTarget,
   remap: RemapIds,
@@ -206,7 +202,6 @@ interface JudgedId {
   rows: number;
 }
 
-/** Judges each distinct value once. */
 function buildMapper(target: FileTarget, remap: RemapIds) {
   const judged = target.ids.map(() => new Map<string, JudgedId>());
   const rewrite: RewriteCell = (index, value, scope) => {

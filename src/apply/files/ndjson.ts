@@ -10,7 +10,6 @@ const BOM = '\u00ef\u00bb\u00bf';
 /** Stands for a value that becomes null, whether it was a number or a string. */
 const GAP = `gap-${randomUUID()}`;
 
-/** One JSON value per line; blank lines stay. */
 export function openNdjson(target: NdjsonTarget, head: string): FileFormat {
   const parse = (path: string | undefined) =>
     path === undefined ? null : must(parseJsonPath(path), 'JSON path');

@@ -19,7 +19,6 @@ function isDoubtful({ source, sinceMs, nineTenthsMs }: WindowRow, newestMs: numb
   return gap >= LEAST_GAP_MS && gap * 3 > newestMs - Number(sinceMs);
 }
 
-/** What is known about the start of V4's history, for each model with a V4 company. */
 export function summarizeWindows(rows: readonly WindowRow[], newestMs: number): ReportWindow[] {
   return [...groupBy(rows, ({ model }) => model)].map(([model, companies]) => {
     const doubtful = companies.filter((row) => isDoubtful(row, newestMs));
@@ -116,7 +115,6 @@ function monthNumber(ms: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** `2026-08`. */
 function monthName(number: number): string {
   return new Date(Date.UTC(Math.floor(number / 12), number % 12)).toISOString().slice(0, 7);
 }
