@@ -1,4 +1,5 @@
 import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
 import type { Database } from './db/database.js';
 import { changeState, deleteState } from './state.js';
 import { crosswalkSql, dropColumn, emptyColumn, nameRows, switchBack, tableSql } from './statements.js';
@@ -24,8 +25,6 @@ export async function undoTable(table: ApplyTable): Promise<UndoneColumn[]> {
   return undone;
 }
 
-const ANY = ['writing', 'written', 'switching', 'switched', 'undoing'] as const;
-
 async function undoColumn(table: ApplyTable, column: TableColumn): Promise<UndoneColumn> {
   const { db } = table;
   const back = await db.transaction('write', () => takeSwitchBack(table, column));
@@ -50,14 +49,15 @@ type Back = Pick<UndoneColumn, 'restored' | 'changedSinceCount' | 'changedSince'
 /** One transaction, whose state says that it must not be repeated: cells may be changed again by their application. */
 async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<Back> {
   const { db } = table;
-  const state = column.state?.state;
+  const { state } = must(column.state);
   const now = await refreshIfThere(table);
   const canCompare = [column.column.name, column.v3, column.v4].every((name) => hasColumn(now, name));
   const isSwitched = state === 'switched' && canCompare;
   if (isSwitched) await executeAll(db, db.lockTable(tableSql(db, table.facts)));
   // `writing`: COLUMN_v4 is ours and may be missing, and COLUMN_v3 is not ours.
   const hasV3 = state === 'switched' || state === 'switching' || state === 'undoing';
-  await changeState(db, column, ANY, hasV3 ? 'undoing' : 'writing');
+  // Only from the state that was read: another process may have switched the column while this one waited for its lock.
+  await changeState(db, column, [state], hasV3 ? 'undoing' : 'writing');
   const named = state === 'undoing' ? ['changed'] : ['changed', 'since'];
   const changed =
     canCompare && (isSwitched || state === 'undoing') ? await nameChanged(table, column, named) : NO_CHANGES;

@@ -228,8 +228,13 @@ export async function fillTable(
     if (!hasColumn(now, column.v4))
       await db.transaction('write', () => db.execute(addColumn(db, column, column.v4)));
     const changed = await db.transaction('write', async () => {
-      const isSwitching = column.state?.state === 'switching';
-      await changeState(db, column, LOADING, isSwitching ? 'switching' : 'written', remap.sha256);
+      // Where DDL commits, another process may have prepared the switch since: COLUMN_v3 is then ours.
+      const state = findState(await readStates(db), table.facts, column.column.name)?.state;
+      const [from, to] =
+        state === 'switching'
+          ? [['switching'] as const, state]
+          : [['writing', 'written'] as const, 'written' as const];
+      await changeState(db, column, from, to, remap.sha256);
       return executeAll(db, fillColumn(db, column));
     });
     const counts = must(loaded.find((each) => each.column === column.column.name));

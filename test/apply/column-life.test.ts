@@ -236,6 +236,31 @@ describe('the life of a column', () => {
     expect(dumpOf(scene.file)).toBe(before);
   });
 
+  it('does not drop what is beside V4 ids if another process switched while undo waited', async () => {
+    const scene = openScene({ sql: PLAIN });
+    const before = dumpOf(scene.file);
+    await scene.write();
+    let waits = true;
+    const late = openScene({
+      sql: '',
+      file: scene.file,
+      wrap: (db) => ({
+        ...db,
+        transaction: async (mode, work) => {
+          if (waits) {
+            waits = false;
+            await scene.switch(true);
+          }
+          return db.transaction(mode, work);
+        },
+      }),
+    });
+    await expect(late.undo()).rejects.toMatchObject({ code: 'locked' });
+    expect((await scene.check()).every(isRight)).toBe(true);
+    await scene.undo();
+    expect(dumpOf(scene.file)).toBe(before);
+  });
+
   it('refuses a column of the user that has the name of a new one', async () => {
     const scene = openScene({
       sql: 'create table o(id integer primary key, item integer, item_v3 integer); insert into o values (1, 20, 3)',
