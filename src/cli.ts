@@ -11,7 +11,6 @@ type StopSignal = keyof typeof EXIT_BY_SIGNAL;
 /** Longest time for work to stop, ms, so that a signal ends the process within two seconds. */
 const STOP_WITHIN_MS = 1500;
 
-/** The stop that signals request; `signal` is the first one received. */
 interface Stop {
   readonly controller: AbortController;
   signal: StopSignal | null;

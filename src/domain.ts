@@ -59,7 +59,6 @@ export const STALE_REASONS = [
 ] as const;
 export type StaleReason = (typeof STALE_REASONS)[number];
 
-/** How a company was paired: by equal ids, by shared keys, by the user's file, not for certain, or not at all. */
 export const COMPANY_MATCHES = ['same_id', 'overlap', 'file', 'ambiguous', 'none'] as const;
 export type CompanyMatch = (typeof COMPANY_MATCHES)[number];
 
@@ -113,7 +112,6 @@ export const LIMIT_UNITS = [
   'hours',
 ] as const;
 
-/** One limit of the gate and what it judged. */
 export interface ReportLimit {
   readonly name: string;
   /** null: all models. */
@@ -199,16 +197,13 @@ export const REJECT_REASONS = [
 
 /** An object of a page that is not a valid record or child; it is kept as received and counted. */
 export interface RejectedObject {
-  /** Zero-based index in the page's list. */
   readonly position: number;
   /** '' for a record, otherwise the child's field. */
   readonly path: string;
   readonly reason: (typeof REJECT_REASONS)[number];
-  /** Its JSON text. */
   readonly raw: string;
 }
 
-/** One page of a list, validated. */
 export interface ListPage {
   readonly records: readonly PageRecord[];
   readonly rejected: readonly RejectedObject[];
@@ -260,7 +255,6 @@ type StageEvent =
   /** Where an earlier process of the same export stopped. */
   | {
       readonly kind: 'resume';
-      /** Lists that were read to their end, and their records. */
       readonly lists: number;
       readonly records: number;
       readonly open: readonly {
@@ -273,7 +267,6 @@ type StageEvent =
 
 export type OnProgress = (event: ProgressEvent) => void;
 
-/** Marks events with their generation. */
 export function progressOf(generation: Generation, onProgress: OnProgress): OnProgress {
   return (event) => onProgress({ ...event, generation });
 }
@@ -298,12 +291,10 @@ export interface V4Company {
   readonly body: string;
 }
 
-/** Returns the time in ms since 1970. */
 export interface Clock {
   now(): number;
 }
 
-/** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** How old the evidence may be where the configuration does not say it. */

@@ -47,13 +47,11 @@ export interface ErrorFacts {
 }
 
 export interface SvcErrorOptions {
-  /** What the user can do about it, as one sentence. */
   readonly hint?: string | undefined;
   readonly facts?: ErrorFacts | undefined;
   readonly cause?: unknown;
 }
 
-/** An expected error, with a code, an exit code and a hint. */
 export class SvcError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -173,7 +171,6 @@ const REQUEST_ERRORS: readonly ErrorCode[] = [
   'wait_too_long',
 ];
 
-/** Whether the server answered 404. */
 export function isNotFound(error: unknown): error is SvcError {
   return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
 }

@@ -18,13 +18,11 @@ export type IdInput = bigint | number | string;
 export interface Where {
   /** Name of the V3 region in the configuration. */
   readonly region?: string;
-  /** V3 company id; V4 company id for V4 ids. */
   readonly companyId?: IdInput;
   /** Field of the children to look up, such as `line_items`. Default: records. */
   readonly path?: string;
 }
 
-/** A finished remap, read-only. */
 export interface Remap {
   /**
    * The V4 id of a V3 id; null if there is none, or the V3 id is unknown or ambiguous.

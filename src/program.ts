@@ -17,7 +17,6 @@ const PLAIN_WIDTH = 100;
 /** Least width that `COLUMNS` may ask for. */
 const MIN_WIDTH = 40;
 
-/** What a command line uses of its process. */
 export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
   readonly stdout: Io['stdout'] & { readonly columns?: number };
   readonly stderr: Io['stderr'] & { readonly columns?: number };
@@ -86,12 +85,10 @@ function formatHelp(command: CommandUnknownOpts, helper: Help): string {
   return `${text}Options of every command: --config --db --quiet --verbose --no-color --help\n`;
 }
 
-/** Options that every command has, as they were given. */
 interface CommonOptions extends ConfigFlags {
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly color: boolean;
-  /** All options by name. */
   readonly given: Readonly<Record<string, unknown>>;
 }
 
@@ -299,7 +296,6 @@ async function reportError(
   return exitCodeOf(error);
 }
 
-/** Turns an error of the parser into an SvcError, with its suggestion as the hint. */
 function usageError(error: CommanderError, words: readonly string[]): SvcError {
   const help = helpHint(error.code === 'commander.unknownCommand' ? [] : words);
   if (error.code === 'commander.help') {

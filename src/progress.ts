@@ -9,7 +9,6 @@ const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
 /** Columns for the spinner, a space, and the last column, which stays empty. */
 const SPINNER_COLUMNS = 3;
-/** Indents the lines below the spinner. */
 const UNDER_SPINNER = '  ';
 /** The step by which an export reports the number of its lists. */
 const LISTS = 'lists';
@@ -21,12 +20,10 @@ export interface ProgressOptions {
   readonly isTty: boolean;
   readonly width: () => number;
   readonly color: boolean;
-  /** Print warnings only. */
   readonly quiet: boolean;
   /** Also print every list as it ends. */
   readonly verbose: boolean;
   readonly clock: Clock;
-  /** Calls `work` at this interval until the returned function is called. */
   readonly every?: (ms: number, work: () => void) => () => void;
 }
 
@@ -40,7 +37,6 @@ export interface Progress {
   stop(end: 'done' | 'failed'): void;
 }
 
-/** The generation that a stage belongs to, or a stage that runs alone. */
 type StageKey = Generation | 'alone';
 
 /** Shows the progress of stages: on a terminal, a line each that is redrawn; elsewhere, a line each every ten seconds. */
@@ -193,7 +189,6 @@ interface StreamTally {
   ended: boolean;
 }
 
-/** A stage of the work, and how far it is. */
 export class Stage {
   readonly name: string;
   readonly #startedMs: number;
@@ -213,7 +208,6 @@ export class Stage {
     this.#startedMs = startedMs;
   }
 
-  /** Takes account of one event. */
   count(event: ProgressEvent, nowMs: number): void {
     switch (event.kind) {
       case 'page': {
@@ -279,7 +273,6 @@ export class Stage {
     return stream;
   }
 
-  /** The records of all lists; null while a list has not begun or does not say. */
   #total(): number | null {
     if (this.#lists === null || this.#resumed.lists + this.#streams.size < this.#lists) return null;
     let total = this.#resumed.ended;

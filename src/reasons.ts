@@ -4,7 +4,6 @@ export const STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous', 'v4_onl
 export type Status = (typeof STATUSES)[number];
 
 export interface ReasonText {
-  /** A few plain words, shown before the code. */
   readonly title: string;
   readonly meaning: string;
   /** What changes the verdict: a command, a setting, a limit, a file to fill in, or whom to ask. */

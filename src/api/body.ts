@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
 
 /** The text of a stored body. @throws SvcError `bad_response` if it is not UTF-8 */
 export function decodeBody(body: Uint8Array, encoding: string): string {
@@ -30,11 +31,9 @@ const CONTAINER_COST = 80;
 const STRING_COST = 24;
 const MEMBER_COST = 16;
 const ITEM_COST = 16;
-/** Smaller bodies are not counted. */
 const MIN_COUNTED_BYTES = 4 * 2 ** 20;
 /** What parsing may take, as a multiple of the largest body. The body is in memory three times besides. */
 const MAX_COST_FACTOR = 11;
-/** Names with one hash count as one. */
 const NAME_BITS = 22;
 
 const QUOTE = 0x22;
@@ -66,9 +65,11 @@ function estimateCost(body: Uint8Array): number {
     if (byte === QUOTE) {
       cost += STRING_COST;
       hash = 0;
-      for (i++; i < body.length && body[i] !== QUOTE; i++) {
-        hash = Math.imul(hash ^ (body[i] ?? 0), 0x01000193);
-        if (body[i] === BACKSLASH) i++;
+      for (i++; ; i++) {
+        const character = body[i];
+        if (character === undefined || character === QUOTE) break;
+        hash = Math.imul(hash ^ character, 0x01000193);
+        if (character === BACKSLASH) i++;
       }
     } else if (byte === COMMA) cost += ITEM_COST;
     else if (byte === COLON) cost += MEMBER_COST + (isNew(names, hash) ? NEW_NAME_COST : 0);
@@ -77,11 +78,10 @@ function estimateCost(body: Uint8Array): number {
   return cost;
 }
 
-/** Whether a hash was not seen before; notes it. */
 function isNew(seen: Uint8Array, hash: number): boolean {
   const bit = (hash ^ (hash >>> NAME_BITS)) & (2 ** NAME_BITS - 1);
   const [index, mask] = [bit >> 3, 1 << (bit & 7)];
-  const byte = seen[index] ?? 0;
+  const byte = must(seen[index]);
   seen[index] = byte | mask;
   return (byte & mask) === 0;
 }

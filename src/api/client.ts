@@ -36,12 +36,9 @@ import { type FetchedRecord, recordParser } from './single-record.js';
 export interface ApiOptions {
   readonly config: Config;
   readonly keys: ApiKeys;
-  /** Other keys to remove from messages, which this client does not send. */
   readonly secrets?: readonly string[];
-  /** Environment variables, for proxies. */
   readonly env?: Env;
   readonly onProgress: OnProgress;
-  /** Aborts every request and wait; its reason is thrown. */
   readonly signal: AbortSignal;
   /** Used instead of a new dispatcher; not closed by `close`. */
   readonly dispatcher?: Dispatcher;
@@ -50,13 +47,10 @@ export interface ApiOptions {
   readonly random?: () => number;
 }
 
-/** Statistics of an endpoint so far. */
 export interface EndpointState {
   readonly generation: Generation;
-  /** '' for V4. */
   readonly region: string;
   readonly host: string;
-  /** Host and port of the proxy, if any. */
   readonly proxy: string | null;
   readonly requests: number;
   readonly retries: number;
@@ -64,7 +58,6 @@ export interface EndpointState {
   readonly clockOffsetMs: number | null;
 }
 
-/** Both generations of the service. Every method throws SvcErrors with the route, status and request_id. */
 export interface Api {
   /** One page of a list, validated. For a status such as 404, it throws `http_status` with `facts.status`. */
   fetchPage(request: ListRequest): Promise<ListPage>;
@@ -84,7 +77,6 @@ export interface Api {
  */
 export function createApi(options: ApiOptions): Api {
   const { config, env = {} } = options;
-  // Every pending request and wait adds a listener.
   setMaxListeners(0, options.signal);
   assertNoProxy(config, env);
   const dispatcher = options.dispatcher ?? createDispatcher(config, env);

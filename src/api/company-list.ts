@@ -34,7 +34,6 @@ export function parseCompanyPage(text: string, format: CompanyListFormat): Parse
   return { records: ids.map(recordOf), rejected: [], companies, next, totalCount };
 }
 
-/** The field that holds the id of a listed company, and all of its fields. */
 export function describeCompany(
   { companyId, body }: V4Company,
   { fieldPrefix: prefix, companyIdField }: CompanyListFormat,
@@ -62,7 +61,7 @@ function findIdPath(list: readonly unknown[], names: readonly string[]): readonl
       .map((object) => [object, name])
       .filter((path) => {
         const ids = idsAt(list, path);
-        // An id that all companies share is that of something else.
+        // An id that all companies share identifies something else.
         return ids !== null && new Set(ids).size === ids.length;
       });
     // Two such objects: only `v4.companyIdField` can say which is the company.
@@ -71,7 +70,6 @@ function findIdPath(list: readonly unknown[], names: readonly string[]): readonl
   return null;
 }
 
-/** The ids at a path of members; null unless every company has one there. */
 function idsAt(list: readonly unknown[], path: readonly string[]): readonly CompanyId[] | null {
   const ids: CompanyId[] = [];
   for (const company of list) {
@@ -101,7 +99,6 @@ function describeMissing(list: readonly unknown[], where: string): string {
   return `not every company has an id in ${where}; one has the fields ${fields}`;
 }
 
-/** The members of a company, and of the objects in it. */
 function fieldsOf(company: Members): string[] {
   const names = Object.entries(company).flatMap(([name, value]) =>
     isMembers(value) ? Object.keys(value).map((inner) => `${name}.${inner}`) : [name],

@@ -1,7 +1,6 @@
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 
-/** The list of a page and what stands beside it. */
 export interface Envelope {
   readonly list: readonly unknown[];
   readonly next: string | null;
@@ -10,7 +9,6 @@ export interface Envelope {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** @throws SvcError `bad_response` */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -27,11 +25,6 @@ function describeText(text: string): string {
   return start.startsWith('{') || start.startsWith('[') ? 'cut off or damaged' : 'text';
 }
 
-/**
- * Opens a page of records. V3: the list, `next` and `total_count` at the top; V4: inside `data`.
- *
- * @throws SvcError `bad_response`
- */
 export function openEnvelope(generation: Generation, page: unknown): Envelope {
   if (!isMembers(page)) throw badPage(`the body is ${kindOf(page)}, not an object`);
   assertNoError(page);
@@ -84,11 +77,6 @@ function readCount(count: unknown): number | null {
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
-/**
- * Refuses an envelope with an `error` or `errors` member that says something.
- *
- * @throws SvcError `bad_response`; its fact `answer` is the member
- */
 function assertNoError(envelope: Members): void {
   const said = [envelope['error'], envelope['errors']].find((error) => !isEmpty(error));
   if (said === undefined) return;

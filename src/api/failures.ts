@@ -5,12 +5,10 @@ import type { Host } from './hosts.js';
 import type { AttemptOutcome } from './http.js';
 import type { Scrub } from './scrub.js';
 
-/** Maximum number of characters shown of a server's error text or request_id. */
 const MAX_QUOTE_CHARS = 200;
 /** A longer body is no error message; it is not searched for a request_id. */
 const MAX_SEARCHED_BYTES = 262_144;
 
-/** What errors say of the request that failed. */
 export interface RequestTarget {
   readonly host: Host;
   readonly url: URL;
@@ -18,7 +16,6 @@ export interface RequestTarget {
   readonly companyId: bigint | null;
 }
 
-/** The error for a request's last outcome. It contains no key, even if the server echoed one. */
 export function buildFailure(
   code: ErrorCode,
   outcome: AttemptOutcome,
@@ -82,7 +79,6 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
   }
 }
 
-/** The error for an answer of status 200 whose body was refused with `reason`, with the facts of the request added. */
 export function buildBadAnswer(
   reason: SvcError,
   outcome: AttemptOutcome,
@@ -107,7 +103,6 @@ export function buildBadAnswer(
   });
 }
 
-/** Adds the facts of the request to an error. */
 export function withFacts(error: SvcError, target: RequestTarget, more: ErrorFacts = {}): SvcError {
   const facts = { ...factsOf(target, null), ...error.facts, ...more };
   return new SvcError(error.code, error.message, { hint: error.hint, facts, cause: error.cause });
@@ -151,7 +146,6 @@ function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
 
 type Answer = Extract<AttemptOutcome, { kind: 'answer' }>;
 
-/** What the body of an error response says. */
 function quoteAnswer({ status, body }: Answer, scrub: Scrub): string | undefined {
   return status === 200 ? undefined : quote(Buffer.from(body.decoded).toString('utf8'), scrub);
 }

@@ -6,15 +6,12 @@ import { SvcError } from '../errors.js';
 import { comparableHost, isLoopback, toUrl } from '../text/addresses.js';
 import { HostLimiter, type LimiterOptions } from './limiter.js';
 
-/** A configured endpoint with its key, limiter and statistics. */
 export interface Host {
   readonly generation: Generation;
-  /** `V3`, `V3 eu` or `V4`, for people. */
   readonly label: string;
   readonly endpoint: Endpoint;
   readonly key: string;
   readonly limiter: HostLimiter;
-  /** Host and port of the proxy, if any. */
   readonly proxy: string | null;
   readonly tally: {
     requests: number;
@@ -24,9 +21,7 @@ export interface Host {
   };
 }
 
-/** All endpoints of a configuration. */
 export interface Hosts {
-  /** By region. */
   readonly v3: ReadonlyMap<string, Host>;
   readonly v4: Host;
 }
@@ -60,7 +55,6 @@ export function buildHosts(
   return { v3: new Map(v3), v4: build('v4', 'V4', config.v4, keys.v4) };
 }
 
-/** The host and port of an endpoint, the same for every way to write them. */
 export function hostOf({ baseUrl }: Endpoint): string {
   return comparableHost(baseUrl) ?? baseUrl;
 }

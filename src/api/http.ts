@@ -4,7 +4,6 @@ import { gunzip } from 'node:zlib';
 import { type Dispatcher, errors, request } from 'undici';
 import { expectedError } from '../errors.js';
 
-/** A GET request. */
 export interface Call {
   readonly url: URL;
   readonly key: string;
@@ -21,9 +20,7 @@ export interface AnswerHeaders {
 /** Complete if the status is 200, otherwise the first bytes. */
 export interface AnswerBody {
   readonly decoded: Uint8Array;
-  /** As it came. */
   readonly sent: Uint8Array;
-  /** `identity` or `gzip`: how `sent` is encoded. */
   readonly encoding: 'identity' | 'gzip';
 }
 
@@ -38,7 +35,6 @@ export type AttemptOutcome =
   | {
       readonly kind: 'failure';
       readonly failure: 'network' | 'tls' | 'timeout' | 'broken_body' | 'body_too_large';
-      /** Such as `ECONNREFUSED`. */
       readonly detail: string;
     };
 
@@ -123,7 +119,6 @@ function networkCodeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
-/** Untrusted certificates are not worth a retry. */
 function isTlsFailure(code: string): boolean {
   return /CERT|ERR_TLS|ERR_SSL|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|EPROTO/.test(code);
 }

@@ -3,6 +3,7 @@ import type { LimitFunction } from 'p-limit';
 import pLimit from 'p-limit';
 import type { Clock } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { at } from '../text/at.js';
 import { formatDuration } from '../text/numbers.js';
 
 export interface LimiterOptions {
@@ -46,7 +47,6 @@ const REFUND = 0.5;
 
 interface Turn {
   readonly startedAt: number;
-  /** Its index in the ring of the last starts. */
   readonly place: number;
 }
 
@@ -54,26 +54,19 @@ interface Turn {
 export class HostLimiter {
   readonly #options: LimiterOptions;
   readonly #slots: LimitFunction;
-  /** Queue: only the first request waits for its start time. */
   readonly #turns: LimitFunction = pLimit(1);
   readonly #baseIntervalMs: number;
-  /** Ring of the last start times: at most this many requests start within `#windowMs`. */
   readonly #starts: Float64Array;
   readonly #windowMs: number;
   readonly #retryCapacity: number;
   #intervalMs: number;
-  /** Index in `#starts` of the oldest, which the next one replaces. */
   #oldest = 0;
   #pending = 0;
-  /** Number of connections: the most requests that were ever pending at once. */
   #connections = 0;
-  /** Earliest next start at the even rate. */
   #nextAt = 0;
-  /** End of the wait that the host asked for. */
   #notBefore = 0;
   #slowedAt = 0;
   #lastStart = 0;
-  /** Moving average of the time between starts. */
   #averageIntervalMs = 0;
   #retries: number;
 
@@ -84,7 +77,6 @@ export class HostLimiter {
     this.#intervalMs = this.#baseIntervalMs;
     this.#starts = new Float64Array(Math.ceil(options.requestsPerSecond)).fill(Number.NEGATIVE_INFINITY);
     this.#windowMs = (1000 * this.#starts.length) / options.requestsPerSecond + GUARD_MS;
-    // a full set of retries for all concurrent requests: an outage costs no more than this
     this.#retryCapacity = options.concurrency * (options.attempts - 1);
     this.#retries = this.#retryCapacity;
   }
@@ -153,7 +145,7 @@ export class HostLimiter {
     for (;;) {
       signal.throwIfAborted();
       const now = clock.now();
-      const fullUntil = (this.#starts[this.#oldest] ?? 0) + this.#windowMs;
+      const fullUntil = at(this.#starts, this.#oldest) + this.#windowMs;
       const waitMs = Math.max(this.#nextAt, this.#notBefore, fullUntil) - now;
       if (waitMs <= 0) {
         return { startedAt: now, place: this.#start(now) };
@@ -175,7 +167,6 @@ export class HostLimiter {
     this.#oldest = (place + 1) % this.#starts.length;
     const sinceLast = now - this.#lastStart;
     this.#lastStart = now;
-    // longer pauses are idle time
     if (sinceLast < 1000) this.#averageIntervalMs = this.#averageIntervalMs * 0.9 + sinceLast * 0.1;
     return place;
   }
@@ -203,7 +194,6 @@ export function waitTooLong(
   );
 }
 
-/** `2026-01-31 09:30:00 UTC`; capped at the largest valid date. */
 function describeInstant(ms: number): string {
   const date = new Date(Math.min(ms, 8.64e15));
   return date
@@ -212,13 +202,11 @@ function describeInstant(ms: number): string {
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** Waits; rejects with the signal's reason when it aborts. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 /** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Sleeps on real timers, for any duration. */
 export const sleepForReal: Sleep = async (ms, signal) => {
   for (let rest = ms; rest > 0; rest -= MAX_TIMER_MS) {
     try {

@@ -6,11 +6,9 @@ import { openEnvelope, parseJson } from './envelope.js';
 import { parseIsoDate } from './iso-date.js';
 import { itemTexts, valueStart } from './raw-text.js';
 
-/** What the pages of a model look like. */
 export interface PageFormat {
   readonly generation: Generation;
   readonly fieldPrefix: string;
-  /** Fields whose items are children. */
   readonly children: readonly string[];
   readonly dateFields: readonly string[];
 }
@@ -25,13 +23,11 @@ export type ParsedPage = Pick<ListPage, 'records' | 'rejected' | 'companies' | '
  */
 export type ParsePage = (text: string, companyId: number | bigint | null) => ParsedPage;
 
-/** The format of a model's pages. */
 export function pageFormat(config: Config, generation: Generation, pair: ModelPair): PageFormat {
   const { fieldPrefix, backfill } = config;
   return { generation, fieldPrefix, children: pair.children, dateFields: backfill.dateFields };
 }
 
-/** Makes the parser of a model's pages, also for pages that were stored. */
 export function pageParser(format: PageFormat): ParsePage {
   const reader = new RecordReader(format);
   return (text, company) => {
@@ -59,7 +55,7 @@ const NUMBER = randomUUID();
 
 /** Quotes the numbers of members, with `NUMBER` before them. */
 export function quoteIntegers(text: string, members: readonly string[]): string {
-  // In valid JSON, these quotes and the colon are those of a member: quotes inside strings follow a backslash.
+  // In valid JSON, these quotes and the colon belong to a member: quotes inside strings follow a backslash.
   const pattern = new RegExp(`("(?:${members.join('|')})"\\s*:\\s*)(-?\\d[\\d.eE+-]*)`, 'g');
   return text.replace(pattern, (_, before: string, number: string) => `${before}"${NUMBER}${number}"`);
 }
@@ -96,13 +92,10 @@ interface Taken {
   isInexact: boolean;
 }
 
-/** More rejected objects than any page of records has; their texts are kept in memory. */
 const MAX_REJECTED = 100_000;
 const NO_CHILDREN: readonly PageChild[] = [];
 
-/** Reads the items of a page's list into records and rejected objects. */
 class RecordReader {
-  /** The members whose numbers must be exact. */
   readonly idMembers: readonly string[];
   readonly #id: string;
   readonly #companyId: string;
@@ -201,7 +194,7 @@ class RecordReader {
     return exactInteger(value);
   }
 
-  /** The join key: a text, or the digits of an integer literal; null if the member is none. */
+  /** The join key: a text, or the digits of an integer literal; null for other values. */
   #key(value: unknown): string | null {
     if (typeof value === 'number') {
       // 5.0 and 5e0 are no integer literals, but JSON.parse does not tell them from 5.
@@ -226,7 +219,6 @@ function missing(value: unknown, name: 'svc_id' | 'company_id'): RejectReason {
   return value === undefined || value === null ? `no_${name}` : `bad_${name}`;
 }
 
-/** Whether a deletion field says that the record is deleted; null if it says neither. */
 function readDeletion(value: unknown): boolean | null {
   if (value === null || value === undefined) return false;
   return typeof value === 'string' && parseIsoDate(value) > 0 ? true : null;

@@ -2,9 +2,7 @@ import type { ModelPair, StreamKey } from '../domain.js';
 
 type Parameter = readonly [name: string, value: string];
 
-/** The path below the base URL and the parameters of a request, not encoded. */
 export interface ApiQuery {
-  /** Segments; none may be `.` or `..`. */
   readonly path: readonly string[];
   readonly parameters: readonly Parameter[];
 }
@@ -12,10 +10,8 @@ export interface ApiQuery {
 /** The model of V4's list of companies, which is read like any other list. */
 export const COMPANY_LIST = 'core/companies';
 
-/** One page of a list. */
 export interface ListRequest {
   readonly stream: StreamKey;
-  /** Null for V4's list of companies. */
   readonly pair: ModelPair | null;
   /** The `next` of the previous page, or null for the first. */
   readonly cursor: string | null;
@@ -23,15 +19,12 @@ export interface ListRequest {
   readonly updatedSince: string | null;
 }
 
-/** One page of a list with the caller's own parameters and no others. */
 export interface RawListRequest {
   readonly stream: StreamKey;
-  /** Null for V4's list of companies. */
   readonly pair: ModelPair | null;
   readonly parameters: readonly Parameter[];
 }
 
-/** One V4 record by its id. */
 export interface RecordRequest {
   readonly pair: ModelPair;
   readonly companyId: bigint;
@@ -74,7 +67,6 @@ function v3Parameters({ stream, updatedSince }: ListRequest, fieldPrefix: string
   return parameters;
 }
 
-/** A list request with the given parameters. In V4, the company is part of the path. */
 export function buildRawList({ stream, pair, parameters }: RawListRequest): ApiQuery {
   return { path: listPath(stream, pair), parameters };
 }
@@ -84,7 +76,6 @@ function listPath(stream: StreamKey, pair: ModelPair | null): readonly string[] 
   return stream.generation === 'v3' ? pair.v3.split('/') : v4Path(pair, stream.companyId);
 }
 
-/** V4's single-record read. */
 export function buildV4Record({ pair, companyId, svcId }: RecordRequest): ApiQuery {
   return { path: [...v4Path(pair, companyId), String(svcId)], parameters: expandOf(pair) };
 }

@@ -5,7 +5,6 @@
 
 const SPACE = /[\t\n\r ]*/y;
 const SCALAR = /[^\t\n\r ,\]}]+/y;
-/** Up to the next bracket or string of an object or an array. */
 const UNTIL_BRACKET = /[^"[\]{}]*/y;
 
 /** The texts of the items of the array at `start`. */
@@ -77,7 +76,6 @@ function endOfString(text: string, start: number): number {
   return end + 1;
 }
 
-/** Whether an odd number of backslashes precedes. */
 function isEscaped(text: string, at: number): boolean {
   let start = at;
   while (text[start - 1] === '\\') start -= 1;

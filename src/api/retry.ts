@@ -25,7 +25,6 @@ export interface RequestOptions {
 /** Parses a response body; `servedMs` is its `Date` header, null if there is none. */
 type Parse<T> = (body: AnswerBody, servedMs: number | null) => T;
 
-/** The result of one attempt: its value, or the error to throw if it is not repeated. */
 type AttemptResult<T> =
   | { readonly kind: 'value'; readonly value: T }
   | {
@@ -85,7 +84,6 @@ async function attemptOnce<T>(
   }
 }
 
-/** Sends the request when the host's limits allow it, and applies what the response says about waiting. */
 async function sendInTurn(target: RequestTarget, options: RequestOptions) {
   const { host, url } = target;
   const { transport, clock } = options;
@@ -180,7 +178,6 @@ function classifyStatus(status: number): AttemptVerdict {
   if (status < 300) return { kind: 'retry', code: 'bad_response' };
   if (status < 400) return { kind: 'fail', code: 'redirect' };
   if (status === 401 || status === 403) return { kind: 'fail', code: 'auth' };
-  // A refusal if it lasts.
   if (status === 501) return { kind: 'retry', code: 'http_status' };
   const isPassing = status === 408 || status === 429 || status >= 500;
   return isPassing ? { kind: 'retry', code: 'unavailable' } : { kind: 'fail', code: 'http_status' };

@@ -5,7 +5,6 @@ const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
 /** Replaces the keys in a text, also escaped or encoded ones, and removes unsafe characters. */
 export type Scrub = (text: string) => string;
 
-/** Makes the function that replaces these keys. */
 export function scrubber(keys: readonly string[]): Scrub {
   const patterns = [...new Set(keys)]
     .filter((key) => key !== '')

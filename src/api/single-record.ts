@@ -7,7 +7,6 @@ import { itemTexts, valueStart, valueText } from './raw-text.js';
 /** The members of a record; integers beyond 2^53 are bigints. */
 export type RecordMembers = Readonly<Record<string, unknown>>;
 
-/** One record read by its id. */
 export interface FetchedRecord {
   readonly record: PageRecord;
   readonly members: RecordMembers;
@@ -32,7 +31,6 @@ export function recordParser(format: PageFormat) {
   };
 }
 
-/** The JSON text of the object that `openRecord` found. */
 function recordText(text: string, idField: string): string {
   let part = text;
   for (;;) {

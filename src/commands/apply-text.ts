@@ -14,7 +14,6 @@ import { type Column, renderTable } from '../text/table.js';
 import { wrapLines } from '../text/wrap.js';
 import type { Style } from './command.js';
 
-/** Rows of a table that text shows unless everything is asked for. */
 const MOST_ROWS = 20;
 
 function table(

@@ -5,14 +5,12 @@ import type { Clock, Env, OnProgress, RunUninterruptible } from '../domain.js';
 
 /** How text is laid out for the reader. */
 export interface Style {
-  /** Columns of the longest line. */
   readonly width: number;
   readonly color: boolean;
   /** Print everything, not only the most important. */
   readonly verbose: boolean;
 }
 
-/** What a command works with. */
 export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** Results, for commands that stream them; most return theirs instead. */
@@ -22,7 +20,6 @@ export interface Io {
   readonly env: Env;
   readonly clock: Clock;
   readonly style: Style;
-  /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
   readonly runUninterruptible: RunUninterruptible;

@@ -19,7 +19,6 @@ export const demoCommand: DefineCommand = (run) =>
     .addHelpText('after', '\nExample:\n  svc-migrate demo --output rehearsal')
     .action((options, command) => run(command, [], (io) => runDemo(options, io)));
 
-/** Columns of what the demo prints, on any terminal. */
 const WIDTH = 80;
 const INDENT = '  ';
 const CONFIG = 'svc-migrate.config.json';
@@ -72,7 +71,6 @@ function makeFolder(named: string | undefined): string {
 interface Demo {
   readonly folder: string;
   readonly sandbox: Sandbox;
-  /** Writes the configuration. */
   configure(settings: Readonly<Record<string, unknown>>): void;
   print(...lines: readonly string[]): Promise<void>;
   /** Runs a command line, and prints it with what `show` makes of the result; by default its text. */
@@ -129,7 +127,6 @@ async function importCommands(): Promise<readonly DefineCommand[]> {
   return [runCommand, checkCommand, remapCommand, findingsCommand, applyCommand];
 }
 
-/** Runs a command line of one of the commands; nothing is printed. */
 async function runWords(
   commands: readonly DefineCommand[],
   words: readonly string[],
@@ -225,7 +222,6 @@ function fillIn(sandbox: Sandbox): string[] {
   ];
 }
 
-/** A table of stored ids: planned, written, checked, switched and taken back. */
 async function rewrite({ print, run }: Demo): Promise<void> {
   await print('', '5. Write V4 ids beside the V3 ids that you store: table sales in shop.db.', '');
   await run('apply plan');

@@ -42,7 +42,6 @@ export interface ExportRequest extends Narrowing {
   readonly wait: { readonly settleMs: number; readonly timeoutMs: number } | null;
 }
 
-/** What the options of `export` and `run` ask for. */
 export function requestOf(
   options: {
     readonly model?: readonly string[] | undefined;
@@ -92,7 +91,6 @@ export async function exportGenerations(
   });
 }
 
-/** The error; `interrupted` for the reason of an aborted signal. */
 function orInterrupted(error: unknown, signal: AbortSignal): unknown {
   if (!signal.aborted || error instanceof SvcError) return error;
   return new SvcError('interrupted', 'Stopped before the end.', { hint: RESUME, cause: error });

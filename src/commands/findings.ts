@@ -53,8 +53,7 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
     statuses: options.status === undefined ? null : [options.status],
     reasons: options.reason?.flatMap(withParents) ?? null,
   };
-  const { assertUsableRemap } = await import('../store/readiness.js');
-  const { readStaleness } = await import('../store/remap-inputs.js');
+  const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
   const { readRemapRun } = await import('../store/remap.js');
   const { readDatabase } = await import('./read-database.js');
   const { readFindingLines } = await import('./finding-lines.js');
@@ -103,7 +102,6 @@ async function listFindings(
   return ({ width }) => renderFindings({ rows, counts, windows, limits, width });
 }
 
-/** A file that was drafted, and what to do with it. */
 interface Draft {
   readonly written: string;
   readonly next: string;

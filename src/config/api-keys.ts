@@ -8,7 +8,6 @@ import type { Config, Endpoint } from './config.js';
 
 /** The API keys. They are stored nowhere else: not in `Config`, in messages or on disk. */
 export interface ApiKeys {
-  /** By region. */
   readonly v3: ReadonlyMap<string, string>;
   /** '' if only V3 keys were requested. */
   readonly v4: string;
@@ -47,7 +46,6 @@ export async function listSecrets(config: Config, env: Env): Promise<string[]> {
   return secrets;
 }
 
-/** The key of one endpoint. Throws as `loadKeys` does. */
 export async function loadKey({ keySource: source }: Endpoint, config: Config, env: Env): Promise<string> {
   const owner = ownersOf(source, config);
   const isFile = isAbsolute(source);

@@ -13,7 +13,6 @@ export interface ModelRef {
   readonly path: string;
 }
 
-/** Parses `category/model` or `category/model#children`. */
 export function parseModelRef(text: string): ModelRef {
   const at = text.indexOf('#');
   return at < 0 ? { model: text, path: '' } : { model: text.slice(0, at), path: text.slice(at + 1) };
@@ -54,7 +53,6 @@ export const idColumnSchema = z
       context.addIssue('has both region and regionColumn; name one');
   });
 
-/** A column that holds ids, and their model and region. */
 export type IdColumn = z.output<typeof idColumnSchema>;
 
 /** `hasLines`: columns are JSON paths in a line of NDJSON. */
@@ -152,7 +150,6 @@ export const applyTargetSchema = z.discriminatedUnion('kind', [csv, ndjson, sqli
   error: `must be ${KINDS}`,
 });
 
-/** The `apply` section of the configuration. */
 export const applySettings = z.strictObject({
   targets: z
     .array(applyTargetSchema)
@@ -173,7 +170,6 @@ export type SqliteTarget = Extract<ApplyTarget, { kind: 'sqlite' }>;
 /** Tables behind a connection string. */
 export type ServerTarget = Extract<ApplyTarget, { kind: Server['kind'] }>;
 export type TableTarget = SqliteTarget | ServerTarget;
-/** Where the tables of a database target are, apart from the table. */
 export type DatabasePlace =
   | Pick<SqliteTarget, 'kind' | 'file'>
   | Pick<ServerTarget, 'kind' | 'urlEnv' | 'tls'>;
@@ -188,7 +184,6 @@ export function isFile(target: ApplyTarget): target is FileTarget {
   return target.kind === 'csv' || target.kind === 'ndjson';
 }
 
-/** The path of the new file of a target. */
 export function outputOf({ file: path, output: given }: Pick<FileTarget, 'file' | 'output'>): string {
   if (given !== undefined) return given;
   const base = basename(path);
@@ -196,7 +191,6 @@ export function outputOf({ file: path, output: given }: Pick<FileTarget, 'file' 
   return join(dirname(path), dot <= 0 ? `${base}.v4` : `${base.slice(0, dot)}.v4${base.slice(dot)}`);
 }
 
-/** The files that a target reads or writes. */
 export function filesOf(target: ApplyTarget): string[] {
   if (isServer(target)) return [];
   return isFile(target) ? [target.file, outputOf(target)] : [target.file];
@@ -210,12 +204,10 @@ export function resolveTarget(target: ApplyTarget, folder: string): ApplyTarget 
   return { ...target, file: path, output: resolve(folder, target.output) };
 }
 
-/** The column's name with its JSON path, for people. */
 export function columnLabel({ column, path }: Pick<IdColumn, 'column' | 'path'>): string {
   return path === undefined ? column : `${column} ${path}`;
 }
 
-/** The model of a column's ids for people: its name, or where it is found. */
 export function modelLabel({ model, modelColumn }: Pick<IdColumn, 'model' | 'modelColumn'>): string {
   return model ?? `by ${modelColumn}`;
 }

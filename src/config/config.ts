@@ -23,7 +23,6 @@ export interface Endpoint extends Pick<Given['v4'], 'pageSize' | 'concurrency' |
  */
 export interface Config
   extends Pick<Given, 'fieldPrefix' | 'companies' | 'decisions' | 'http' | 'payload' | 'limits'> {
-  /** The configuration file. */
   readonly file: string;
   readonly database: string;
   readonly v3: {

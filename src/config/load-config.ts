@@ -77,7 +77,6 @@ function findPrototypeKeys(value: unknown, path: Problem['path']): Problem[] {
   });
 }
 
-/** Problems that involve several sections. */
 function findCrossProblems({ v3, v4, http, limits, models }: Settings): Problem[] {
   const problems: Problem[] = [];
   const endpoints = [

@@ -15,7 +15,6 @@ export interface ConfigText {
   readonly tree: Node | undefined;
 }
 
-/** Converts zod's issues to problems; unknown keys become one problem each. */
 export function problemsOf(issues: readonly z.core.$ZodIssue[]): Problem[] {
   return issues.flatMap((issue): Problem[] => {
     if (issue.code === 'unrecognized_keys') {
@@ -36,7 +35,6 @@ export function unknownKey(key: string): string {
 /** Problems in one message: a file that is not a configuration may have many thousands. */
 const MAX_SHOWN = 100;
 
-/** One error for all problems, each with its path and line. */
 export function configError(source: ConfigText, problems: readonly Problem[]): SvcError {
   const lines = problems.slice(0, MAX_SHOWN).map((problem) => describe(source, problem));
   if (problems.length > lines.length) lines.push(`and ${problems.length - lines.length} more`);
@@ -47,7 +45,6 @@ export function configError(source: ConfigText, problems: readonly Problem[]): S
   return new SvcError('config', sentence, { hint: '`svc-migrate help config` describes every setting.' });
 }
 
-/** Line of an offset, from 1. */
 export function lineOf(text: string, offset: number): number {
   return text.slice(0, offset).split('\n').length;
 }

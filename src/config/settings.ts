@@ -63,7 +63,6 @@ const limitValue = z
         : { kind: 'percent', percent: Number(value.slice(0, -1)), text: value },
   );
 
-/** The schema of each limit, by its name. */
 const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
 
 const MIB = 1024 * 1024;
@@ -108,7 +107,6 @@ function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');
 }
 
-/** An integer with a default. */
 function integer(min: number, max: number, fallback: number, description: string) {
   return z.int().min(min).max(max).default(fallback).describe(description);
 }
@@ -322,5 +320,4 @@ export const configSchema = z.strictObject({
     .describe('The gate fails if a list was read longer ago than this.'),
 });
 
-/** The settings of a file, with defaults. */
 export type Settings = z.output<typeof configSchema>;

@@ -14,7 +14,6 @@ const UNDECIDED = '?';
 
 const MAX_BYTES = 128 * 1_048_576;
 
-/** The models and regions that lines may name. */
 export interface DecisionPlaces {
   readonly models: readonly Pick<ModelPair, 'v3' | 'children'>[];
   readonly regions: readonly string[];
@@ -119,7 +118,6 @@ function unknownName(what: string, name: string, names: readonly string[]): stri
   return `"${name}" is not a configured ${what}${didYouMeanClause(name, names)}`;
 }
 
-/** Parses the text of a file into rows and problems. */
 function parseAnswers<Row>(text: string, { header, parseRow, namesOf }: AnswerFormat<Row>): ParsedCsv<Row> {
   const problem = formatProblem(text);
   if (problem !== null) return { rows: [], problems: [problem] };

@@ -26,15 +26,12 @@ export const READING_RULES: Readonly<Record<Generation, ReadingRules>> = {
   v4: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: true },
 };
 
-/** What an export reads, and how it begins. */
 export interface ExportSelection {
   readonly db: Db;
   readonly config: Config;
   readonly generation: Generation;
   readonly clock: Clock;
-  /** Walks every list anew. */
   readonly restart: boolean;
-  /** Empty: all. */
   readonly models: readonly string[];
   /** Empty: all. Lists that hold all companies are always read. */
   readonly companies: readonly bigint[];
@@ -45,13 +42,11 @@ export interface ExportSelection {
 }
 
 export interface Begun {
-  /** Lists to read now. */
   readonly rows: readonly StreamRow[];
   /** Lists of this export: those to read now, and those that the export it continues has read. */
   readonly selected: readonly StreamRow[];
 }
 
-/** Every V3 list: one for each region and model, and for each company if companies are named. */
 export function planV3({ v3, models, companies: { include, exclude } }: Config): PlannedStream[] {
   const split = v3.companies.filter((id) => include.length === 0 || include.includes(id));
   const named = [...new Set(v3.companies.length > 0 ? split : include)].filter((id) => !exclude.includes(id));
@@ -116,7 +111,6 @@ export function beginLists(
   return { rows: begun.filter(({ state }) => state === 'running'), selected };
 }
 
-/** Begins V4's list of companies, as `beginLists`. */
 export function beginCompanyList(selection: ExportSelection, continued: boolean, saver: Saver): StreamRow {
   const { db } = selection;
   ensureStreams(db, [COMPANY_LIST_PLAN]);
@@ -132,7 +126,6 @@ function beginList(row: StreamRow, selection: ExportSelection, continued: boolea
   return saver.saveStep(row, step, false).row;
 }
 
-/** Lists of the selection that were begun and not read to their end. */
 function listOpen(selection: ExportSelection): StreamRow[] {
   return listStreams(selection.db, selection.generation).filter(
     (row) => isUnfinished(row) && (isCompanyList(row) || isSelected(row, selection)),

@@ -15,7 +15,6 @@ export interface StreamReader {
 
 export interface StreamReading {
   readonly row: StreamRow;
-  /** Why the list failed. */
   readonly error: SvcError | null;
 }
 

@@ -32,7 +32,6 @@ import { createSaver, type Saver } from './save-page.js';
 import { waitSettled } from './settle.js';
 
 export interface ExportOptions {
-  /** Opened for writing. */
   readonly db: Db;
   readonly config: Config;
   readonly api: Pick<Api, 'fetchPage' | 'fetchRawList'>;

@@ -94,7 +94,6 @@ function prepareSaveStep(db: Db): Saver['saveStep'] {
   };
 }
 
-/** Makes the function that saves the content of a page inside a transaction. */
 function prepareSavePage({ db, config, clock }: SaverOptions) {
   const saveRecords = prepareSaveRecords(db);
   const saveCompanies = prepareSaveCompanies(db);

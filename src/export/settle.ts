@@ -10,10 +10,8 @@ export interface SettleOptions {
   readonly api: Pick<Api, 'fetchPage' | 'fetchRawList'>;
   /** How long every count must stay the same, ms. */
   readonly settleMs: number;
-  /** Longest wait, ms. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Rejects when the wait is interrupted. */
   readonly sleep: (ms: number) => Promise<void>;
   readonly onProgress: OnProgress;
 }
@@ -49,13 +47,11 @@ export async function waitSettled(options: SettleOptions): Promise<ListCounts> {
   }
 }
 
-/** The counts at one moment. */
 export interface Observation {
   readonly atMs: number;
   readonly counts: ListCounts;
 }
 
-/** The state of a backfill that is being watched. */
 export interface Settling {
   readonly last: Observation;
   /** Since when every list has had its current count. */
@@ -68,7 +64,6 @@ export interface Settling {
   }[];
 }
 
-/** The state after the first observation. */
 export function beginSettling(first: Observation): Settling {
   return { last: first, quietSinceMs: first.atMs, moved: [] };
 }
@@ -86,7 +81,6 @@ export function addObservation({ last, quietSinceMs }: Settling, now: Observatio
   return { last: now, quietSinceMs: moved.length === 0 ? quietSinceMs : now.atMs, moved };
 }
 
-/** Whether the backfill had settled by the last observation. */
 export function hasSettled({ last, quietSinceMs }: Settling, settleMs: number): boolean {
   return last.atMs - quietSinceMs >= settleMs;
 }

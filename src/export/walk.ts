@@ -13,7 +13,6 @@ export interface ReadingRules {
   readonly dropsMissingLists: boolean;
 }
 
-/** A page that was saved. */
 export interface PageOutcome {
   readonly kind: 'page';
   /** When it was requested and when it was saved, ms of the local clock. */
@@ -23,13 +22,11 @@ export interface PageOutcome {
   readonly servedMs: number | null;
   /** The latest `<prefix>updated_at` of its records; null if there is none. */
   readonly latestUpdateMs: number | null;
-  /** Objects in the list, of any kind. */
   readonly objects: number;
   /** Records first seen in this reading, and in this walk; records that were new or changed. */
   readonly unique: number;
   readonly fresh: number;
   readonly changed: number;
-  /** Rejected objects that were not saved before. */
   readonly rejected: number;
   /** Records of excluded companies, and those first seen in this reading and in this walk. */
   readonly excluded: { readonly objects: number; readonly unique: number; readonly fresh: number };
@@ -48,17 +45,13 @@ export interface ErrorOutcome {
   /** The HTTP status of an `http_status` error. */
   readonly status: number | null;
   readonly sentence: string;
-  /** Whether records of the list are stored. */
   readonly holdsRecords: boolean;
 }
 
-/** The next state of a list, to be saved in one transaction with the page that led to it. */
 export interface Step {
   readonly row: StreamRow;
   readonly discard: readonly Discard[];
-  /** Why the list failed with this step. */
   readonly failure?: { readonly code: ErrorCode; readonly sentence: string };
-  /** Something that people should know. */
   readonly note?: string;
 }
 
@@ -274,7 +267,6 @@ export function watermarkOf({
   return serviceMs === null ? null : Math.min(serviceMs, askedMs);
 }
 
-/** A time in ms as ISO 8601. */
 export function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -2,18 +2,17 @@ import type { Endpoint } from '../config/config.js';
 import type { ListPage } from '../domain.js';
 import type { SvcError } from '../errors.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
-import type { RemoteFacts } from './doctor.js';
 import type { Findings, ProblemCode } from './finding.js';
 import {
   askList,
   hasAnswered,
   type ListAnswer,
   longestOf,
+  type RemoteFacts,
   type SampledList,
   sizeOf,
 } from './sample-lists.js';
 
-/** Whether each host answers and takes its key. */
 export function checkHosts({ config, samples }: RemoteFacts, findings: Findings): void {
   for (const endpoint of config.v3.regions) {
     const lists = samples.v3.get(endpoint.region);
@@ -51,7 +50,6 @@ function judgeHost(
   else findings.note('key_unknown', `${label} at ${baseUrl} answers no list, so its key is not confirmed.`);
 }
 
-/** Reports an error of a request under its kind of problem. */
 export function reportError(code: string, error: SvcError, findings: Findings): void {
   const exitCodes: readonly number[] = [2, 3, 5, 6];
   // A wrong answer after all attempts: another server at that address, or a configuration that does not fit.
@@ -203,7 +201,6 @@ async function probePageSize(
 /** Smallest clock offset that is reported, ms. */
 const CLOCK_OFFSET_MS = 60_000;
 
-/** Whether the clocks agree. Sweeps use the service's time; the age of the evidence uses the local clock. */
 export function checkClocks({ api }: RemoteFacts, findings: Findings): void {
   const measured = api
     .endpoints()

@@ -5,7 +5,6 @@ import type { SvcError } from '../errors.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../text/numbers.js';
 import type { Findings } from './finding.js';
 
-/** What is known without the network. */
 export interface LocalFacts {
   readonly config: Config;
   readonly nowMs: number;

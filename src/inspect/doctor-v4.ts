@@ -6,12 +6,17 @@ import { at } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { suggest } from '../text/suggest.js';
-import type { RemoteFacts } from './doctor.js';
 import { judgeList, reportError } from './doctor-hosts.js';
 import type { Findings } from './finding.js';
-import { askList, hasAnswered, longestOf, type SampledList, sizeOf } from './sample-lists.js';
+import {
+  askList,
+  hasAnswered,
+  longestOf,
+  type RemoteFacts,
+  type SampledList,
+  sizeOf,
+} from './sample-lists.js';
 
-/** How V4 lists its companies, and whether it has any. */
 export function checkCompanies({ config, samples }: RemoteFacts, findings: Findings): void {
   const { companyList, companies, v4, hasV4Key } = samples;
   if (!hasV4Key) return;
@@ -55,7 +60,6 @@ export function checkCompanies({ config, samples }: RemoteFacts, findings: Findi
   }
 }
 
-/** How V4 answers to the lists of each configured model. */
 export function checkModels({ config, samples }: RemoteFacts, findings: Findings): void {
   const { v4 } = samples;
   for (const { v3, v4: name } of config.models) {
@@ -166,7 +170,7 @@ async function findNearNames(facts: RemoteFacts, pair: ModelPair): Promise<reado
   return names.filter((_, index) => answers[index]);
 }
 
-/** One list of each company, those of the companies with the most records first. */
+/** One list of each company; companies with the most records first. */
 function companiesBySize(lists: readonly SampledList[]): SampledList[] {
   const sizes = new Map<bigint | null, number>();
   for (const list of lists) {
@@ -190,7 +194,7 @@ async function answersTo(
   return (await Promise.all(asked)).some(({ kind }) => kind === 'answers');
 }
 
-/** V4 names that a model might have instead, likeliest first; `taken` are those of other models. */
+/** V4 names that a model might have instead, likeliest first; `taken` are the names of other models. */
 function nearNamesOf({ v3, v4 }: ModelPair, taken: ReadonlySet<string>): readonly string[] {
   const [category = '', model = ''] = v3.split('/');
   const configured = v4 ?? model;
@@ -228,7 +232,6 @@ function toCamelCase(word: string): string {
 
 const DELETED: readonly [string, string] = ['include_deleted_records', 'true'];
 
-/** Whether V4 shows deleted records. */
 export async function checkDeleted({ config, api, samples }: RemoteFacts, findings: Findings): Promise<void> {
   const list = longestOf(samples.v4);
   if (list?.answer.kind !== 'answers') return;

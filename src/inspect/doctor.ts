@@ -1,13 +1,11 @@
 import type { Api } from '../api/client.js';
-import type { Config } from '../config/config.js';
 import type { OnProgress } from '../domain.js';
 import { checkClocks, checkHosts, checkPages, checkV3 } from './doctor-hosts.js';
 import { checkConfig, checkDatabase, checkDisk, checkKeys, type LocalFacts } from './doctor-local.js';
 import { checkCompanies, checkDeleted, checkModels, checkNames } from './doctor-v4.js';
 import { type Correction, collectFindings, type Finding, type Findings, judgeFindings } from './finding.js';
-import { type Samples, sampleLists } from './sample-lists.js';
+import { type RemoteFacts, sampleLists } from './sample-lists.js';
 
-/** The result of `doctor`. */
 export interface Diagnosis {
   readonly schemaVersion: 1;
   readonly ready: boolean;
@@ -15,13 +13,6 @@ export interface Diagnosis {
   readonly findings: readonly Finding[];
   /** Settings to change, as they belong into the configuration. */
   readonly corrections: readonly Correction[];
-}
-
-/** What the checks that ask the services work with. */
-export interface RemoteFacts {
-  readonly config: Config;
-  readonly api: Api;
-  readonly samples: Samples;
 }
 
 const LOCAL_CHECKS: readonly (readonly [

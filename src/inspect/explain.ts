@@ -22,7 +22,6 @@ import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import { buildFieldLines, type FieldLine } from './side-by-side.js';
 
-/** What is known of a row of the remap. */
 export interface Story {
   /** The generations whose ids lead to the row. */
   readonly takenFor: readonly Generation[];
@@ -32,9 +31,7 @@ export interface Story {
   readonly next: string;
   readonly company: CompanyPairing | null;
   readonly parent: { readonly v3_svc_id: bigint | null; readonly v4_svc_id: bigint | null } | null;
-  /** The two records; without a payload, what was stored for matching. */
   readonly fields: readonly FieldLine[];
-  /** Other records that the evidence names. */
   readonly named: readonly NamedRecord[];
   readonly lists: readonly ListReading[];
 }
@@ -54,7 +51,6 @@ export interface ListReading {
   readonly note: string | null;
 }
 
-/** Everything that the database knows of an id. */
 export interface Explanation {
   readonly schemaVersion: 1;
   readonly model: string;
@@ -95,7 +91,7 @@ export function explainRecord(db: Db, config: Config, question: StoryQuestion): 
     warnings: findIncomplete(facts).map(({ text, next }) => `${text} (\`${next}\`)`),
     more: rows.length > MAX_STORIES,
     unknown: rows.length > 0 ? [] : describeUnknown(db, config, streams, question),
-    stories: rows.slice(0, MAX_STORIES).map((row) => tellStory(db, config, streams, question, row)),
+    stories: rows.slice(0, MAX_STORIES).map((row) => buildStory(db, config, streams, question, row)),
   };
 }
 
@@ -107,7 +103,6 @@ function assertOneRegion(rows: readonly StoryRow[], { region, id, model }: Story
   });
 }
 
-/** Why an id may be in no row. */
 function describeUnknown(
   db: Db,
   config: Config,
@@ -134,7 +129,7 @@ function describeUnknown(
   ];
 }
 
-function tellStory(
+function buildStory(
   db: Db,
   config: Config,
   streams: readonly StreamRow[],

@@ -2,7 +2,6 @@
 export interface Finding {
   /** `problem`: not ready until it is fixed. */
   readonly level: 'ok' | 'note' | 'warning' | 'problem';
-  /** What was checked: a heading. */
   readonly area: string;
   /** Stable, for programs. */
   readonly code: string;
@@ -23,7 +22,6 @@ export interface Correction {
   readonly value: unknown;
 }
 
-/** Collects the findings of one area. */
 export interface Findings {
   ok(code: string, text: string): void;
   note(code: string, text: string, fix?: string): void;

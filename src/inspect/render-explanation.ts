@@ -70,7 +70,7 @@ function describeEvidence(evidence: unknown): string[] {
 
 const MAX_CELL = 40;
 
-/** The members of other records that the evidence names, those of the keys and the first others. */
+/** The keys of other records that the evidence names, and their first other members. */
 function renderNamed(named: readonly NamedRecord[], width: number): string[] {
   if (named.length === 0) return [];
   const rows = named.map(({ generation, svc_id, members }) => {

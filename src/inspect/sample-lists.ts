@@ -19,18 +19,21 @@ export interface SampledList {
   readonly answer: ListAnswer;
 }
 
-/** What the services answered to the first requests. */
 export interface Samples {
   /** By region; only endpoints with a key. */
   readonly v3: ReadonlyMap<string, readonly SampledList[]>;
   /** The first page of V4's list of companies; null if the configuration names them, or without a key. */
   readonly companyList: ListAnswer | null;
-  /** V4 companies: those named, or those of the first page. */
+  /** The named V4 companies, or the first page of the list. */
   readonly companies: readonly bigint[];
-  /** Of some companies. */
   readonly v4: readonly SampledList[];
-  /** Whether V4 could be asked. */
   readonly hasV4Key: boolean;
+}
+
+export interface RemoteFacts {
+  readonly config: Config;
+  readonly api: Api;
+  readonly samples: Samples;
 }
 
 /** Companies whose lists are requested. */
@@ -109,7 +112,7 @@ export function askList(
   return answerOf(() => api.fetchRawList({ stream, pair, parameters }));
 }
 
-/** @throws other errors than those of one request */
+/** @throws errors that do not concern a single request */
 async function answerOf(request: () => Promise<ListPage>): Promise<ListAnswer> {
   try {
     return { kind: 'answers', page: await request() };

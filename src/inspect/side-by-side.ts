@@ -46,7 +46,6 @@ function compareValues(left: string | null, right: string | null): FieldLine['ve
   return isSameTime || (isSameNumber && Number.isSafeInteger(Math.trunc(Number(left)))) ? 'same' : 'differs';
 }
 
-/** A value as text; null for null and absent. */
 function showValue(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return `[${value.length}]`;

@@ -16,12 +16,10 @@ export interface VerifyOptions {
   readonly db: Db;
   readonly config: Config;
   readonly api: Api;
-  /** How many pairs to read; null: all. */
   readonly sample: number | null;
   readonly onProgress: OnProgress;
 }
 
-/** What the services show of one side of a pair. */
 export interface PairSide {
   readonly company_id: string;
   readonly platform_id: string | null;
@@ -47,7 +45,6 @@ export interface Disagreement extends Omit<ReturnType<typeof toFinding>, 'eviden
   readonly v4: PairSide | null;
 }
 
-/** A field that differs between the two records of pairs. */
 export interface FieldDifference {
   readonly model: string;
   readonly path: string;
@@ -61,14 +58,13 @@ export interface FieldDifference {
   };
 }
 
-/** The result of `verify`. */
 export interface Verification {
   readonly schemaVersion: 1;
   readonly exitCode: 0 | 1 | 4 | 5;
   readonly remap: { readonly builtAt: string; readonly sha256: string };
   readonly coverage: {
     readonly kind: 'all' | 'sample';
-    /** Rows with both ids, those of them that are matched, and the groups of model, companies and outcome they are in. */
+    /** Rows with both ids, the matched rows among them, and their groups of model, companies and outcome. */
     readonly pairs: number;
     readonly matched: number;
     readonly strata: number;
@@ -90,7 +86,6 @@ export interface Verification {
   readonly differences: readonly FieldDifference[];
 }
 
-/** A record or child as a service shows it. */
 interface LiveSide {
   readonly side: PairSide;
   readonly members: RecordMembers;
@@ -325,7 +320,7 @@ function addDifferences(
     if (verdict !== 'differs' && verdict !== 'one_side') continue;
     const { model, path } = row;
     const key = JSON.stringify([model, path, name]);
-    const known = differences.get(key);
+    const before = differences.get(key);
     const example = {
       v3_svc_id: String(row.v3_svc_id),
       v4_svc_id: String(row.v4_svc_id),
@@ -334,9 +329,9 @@ function addDifferences(
     };
     differences.set(
       key,
-      known === undefined
+      before === undefined
         ? { model, path, field: name, pairs: 1, example }
-        : { ...known, pairs: known.pairs + 1 },
+        : { ...before, pairs: before.pairs + 1 },
     );
   }
 }

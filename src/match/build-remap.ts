@@ -1,9 +1,8 @@
 import type { Config } from '../config/config.js';
 import type { Clock, Decision, NamedCompanyPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { findOpenLists, readReadiness } from '../store/readiness.js';
+import { buildRemapInputs, findOpenLists, type RemapInputs, readReadiness } from '../store/readiness.js';
 import type { Conservation } from '../store/remap.js';
-import { buildRemapInputs, type RemapInputs } from '../store/remap-inputs.js';
 import type { Db } from '../store/sqlite.js';
 import { digestRemap } from '../store/verify-remap.js';
 import { readCompanyEvidence } from './company-evidence.js';
@@ -23,15 +22,12 @@ import { readWindows, saveWindows } from './windows.js';
 export interface RemapOptions {
   readonly db: Db;
   readonly config: Config;
-  /** What `companies.csv` says; it overrides the evidence in the data. */
   readonly named: readonly NamedCompanyPair[];
-  /** The rows of `decisions.csv`. */
   readonly decisions?: readonly Decision[];
   /** SHA-256 of the files of `named` and `decisions`, by the name of the setting: `digestInputFiles`, before reading them. */
   readonly inputs?: RemapInputs;
   readonly clock: Clock;
   readonly onProgress: OnProgress;
-  /** Throws if the remap should stop; called between statements. */
   readonly throwIfStopped?: () => void;
 }
 
@@ -148,7 +144,6 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   return saveRun(options, conservation, sha256);
 }
 
-/** @throws SvcError `corrupt_database` */
 function checkFile(db: Db): void {
   const result = db.pragma('quick_check(1)', { simple: true });
   if (result === 'ok') return;

@@ -21,10 +21,8 @@ const SAMPLED_KEYS = 8;
 const MAX_SAMPLED_RECORDS = 400_000;
 
 export interface CompanyCounts {
-  /** Company pairs that share a key or, if these are too many, that agree on one. */
   readonly evidence: readonly CompanyEvidence[];
   readonly uncounted: Uncounted;
-  /** Number of keys of each company. */
   readonly keys: { readonly v3: ReadonlyMap<number, number>; readonly v4: ReadonlyMap<number, number> };
 }
 
@@ -67,20 +65,17 @@ type Counted = { -readonly [Name in keyof CompanyEvidence]: CompanyEvidence[Name
   readonly isShared: boolean;
 };
 
-/** More than there can be companies. */
 const COMPANIES = 2 ** 26;
 
 function pairKey(v3: number, v4: number): number {
   return v3 * COMPANIES + v4;
 }
 
-/** Keys that the same companies have. */
 interface KeySet {
   readonly v3: ReadonlySet<number>;
   readonly v4: ReadonlySet<number>;
   readonly model: string;
   readonly count: number;
-  /** One of them. */
   readonly key: string;
 }
 
@@ -95,7 +90,6 @@ class KeySets {
   readonly #db: Db;
   readonly #places: ReadonlyMap<string, Place>;
   readonly keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
-  /** Shared keys by pair. */
   readonly pairs = new Map<number, number | null>();
   #counted = 0;
 
@@ -138,7 +132,6 @@ class KeySets {
   count({ v3, v4, count }: KeySet): void {
     for (const company of v3) this.keys.v3.set(company, (this.keys.v3.get(company) ?? 0) + count);
     for (const company of v4) this.keys.v4.set(company, (this.keys.v4.get(company) ?? 0) + count);
-    // the pairs of one set can exceed the limit
     this.#counted += v3.size * v4.size > MAX_PAIRS ? Number.POSITIVE_INFINITY : v3.size * v4.size;
     if (!this.isAffordable) return;
     for (const a of v3) {
@@ -171,8 +164,8 @@ function findAgreeingPairs(
     throwIfStopped();
     const recordsOf = (generation: bigint): CompanyRecord[] =>
       rows.flatMap((row) => {
-        const own = row.generation === generation ? read.get(row.id) : undefined;
-        return own === undefined ? [] : [{ company: Number(row.company), facts: own }];
+        const facts = row.generation === generation ? read.get(row.id) : undefined;
+        return facts === undefined ? [] : [{ company: Number(row.company), facts }];
       });
     const index = new FactIndex(recordsOf(4n));
     const hidden = { v3: new Set<number>(), v4: new Set<number>() };
@@ -263,7 +256,6 @@ function compareSamples(db: Db, facts: FactReader, evidence: Counted[], throwIfS
   }
 }
 
-/** For each company the pair with the most shared keys, and all others. */
 function splitByShared(evidence: readonly Counted[]): [Counted[], Counted[]] {
   const top = { v3: new Map<number, Counted>(), v4: new Map<number, Counted>() };
   for (const pair of evidence) {

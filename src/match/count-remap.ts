@@ -65,7 +65,6 @@ function markProvisional(db: Db): void {
     where evidence is not null and group_id in (select id from remap_group where provisional)`);
 }
 
-/** Counts the V3 records of each group by the day of their latest date. */
 export function countDays(db: Db, throwIfStopped: () => void): void {
   const block = db.prepare<
     [bigint, bigint],
@@ -103,7 +102,6 @@ function higher(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** Saves how much of each model and company was exported, and rejected. */
 export function countExported(db: Db, places: readonly Place[]): void {
   const insert = db.prepare(`
     insert into exported_count(generation, region, model, company_id, records, children, deleted, rejected)
@@ -132,17 +130,17 @@ export function readConservation(
   for (const { list, records, children } of places) {
     exported[list.generation] += records + children;
   }
-  const one = (sql: string) => db.prepare<[], bigint>(sql).pluck().get() ?? 0n;
-  const v4Rows = one(`
+  const countBy = (sql: string) => db.prepare<[], bigint>(sql).pluck().get() ?? 0n;
+  const v4Rows = countBy(`
     select ifnull(sum(count), 0) from remap_group where v3_company_id is null or matched_by is not null`);
   return {
-    rows: Number(one('select ifnull(sum(count), 0) from remap_group')),
+    rows: Number(countBy('select ifnull(sum(count), 0) from remap_group')),
     v3Exported: BigInt(exported.v3),
-    v3Rows: one('select ifnull(sum(v3_count), 0) from remap_group'),
+    v3Rows: countBy('select ifnull(sum(v3_count), 0) from remap_group'),
     v4Exported: BigInt(exported.v4),
-    v4Seen: v4Rows - one(REPEATED_RECORDS) - one(REPEATED_CHILDREN),
+    v4Seen: v4Rows - countBy(REPEATED_RECORDS) - countBy(REPEATED_CHILDREN),
     children: allChildren,
-    childRows: one('select count(*) from child'),
+    childRows: countBy('select count(*) from child'),
   };
 }
 

@@ -12,7 +12,6 @@ import {
 import { areDifferent } from './judge-group.js';
 import { baseOf, describeOutcome, GROUP_OF, numberOf, withFlags } from './outcomes.js';
 
-/** The verdicts on decisions, by line. */
 export type Verdicts = Map<number, DecisionVerdict>;
 
 /** Decisions that have not expired at `nowMs`, and the verdict on those that have. */
@@ -34,7 +33,6 @@ const SELECT_SCOPE = `
     v3_known and v4_known and not provisional as readInFull
   from temp.scope where model = ? and region = ? and v3_company_id = ?`;
 
-/** The row of a record. */
 interface RecordRow {
   readonly twin: bigint;
   readonly outcome: bigint;
@@ -111,7 +109,6 @@ function prepareScope(db: Db): (decision: Decision) => Scope | 'company_not_pair
   };
 }
 
-/** Whether evidence pairs a V3 record with a V4 record that no other live V3 record shares. */
 function isUniquePair({ b, outcome }: RecordRow): boolean {
   return b !== null && !describeOutcome(Number(outcome)).isMerged;
 }
@@ -123,7 +120,6 @@ function objectOf(
   return row === undefined ? 'not_exported' : { deleted: row.deleted === 1n, paired: isPaired(row) };
 }
 
-/** Makes the function that applies a decision about records. */
 function prepareApply(db: Db): (v3: RecordRow | undefined, v4: readonly RecordRow[], note: string) => void {
   const pair = db.prepare(`
     update temp.twin set outcome = ?, evidence = ?, b = ?, v4 = (select svc_id from record where id = ?), hard = 1
@@ -137,7 +133,7 @@ function prepareApply(db: Db): (v3: RecordRow | undefined, v4: readonly RecordRo
   return (v3, [v4], note) => {
     const row = v3 ?? v4;
     if (row === undefined) return;
-    const left = v3?.b ?? null;
+    const released = v3?.b ?? null;
     if (v3 !== undefined && v4 !== undefined) {
       const outcome = withFlags(numberOf('matched'), {
         by_decision: true,
@@ -157,7 +153,7 @@ function prepareApply(db: Db): (v3: RecordRow | undefined, v4: readonly RecordRo
         row.twin,
       );
     }
-    if (left !== null && left !== v4?.record) addLeft.run({ left, outcome: LEFT_OVER });
+    if (released !== null && released !== v4?.record) addLeft.run({ left: released, outcome: LEFT_OVER });
   };
 }
 
@@ -185,7 +181,6 @@ function renderDecided(
   });
 }
 
-/** The row of a child, with the row of its record. */
 interface ChildPlace {
   readonly id: bigint;
   readonly groupId: bigint;
@@ -234,9 +229,9 @@ export function decideChildren(
     }
     const find = (side: 'v3' | 'v4', svcId: bigint | null) =>
       svcId === null ? [] : rows[side].all({ scope: scope.id, path: BigInt(paths.indexOf(path) + 1), svcId });
-    const own = v3SvcId === null ? find('v4', v4SvcId) : find('v3', v3SvcId);
-    const parents = groupBy(own, ({ parent, b }) => (v3SvcId === null ? (b ?? parent) : parent));
-    const [row] = own;
+    const candidates = v3SvcId === null ? find('v4', v4SvcId) : find('v3', v3SvcId);
+    const parents = groupBy(candidates, ({ parent, b }) => (v3SvcId === null ? (b ?? parent) : parent));
+    const [row] = candidates;
     const memberOf = (gen: 3 | 4, record: bigint | null, svcId: bigint | null) =>
       record === null || svcId === null
         ? null
@@ -283,7 +278,6 @@ function childFacts(named: {
   };
 }
 
-/** Without matched parents, it does not matter which child a decision names. */
 const UNKNOWN = { deleted: false, paired: false } as const;
 
 function isMergedRow({ groupId }: ChildPlace): boolean {
@@ -297,7 +291,6 @@ type ApplyToChild = (
   v4: ChildMember | null,
 ) => void;
 
-/** Makes the function that applies a decision about a child. */
 function prepareApplyChild(db: Db): ApplyToChild {
   const update = db.prepare('update remap_row set group_id = ?, evidence = ?, v4_svc_id = ? where id = ?');
   const share = db.prepare('update temp.twin set hard = 1 where b = ?');
@@ -324,14 +317,13 @@ function prepareApplyChild(db: Db): ApplyToChild {
       const flagged = BigInt(withFlags(outcome, { only_v4: v3 === null }));
       update.run(group + flagged, renderDecided(before, note), v3 === null ? row.v4 : null, row.id);
     }
-    const left = v3 === null ? null : row.v4;
-    if (left === null || left === v4?.svcId) return;
+    const released = v3 === null ? null : row.v4;
+    if (released === null || released === v4?.svcId) return;
     const { parent, key } = row;
-    addLeft.run({ v4: left, place, b: row.b, parent, key, outcome: LEFT_OVER });
+    addLeft.run({ v4: released, place, b: row.b, parent, key, outcome: LEFT_OVER });
   };
 }
 
-/** A V4 child by its id, path and record. */
 const IS_CHILD = `
   v4_svc_id = @v4 and group_id / ${GROUP_OF.path} = @place and parent in (select id from temp.twin where b = @b)`;
 

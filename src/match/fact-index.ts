@@ -1,16 +1,13 @@
 import { append } from '../text/rows.js';
 import { compareFacts, type RecordFacts } from './record-facts.js';
 
-/** A record of a company, as compared with other records of its key. */
 export interface CompanyRecord {
   readonly company: number;
   readonly facts: RecordFacts;
 }
 
-/** Records of one shape with the same value in one field. */
 type Bucket = readonly CompanyRecord[];
 
-/** Records with the same fields, by field and value. */
 type Shape = ReadonlyMap<string, Bucket>;
 
 /** Limits on the records that one record is compared with, and on shapes. Beyond them, records are not compared. */
@@ -50,10 +47,10 @@ export class FactIndex {
     if (this.#shapes.size > MAX_SHAPES) return { companies: new Set(), uncompared: [this.#records] };
     const companies = new Set<number>();
     const uncompared: Bucket[] = [];
-    const own = fieldsOf(facts);
+    const fieldsOfRecord = fieldsOf(facts);
     for (const [fields, shape] of this.#shapes) {
       const shared = new Set(fields.split(',').map(Number));
-      const buckets = own
+      const buckets = fieldsOfRecord
         .filter((field) => shared.has(field))
         .map((field) => shape.get(`${field} ${facts[field]}`) ?? [])
         .sort((a, b) => a.length - b.length);

@@ -25,7 +25,6 @@ const ADD_V3_CHILDREN = `
   where t.a is not null and (t.b is null or not t.hard)
   order by t.id`;
 
-/** V4 children without a V3 child. */
 const ADD_V4_CHILDREN = `
   insert into remap_row(group_id, parent, platform_id, v4_svc_id)
   select t.scope_id * ${GROUP_OF.scope} + p.id * ${GROUP_OF.path} + o.only_v4 + case
@@ -56,7 +55,6 @@ const SELECT_OPEN_PAIRS = `
   where r.parent is not null and not (r.group_id & o.parent) and (r.group_id & o.only_v4) and (r.group_id & 63) in (
     o.v4_only_unexplained, o.v4_only_no_platform_id)`;
 
-/** Adds the rows of all children. */
 export function joinChildren(db: Db, paths: readonly string[], throwIfStopped: () => void): void {
   db.exec(`
     drop table if exists temp.path;
@@ -126,7 +124,6 @@ function judgeHardPairs(db: Db, paths: readonly string[], throwIfStopped: () => 
   }
 }
 
-/** Consecutive pairs with the same V4 record. */
 function* sharedPairs(pairs: readonly HardPair[]): Generator<readonly HardPair[]> {
   let group: HardPair[] = [];
   for (const pair of pairs) {
@@ -158,7 +155,6 @@ interface StoredChild {
   readonly deleted: bigint;
 }
 
-/** Makes the function that reads the children of a record. */
 export function prepareChildren(db: Db): (gen: 3 | 4, record: bigint) => ChildMember[] {
   const select = db.prepare<[bigint], StoredChild>(`
     select path, svc_id as svcId, platform_id as key, unique_id as uid, deleted

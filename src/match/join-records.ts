@@ -78,7 +78,6 @@ const SELECT_GROUP = `
   where t.id = ?
   order by w.generation, r.svc_id`;
 
-/** Records that are not joined: without a key, or of a company or model without a counterpart. */
 const ADD_REST = `
   insert into temp.twin(scope_id, outcome, key, a, b, v3, v4, latest_ms, hard)
   select w.scope_id,
@@ -167,7 +166,6 @@ function judgeSeveral(db: Db, throwIfStopped: () => void): void {
   db.exec('delete from temp.twin where outcome is null');
 }
 
-/** The rows of a key, V3's first, in the order of the columns of `twin`. */
 function judgeRows(rows: readonly SeveralRow[], scope: ScopeFacts): unknown[][] {
   const members = rows.map((row): RecordMember => {
     const gen = row.gen === 3n ? 3 : 4;
@@ -226,7 +224,6 @@ function outcomeOf(member: RecordMember, verdict: GroupVerdict<RecordMember>, sc
   }
 }
 
-/** As in the statement for single records. */
 function absentInV4({ deleted, row }: RecordMember, { v4Known, inert, windowMs }: ScopeFacts): number {
   if (v4Known === 0n) return numberOf('unmatched_scope_incomplete');
   if (deleted) return numberOf('deleted_not_in_v4');

@@ -17,13 +17,11 @@ import {
 } from './judge-group.js';
 import { numberOf, withFlags } from './outcomes.js';
 
-/** A child of a pair of records. */
 export interface ChildMember extends KeyMember {
   readonly path: string;
   readonly key: string | null;
 }
 
-/** The row of a child. */
 export interface ChildRow {
   readonly path: string;
   readonly key: string | null;
@@ -33,14 +31,12 @@ export interface ChildRow {
   readonly evidence: string | null;
 }
 
-/** A child with its verdict, and the evidence of its group. */
 interface JudgedChild {
   readonly child: ChildMember;
   readonly verdict: GroupVerdict<ChildMember>;
   readonly evidence: string | null;
 }
 
-/** The V4 children of one field and key. */
 interface V4Group {
   readonly members: readonly ChildMember[];
   readonly side: V4Side<ChildMember>;
@@ -58,12 +54,11 @@ function groupChildren(children: readonly ChildMember[]): Map<string, ChildMembe
 }
 
 /**
- * The children of a V4 record, judged with those of each V3 record that is paired with it. They are indexed once, so
+ * The children of a V4 record, judged with the children of each V3 record paired with it. They are indexed once, so
  * that the time for each V3 record depends only on its own children.
  */
 export class TwinChildren {
   readonly #groups: ReadonlyMap<string, V4Group>;
-  /** The V4 children that are paired with V3 ones. */
   readonly claimed = new Set<ChildMember>();
 
   constructor(children: readonly ChildMember[]) {
@@ -102,7 +97,6 @@ export class TwinChildren {
 
 const NO_V4: V4Side<ChildMember> = describeV4([]);
 
-/** Adds the evidence of a group to the verdicts of its members. */
 function withEvidence(
   members: readonly ChildMember[],
   verdicts: readonly GroupVerdict<ChildMember>[],
@@ -203,7 +197,6 @@ export function findNear(judged: readonly JudgedChild[]): Map<ChildMember, strin
   return near;
 }
 
-/** The ids to name in evidence, by near key. */
 function nameByNearKey(children: readonly ChildMember[]): ReadonlyMap<string, readonly string[]> {
   const ids = new Map<string, bigint[]>();
   for (const child of children) for (const nearKey of nearKeysOf(child)) append(ids, nearKey, child.svcId);

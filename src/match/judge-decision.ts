@@ -1,13 +1,11 @@
 import type { StaleReason } from '../domain.js';
 
-/** The state of an object that a decision names, by evidence alone. */
 export interface NamedObject {
   readonly deleted: boolean;
   /** Whether evidence pairs it with another object; for V3, with one that no other V3 object shares. */
   readonly paired: boolean;
 }
 
-/** The input for judging a decision. */
 export interface DecisionFacts {
   /** `none`: the decision names no id of that generation. */
   readonly v3: NamedObject | 'none' | 'not_exported' | 'several';

@@ -2,7 +2,6 @@
 export interface KeyMember {
   readonly gen: 3 | 4;
   readonly svcId: bigint;
-  /** `platform_unique_id`. */
   readonly uid: string | null;
   readonly deleted: boolean;
 }
@@ -48,7 +47,6 @@ export function judgeGroup<M extends KeyMember>(members: readonly M[]): readonly
   return members.map((member) => verdicts.get(member) ?? judgeV4Member(member, side, v4, claimed));
 }
 
-/** The number of V3 objects of a group. */
 export interface V3Side {
   readonly count: number;
   readonly live: number;
@@ -71,7 +69,6 @@ export function judgeV4Member<M extends KeyMember>(
   return v3.live > 1 ? DUP_V3 : DUP_V4;
 }
 
-/** The V4 objects of a group. */
 export interface V4Side<M> {
   readonly live: number;
   /** The live ones, or the deleted ones if none is live. */
@@ -141,24 +138,20 @@ function nameMerged<M extends KeyMember>(
   });
 }
 
-/** Whether both unique ids are set and differ. */
 export function areDifferent(uid: string | null, other: string | null): boolean {
   return uid !== null && other !== null && uid !== other;
 }
 
-/** Evidence names at most this many ids. */
 const MAX_NAMED_IDS = 5;
 
 function lowestIds(ids: readonly bigint[], count: number): bigint[] {
   return [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).slice(0, count);
 }
 
-/** The lowest ids as text, for evidence. */
 export function nameIds(ids: readonly bigint[]): readonly string[] {
   return lowestIds(ids, MAX_NAMED_IDS).map(String);
 }
 
-/** Ids of the objects of a group, for evidence. */
 export interface GroupIds {
   readonly v3Live: readonly string[];
   readonly v4Live: readonly string[];

@@ -2,7 +2,6 @@ import type { Reason, Status } from '../reasons.js';
 import type { Db } from '../store/sqlite.js';
 import { at, must } from '../text/at.js';
 
-/** The outcomes of records and children, by the names that the statements of the join use. */
 const OUTCOMES = {
   matched: ['matched', null],
   deleted_in_both: ['deleted', 'deleted_in_both'],
@@ -38,13 +37,13 @@ const OUTCOMES = {
   v4_only_decided_none: ['v4_only', 'decided_none'],
 } as const satisfies Readonly<Record<string, readonly [Status, Reason | null]>>;
 
-export type Outcome = keyof typeof OUTCOMES;
+export type OutcomeName = keyof typeof OUTCOMES;
 
-const NAMES = Object.keys(OUTCOMES).filter((name): name is Outcome => Object.hasOwn(OUTCOMES, name));
+const NAMES = Object.keys(OUTCOMES).filter((name): name is OutcomeName => Object.hasOwn(OUTCOMES, name));
 
 /**
  * What is added to the number of an outcome, which is below 64. `by_…`: how a pair was found. `conflict`: its unique ids
- * differ. `parent`: the outcome is that of the parent. `only_v4`: the row has no V3 id.
+ * differ. `parent`: inherited from the parent. `only_v4`: the row has no V3 id.
  */
 const FLAGS = {
   by_key: 64,
@@ -61,7 +60,7 @@ const BASE = 63;
 /** A group is numbered by its scope, path and outcome. */
 export const GROUP_OF = { scope: 2 ** 20, path: 2 ** 12 } as const;
 
-export function numberOf(outcome: Outcome): number {
+export function numberOf(outcome: OutcomeName): number {
   return NAMES.indexOf(outcome) + 1;
 }
 
@@ -81,7 +80,6 @@ export function createOutcomeNames(db: Db): void {
   db.exec(`drop table if exists temp.o; create temp table o as select ${columns.join(', ')}`);
 }
 
-/** An outcome as it is shown. */
 export interface ShownOutcome {
   readonly status: Status;
   readonly reason: string | null;
@@ -106,7 +104,6 @@ export function describeOutcome(outcome: number): ShownOutcome {
   };
 }
 
-/** The outcome without its flags. */
 export function baseOf(outcome: number): number {
   return outcome & BASE;
 }

@@ -11,7 +11,6 @@ export interface CompanySide {
   readonly scopeFull: boolean;
 }
 
-/** Counts of the keys that a V3 and a V4 company share. */
 export interface CompanyEvidence {
   readonly v3: number;
   readonly v4: number;
@@ -39,7 +38,6 @@ export interface PairingInput {
   /** Treated like a rival company that agrees on all of these keys. */
   readonly uncounted: Uncounted;
   readonly mode: 'auto' | 'same_id';
-  /** What the user's file says; it overrides everything else. */
   readonly named: readonly NamedCompanyPair[];
 }
 
@@ -53,7 +51,6 @@ const CHANCE = 0.01;
 
 type CompanyLink = readonly [v3: number, v4: number];
 
-/** The pairs so far, by the company of either side. */
 class Links {
   readonly v3 = new Map<number, { readonly v4: number; readonly matchedBy: CompanyMatch }>();
   readonly v4 = new Map<number, { readonly v3: number; readonly matchedBy: CompanyMatch }>();
@@ -93,7 +90,6 @@ export function pairCompanies(input: PairingInput): Pairing {
   return describePairing(input, { links, evidence, claims, absent });
 }
 
-/** Every key was counted. */
 export const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
 
 function findNamed({ v3, v4, named }: PairingInput): { pairs: CompanyLink[]; absent: ReadonlySet<number> } {
@@ -146,7 +142,6 @@ function addClearPairs(evidence: CountedEvidence, links: Links): void {
   }
 }
 
-/** The two highest counts of agreeing keys among a company's evidence. */
 interface Best {
   readonly first: number;
   readonly second: number;
@@ -191,18 +186,17 @@ function findIdClaims(input: PairingInput, links: Links, absent: ReadonlySet<num
     const isElsewhere = links.v3.get(a.id)?.matchedBy === 'overlap' || absent.has(a.id);
     if (!isElsewhere) append(v3ByCompanyId, a.companyId, a);
   }
-  const own = new Map(input.evidence.map((row) => [`${row.v3} ${row.v4}`, row]));
+  const evidenceByPair = new Map(input.evidence.map((row) => [`${row.v3} ${row.v4}`, row]));
   return input.v4
     .filter((b) => !links.v4.has(b.id))
     .flatMap((b) => {
       const same = v3ByCompanyId.get(b.companyId) ?? [];
       return same
         .filter((a) => !links.v3.has(a.id))
-        .map((a) => ({ a, b, isTied: same.length > 1, own: own.get(`${a.id} ${b.id}`) }));
+        .map((a) => ({ a, b, isTied: same.length > 1, own: evidenceByPair.get(`${a.id} ${b.id}`) }));
     });
 }
 
-/** Whether the claim is tied, or contradicted by the keys. */
 function isOpen({ isTied, own }: IdClaim): boolean {
   return isTied || (own !== undefined && own.agreeing * 2 < own.comparable);
 }

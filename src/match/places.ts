@@ -4,7 +4,6 @@ import type { Db } from '../store/sqlite.js';
 import { compare } from '../text/rows.js';
 import type { CompanySide } from './pair-companies.js';
 
-/** A list of a configured model. */
 export interface ModelList {
   readonly id: bigint;
   readonly generation: 'v3' | 'v4';
@@ -13,11 +12,9 @@ export interface ModelList {
   /** null: the records of all companies of the region. */
   readonly companyId: bigint | null;
   readonly state: StreamState;
-  /** When it was read last. */
   readonly readAt: string | null;
 }
 
-/** The lists of the configured models. */
 export class ModelLists {
   readonly all: readonly ModelList[];
   readonly #byPlace: ReadonlyMap<string, ModelList>;
@@ -32,7 +29,6 @@ export class ModelLists {
     this.#byPlace = new Map(this.all.map((list) => [placeOf(list), list]));
   }
 
-  /** The list that holds the records of a company. */
   find(
     generation: 'v3' | 'v4',
     model: string,
@@ -59,7 +55,6 @@ export function isReadInFull(list: ModelList | undefined): boolean {
   return list !== undefined && !isUnfinished(list);
 }
 
-/** The records of one company in one list. */
 export interface Place {
   readonly list: ModelList;
   readonly companyId: bigint;
@@ -119,15 +114,12 @@ export function* blocksOf(
   }
 }
 
-/** A company of the export. */
 export interface Company extends CompanySide {
   readonly id: number;
 }
 
 export interface Companies {
-  /** By region and id. */
   readonly v3: readonly Company[];
-  /** By id. */
   readonly v4: readonly Company[];
 }
 

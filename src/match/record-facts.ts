@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib';
-import type { Statement } from 'better-sqlite3';
 import { openEnvelope } from '../api/envelope.js';
-import type { Db } from '../store/sqlite.js';
+import type { Db, Statement } from '../store/sqlite.js';
 import { must } from '../text/at.js';
 import { decodeBody } from './derive-again.js';
 
@@ -23,7 +22,6 @@ const FIELDS = [
 
 export type FactVerdict = 'agrees' | 'differs' | 'incomparable';
 
-/** Digests of the compared fields of a record, 0 where it has none. */
 export type RecordFacts = Int32Array;
 
 interface FactRow {
@@ -54,7 +52,6 @@ export class FactReader {
     this.#page = db.prepare('select encoding, body from page where id = ?');
   }
 
-  /** The facts of each record, by its id in the table `record`. Each page is unpacked once. */
   read(records: Iterable<bigint>): ReadonlyMap<bigint, RecordFacts> {
     this.#db.exec('create temp table if not exists wanted(id integer primary key); delete from temp.wanted');
     const want = this.#db.prepare<[bigint]>('insert or ignore into temp.wanted values (?)');

@@ -46,11 +46,11 @@ export function warnAboutNamed(
     const b = v4.find(({ companyId }) => companyId === v4CompanyId);
     if (a === undefined || b === undefined) continue;
     const rows = [...(rivals.get(b.id) ?? [])].sort((x, y) => y.agreeing - x.agreeing);
-    const own = rows.find((row) => row.v3 === a.id)?.agreeing ?? 0;
+    const agreeing = rows.find((row) => row.v3 === a.id)?.agreeing ?? 0;
     const [best] = rows;
-    const rival = best === undefined || best.agreeing <= own ? undefined : v3[best.v3];
+    const rival = best === undefined || best.agreeing <= agreeing ? undefined : v3[best.v3];
     if (best === undefined || rival === undefined) continue;
-    const text = `Line ${line} of the companies file pairs V3 company ${v3CompanyId} of ${region} with V4 company ${v4CompanyId} (${own} agreeing keys), which V3 company ${rival.companyId} of ${rival.region} agrees with more (${best.agreeing}).`;
+    const text = `Line ${line} of the companies file pairs V3 company ${v3CompanyId} of ${region} with V4 company ${v4CompanyId} (${agreeing} agreeing keys), which V3 company ${rival.companyId} of ${rival.region} agrees with more (${best.agreeing}).`;
     onProgress({ kind: 'note', level: 'warning', text });
   }
 }
@@ -73,15 +73,15 @@ export function saveCompanies(db: Db, companies: Companies, pairing: Pairing, co
   for (const { id, region, companyId } of v3) {
     const { v4: twin, matchedBy } = pairing.v3.get(id) ?? UNPAIRED_V3;
     const rows = bestFirst(evidence.v3.get(id) ?? []);
-    const own = twin === null ? rows[0] : rows.find((row) => row.v4 === twin);
+    const chosen = twin === null ? rows[0] : rows.find((row) => row.v4 === twin);
     const note = rows
-      .filter((row, at) => at < NAMED_CANDIDATES || (twin !== null && row === own))
+      .filter((row, at) => at < NAMED_CANDIDATES || (twin !== null && row === chosen))
       .map((row) => ({
         v4_company_id: String(v4[row.v4]?.companyId),
         ...numbersOf(row),
         ...heldByV3(companies, pairing.v4.get(row.v4)?.v3, id),
       }));
-    const counted = [own?.shared ?? 0, own?.agreeing ?? 0, keys.v3.get(id) ?? 0];
+    const counted = [chosen?.shared ?? 0, chosen?.agreeing ?? 0, keys.v3.get(id) ?? 0];
     const v4Id = twin === null ? null : (v4[twin]?.companyId ?? null);
     const v4Keys = twin === null ? 0 : (keys.v4.get(twin) ?? 0);
     insert.run(region, companyId, v4Id, matchedBy, ...counted, v4Keys, JSON.stringify(note));
@@ -104,7 +104,6 @@ export function saveCompanies(db: Db, companies: Companies, pairing: Pairing, co
 const UNPAIRED_V3 = { v4: null, matchedBy: 'none' } as const;
 const UNPAIRED_V4 = { v3: null, matchedBy: 'none' } as const;
 
-/** Which other company holds a candidate. */
 function heldByV3({ v3 }: Companies, holder: number | null | undefined, self: number): object {
   const company = holder == null || holder === self ? undefined : v3[holder];
   return company === undefined

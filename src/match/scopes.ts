@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Db } from '../store/sqlite.js';
 import { compare } from '../text/rows.js';
-import { numberOf, type Outcome } from './outcomes.js';
+import { numberOf, type OutcomeName } from './outcomes.js';
 import type { Pairing } from './pair-companies.js';
 import { type Companies, type Company, isReadInFull, type ModelLists, type Place } from './places.js';
 import type { BackfillWindow } from './windows.js';
@@ -28,7 +28,6 @@ const SCHEMA = `
     -- outcomes that the companies or the model decide
     v3_live integer, v3_deleted integer, v4_live integer) strict;`;
 
-/** Creates the table of places, without scopes. */
 export function createPlaces(db: Db, places: readonly Place[], { v3, v4 }: Companies): void {
   db.exec(SCHEMA);
   const companies = new Map<string, number>([
@@ -112,7 +111,6 @@ type Describe = (
   v4: Company | null,
 ) => { readonly joined: boolean; readonly [column: string]: unknown };
 
-/** Makes the function that describes a model of two paired companies, or of one company without a pair. */
 function prepareScope({ config, lists, places, pairing, windows }: ScopeInput): Describe {
   const inV4 = new Map(config.models.map(({ v3, v4 }) => [v3, v4 !== null]));
   const holding = new Set(
@@ -144,7 +142,7 @@ function prepareScope({ config, lists, places, pairing, windows }: ScopeInput): 
     const readAt = ofV3?.readAt ?? null;
     const companyReason = matchedBy === 'ambiguous' ? 'company_ambiguous' : 'company_not_in_v4';
     const v3Reason = isAbsent ? 'model_not_in_v4' : isPaired ? null : companyReason;
-    const v4Live: Outcome =
+    const v4Live: OutcomeName =
       matchedBy === 'ambiguous' ? 'v4_only_company_ambiguous' : 'v4_only_company_not_in_v3';
     return {
       joined: !isAbsent,

@@ -1,15 +1,12 @@
 import type { Db } from '../store/sqlite.js';
 import { blocksOf, type ModelList } from './places.js';
 
-/** The start of V4's history for a model of a V4 company. */
 export interface BackfillWindow {
   readonly model: string;
   readonly v4CompanyId: bigint;
   readonly source: 'configured' | 'inferred' | 'unknown';
   readonly sinceMs: number | null;
-  /** V4 records with a readable date. */
   readonly records: number;
-  /** The record that the start was inferred from. */
   readonly from: { readonly svcId: bigint; readonly platformId: string | null } | null;
   /** Nine in ten of V4's records are from this day on. */
   readonly nineTenthsMs: number | null;

@@ -78,7 +78,6 @@ export function judge(
   return { pass: judged.every(({ pass }) => pass), limits: judged };
 }
 
-/** The order of default limits, after the configured ones. */
 const DEFAULTS: readonly string[] = [
   'unmatched',
   'ambiguous',

@@ -5,7 +5,6 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { describeFileError, errorCodeOf, SvcError, throwIfInterrupted } from '../errors.js';
 
-/** Text or bytes in pieces. */
 export type Chunks = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 export interface OutputIo {
@@ -225,7 +224,6 @@ function isStdoutClosed(): boolean {
   }
 }
 
-/** Compares two real paths; hard links to one file count as the same file. */
 function isSameFile(a: string, b: string): boolean {
   if (a === b) return true;
   const first = statSync(a, { bigint: true, throwIfNoEntry: false });

@@ -91,7 +91,6 @@ function uniqueIdText(hash: number): string {
 /** Values of `platform_id` that are not keys. */
 const NO_KEYS: readonly Json[] = [null, '', null, 1.5, {}, [], true, '\ud800', 'lone \udc00 half'];
 
-/** A `platform_id` that is not a key. */
 function noKey(hash: number): Json {
   return NO_KEYS[hash % NO_KEYS.length] ?? null;
 }
@@ -166,21 +165,18 @@ export function platformFields(record: StoredRecord): JsonObject {
   return field === null ? fields : { ...fields, [field]: 'changed since V3 read it' };
 }
 
-/** The field of a V4 record that drifted, if one did. */
 function driftedField({ entityHash, table }: StoredRecord): string | null {
   const drifts = table.scenario === 'ugly' && table.generation === 'v4';
   if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
   return DRIFTING.find((name) => name in table.shape.fields) ?? null;
 }
 
-/** Line items that share a key and a fate. */
 export interface ChildGroup {
   readonly number: number;
   readonly hash: number;
   readonly fate: Fate;
 }
 
-/** One line item of a record on one side. */
 export interface ChildRecord {
   readonly svcId: bigint;
   /** Its key; null if `written` is not a key. */

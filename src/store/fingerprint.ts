@@ -9,14 +9,12 @@ import type { Db } from './sqlite.js';
 /** The settings that an export fixes, by name. Names that start with `v3` or `v4` affect only that generation. */
 export type Fingerprint = Readonly<Record<string, string>>;
 
-/** A setting that changed; null if it was or is not set. */
 interface Difference {
   readonly name: string;
   readonly stored: string | null;
   readonly current: string | null;
 }
 
-/** Hosts, prefix, models and filters of a configuration. */
 export function buildFingerprint({ fieldPrefix, v3, v4, companies, models }: Config): Fingerprint {
   return {
     fieldPrefix,
@@ -61,7 +59,6 @@ export function assertMayExport(db: Db, config: Config, generation: Generation, 
   if (differences.length > 0 && !isReplaced) throw otherConfiguration(differences);
 }
 
-/** Saves what this configuration fixes for a generation; returns whether something else was fixed before. */
 export function saveFingerprint(db: Db, config: Config, generation: Generation): boolean {
   const part = partOf(buildFingerprint(config), generation);
   const text = JSON.stringify(Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))));
@@ -70,7 +67,6 @@ export function saveFingerprint(db: Db, config: Config, generation: Generation):
   return before !== null && before !== text;
 }
 
-/** What the stored exports of both generations fixed. */
 export function readStoredFingerprint(db: Db): Fingerprint {
   const entries = GENERATIONS.flatMap((generation) => Object.entries(readFingerprint(db, generation) ?? {}));
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));

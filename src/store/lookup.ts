@@ -24,7 +24,6 @@ export interface Answer {
   readonly v4CompanyId: bigint | null;
 }
 
-/** Looks up one id of a model. */
 export type Lookup = (from: Generation, model: string, id: bigint, place: LookupPlace) => Answer;
 
 type Row = Answer & { readonly status: Status };

@@ -1,6 +1,5 @@
 import type { Db } from './sqlite.js';
 
-/** The text stored under a name, or null. */
 export function readMeta(db: Db, name: string): string | null {
   return db.prepare<[string], string>('select value from meta where name = ?').pluck().get(name) ?? null;
 }

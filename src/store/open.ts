@@ -13,12 +13,10 @@ const SCHEMA_VERSION = 9;
 /** The first version of SQLite without the WAL-reset corruption bug. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/** Time to wait for others that lock the file briefly: to recover after a crash, or to begin or end writing. */
 const BUSY_TIMEOUT_MS = 5000;
 /** A second writer is refused after this time. */
 const WRITER_TIMEOUT_MS = 250;
 
-/** The first bytes of a SQLite file; fields are big-endian (https://www.sqlite.org/fileformat.html). */
 const HEADER_BYTES = 100;
 const SCHEMA_COOKIE_AT = 40;
 const USER_VERSION_AT = 60;
@@ -79,7 +77,6 @@ export function closeDatabase(db: Db): void {
   }
 }
 
-/** An empty database in memory. */
 export function openEmptyDatabase(): Db {
   const db = new Sqlite(':memory:');
   db.defaultSafeIntegers(true);
@@ -135,7 +132,6 @@ function rollBackInterrupted(file: string): void {
 function lockWriters(db: Db, file: string): void {
   // Takes effect only in a new database. Pages of 8 KiB store bodies faster than the default of 4 KiB.
   db.pragma('page_size = 8192');
-  // waits for others that lock the database itself briefly
   isBlank(db);
   const lock = `${realpathSync(file)}-writer`;
   createPrivateFile(lock);
@@ -155,7 +151,6 @@ function allowReaders(db: Db): void {
   db.pragma('main.cache_size = -16384');
 }
 
-/** Whether the database has no tables: it is new, or its creation was interrupted. */
 function isBlank(db: Db): boolean {
   return db.prepare('select count(*) from sqlite_schema').pluck().get() === 0n;
 }

@@ -1,9 +1,9 @@
-import type { Config } from '../config/config.js';
+import { type Config, digestInputFiles } from '../config/config.js';
 import { type Blocker, type Generation, type StreamState, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
+import { readExportSeq } from './meta.js';
 import { type RemapRun, readRemapRun, type Scope } from './remap.js';
-import { readStaleness } from './remap-inputs.js';
 import type { Db } from './sqlite.js';
 
 /** A list that should be read: of a V3 region and model, or of a V4 company and model. */
@@ -13,14 +13,12 @@ export interface PlannedList {
   readonly companyId: bigint | null;
 }
 
-/** A list that was not read to its end. */
 export interface UnfinishedList extends PlannedList {
   readonly state: StreamState;
   readonly endReason: string | null;
   readonly pages: bigint;
 }
 
-/** The first lists of several, and their number. */
 export interface Lists<T> {
   readonly count: number;
   readonly first: readonly T[];
@@ -154,7 +152,6 @@ function unfinishedLists({ unfinished }: Readiness, generation: Generation): Blo
   };
 }
 
-/** A list for people: `payments/orders in eu, company 5`. */
 export function nameOfList({ region, model, companyId }: PlannedList): string {
   return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
 }
@@ -174,7 +171,6 @@ function remapBlocker({ run, changes }: Readiness): Blocker | null {
   return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
 }
 
-/** Why there is nothing to compare; at most one. */
 export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const params = readinessParams(config, scope);
   const holds = (sql: string) => db.prepare(sql).get(params) !== undefined;
@@ -259,4 +255,47 @@ export function assertUsableRemap(
 
 function unusable(text: string, hint: string): SvcError {
   return new SvcError('incomplete', text, { hint });
+}
+
+/** Everything a remap is built from, by name. */
+export type RemapInputs = Readonly<Record<string, string>>;
+
+const EXPORT = 'export';
+
+/** @param files SHA-256 of the companies and decisions files, see `digestInputFiles` */
+export function buildRemapInputs(db: Db, config: Config, files: RemapInputs): RemapInputs {
+  const { companies, backfill, models } = config;
+  const since = backfill.sinceMs === null ? 'inferred' : new Date(backfill.sinceMs).toISOString();
+  return {
+    [EXPORT]: String(readExportSeq(db)),
+    'companies.match': typeof companies.match === 'string' ? companies.match : 'file',
+    'companies.include': companies.include.join(' '),
+    'companies.exclude': companies.exclude.join(' '),
+    ...(backfill.days === undefined ? { 'backfill.since': since } : { 'backfill.days': `${backfill.days}` }),
+    'backfill.dateFields': backfill.dateFields.join(' '),
+    ...Object.fromEntries(
+      models.map(({ v3, v4, children }) => [
+        `models.${v3}`,
+        `${v4 ?? 'not in V4'}, children ${children.join(' ')}`,
+      ]),
+    ),
+    ...files,
+  };
+}
+
+/**
+ * What changed since the remap was built, in words: the exported data, settings, or the files that settings name. Empty
+ * if the remap is current, and if there is none.
+ */
+export function readStaleness(db: Db, config: Config): string[] {
+  const run = readRemapRun(db);
+  if (run === null) return [];
+  const now = buildRemapInputs(db, config, digestInputFiles(config));
+  const names = [...new Set([...Object.keys(run.inputs), ...Object.keys(now)])];
+  return names.filter((name) => run.inputs[name] !== now[name]).map(describeInput);
+}
+
+function describeInput(name: string): string {
+  if (name === EXPORT) return 'the exported data';
+  return name === 'decisions' || name === 'companies.match.file' ? `the file of ${name}` : name;
 }

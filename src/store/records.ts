@@ -3,17 +3,14 @@ import type { PageChild, PageRecord, RejectedObject, V4Company } from '../domain
 import type { Db } from './sqlite.js';
 import type { StreamRow } from './streams.js';
 
-/** What a page changed. */
 export interface RecordTally {
   /** Records first seen in this reading. */
   readonly unique: number;
   /** Records first seen in this walk. */
   readonly fresh: number;
-  /** Records that were new or differ from what was stored. */
   readonly changed: number;
 }
 
-/** A row of `record` before it is replaced. */
 interface StoredRecord {
   readonly id: bigint;
   readonly walk: bigint;
@@ -74,7 +71,6 @@ export function prepareSaveRecords(
   };
 }
 
-/** The values of the columns from `company_id` to `child_twins`. */
 function valuesOf(record: PageRecord): readonly (string | number | bigint | null)[] {
   return [
     record.companyId,
@@ -90,7 +86,6 @@ function valuesOf(record: PageRecord): readonly (string | number | bigint | null
   ];
 }
 
-/** Whether two children have the same path and key. */
 function hasTwins(children: readonly PageChild[]): boolean {
   if (children.length < 2) return false;
   const keys = new Set<string>();

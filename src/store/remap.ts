@@ -23,11 +23,9 @@ export interface RemapRow {
   readonly status: Status;
   readonly reason: string | null;
   readonly matched_by: 'platform_id' | 'platform_unique_id' | 'decision' | null;
-  /** JSON text. */
   readonly evidence: string;
 }
 
-/** The public columns of `remap`, in their order. */
 export const REMAP_COLUMNS = [
   'model',
   'path',
@@ -58,7 +56,6 @@ export function readRemap(db: Db, scope: Scope = {}): IterableIterator<RemapRow>
     .iterate(scopeParams(scope));
 }
 
-/** Parameters of a scope in statements: JSON lists, or null for everything. */
 export interface ScopeParams {
   readonly models: string | null;
   readonly companies: string | null;
@@ -71,7 +68,6 @@ export function scopeParams({ models, companies }: Scope): ScopeParams {
   };
 }
 
-/** The current remap. */
 export interface RemapRun {
   readonly builtAt: string;
   /** Over the ordered rows; depends on what was found alone. */

@@ -8,6 +8,7 @@ import { must } from '../text/at.js';
 
 /** An open database. Integers read from it are `bigint`, so that ids are exact. */
 export type Db = BetterSqlite3.Database;
+export type Statement<Parameters extends unknown[], Row> = BetterSqlite3.Statement<Parameters, Row>;
 
 /**
  * better-sqlite3 13 is a Node-API addon that crashes where Node-API 10 is missing: before Node 22.14. Version 12, which is

@@ -2,7 +2,6 @@ import { brotliCompressSync, constants } from 'node:zlib';
 import type { ListPage } from '../domain.js';
 import type { Db } from './sqlite.js';
 
-/** A stored page. */
 export interface StoredPage {
   readonly id: bigint;
   readonly streamId: bigint;

@@ -76,7 +76,6 @@ export interface CompanyPairing {
   readonly agreeing_keys: bigint;
 }
 
-/** How the companies of a row were paired. */
 export function readCompanyPairing(db: Db, row: RemapRow): CompanyPairing | undefined {
   return db
     .prepare<[object], CompanyPairing>(`

@@ -103,12 +103,10 @@ export function readCompanyList(db: Db): StreamRow | null {
   return stored === undefined ? null : parse(stored);
 }
 
-/** Whether a list is V4's list of companies. */
 export function isCompanyList({ generation, model }: Pick<StreamKey, 'generation' | 'model'>): boolean {
   return generation === 'v4' && model === COMPANY_LIST;
 }
 
-/** The plan of V4's list of companies. */
 export const COMPANY_LIST_PLAN: PlannedStream = {
   key: { generation: 'v4', region: '', model: COMPANY_LIST, companyId: null },
   route: COMPANY_LIST,
@@ -125,7 +123,6 @@ export function ensureStreams(db: Db, planned: readonly PlannedStream[]): void {
   }
 }
 
-/** Makes the function that updates a stream's row. Call it inside a transaction. */
 export function prepareSaveStream(db: Db): (row: StreamRow) => void {
   const update = db.prepare<[StreamRow]>(UPDATE);
   return (row) => {

@@ -62,7 +62,6 @@ const MARKUP: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Escapes text for HTML and XML elements and quoted attributes. */
 export function escapeMarkup(text: string): string {
   return escapeUnseen(text)
     .replace(/[\ufffe\uffff]/g, escapeCodePoint)

@@ -1,6 +1,5 @@
 /** A step of a JSON path: a member's name, the number of an item, or null for every member or item. */
 export type JsonStep = string | number | null;
-/** The steps from the value itself. */
 export type JsonPath = readonly JsonStep[];
 
 const STEP =

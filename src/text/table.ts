@@ -3,7 +3,6 @@ import { displayWidth, fitText, wrapText } from './wrap.js';
 
 export interface Column {
   readonly title: string;
-  /** Whether its cells are aligned to the right. */
   readonly numeric?: boolean;
   /** In a table that is too wide, columns without `keep` are left out first. */
   readonly keep?: boolean;

@@ -1,7 +1,6 @@
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
 
-/** Number of terminal columns that `text` takes. */
 export function displayWidth(text: string): number {
   return stringWidth(text);
 }

@@ -6,8 +6,13 @@ import type { Config } from '../../src/config/config.js';
 import { digestInputFiles } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { writeMeta } from '../../src/store/meta.js';
-import { assertUsableRemap, findIncomplete, findNotReady, readReadiness } from '../../src/store/readiness.js';
-import { readStaleness } from '../../src/store/remap-inputs.js';
+import {
+  assertUsableRemap,
+  findIncomplete,
+  findNotReady,
+  readReadiness,
+  readStaleness,
+} from '../../src/store/readiness.js';
 import type { Db } from '../../src/store/sqlite.js';
 import { verifyRemap } from '../../src/store/verify-remap.js';
 import { configOf, INVOICES, modelOf, openExported, remapOf, things } from './exported.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { digestInputFiles } from '../../../src/config/config.js';
 import { loadConfig } from '../../../src/config/load-config.js';
 import { closeDatabase, openDatabase } from '../../../src/store/open.js';
-import { buildRemapInputs } from '../../../src/store/remap-inputs.js';
+import { buildRemapInputs } from '../../../src/store/readiness.js';
 import { digestRemap } from '../../../src/store/verify-remap.js';
 import { type Ended, makeFolder, runCli } from '../../support/run-cli.js';
 
