@@ -243,6 +243,20 @@ describe.each(SERVERS)('%s', (_, start) => {
     expect(await db.run(url, 'select * from o')).toEqual([['1', '20', '40']]);
   });
 
+  on('tells a table from one whose name has its schema in it', async (db, url) => {
+    if (db.kind !== 'postgres') return;
+    await db.run(
+      url,
+      'create table o(id int primary key, item int); create table "public.o"(id int); insert into o values (1, 20)',
+    );
+    const run = job(db, url);
+    await run.write();
+    await run.switch();
+    expect(await db.run(url, 'select item from o')).toEqual([['30']]);
+    await run.undo();
+    expect(await db.run(url, 'select * from o')).toEqual([['1', '20']]);
+  });
+
   on('has one owner of a column when three first writers come at once', async (db, url) => {
     for (let round = 0; round < 4; round += 1) {
       await db.run(url, `drop table if exists o; ${TABLES['integers']}; ${ROWS}`);

@@ -60,7 +60,7 @@ const FIND = `
   where c.relkind in ('r', 'p', 'v', 'm', 'f') and (
     n.nspname || '.' || c.relname = $1 or quote_ident(n.nspname) || '.' || quote_ident(c.relname) = $1
     or path.at is not null and (c.relname in ($1, lower($1)) or quote_ident(c.relname) = $1))
-  order by c.relname = $1 desc, n.nspname || '.' || c.relname = $1 desc, path.at limit 1`;
+  order by n.nspname || '.' || c.relname = $1 desc, c.relname = $1 desc, path.at limit 1`;
 
 const COLUMNS = `
   select a.attname, coalesce(format_type(b.oid, t.typtypmod), format_type(a.atttypid, a.atttypmod)),
