@@ -238,7 +238,7 @@ const HTTP_DATES = [
 ];
 
 /** Parses an HTTP date; ms since 1970, or null. Two-digit years are 19xx from 50 on, otherwise 20xx. */
-export function parseHttpDate(text: string | null): number | null {
+function parseHttpDate(text: string | null): number | null {
   if (text === null) return null;
   const match = HTTP_DATES.map((form) => form.exec(text)).find((candidate) => candidate !== null);
   if (match === undefined) return null;

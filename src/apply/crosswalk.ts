@@ -35,7 +35,7 @@ export function groupIds(ids: readonly IdColumn[]): ColumnIds[] {
 }
 
 /** `svc_migrate_orders_invoice_id_1f3a`: the same for the same table and column, and short enough for every database. */
-export function crosswalkName(table: string, column: string): string {
+function crosswalkName(table: string, column: string): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([table, column]))
     .digest('hex')

@@ -74,7 +74,7 @@ export function openRemapIds(db: Db, limits: Limits): RemapIds {
 }
 
 /** Decides by all remap rows of a V3 id. Pure, but for `isV4`. */
-export function decide(rows: readonly IdRow[], region: string | null, isV4: () => boolean): Judgement {
+function decide(rows: readonly IdRow[], region: string | null, isV4: () => boolean): Judgement {
   const unknown = (why: string): Judgement => ({ v4: null, reason: `unknown/${why}`, isAccepted: false });
   if (rows.length === 0) return unknown(isV4() ? 'known_as_v4_only' : 'not_in_remap');
   const named = region === null ? rows : rows.filter((row) => row.region === region);

@@ -4,9 +4,7 @@ import {
   type ApplyTarget,
   applyTargetSchema,
   type DatabasePlace,
-  isFile,
   MODEL_REF,
-  type TableTarget,
 } from '../config/apply-targets.js';
 import type { Env } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -142,8 +140,4 @@ export function requireTargets(selections: readonly Selection[]): ApplyTarget[] 
       'Such as --table orders --ids invoice_id=accounting/invoices. `svc-migrate apply find` proposes them.',
     );
   });
-}
-
-export function isTable(target: ApplyTarget): target is TableTarget {
-  return !isFile(target);
 }

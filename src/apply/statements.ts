@@ -236,7 +236,7 @@ export function guardRows(db: Database, column: CrosswalkColumn, isEmptying: boo
 }
 
 /** What names a row for people: its key, or else its value. */
-export function keyNames({ table, column }: CrosswalkColumn): readonly string[] {
+function keyNames({ table, column }: CrosswalkColumn): readonly string[] {
   return table.key.length === 0 ? [column.name] : table.key;
 }
 

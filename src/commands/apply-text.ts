@@ -49,7 +49,7 @@ interface Counted {
   readonly counts: readonly OutcomeCount[];
 }
 
-export function renderCounts(columns: readonly Counted[], style: Style): string {
+function renderCounts(columns: readonly Counted[], style: Style): string {
   const rows = columns.flatMap(({ target, column, counts }) =>
     counts.map((count) => [
       `${target}: ${column}`,

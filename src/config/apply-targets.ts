@@ -175,7 +175,7 @@ export type DatabasePlace =
   | Pick<ServerTarget, 'kind' | 'urlEnv' | 'tls'>;
 
 /** Whether a target is reached through a connection string; others are files. */
-export function isServer(target: ApplyTarget): target is ServerTarget {
+function isServer(target: ApplyTarget): target is ServerTarget {
   return SERVERS.some(({ kind }) => kind === target.kind);
 }
 
@@ -189,11 +189,6 @@ export function outputOf({ file: path, output: given }: Pick<FileTarget, 'file' 
   const base = basename(path);
   const dot = base.lastIndexOf('.');
   return join(dirname(path), dot <= 0 ? `${base}.v4` : `${base.slice(0, dot)}.v4${base.slice(dot)}`);
-}
-
-export function filesOf(target: ApplyTarget): string[] {
-  if (isServer(target)) return [];
-  return isFile(target) ? [target.file, outputOf(target)] : [target.file];
 }
 
 /** Makes the paths of a target absolute; relative ones are resolved against `folder`. */

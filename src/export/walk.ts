@@ -56,7 +56,7 @@ export interface Step {
 }
 
 /** Consecutive pages without a record that is new to the walk; then the list fails. */
-export const MAX_IDLE_PAGES = 100;
+const MAX_IDLE_PAGES = 100;
 /** Consecutive sweeps: on a busy service, every sweep finds changes. */
 export const MAX_SWEEPS = 10;
 /** Walks after the first where total_count is higher than what came. */
@@ -267,6 +267,6 @@ export function watermarkOf({
   return serviceMs === null ? null : Math.min(serviceMs, askedMs);
 }
 
-export function isoOf(ms: number): string {
+function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -30,7 +30,7 @@ export function checkHosts({ config, samples }: RemoteFacts, findings: Findings)
   judgeHost('V4', config.v4, answers, findings);
 }
 
-export function labelOf({ region }: Pick<Endpoint, 'region'>): string {
+function labelOf({ region }: Pick<Endpoint, 'region'>): string {
   return region === '' ? 'V4' : region === 'default' ? 'V3' : `V3 ${region}`;
 }
 

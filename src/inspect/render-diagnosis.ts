@@ -34,7 +34,7 @@ function describeFinding({ level, text, fix }: Finding): string[] {
 }
 
 /** Lines to paste into the configuration: for each setting, where it belongs and its member. */
-export function renderPaste(corrections: readonly Correction[]): string {
+function renderPaste(corrections: readonly Correction[]): string {
   if (corrections.length === 0) return '';
   const blocks = corrections.map(({ path, value }) => {
     const [name = '', ...parents] = path.toReversed();

@@ -90,7 +90,7 @@ export function pairCompanies(input: PairingInput): Pairing {
   return describePairing(input, { links, evidence, claims, absent });
 }
 
-export const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
+const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
 
 function findNamed({ v3, v4, named }: PairingInput): { pairs: CompanyLink[]; absent: ReadonlySet<number> } {
   const v3Ids = new Map(v3.map(({ id, region, companyId }) => [`${companyId} ${region}`, id]));

@@ -15,7 +15,7 @@ interface Difference {
   readonly current: string | null;
 }
 
-export function buildFingerprint({ fieldPrefix, v3, v4, companies, models }: Config): Fingerprint {
+function buildFingerprint({ fieldPrefix, v3, v4, companies, models }: Config): Fingerprint {
   return {
     fieldPrefix,
     'v3.companies': listOf(sorted(v3.companies)),

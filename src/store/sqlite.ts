@@ -34,7 +34,7 @@ export const Sqlite: typeof BetterSqlite3 = loadSqlite(NODE_VERSIONS.napi ?? '0'
  * @param nodeApi version of Node-API, such as `10`
  * @param load returns the better-sqlite3 installed in a folder relative to `bin`
  */
-export function loadSqlite(nodeApi: string, load: (folder: string) => unknown): typeof BetterSqlite3 {
+function loadSqlite(nodeApi: string, load: (folder: string) => unknown): typeof BetterSqlite3 {
   const isOld = Number(nodeApi) < NODE_API_OF_13;
   try {
     const Found = load(isOld ? './sqlite-node20/' : './') as typeof BetterSqlite3;

@@ -289,12 +289,12 @@ class MysqlSession {
   }
 }
 
-export function quote(name: string): string {
+function quote(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
 /** Texts with backslashes, which mean something else by `sql_mode`, and control characters are written in hexadecimal. */
-export function literal(value: Value): string {
+function literal(value: Value): string {
   if (value === null) return 'null';
   if (typeof value === 'bigint') return String(value);
   if (/[\\\u0000-\u001f\u007f]/.test(value))

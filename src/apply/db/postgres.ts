@@ -274,12 +274,12 @@ function copyLine(row: readonly Value[]): string {
   return `${fields.join('\t')}\n`;
 }
 
-export function quote(name: string): string {
+function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** Escapes control characters, so that no program that reads a script can misread them. */
-export function literal(value: Value): string {
+function literal(value: Value): string {
   if (value === null) return 'null';
   if (typeof value === 'bigint')
     return value === -(2n ** 63n) ? "'-9223372036854775808'::bigint" : String(value);

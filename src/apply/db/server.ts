@@ -12,7 +12,7 @@ export interface ServerOptions extends Connection {
   readonly mode: 'read' | 'write';
 }
 
-export const CONNECT_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 15_000;
 
 /** Parses a connection string. The message never repeats it, because it may hold a password. */
 export function parseAddress(
