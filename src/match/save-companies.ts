@@ -32,27 +32,43 @@ export function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v
   }
 }
 
-/** Warns about lines that take a candidate away from a company with more agreeing keys. */
+/** Warns about lines that part a company from one with which it has more agreeing keys. */
 export function warnAboutNamed(
   named: readonly NamedCompanyPair[],
   { v3, v4 }: Companies,
   { evidence }: CompanyCounts,
   onProgress: OnProgress,
 ): void {
-  const rivals = new Map<number, CompanyEvidence[]>();
-  for (const row of evidence) append(rivals, row.v4, row);
+  const ofV3 = new Map<number, CompanyEvidence[]>();
+  const ofV4 = new Map<number, CompanyEvidence[]>();
+  for (const row of evidence) {
+    append(ofV3, row.v3, row);
+    append(ofV4, row.v4, row);
+  }
+  const warn = (text: string) => onProgress({ kind: 'note', level: 'warning', text });
   for (const { line, region, v3CompanyId, v4CompanyId } of named) {
     const a = v3.find((company) => company.region === region && company.companyId === v3CompanyId);
     const b = v4.find(({ companyId }) => companyId === v4CompanyId);
     if (a === undefined || b === undefined) continue;
-    const rows = [...(rivals.get(b.id) ?? [])].sort((x, y) => y.agreeing - x.agreeing);
-    const agreeing = rows.find((row) => row.v3 === a.id)?.agreeing ?? 0;
-    const [best] = rows;
-    const rival = best === undefined || best.agreeing <= agreeing ? undefined : v3[best.v3];
-    if (best === undefined || rival === undefined) continue;
-    const text = `Line ${line} of the companies file pairs V3 company ${v3CompanyId} of ${region} with V4 company ${v4CompanyId} (${agreeing} agreeing keys), which V3 company ${rival.companyId} of ${rival.region} agrees with more (${best.agreeing}).`;
-    onProgress({ kind: 'note', level: 'warning', text });
+    const agreeing = ofV4.get(b.id)?.find((row) => row.v3 === a.id)?.agreeing ?? 0;
+    const pairs = `Line ${line} of the companies file pairs V3 company ${v3CompanyId} of ${region} with V4 company ${v4CompanyId} (${agreeing} agreeing keys)`;
+    const rivalOfA = findRival(ofV3.get(a.id), agreeing);
+    const otherV4 = v4.find(({ id }) => id === rivalOfA?.v4);
+    if (rivalOfA && otherV4)
+      warn(`${pairs}, but it agrees with V4 company ${otherV4.companyId} more (${rivalOfA.agreeing}).`);
+    const rivalOfB = findRival(ofV4.get(b.id), agreeing);
+    const otherV3 = v3.find(({ id }) => id === rivalOfB?.v3);
+    if (rivalOfB && otherV3)
+      warn(
+        `${pairs}, which V3 company ${otherV3.companyId} of ${otherV3.region} agrees with more (${rivalOfB.agreeing}).`,
+      );
   }
+}
+
+/** The evidence with the most agreeing keys, if they are more than `agreeing`. */
+function findRival(rows: readonly CompanyEvidence[] = [], agreeing: number): CompanyEvidence | undefined {
+  const [best] = [...rows].sort((x, y) => y.agreeing - x.agreeing);
+  return best !== undefined && best.agreeing > agreeing ? best : undefined;
 }
 
 /** The three best candidates, and the company's own pair. */

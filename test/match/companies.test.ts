@@ -269,6 +269,25 @@ describe('what companies.csv says', () => {
       [2n, 11n, expect.any(String)],
     ]);
   });
+
+  it('warns about a line whose V3 company agrees more with another V4 company', () => {
+    const strangers = records(12, 0, 40).map((record) => ({ ...record, facts: `of12${record.id}` }));
+    const exported = { v3: records(1, 0, 40), v4: [...records(11, 0, 40), ...strangers] };
+    const { db, close } = openExported(CONFIG, exported);
+    const warnings: string[] = [];
+    buildRemap({
+      db,
+      config: CONFIG,
+      named: [{ line: 3, region: 'default', v3CompanyId: 1n, v4CompanyId: 12n }],
+      clock: { now: () => 0 },
+      onProgress: (event) => {
+        if (event.kind === 'note') warnings.push(`${event.level} ${event.text.match(/\d+/g)?.join(' ')}`);
+      },
+    });
+    close();
+    // line 3, V3, V3 1, V4, V4 12, 0 keys, V4, V4 11, 40 keys
+    expect(warnings).toEqual(['warning 3 3 1 4 12 0 4 11 40']);
+  });
 });
 
 describe('a runner-up', () => {
