@@ -137,7 +137,24 @@ async function switchOne(
   const [first, ...others] = switchColumn(db, column, parking);
   const switched = await executeAll(db, first === undefined ? [] : [first]);
   await executeAll(db, others);
+  if (table.facts.triggers.length > 0) {
+    const now = await readRowStates(db, column, 'switched');
+    const different = NOT_SWITCHED.reduce((sum, state) => sum + (now.get(state) ?? 0), 0);
+    if (different > 0) throw changedByTrigger(table, column, different);
+  }
   return { column: column.column.name, switched, emptied, alreadyDone: false };
+}
+
+const NOT_SWITCHED = ['changed', 'since', 'wrong', 'missing'] as const;
+
+/** A trigger may write something else than the statement says, without an error. */
+export function changedByTrigger({ facts }: ApplyTable, { column }: TableColumn, rows: number): SvcError {
+  const names = facts.triggers.join(', ');
+  return new SvcError(
+    'bad_input',
+    `A trigger of ${facts.table} (${names}) keeps other ids in ${countOf(rows, 'row')} of ${column.name}.`,
+    { hint: 'The data are as they were. Disable the trigger, run the same command again, and enable it.' },
+  );
 }
 
 function assertSwitchable(

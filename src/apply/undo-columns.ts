@@ -3,7 +3,7 @@ import { must } from '../text/at.js';
 import type { Database } from './db/database.js';
 import { changeState, deleteState } from './state.js';
 import { crosswalkSql, dropColumn, emptyColumn, nameRows, switchBack, tableSql } from './statements.js';
-import { chooseParking, readRowStates } from './switch-columns.js';
+import { changedByTrigger, chooseParking, type RowStates, readRowStates } from './switch-columns.js';
 import { type ApplyTable, hasColumn, refreshIfThere, type TableColumn } from './tables.js';
 import { executeAll } from './write-columns.js';
 
@@ -16,7 +16,7 @@ export interface UndoneColumn {
   readonly emptied: readonly { readonly column: string; readonly why: string }[];
 }
 
-export const MOST_NAMED = 10;
+const MOST_NAMED = 10;
 
 /** Takes a switch back, then drops everything that was added. Ends with nothing of ours at the target. */
 export async function undoTable(table: ApplyTable): Promise<UndoneColumn[]> {
@@ -62,11 +62,34 @@ async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<B
   const changed =
     canCompare && (isSwitched || state === 'undoing') ? await nameChanged(table, column, named) : NO_CHANGES;
   if (!isSwitched) return { restored: 0, ...changed };
+  const before = await readWithTrigger(now, column, 'switched');
   const parking = await chooseParking(db, column, column.v3);
   const [first, ...others] = switchBack(db, column, parking);
   const restored = await executeAll(db, first === undefined ? [] : [first]);
   await executeAll(db, others);
+  await assertRestored(now, column, before);
   return { restored, ...changed };
+}
+
+/** Null where no trigger could write something else than the statement says, or the crosswalk is gone. */
+async function readWithTrigger(
+  now: ApplyTable,
+  column: TableColumn,
+  phase: 'written' | 'switched',
+): Promise<RowStates | null> {
+  return now.facts.triggers.length > 0 && (await hasCrosswalk(now, column))
+    ? readRowStates(now.db, column, phase)
+    : null;
+}
+
+/** Rows that are not as they were before the switch were changed by their application before, or now by a trigger. */
+async function assertRestored(now: ApplyTable, column: TableColumn, before: RowStates | null): Promise<void> {
+  const after = await readWithTrigger(now, column, 'written');
+  if (before === null || after === null) return;
+  const sum = (states: RowStates, names: readonly string[]) =>
+    names.reduce((total, name) => total + (states.get(name) ?? 0), 0);
+  const more = sum(after, ['wrong', 'missing']) - sum(before, ['changed', 'since', 'wrong', 'missing']);
+  if (more > 0) throw changedByTrigger(now, column, more);
 }
 
 type Changes = Pick<Back, 'changedSince' | 'changedSinceCount'>;
@@ -74,19 +97,21 @@ const NO_CHANGES: Changes = { changedSinceCount: 0, changedSince: [] };
 
 /** The crosswalk tells rows that came since from those that are none of the service's; a user may have dropped it. */
 async function nameChanged(
-  { db, facts }: ApplyTable,
+  table: ApplyTable,
   column: TableColumn,
   named: readonly string[],
 ): Promise<Changes> {
-  const tables = await db.listTables();
-  const hasCrosswalk = tables.some(
-    ({ schema, name }) => name === column.crosswalk && schema === facts.schema,
-  );
-  if (!hasCrosswalk) return NO_CHANGES;
+  if (!(await hasCrosswalk(table, column))) return NO_CHANGES;
+  const { db } = table;
   const states = await readRowStates(db, column, 'switched');
   const changedSinceCount = named.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
   const changedSince = await nameFirst(db, column, 'switched', named, changedSinceCount);
   return { changedSinceCount, changedSince };
+}
+
+async function hasCrosswalk({ db, facts }: ApplyTable, { crosswalk }: TableColumn): Promise<boolean> {
+  const tables = await db.listTables();
+  return tables.some(({ schema, name }) => name === crosswalk && schema === facts.schema);
 }
 
 /** Names the first rows in some states by their key. */

@@ -261,6 +261,33 @@ describe('the life of a column', () => {
     expect(dumpOf(scene.file)).toBe(before);
   });
 
+  it('does not call a column switched or restored whose trigger keeps the ids', async () => {
+    const scene = openScene({
+      sql: 'create table o(id integer primary key, item integer); insert into o values (1, 20), (2, 30)',
+    });
+    const before = dumpOf(scene.file);
+    const freeze = () =>
+      execute(
+        scene.file,
+        'create trigger freeze after update on o when new.item <> old.item begin update o set item = old.item where id = new.id; end',
+      );
+    const thaw = () => execute(scene.file, 'drop trigger freeze');
+    freeze();
+    await scene.write();
+    await expect(scene.switch()).rejects.toMatchObject({ code: 'bad_input' });
+    thaw();
+    await scene.switch();
+    freeze();
+    await expect(scene.undo()).rejects.toMatchObject({ code: 'bad_input' });
+    expect(rowsOf(scene.file, 'select item, item_v3 from o order by id')).toEqual([
+      [30, 20],
+      [40, 30],
+    ]);
+    thaw();
+    await scene.undo();
+    expect(dumpOf(scene.file)).toBe(before);
+  });
+
   it('refuses a column of the user that has the name of a new one', async () => {
     const scene = openScene({
       sql: 'create table o(id integer primary key, item integer, item_v3 integer); insert into o values (1, 20, 3)',
