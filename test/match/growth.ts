@@ -9,13 +9,6 @@ export function cpuMsOf(work: () => void): number {
   return (user + system) / 1000;
 }
 
-export async function cpuMsDuring(work: () => Promise<unknown>): Promise<number> {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
-}
-
 /**
  * By how much the CPU time grows from the small work to the large one. Each returns its CPU time; the least of each
  * counts, and once the growth is below the bound nothing is measured again.
@@ -26,21 +19,6 @@ export function growthOf(small: () => number, large: () => number, bound: number
   for (let turn = 0; turn < TRIES && !(largeMs / smallMs < bound); turn += 1) {
     smallMs = Math.min(smallMs, small());
     largeMs = Math.min(largeMs, large());
-  }
-  return largeMs / smallMs;
-}
-
-/** As `growthOf`. */
-export async function growthOfAsync(
-  small: () => Promise<number>,
-  large: () => Promise<number>,
-  bound: number,
-): Promise<number> {
-  let smallMs = await small();
-  let largeMs = Number.POSITIVE_INFINITY;
-  for (let turn = 0; turn < TRIES && !(largeMs / smallMs < bound); turn += 1) {
-    smallMs = Math.min(smallMs, await small());
-    largeMs = Math.min(largeMs, await large());
   }
   return largeMs / smallMs;
 }

@@ -36,7 +36,7 @@ export const STEPS = { write: 4, switch: 2, undo: 5 } as const;
 /** Records by number: V3 id, V4 id. */
 export type Ids = readonly (readonly [v3: number, v4: number])[];
 
-export function idOf(ids: Ids, record: number, generation: 'v3' | 'v4'): number {
+function idOf(ids: Ids, record: number, generation: 'v3' | 'v4'): number {
   const pair = ids[record];
   if (pair === undefined) throw new Error(`There is no record ${record}.`);
   return generation === 'v3' ? pair[0] : pair[1];
@@ -47,7 +47,7 @@ function v4Of(ids: Ids, v3: number): number | null {
 }
 
 /** What the column of a world holds, and what its application writes. */
-export function generationOf({ state }: World): 'v3' | 'v4' {
+function generationOf({ state }: World): 'v3' | 'v4' {
   return state === 'switched' ? 'v4' : 'v3';
 }
 

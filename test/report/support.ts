@@ -19,8 +19,8 @@ import { digestRemap } from '../../src/store/verify-remap.js';
 import { must } from '../../src/text/at.js';
 
 export const INVOICES = 'accounting/invoices';
-export const ORDERS = 'payments/orders';
-export const READ_AT = '2026-11-01T00:00:00.000Z';
+const ORDERS = 'payments/orders';
+const READ_AT = '2026-11-01T00:00:00.000Z';
 /** Two hours and three minutes later. */
 export const NOW = Date.parse('2026-11-01T02:03:00Z');
 
@@ -142,7 +142,7 @@ function fill(db: Db, config: Config, scene: Scene): void {
 }
 
 /** Notes that the remap is the one in the database. */
-export function seal(db: Db, config: Config): void {
+function seal(db: Db, config: Config): void {
   const count = (sql: string) => db.prepare<[], bigint>(sql).pluck().get() ?? 0n;
   const v3 = count('select ifnull(sum(v3_count), 0) from remap_group');
   const v4 = count('select count(*) from remap_row where v4_svc_id is not null');

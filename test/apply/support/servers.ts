@@ -107,7 +107,7 @@ function findPostgres(): string | null {
 
 const TEXT = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
-export async function runPostgres(url: string, sql: string): Promise<Cells[]> {
+async function runPostgres(url: string, sql: string): Promise<Cells[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
   client.on('error', () => {});
   await client.connect();
@@ -235,7 +235,7 @@ function findMysql(): MysqlPrograms | null {
   };
 }
 
-export async function runMysql(url: string, sql: string): Promise<Cells[]> {
+async function runMysql(url: string, sql: string): Promise<Cells[]> {
   const client = await mysql.createConnection({
     uri: url,
     charset: 'utf8mb4_bin',
