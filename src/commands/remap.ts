@@ -39,11 +39,13 @@ export async function readAnswers(config: Config): Promise<Answers> {
 /** Replaces the remap. A signal ends the process at once; the earlier remap stays. */
 export async function rebuildRemap(config: Config, answers: Answers, io: Io): Promise<RemapSummary> {
   const { buildRemap } = await import('../match/build-remap.js');
+  const { assertSameExport } = await import('../store/fingerprint.js');
   io.onProgress({ kind: 'stage', name: 'remap' });
   const { clock, onProgress } = io;
-  return writeDatabase(config, 'write', (db) =>
-    io.runUninterruptible(() => buildRemap({ ...answers, db, config, clock, onProgress })),
-  );
+  return writeDatabase(config, 'write', (db) => {
+    assertSameExport(db, config);
+    return io.runUninterruptible(() => buildRemap({ ...answers, db, config, clock, onProgress }));
+  });
 }
 
 function renderSummary({ rows, isComplete }: RemapSummary): string {

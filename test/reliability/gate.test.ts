@@ -58,8 +58,10 @@ describe('check judges only what is complete, current and of this configuration'
     ];
     for (const settings of others) {
       configure(settings);
-      const { code, stderr } = await run('check');
-      expect([code, stderr.length > 40], JSON.stringify(settings)).toEqual([6, true]);
+      for (const line of ['check', 'remap']) {
+        const { code, stderr } = await run(line);
+        expect([code, stderr.length > 40], `${line} ${JSON.stringify(settings)}`).toEqual([6, true]);
+      }
     }
     configure({});
   });
